@@ -1,0 +1,73 @@
+/* Halyard: status codes and the status handle. Plain C11, no dependencies.
+ *
+ * A status is null for success; otherwise a handle to an error that carries a canonical code, a message (what was
+ * expected, what was found, what to do), notes of where it passed, and possibly a cause.
+ *
+ * DOES: name the codes, declare the handle. DOES NOT: declare functions on the handle, because who may call what differs:
+ * an embedder uses the functions of halyard/halyard.h, a driver those of its host's halyard_host_services
+ * (halyard/driver.h), a native module those of halyard/module.h.
+ *
+ * Ownership: a function that returns a halyard_status_t gives it to its caller, who releases it or passes it on.
+ * Threads: a status may be used by one thread at a time; retaining and releasing may happen on any thread.
+ *
+ * Numbers: spec hal-types.md, "Status codes". They are part of the ecosystem and never change.
+ */
+#ifndef HALYARD_STATUS_H_
+#define HALYARD_STATUS_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ITEM(number, NAME): the one list of canonical codes. */
+#define HALYARD_STATUS_CODES(ITEM) \
+  ITEM(0, OK)                      \
+  ITEM(1, CANCELLED)               \
+  ITEM(2, UNKNOWN)                 \
+  ITEM(3, INVALID_ARGUMENT)        \
+  ITEM(4, DEADLINE_EXCEEDED)       \
+  ITEM(5, NOT_FOUND)               \
+  ITEM(6, ALREADY_EXISTS)          \
+  ITEM(7, PERMISSION_DENIED)       \
+  ITEM(8, RESOURCE_EXHAUSTED)      \
+  ITEM(9, FAILED_PRECONDITION)     \
+  ITEM(10, ABORTED)                \
+  ITEM(11, OUT_OF_RANGE)           \
+  ITEM(12, UNIMPLEMENTED)          \
+  ITEM(13, INTERNAL)               \
+  ITEM(14, UNAVAILABLE)            \
+  ITEM(15, DATA_LOSS)              \
+  ITEM(16, UNAUTHENTICATED)        \
+  ITEM(17, DEFERRED)               \
+  ITEM(18, INCOMPATIBLE)
+
+/* A canonical code. Only the values listed above occur; the type has a fixed width because it crosses libraries. */
+typedef int32_t halyard_status_code_t;
+
+enum {
+#define HALYARD_STATUS_ENUM_(number, name) HALYARD_##name = number,
+  HALYARD_STATUS_CODES(HALYARD_STATUS_ENUM_)
+#undef HALYARD_STATUS_ENUM_
+};
+
+/* Null is success. */
+typedef struct halyard_status* halyard_status_t;
+
+/* "NOT_FOUND" for 5; "UNKNOWN" for a number that is not a code. Never null; static storage. */
+static inline const char* halyard_status_code_name(halyard_status_code_t code) {
+  switch (code) {
+#define HALYARD_STATUS_NAME_(number, name) \
+  case number: return #name;
+    HALYARD_STATUS_CODES(HALYARD_STATUS_NAME_)
+#undef HALYARD_STATUS_NAME_
+    default: return "UNKNOWN";
+  }
+}
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HALYARD_STATUS_H_ */

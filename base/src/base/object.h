@@ -1,0 +1,115 @@
+// Object: the common header of everything shared on the host's side, a pointer to its type and an atomic count.
+// Ref<T>: the one smart pointer for it. A VM ref register is one Object*.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace halyard {
+
+class Object;
+
+// One per type of object. Identity is the address: two refs have the same type exactly if these pointers are equal.
+struct ObjectType {
+  const char* name;              // as in a module's type table without '!': "hal.buffer"
+  void (*destroy)(Object*);      // called when the last reference goes, on the thread that dropped it
+};
+
+class Object {
+ public:
+  explicit Object(const ObjectType* type) : type_(type) {}
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  const ObjectType* type() const { return type_; }
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) type_->destroy(this);
+  }
+  bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
+
+ protected:
+  ~Object() = default;
+
+ private:
+  const ObjectType* type_;
+  std::atomic<uint32_t> references_{1};
+};
+
+inline void retain(Object* object) {
+  if (object) object->retain();
+}
+inline void release(Object* object) {
+  if (object) object->release();
+}
+
+// Base of a concrete type T, which declares `static const ObjectType kType;` and defines it with object_type<T>("name").
+template <typename T>
+class ObjectOf : public Object {
+ protected:
+  ObjectOf() : Object(&T::kType) {}
+};
+
+template <typename T>
+constexpr ObjectType object_type(const char* name) {
+  return {name, [](Object* object) { delete static_cast<T*>(object); }};
+}
+
+// Shared ownership of an object; null allowed.
+template <typename T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  Ref(const Ref& other) : object_(other.object_) { halyard::retain(object_); }
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  template <typename U>
+    requires std::is_convertible_v<U*, T*>
+  Ref(const Ref<U>& other) : object_(other.get()) {
+    halyard::retain(object_);
+  }
+  template <typename U>
+    requires std::is_convertible_v<U*, T*>
+  Ref(Ref<U>&& other) noexcept : object_(other.detach()) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { halyard::release(object_); }
+
+  static Ref adopt(T* object) {  // takes over the caller's reference
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }
+  static Ref share(T* object) {  // adds a reference
+    halyard::retain(object);
+    return adopt(object);
+  }
+  [[nodiscard]] T* detach() { return std::exchange(object_, nullptr); }  // the caller owns the reference now
+
+  T* get() const { return object_; }
+  T* operator->() const { return object_; }
+  T& operator*() const { return *object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
+
+ private:
+  T* object_ = nullptr;
+};
+
+template <typename T, typename... Args>
+Ref<T> make(Args&&... args) {
+  return Ref<T>::adopt(new T(std::forward<Args>(args)...));
+}
+
+// The object as a T, or null where it is null or of another type. Borrowed.
+template <typename T>
+T* cast(Object* object) {
+  return object && object->type() == &T::kType ? static_cast<T*>(object) : nullptr;
+}
+
+}  // namespace halyard

@@ -1,0 +1,98 @@
+// Status: what went wrong, as a value. Null is success; a failure carries a code, a message, notes of where it passed
+// (innermost first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t crosses libraries.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "halyard/status.h"
+
+namespace halyard {
+
+enum class Code : int32_t {
+#define HALYARD_CODE_(number, name) name = number,
+  HALYARD_STATUS_CODES(HALYARD_CODE_)
+#undef HALYARD_CODE_
+};
+
+inline const char* name(Code code) { return halyard_status_code_name(static_cast<int32_t>(code)); }
+
+// A code from outside: 0, 17 and numbers that are not codes become UNKNOWN (spec rulings 5 and 11).
+Code failure_code(uint32_t number);
+
+// A shared, counted error. Copying shares it; `note` on a shared error copies it first, so what one holder adds the
+// others do not see. Not for concurrent use of one Status object; distinct copies may live on distinct threads.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // success
+  Status(Code code, std::string message);
+  Status(const Status& other) noexcept;
+  Status(Status&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Status();
+
+  // Takes over, or gives up, one reference.
+  static Status adopt(halyard_status_t handle);
+  [[nodiscard]] halyard_status_t release() && { return std::exchange(error_, nullptr); }
+
+  bool ok() const { return error_ == nullptr; }
+  explicit operator bool() const { return !ok(); }  // "if (status)" reads "if there is an error"
+  Code code() const;
+  const std::string& message() const;  // without notes; empty for success
+  // CODE; message; note; note... and the cause on a line of its own. "OK" for success.
+  std::string text() const;
+
+  Status note(std::string_view text) &&;  // appended after what is there; no effect on success
+  Status caused_by(Status cause) &&;
+
+ private:
+  halyard_status_t error_ = nullptr;
+};
+
+template <typename T = void>
+using Result = std::expected<T, Status>;
+
+// fail(Code::NOT_FOUND, "no function '{}'", name) as the value of any failing Result.
+template <typename... Args>
+std::unexpected<Status> fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(Status(code, fmt::format(format, std::forward<Args>(args)...)));
+}
+
+// Annotates a failing result on its way up; passes success through.
+template <typename T>
+Result<T> with_note(Result<T> result, std::string_view text) {
+  if (!result) result.error() = std::move(result.error()).note(text);
+  return result;
+}
+
+inline Status to_status(Result<> result) { return result ? Status() : std::move(result.error()); }
+inline Result<> to_result(Status status) {
+  if (status) return std::unexpected(std::move(status));
+  return {};
+}
+
+}  // namespace halyard
+
+// HALYARD_TRY(expression): the value of a Result, or return its error from the calling function.
+#define HALYARD_TRY(...)                                                         \
+  ({                                                                             \
+    auto halyard_try_result_ = (__VA_ARGS__);                                    \
+    if (!halyard_try_result_) [[unlikely]]                                       \
+      return std::unexpected(std::move(halyard_try_result_).error());            \
+    ::halyard::internal::unwrap(std::move(halyard_try_result_));                 \
+  })
+
+namespace halyard::internal {
+template <typename T>
+T unwrap(std::expected<T, Status>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+}  // namespace halyard::internal

@@ -1,0 +1,49 @@
+# Language, warnings and sanitizers, the same for every target. Warnings are errors.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12
+   OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}; expected g++ 12, clang 19 or newer. "
+                      "Name another compiler with -DCMAKE_CXX_COMPILER=...")
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_MESSAGE LAZY)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+
+set(warnings -Werror -Wall -Wextra -Wcast-align -Wundef -Wno-missing-field-initializers)
+add_compile_options(
+  ${warnings}
+  $<$<COMPILE_LANGUAGE:C>:-pedantic>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # -Wshadow=local: a constructor's parameter may bear the name of the member that it sets.
+  # -Wno-restrict: g++ 12 reports std::string's own operator+ (GCC bug 105651).
+  add_compile_options(-Wshadow=local $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+else()
+  add_compile_options(-Wshadow)
+endif()
+
+if(HALYARD_SANITIZE)
+  add_compile_options(-fsanitize=${HALYARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HALYARD_SANITIZE})
+  # With instrumented code g++ 12 takes its own checks for uses of what was never set.
+  add_compile_options(-Wno-maybe-uninitialized)
+  if(HALYARD_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
+  endif()
+endif()

@@ -1,0 +1,48 @@
+# Every package of Debian 12 that the build needs. What is missing is named at once, with the package that has it.
+set(missing "")
+
+find_package(Threads REQUIRED)
+
+find_package(fmt CONFIG QUIET)
+if(NOT TARGET fmt::fmt-header-only)
+  list(APPEND missing libfmt-dev)
+endif()
+
+find_path(HALYARD_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
+if(NOT HALYARD_FLATBUFFERS_INCLUDE)
+  list(APPEND missing libflatbuffers-dev)
+endif()
+find_program(HALYARD_FLATC flatc)
+if(NOT HALYARD_FLATC)
+  list(APPEND missing flatbuffers-compiler)
+endif()
+
+if(HALYARD_TESTS)
+  find_package(GTest CONFIG QUIET)
+  if(NOT TARGET GTest::gtest_main)
+    list(APPEND missing libgtest-dev)
+  endif()
+  find_program(HALYARD_PYTHON python3)
+  if(NOT HALYARD_PYTHON)
+    list(APPEND missing python3)
+  endif()
+endif()
+
+if(HALYARD_BENCHMARKS)
+  find_package(benchmark CONFIG QUIET)
+  if(NOT TARGET benchmark::benchmark_main)
+    list(APPEND missing libbenchmark-dev)
+  endif()
+endif()
+
+if(missing)
+  list(JOIN missing " " missing)
+  message(FATAL_ERROR "Missing Debian packages: ${missing}\n"
+                      "Run `./dev setup`, or `apt-get install ${missing}`.")
+endif()
+
+find_program(HALYARD_CCACHE ccache)
+if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${HALYARD_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${HALYARD_CCACHE}")
+endif()

@@ -1,0 +1,29 @@
+# What `cmake --install` leaves for embedders and driver authors, beside the programs and libraries themselves:
+# public headers, find_package(Halyard), pkg-config files, the template driver, the documents.
+include(CMakePackageConfigHelpers)
+set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Halyard")
+
+install(DIRECTORY base/include/halyard hal/include/halyard bindings/c/include/halyard
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+
+configure_package_config_file(cmake/HalyardConfig.cmake.in "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
+                              INSTALL_DESTINATION "${package}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/install/HalyardConfigVersion.cmake"
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
+              "${PROJECT_BINARY_DIR}/install/HalyardConfigVersion.cmake" cmake/HalyardDriver.cmake
+              cmake/halyard-driver.map DESTINATION "${package}")
+install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${package}")
+
+# The prefix of the .pc files follows the folder they lie in, so that an installed tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE libdir)
+string(REGEX REPLACE "[^/]+" ".." up "${libdir}/pkgconfig")
+set(HALYARD_PC_PREFIX "\${pcfiledir}/${up}")
+foreach(name IN ITEMS halyard halyard-driver)
+  configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/install/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/install/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()
+
+install(DIRECTORY drivers/null/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-null")
+install(FILES README.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md")

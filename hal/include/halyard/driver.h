@@ -1,0 +1,710 @@
+/* Halyard driver ABI, version 1. Plain C11; needs only halyard/status.h.
+ *
+ * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (what it is, readable without running it)
+ * and exports one function, halyard_driver_negotiate. Through it host and driver agree on a version and the driver hands out
+ * a table of functions. docs/driver-abi.md states the contract as numbered rules; [Rn] below refers to them.
+ *
+ * THE SHAPE, in the order in which a host uses it:
+ *   note -> negotiate -> initialize -> enumerate_devices -> device_open -> (memory, semaphores, executables, command lists,
+ *   queue_submit ...) -> device_close -> shutdown. The library stays mapped after shutdown.
+ *
+ * DOES: describe devices, memory, timeline semaphores, executables, command lists, and queue work.
+ * DOES NOT: buffers and subspans, fences, buffer views, URIs, validation of what a program asks, lifetimes of what is in
+ * flight. The host does these once for every driver. A driver never checks what the host has checked [R40].
+ *
+ * HANDLES. Opaque pointers that the driver creates and destroys when told. The host never looks inside, never passes a
+ * handle to another driver's library, and keeps what queued work uses until `completed` was called for it [R20, R21].
+ *
+ * GROWTH. Every struct starts with its own size in bytes as the writer of the struct knows it. Readers use a field only
+ * where `size >= HALYARD_FIELD_END(type, field)`; what is missing counts as zero. Fields are only appended [R10-R13].
+ *
+ * THREADS. Every function may be called from any thread, concurrently, unless its comment says otherwise; a handle is
+ * destroyed only when no other call uses it. No function calls back into the host except through the services and the
+ * callbacks it was given [R30-R33].
+ *
+ * FAILURE. A function returns null for success, else a status made by services->status_create, which the host releases.
+ * On failure outputs are left untouched [R50].
+ */
+#ifndef HALYARD_DRIVER_H_
+#define HALYARD_DRIVER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halyard/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Versions and growth ------------------------------------------------------------------------------------------- */
+
+#define HALYARD_DRIVER_ABI_V1 1u
+
+/* Bytes from the start of `type` to the end of `field`. */
+#define HALYARD_FIELD_END(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
+/* Whether *pointer, as its writer knew it, holds `field`. */
+#define HALYARD_HAS_FIELD(pointer, type, field) ((pointer)->struct_size >= HALYARD_FIELD_END(type, field))
+
+/* An extension: appended by reference. Unknown kinds are skipped, unless must_understand is not 0: then the call fails
+ * with UNIMPLEMENTED naming the kind. None is defined in version 1. */
+typedef struct halyard_extension {
+  uint32_t struct_size;
+  uint32_t kind;
+  uint32_t must_understand;
+  uint32_t reserved;
+  const struct halyard_extension* next;
+} halyard_extension_t;
+
+/* Text that need not be terminated. */
+typedef struct halyard_text {
+  const char* data;
+  size_t size;
+} halyard_text_t;
+
+/* ---- The note -------------------------------------------------------------------------------------------------------- */
+
+enum {
+  HALYARD_SANITIZER_NONE = 0,
+  HALYARD_SANITIZER_ADDRESS = 1,
+  HALYARD_SANITIZER_THREAD = 2,
+  HALYARD_SANITIZER_MEMORY = 3,
+};
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HALYARD_SANITIZER_KIND 1u
+#elif defined(__SANITIZE_THREAD__)
+#define HALYARD_SANITIZER_KIND 2u
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HALYARD_SANITIZER_KIND 1u
+#elif __has_feature(thread_sanitizer)
+#define HALYARD_SANITIZER_KIND 2u
+#elif __has_feature(memory_sanitizer)
+#define HALYARD_SANITIZER_KIND 3u
+#endif
+#endif
+#ifndef HALYARD_SANITIZER_KIND
+#define HALYARD_SANITIZER_KIND 0u
+#endif
+
+#define HALYARD_NOTE_SECTION ".note.halyard.driver"
+#define HALYARD_NOTE_OWNER "Halyard" /* with its terminator: 8 bytes */
+#define HALYARD_NOTE_TYPE 1u
+
+/* The note's description. Fixed size for ever; a later note gets another type. Texts are zero-padded. */
+typedef struct halyard_driver_note {
+  uint32_t abi_min;       /* lowest and highest ABI version that the driver speaks; 0 is always refused */
+  uint32_t abi_max;
+  uint32_t sanitizer;     /* HALYARD_SANITIZER_*: an instrumented driver loads only into a host of the same kind */
+  uint32_t reserved;      /* 0 */
+  char library[32];       /* NAME of halyard-driver-NAME.so */
+  char version[32];       /* the driver's own version, for people */
+  char kinds[192];        /* driver names that users write in URIs, separated by commas: "local-sync,local-task" */
+} halyard_driver_note_t;
+
+/* The note as it stands in the file. */
+typedef struct halyard_driver_note_record {
+  uint32_t owner_size;
+  uint32_t description_size;
+  uint32_t type;
+  char owner[8];
+  halyard_driver_note_t description;
+} halyard_driver_note_record_t;
+
+/* Once in a driver, at file scope: HALYARD_DRIVER_NOTE("local", "1.0", "local-sync,local-task"); */
+#define HALYARD_DRIVER_NOTE(library_, version_, kinds_)                                                       \
+  __attribute__((used, aligned(4), section(HALYARD_NOTE_SECTION))) static const halyard_driver_note_record_t  \
+      halyard_driver_note_record_ = {8,                                                                       \
+                                     sizeof(halyard_driver_note_t),                                           \
+                                     HALYARD_NOTE_TYPE,                                                       \
+                                     HALYARD_NOTE_OWNER,                                                      \
+                                     {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1, HALYARD_SANITIZER_KIND, 0, \
+                                      library_, version_, kinds_}}
+
+/* ---- What the host offers --------------------------------------------------------------------------------------------- */
+
+enum { HALYARD_LOG_ERROR = 0, HALYARD_LOG_WARNING = 1, HALYARD_LOG_INFO = 2 };
+
+/* Valid until `shutdown` of the last instance returns. All of version 1 is always there. */
+typedef struct halyard_host_services {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void* host; /* passed as first argument below */
+  /* A new status owned by the caller. `message` says what was expected, what was found and what to do; it is copied. Never
+   * null. Code 0 and numbers that are not codes become UNKNOWN. */
+  halyard_status_t (*status_create)(void* host, halyard_status_code_t code, const char* message, size_t message_size);
+  /* Another reference to the same status; null gives null. */
+  halyard_status_t (*status_retain)(void* host, halyard_status_t status);
+  void (*status_release)(void* host, halyard_status_t status); /* null is allowed */
+  halyard_status_code_t (*status_code)(void* host, halyard_status_t status); /* HALYARD_OK for null */
+  /* Terminated text, valid while the status lives. */
+  const char* (*status_message)(void* host, halyard_status_t status);
+  /* Adds where it passed; takes and returns ownership; null gives null. */
+  halyard_status_t (*status_note)(void* host, halyard_status_t status, const char* note, size_t note_size);
+  /* One line for the host's log. May be called from any thread; must not be called from a signal handler. */
+  void (*log)(void* host, int32_t severity, const char* line, size_t line_size);
+} halyard_host_services_t;
+
+/* ---- Handles ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct halyard_driver_instance* halyard_driver_instance_t;
+typedef struct halyard_driver_device* halyard_driver_device_t;
+typedef struct halyard_driver_memory* halyard_driver_memory_t;
+typedef struct halyard_driver_semaphore* halyard_driver_semaphore_t;
+typedef struct halyard_driver_executable* halyard_driver_executable_t;
+typedef struct halyard_driver_command_list* halyard_driver_command_list_t;
+
+/* ---- Devices -------------------------------------------------------------------------------------------------------------- */
+
+/* One device that could be opened. Texts belong to the instance and live until its shutdown. */
+typedef struct halyard_device_info {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* kind;        /* one of the note's kinds: "vulkan" */
+  const char* path;        /* what follows "kind://" in its URI; "" for the only one of its kind */
+  const char* name;        /* for people: "NVIDIA H200", "inline CPU" */
+} halyard_device_info_t;
+
+typedef struct halyard_option {
+  halyard_text_t key;
+  halyard_text_t value;
+} halyard_option_t;
+
+/* `kind` and `path` as in the URI; an empty path means the default device of that kind. Options are the URI's key=value
+ * pairs; an unknown key is INVALID_ARGUMENT naming it and the known ones. Borrowed for the call. */
+typedef struct halyard_device_open_args {
+  uint32_t struct_size;
+  uint32_t option_count;
+  halyard_text_t kind;
+  halyard_text_t path;
+  const halyard_option_t* options;
+  const halyard_extension_t* extensions;
+} halyard_device_open_args_t;
+
+/* Device capability bits. */
+enum {
+  HALYARD_DEVICE_RUNS_IN_CALLER = 1u << 0,      /* queue_submit does the work before it returns whenever it is due */
+  HALYARD_DEVICE_UNIFIED_MEMORY = 1u << 1,      /* host and device memory are one */
+  HALYARD_DEVICE_HOST_COHERENT = 1u << 2,       /* all HOST_VISIBLE memory is also HOST_COHERENT */
+  HALYARD_DEVICE_QUEUE_ALLOCA = 1u << 3,        /* the alloca and dealloca operations; without it the host's pool serves */
+  HALYARD_DEVICE_SEMAPHORE_EXPORT = 1u << 4,    /* semaphore_export and semaphore_import with file descriptors */
+  HALYARD_DEVICE_COLLECTIVES = 1u << 5,         /* collective commands */
+};
+
+typedef struct halyard_device_properties {
+  uint32_t struct_size;
+  uint32_t capabilities;             /* HALYARD_DEVICE_* */
+  uint32_t queue_count;              /* 1..64; bit n of an affinity is queue n */
+  uint32_t reserved;
+  uint64_t operations;               /* bit n: operation kind n (HALYARD_OPERATION_*) is implemented */
+  uint64_t memory_alignment;         /* bytes, a power of two: every allocation starts at a multiple of it */
+  uint64_t maximum_allocation;       /* bytes in one allocation */
+  uint64_t import_alignment;         /* bytes; host pointers must be multiples of it to be imported; 0: no import */
+} halyard_device_properties_t;
+
+/* ---- Memory -------------------------------------------------------------------------------------------------------------- */
+
+/* Bits of type, usage and access are the ecosystem's (docs/driver-abi.md, "Numbers"). */
+enum {
+  HALYARD_MEMORY_OPTIMAL = 0x01,
+  HALYARD_MEMORY_HOST_VISIBLE = 0x02,
+  HALYARD_MEMORY_HOST_COHERENT = 0x04,
+  HALYARD_MEMORY_HOST_CACHED = 0x08,
+  HALYARD_MEMORY_DEVICE_VISIBLE = 0x10,
+  HALYARD_MEMORY_DEVICE_LOCAL = 0x30, /* includes DEVICE_VISIBLE */
+  HALYARD_MEMORY_HOST_LOCAL = 0x46,   /* includes HOST_VISIBLE and HOST_COHERENT */
+};
+enum {
+  HALYARD_USAGE_TRANSFER_SOURCE = 0x1,
+  HALYARD_USAGE_TRANSFER_TARGET = 0x2,
+  HALYARD_USAGE_TRANSFER = 0x3,
+  HALYARD_USAGE_INDIRECT_PARAMETERS = 0x100,
+  HALYARD_USAGE_UNIFORM_READ = 0x200,
+  HALYARD_USAGE_STORAGE_READ = 0x400,
+  HALYARD_USAGE_STORAGE_WRITE = 0x800,
+  HALYARD_USAGE_STORAGE = 0xC00,
+  HALYARD_USAGE_DEFAULT = 0xC03,
+  HALYARD_USAGE_SHARING_EXPORT = 0x10000,
+  HALYARD_USAGE_SHARING_REPLICATE = 0x20000,
+  HALYARD_USAGE_SHARING_CONCURRENT = 0x40000,
+  HALYARD_USAGE_SHARING_IMMUTABLE = 0x80000,
+  HALYARD_USAGE_MAPPING_SCOPED = 0x1000000,
+  HALYARD_USAGE_MAPPING_PERSISTENT = 0x2000000,
+  HALYARD_USAGE_MAPPING_OPTIONAL = 0x4000000,
+  HALYARD_USAGE_MAPPING_RANDOM = 0x8000000,
+  HALYARD_USAGE_MAPPING_SEQUENTIAL_WRITE = 0x10000000,
+};
+
+/* What is wanted. Type 0 and usage 0 never reach a driver: the host has put OPTIMAL and DEFAULT. */
+typedef struct halyard_memory_request {
+  uint32_t struct_size;
+  uint32_t memory_type;    /* bits that must be there; with OPTIMAL set, the rest are wishes */
+  uint32_t usage;          /* bits that must be allowed */
+  uint32_t reserved;
+  uint64_t affinity;       /* queues that will use it; never 0 */
+  uint64_t size;           /* bytes; may be 0: a valid memory that holds nothing */
+} halyard_memory_request_t;
+
+/* What was given: at least what was asked for (without OPTIMAL). */
+typedef struct halyard_memory_info {
+  uint32_t struct_size;
+  uint32_t memory_type;
+  uint32_t usage;
+  uint32_t reserved;
+  uint64_t size;           /* bytes; at least the request's */
+} halyard_memory_info_t;
+
+enum {
+  HALYARD_EXTERNAL_HOST_ALLOCATION = 1, /* `pointer` to `size` bytes of this process */
+  HALYARD_EXTERNAL_OPAQUE_FD = 2,       /* `fd`; import takes it over on success, export gives a new one */
+};
+
+typedef struct halyard_external_memory {
+  uint32_t struct_size;
+  uint32_t kind;           /* HALYARD_EXTERNAL_* */
+  void* pointer;
+  int32_t fd;
+  uint32_t reserved;
+  uint64_t size;           /* bytes */
+} halyard_external_memory_t;
+
+enum { HALYARD_MAP_READ = 1, HALYARD_MAP_WRITE = 2, HALYARD_MAP_DISCARD = 4 };
+
+typedef struct halyard_memory_statistics {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t host_bytes_live, host_bytes_peak, host_bytes_allocated, host_bytes_freed;
+  uint64_t device_bytes_live, device_bytes_peak, device_bytes_allocated, device_bytes_freed;
+} halyard_memory_statistics_t;
+
+/* ---- Semaphores ------------------------------------------------------------------------------------------------------------ */
+
+/* A point on a timeline: reached when the semaphore's value is at least `value`. */
+typedef struct halyard_timepoint {
+  halyard_driver_semaphore_t semaphore;
+  uint64_t value;
+} halyard_timepoint_t;
+
+#define HALYARD_WAIT_FOREVER INT64_MAX
+
+typedef struct halyard_semaphore_wait_args {
+  uint32_t struct_size;
+  uint32_t any;                    /* 0: all timepoints; else one suffices */
+  uint32_t timepoint_count;
+  uint32_t reserved;
+  const halyard_timepoint_t* timepoints;
+  int64_t deadline_ns;             /* CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER */
+} halyard_semaphore_wait_args_t;
+
+/* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the callee). Runs on
+ * any thread, without any lock of the driver held; may submit work, signal and subscribe. */
+typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
+
+/* ---- Executables --------------------------------------------------------------------------------------------------------- */
+
+enum {
+  HALYARD_GRADE_NO = 0,         /* cannot run here */
+  HALYARD_GRADE_RECOMPILE = 1,  /* could run if compiled again: newer format, other features */
+  HALYARD_GRADE_LOADABLE = 2,   /* runs after translation or in a slower way */
+  HALYARD_GRADE_NATIVE = 3,     /* made for this device */
+};
+
+typedef struct halyard_executable_grade {
+  uint32_t struct_size;
+  uint32_t grade;               /* HALYARD_GRADE_* */
+  char reason[256];             /* terminated; why, for a person; empty when NATIVE */
+} halyard_executable_grade_t;
+
+typedef struct halyard_executable_args {
+  uint32_t struct_size;
+  uint32_t constant_count;
+  halyard_text_t format;        /* "vmvx-bytecode-fb" */
+  const void* data;             /* stays valid and unchanged until executable_destroy returns; any alignment */
+  uint64_t data_size;           /* bytes */
+  const uint32_t* constants;    /* executable-level constants; borrowed for the call */
+  uint64_t affinity;            /* queues that will use it */
+  const halyard_extension_t* extensions;
+} halyard_executable_args_t;
+
+/* Functions are numbered from 0. Texts live as long as the executable. */
+typedef struct halyard_function_info {
+  uint32_t struct_size;
+  uint32_t binding_count;
+  uint32_t constant_count;      /* 32-bit dispatch constants */
+  uint32_t workgroup_size[3];   /* 0 where the executable does not say */
+  uint64_t local_memory;        /* bytes of workgroup memory, static part */
+  halyard_text_t name;
+} halyard_function_info_t;
+
+/* ---- Commands ------------------------------------------------------------------------------------------------------------- */
+
+/* A byte range that a command uses: of `memory`, or, where memory is null, of entry `slot` of the binding table given at
+ * execution; then `offset` is relative to the entry. The host has checked every direct range when it was recorded and
+ * checks every slot's when the list is submitted. */
+typedef struct halyard_range {
+  halyard_driver_memory_t memory;
+  uint32_t slot;
+  uint32_t reserved;
+  uint64_t offset;              /* bytes */
+  uint64_t length;              /* bytes; never "the rest" */
+} halyard_range_t;
+
+/* Kinds of command. ORDER: numbers never change; new ones are appended. */
+enum {
+  HALYARD_COMMAND_BARRIER = 1,
+  HALYARD_COMMAND_FILL = 2,
+  HALYARD_COMMAND_UPDATE = 3,
+  HALYARD_COMMAND_COPY = 4,
+  HALYARD_COMMAND_DISPATCH = 5,
+  HALYARD_COMMAND_COLLECTIVE = 6,
+  HALYARD_COMMAND_BEGIN_GROUP = 7,
+  HALYARD_COMMAND_END_GROUP = 8,
+};
+
+/* Every command starts with this; the next one is at `size` bytes (a multiple of 8) from its start. A driver that does not
+ * know a kind fails command_list_create with UNIMPLEMENTED naming the number. */
+typedef struct halyard_command {
+  uint32_t size;
+  uint32_t kind;
+} halyard_command_t;
+
+/* All commands before it complete, their writes visible, before any after it starts. Between barriers commands may run in
+ * any order and at once. */
+typedef struct halyard_command_barrier {
+  halyard_command_t header;
+  uint32_t source_stages;
+  uint32_t target_stages;
+} halyard_command_barrier_t;
+
+typedef struct halyard_command_fill {
+  halyard_command_t header;
+  halyard_range_t target;       /* offset and length are multiples of pattern_size */
+  uint32_t pattern;             /* low pattern_size bytes, little endian */
+  uint32_t pattern_size;        /* 1, 2 or 4 */
+} halyard_command_fill_t;
+
+typedef struct halyard_command_update {
+  halyard_command_t header;
+  const void* source;           /* target.length bytes, alive as long as the list; any alignment */
+  halyard_range_t target;
+} halyard_command_update_t;
+
+typedef struct halyard_command_copy {
+  halyard_command_t header;
+  halyard_range_t source;
+  halyard_range_t target;       /* same length; may overlap only through slots, and then the result is undefined */
+} halyard_command_copy_t;
+
+typedef struct halyard_command_dispatch {
+  halyard_command_t header;
+  halyard_driver_executable_t executable;
+  uint32_t function;            /* below the executable's function count */
+  uint32_t flags;               /* HALYARD_DISPATCH_* */
+  uint32_t workgroups[3];       /* unused when indirect; a 0 runs nothing */
+  uint32_t constant_count;      /* what the function declares */
+  uint32_t binding_count;       /* what the function declares */
+  uint32_t reserved;
+  const uint32_t* constants;    /* alive as long as the list */
+  const halyard_range_t* bindings; /* alive as long as the list */
+  halyard_range_t indirect;     /* 12 bytes holding x, y, z, when HALYARD_DISPATCH_INDIRECT; offset a multiple of 4 */
+} halyard_command_dispatch_t;
+enum { HALYARD_DISPATCH_INDIRECT = 1 };
+
+typedef struct halyard_command_collective {
+  halyard_command_t header;
+  void* channel;                /* the host's channel provider's */
+  uint32_t operation;           /* packed kind, reduction, element */
+  uint32_t parameter;
+  halyard_range_t send;
+  halyard_range_t receive;
+  uint64_t element_count;
+} halyard_command_collective_t;
+
+typedef struct halyard_command_begin_group {
+  halyard_command_t header;
+  halyard_text_t label;         /* alive as long as the list */
+} halyard_command_begin_group_t;
+
+/* A finished, validated recording. */
+typedef struct halyard_command_list_args {
+  uint32_t struct_size;
+  uint32_t one_shot;            /* not 0: submitted at most once */
+  uint64_t affinity;            /* queues it may be submitted to */
+  const halyard_command_t* commands; /* all of it stays valid and unchanged until command_list_destroy returns */
+  uint64_t commands_size;       /* bytes */
+  uint32_t command_count;
+  uint32_t binding_count;       /* entries that a binding table needs: highest slot used + 1 */
+  const halyard_extension_t* extensions;
+} halyard_command_list_args_t;
+
+/* ---- Queue work -------------------------------------------------------------------------------------------------------------- */
+
+/* Kinds of operation. ORDER: numbers never change; new ones are appended; each is a bit of
+ * halyard_device_properties.operations. */
+enum {
+  HALYARD_OPERATION_BARRIER = 0,   /* mandatory: only waits and signals */
+  HALYARD_OPERATION_ALLOCA = 1,    /* with HALYARD_DEVICE_QUEUE_ALLOCA */
+  HALYARD_OPERATION_DEALLOCA = 2,
+  HALYARD_OPERATION_FILL = 3,
+  HALYARD_OPERATION_UPDATE = 4,
+  HALYARD_OPERATION_COPY = 5,
+  HALYARD_OPERATION_READ = 6,      /* the host stages where missing */
+  HALYARD_OPERATION_WRITE = 7,
+  HALYARD_OPERATION_DISPATCH = 8,  /* the host records a one-shot list where missing */
+  HALYARD_OPERATION_EXECUTE = 9,   /* mandatory */
+};
+
+typedef struct halyard_binding {
+  halyard_driver_memory_t memory;  /* null for an unused slot */
+  uint64_t offset;                 /* bytes */
+  uint64_t length;                 /* bytes */
+} halyard_binding_t;
+
+/* ALLOCA: *memory and *info are filled before queue_submit returns; the handle may be named in later submissions at once, its
+ * bytes exist between this operation's signal and the wait of its DEALLOCA. DEALLOCA gives the bytes back in queue order; the
+ * handle lives until memory_free. */
+typedef struct halyard_operation_alloca {
+  halyard_memory_request_t request;
+  halyard_driver_memory_t* memory;
+  halyard_memory_info_t* info;
+} halyard_operation_alloca_t;
+typedef struct halyard_operation_dealloca {
+  halyard_driver_memory_t memory;
+} halyard_operation_dealloca_t;
+typedef struct halyard_operation_fill {
+  halyard_range_t target;          /* direct */
+  uint32_t pattern;
+  uint32_t pattern_size;
+} halyard_operation_fill_t;
+typedef struct halyard_operation_update {
+  const void* source;              /* the host keeps it until `completed` */
+  halyard_range_t target;          /* direct */
+} halyard_operation_update_t;
+typedef struct halyard_operation_copy {
+  halyard_range_t source;          /* direct */
+  halyard_range_t target;          /* direct */
+} halyard_operation_copy_t;
+typedef struct halyard_operation_transfer_file {
+  int32_t fd;                      /* READ: from the file into the range; WRITE: the reverse. Borrowed until `completed` */
+  uint32_t reserved;
+  uint64_t file_offset;            /* bytes */
+  halyard_range_t range;           /* direct */
+} halyard_operation_transfer_file_t;
+typedef struct halyard_operation_dispatch {
+  const halyard_command_dispatch_t* dispatch; /* direct ranges only; the host keeps it until `completed` */
+} halyard_operation_dispatch_t;
+typedef struct halyard_operation_execute {
+  halyard_driver_command_list_t list;
+  const halyard_binding_t* bindings; /* borrowed for the call: copy what is needed later */
+  uint64_t binding_count;            /* at least the list's; checked by the host */
+} halyard_operation_execute_t;
+
+typedef struct halyard_operation {
+  uint32_t struct_size;
+  uint32_t kind;                   /* HALYARD_OPERATION_* */
+  union {
+    halyard_operation_alloca_t alloca_;
+    halyard_operation_dealloca_t dealloca;
+    halyard_operation_fill_t fill;
+    halyard_operation_update_t update;
+    halyard_operation_copy_t copy;
+    halyard_operation_transfer_file_t read;
+    halyard_operation_transfer_file_t write;
+    halyard_operation_dispatch_t dispatch;
+    halyard_operation_execute_t execute;
+  };
+} halyard_operation_t;
+
+/* Called exactly once for each submission that queue_submit accepted, when its work is done and its signals are made (status
+ * null) or it has failed (status, owned by the callee). From now on the driver no longer uses what the submission named. May
+ * run before queue_submit returns, on any thread, without any lock of the driver held. */
+typedef void (*halyard_completed_fn)(void* user, halyard_status_t status);
+
+/* One piece of queue work. When every wait is reached, the operation is done, then every signal is made. If a wait fails, the
+ * operation is skipped and every signalled semaphore fails with the same status; if the operation fails, likewise [R60-R65].
+ * Waits and signals name semaphores of this driver's library only, of any of its devices. Arrays are borrowed for the call. */
+typedef struct halyard_submission {
+  uint32_t struct_size;
+  uint32_t wait_count;
+  uint32_t signal_count;
+  uint32_t reserved;
+  uint64_t affinity;               /* queues that may do it; the host has masked it with the device's; never 0 */
+  const halyard_timepoint_t* waits;
+  const halyard_timepoint_t* signals;
+  const halyard_operation_t* operation;
+  halyard_completed_fn completed;  /* never null */
+  void* completed_user;
+  const halyard_extension_t* extensions;
+} halyard_submission_t;
+
+/* ---- The table ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct halyard_driver_init_args {
+  uint32_t struct_size;
+  uint32_t abi_version;                     /* the negotiated one */
+  const halyard_host_services_t* services;  /* valid until shutdown returns */
+  const halyard_extension_t* extensions;
+} halyard_driver_init_args_t;
+
+/* Functions marked M are mandatory in version 1: a driver without one is refused, all missing ones named. Others may be null:
+ * the host then does without, or answers UNIMPLEMENTED naming the function. */
+typedef struct halyard_driver_table {
+  uint32_t struct_size;
+  uint32_t reserved;
+
+  /* M. Makes an instance. Looks for hardware at the earliest here, never in negotiate or a static constructor. UNAVAILABLE
+   * with the reason where there is nothing to drive (a library or device is missing). May block. */
+  halyard_status_t (*initialize)(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance);
+  /* M. Ends *instance after all its devices are closed, joins its threads, sets *instance to null. Null: no effect. */
+  void (*shutdown)(halyard_driver_instance_t* instance);
+  /* M. Writes up to `capacity` infos (struct_size set by the host in each) and the number there are to *count. Same order
+   * every time. capacity 0 asks for the number. */
+  halyard_status_t (*enumerate_devices)(halyard_driver_instance_t instance, uint32_t capacity, halyard_device_info_t* infos,
+                                        uint32_t* count);
+  /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the paths there are. May block. */
+  halyard_status_t (*device_open)(halyard_driver_instance_t instance, const halyard_device_open_args_t* args,
+                                  halyard_driver_device_t* device);
+  /* M. All its work is done and all its handles are destroyed before. May block. */
+  void (*device_close)(halyard_driver_device_t device);
+  /* M. Constant for the life of the device. */
+  halyard_status_t (*device_properties)(halyard_driver_device_t device, halyard_device_properties_t* properties);
+  /* M. One integer about the device, by category and key (hal-semantics.md, "Device queries"). *known is 0 where the driver
+   * does not know the key; that is not an error. "hal.device.id" and "hal.executable.format" are answered by the host. */
+  halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category, halyard_text_t key,
+                                       int32_t* known, int64_t* value);
+  /* Gives back memory that is kept for reuse. */
+  halyard_status_t (*device_trim)(halyard_driver_device_t device);
+  halyard_status_t (*device_memory_statistics)(halyard_driver_device_t device, halyard_memory_statistics_t* statistics);
+
+  /* M. RESOURCE_EXHAUSTED: no memory. INVALID_ARGUMENT: no heap has the required bits; the message names them. */
+  halyard_status_t (*memory_allocate)(halyard_driver_device_t device, const halyard_memory_request_t* request,
+                                      halyard_driver_memory_t* memory, halyard_memory_info_t* info);
+  /* M. For memory of any origin (allocated, alloca, imported), after all work that uses it. */
+  void (*memory_free)(halyard_driver_device_t device, halyard_driver_memory_t memory);
+  /* M for devices with HOST_VISIBLE memory. *pointer addresses byte `offset`; valid until memory_unmap of the same memory.
+   * Mappings nest and may overlap. `access` is HALYARD_MAP_*. FAILED_PRECONDITION: alloca's bytes not there yet or gone. */
+  halyard_status_t (*memory_map)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t access,
+                                 uint64_t offset, uint64_t length, void** pointer);
+  void (*memory_unmap)(halyard_driver_device_t device, halyard_driver_memory_t memory);
+  /* Needed where memory is HOST_VISIBLE without HOST_COHERENT: after host writes, before host reads. */
+  halyard_status_t (*memory_flush)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint64_t offset,
+                                   uint64_t length);
+  halyard_status_t (*memory_invalidate)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint64_t offset,
+                                        uint64_t length);
+  /* The host keeps the external bytes until memory_free. */
+  halyard_status_t (*memory_import)(halyard_driver_device_t device, const halyard_memory_request_t* request,
+                                    const halyard_external_memory_t* external, halyard_driver_memory_t* memory,
+                                    halyard_memory_info_t* info);
+  halyard_status_t (*memory_export)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t kind,
+                                    halyard_external_memory_t* external);
+
+  /* M. A timeline that starts at `initial`. */
+  halyard_status_t (*semaphore_create)(halyard_driver_device_t device, uint64_t initial, halyard_driver_semaphore_t* semaphore);
+  /* M. After all work, waits and subscriptions that name it. */
+  void (*semaphore_destroy)(halyard_driver_device_t device, halyard_driver_semaphore_t semaphore);
+  /* M. The value now. A failed semaphore: returns its first failure (another reference), *value untouched. Never blocks. */
+  halyard_status_t (*semaphore_query)(halyard_driver_semaphore_t semaphore, uint64_t* value);
+  /* M. From the host. Not larger than the value now: INVALID_ARGUMENT. Failed: no effect, success. */
+  halyard_status_t (*semaphore_signal)(halyard_driver_semaphore_t semaphore, uint64_t value);
+  /* M. Fails the timeline for good; the first failure stays. Takes over `status`, which is not null. */
+  void (*semaphore_fail)(halyard_driver_semaphore_t semaphore, halyard_status_t status);
+  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. A failed semaphore: its failure, looked for before
+   * anything else and without waiting for the others. */
+  halyard_status_t (*semaphore_wait)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
+  /* M. `subscriber` is called once; at once, on this thread, where there is nothing to wait for. On failure never. */
+  halyard_status_t (*semaphore_subscribe)(halyard_driver_semaphore_t semaphore, uint64_t value,
+                                          halyard_subscriber_fn subscriber, void* user);
+  /* M. Takes back the subscription of (subscriber, user). 1: it will not be called; 0: it was or is being called. */
+  int32_t (*semaphore_unsubscribe)(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber, void* user);
+  halyard_status_t (*semaphore_import)(halyard_driver_device_t device, int32_t fd, halyard_driver_semaphore_t* semaphore);
+  halyard_status_t (*semaphore_export)(halyard_driver_semaphore_t semaphore, int32_t* fd);
+
+  /* M. Judges an executable without loading it. `data` may be null: the format alone is judged. Never fails. */
+  void (*executable_grade)(halyard_driver_device_t device, halyard_text_t format, const void* data, uint64_t data_size,
+                           halyard_executable_grade_t* grade);
+  /* M. NOT_FOUND: unknown format, naming those there are. INVALID_ARGUMENT: bad data. INCOMPATIBLE: made for something else,
+   * saying what is missing. May block for long. */
+  halyard_status_t (*executable_create)(halyard_driver_device_t device, const halyard_executable_args_t* args,
+                                        halyard_driver_executable_t* executable);
+  void (*executable_destroy)(halyard_driver_device_t device, halyard_driver_executable_t executable); /* M */
+  uint32_t (*executable_function_count)(halyard_driver_executable_t executable);                     /* M */
+  /* M. OUT_OF_RANGE: no such function. */
+  halyard_status_t (*executable_function_info)(halyard_driver_executable_t executable, uint32_t function,
+                                               halyard_function_info_t* info);
+
+  /* M. May bake the list into whatever the device likes. */
+  halyard_status_t (*command_list_create)(halyard_driver_device_t device, const halyard_command_list_args_t* args,
+                                          halyard_driver_command_list_t* list);
+  void (*command_list_destroy)(halyard_driver_device_t device, halyard_driver_command_list_t list); /* M */
+
+  /* M. Success: accepted, `completed` will be called once, and later failure is told through the signals and `completed`.
+   * Failure: nothing happened, no signal is touched, `completed` is not called. Blocks only on RUNS_IN_CALLER devices, for the
+   * work itself, never for a wait: work that is not due is kept until the wait is reached. */
+  halyard_status_t (*queue_submit)(halyard_driver_device_t device, const halyard_submission_t* submission);
+  /* A hint that submissions collected so far should go to the device. */
+  halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint64_t affinity);
+} halyard_driver_table_t;
+
+/* ---- Negotiation ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct halyard_driver_request {
+  uint32_t struct_size;
+  uint32_t abi_min;             /* versions that the host speaks */
+  uint32_t abi_max;
+  uint32_t sanitizer;           /* HALYARD_SANITIZER_* of the host */
+  const char* host_version;     /* for people */
+  const halyard_extension_t* extensions;
+} halyard_driver_request_t;
+
+typedef struct halyard_driver_kind {
+  const char* name;             /* as in the note */
+  const char* description;      /* one line for lists */
+} halyard_driver_kind_t;
+
+typedef struct halyard_driver_reply {
+  uint32_t struct_size;         /* set by the host to what it knows; the driver writes no further */
+  uint32_t abi_version;         /* the highest common version */
+  const halyard_driver_table_t* table; /* static storage */
+  const halyard_driver_kind_t* kinds;  /* static storage */
+  uint32_t kind_count;
+  uint32_t reserved;
+  char refusal[256];            /* why not, terminated, where the driver returns 0 */
+} halyard_driver_reply_t;
+
+/* The one exported function. Runs no hardware code, allocates nothing, may be called any number of times. Returns 1 where
+ * there is a common version and the reply is filled, 0 where the driver refuses and `refusal` says why. */
+typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* request, halyard_driver_reply_t* reply);
+#define HALYARD_DRIVER_NEGOTIATE_SYMBOL "halyard_driver_negotiate"
+
+#if defined(__GNUC__)
+#define HALYARD_DRIVER_EXPORT __attribute__((visibility("default")))
+#else
+#define HALYARD_DRIVER_EXPORT
+#endif
+HALYARD_DRIVER_EXPORT int32_t halyard_driver_negotiate(const halyard_driver_request_t* request,
+                                                       halyard_driver_reply_t* reply);
+
+/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change ------------------------------------------ */
+
+#ifdef __cplusplus
+#define HALYARD_STATIC_ASSERT_ static_assert
+#else
+#define HALYARD_STATIC_ASSERT_ _Static_assert
+#endif
+HALYARD_STATIC_ASSERT_(sizeof(halyard_driver_note_t) == 272, "the note never changes");
+HALYARD_STATIC_ASSERT_(sizeof(halyard_driver_note_record_t) == 292, "the note never changes");
+#if UINTPTR_MAX == UINT64_MAX
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_driver_table_t, queue_flush) == 8 + 36 * 8, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_submission_t, extensions) == 72, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_command_dispatch_t, indirect) == 96, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_device_properties_t, import_alignment) == 48, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_host_services_t, log) == 72, "version 1 is frozen");
+#endif
+#undef HALYARD_STATIC_ASSERT_
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HALYARD_DRIVER_H_ */

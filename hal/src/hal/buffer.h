@@ -1,0 +1,72 @@
+// Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owners. Specified by
+// hal-semantics.md ("Objects", "Queue-ordered operations") and hal-module.md, "Buffer". Thread-safe but for the bytes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device.h"
+
+namespace halyard::hal {
+
+class Allocation final : public ObjectOf<Allocation> {
+ public:
+  static const ObjectType kType;
+
+  Ref<Device> device;
+  halyard_driver_memory_t memory = nullptr;  // owned
+  uint32_t memory_type = 0;                  // what was given
+  uint32_t usage = 0;
+  uint32_t access = kAccessAll;
+  uint64_t size = 0;                         // as asked for
+  uint64_t origin_affinity = kAnyQueue;
+  bool queue_ordered = false;                // from queue alloca: dealloca has an effect
+  bool indeterminate_lifetime = false;
+  std::atomic<bool> deallocated{false};      // a dealloca has been submitted
+  std::atomic<int64_t> owners{1};            // preserve / discard / is_terminal
+  Ref<Object> keep;                          // imported bytes
+
+  Allocation() = default;
+  ~Allocation();
+};
+
+class Buffer final : public ObjectOf<Buffer> {
+ public:
+  static const ObjectType kType;  // "hal.buffer"
+
+  static Ref<Buffer> create(Ref<Allocation> allocation);  // the whole allocation
+
+  uint64_t offset() const { return offset_; }  // bytes, within the allocation
+  uint64_t length() const { return length_; }  // bytes
+  uint32_t memory_type() const { return allocation_->memory_type; }
+  uint32_t usage() const { return allocation_->usage; }
+  uint32_t access() const { return allocation_->access; }
+  Allocation& allocation() const { return *allocation_; }
+  Device& device() const { return *allocation_->device; }
+
+  // This object for offset 0 and the full length, else a new one. kWholeLength: the rest. OUT_OF_RANGE.
+  Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length);
+  // OUT_OF_RANGE unless the range lies within the buffer.
+  Result<> check_range(uint64_t offset, uint64_t length) const;
+  // PERMISSION_DENIED unless all bits are there; messages name both sides.
+  Result<> check_memory_type(uint32_t bits) const;
+  Result<> check_usage(uint32_t bits) const;
+  Result<> check_access(uint32_t bits) const;
+
+  // Host access, without ordering against queued work. Checks range, access and mappability (HOST_VISIBLE, MAPPING_SCOPED);
+  // flushes and invalidates where memory is not coherent.
+  Result<> read(uint64_t offset, void* target, uint64_t length) const;
+  Result<> write(uint64_t offset, const void* source, uint64_t length);
+
+  Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)
+      : allocation_(std::move(allocation)), offset_(offset), length_(length) {}
+
+ private:
+  Ref<Allocation> allocation_;
+  uint64_t offset_;
+  uint64_t length_;
+};
+
+}  // namespace halyard::hal

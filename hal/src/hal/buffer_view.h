@@ -1,0 +1,48 @@
+// BufferView: a buffer with shape, element type and encoding; immutable. Specified by hal-module.md, "Buffer view".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/buffer.h"
+#include "hal/element_type.h"
+
+namespace halyard::hal {
+
+inline constexpr uint32_t kEncodingOpaque = 0;
+inline constexpr uint32_t kEncodingDenseRowMajor = 1;
+inline constexpr size_t kMaximumRank = 128;
+
+class BufferView final : public ObjectOf<BufferView> {
+ public:
+  static const ObjectType kType;  // "hal.buffer_view"
+
+  // The shape is stored as given. OUT_OF_RANGE: more than 128 dimensions.
+  static Result<Ref<BufferView>> create(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type,
+                                        uint32_t encoding);
+
+  Buffer& buffer() const { return *buffer_; }
+  std::span<const int64_t> shape() const { return shape_; }
+  ElementType type() const { return type_; }
+  uint32_t encoding() const { return encoding_; }
+
+  // hal.buffer_view.assert; `message` stands first in the error.
+  Result<> check(std::string_view message, ElementType type, uint32_t encoding, std::span<const int64_t> shape) const;
+  // "4xf32=1 2 3 4". Reads the buffer from the host.
+  Result<std::string> text(uint64_t max_elements) const;
+
+  BufferView(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type, uint32_t encoding)
+      : buffer_(std::move(buffer)), shape_(shape.begin(), shape.end()), type_(type), encoding_(encoding) {}
+
+ private:
+  Ref<Buffer> buffer_;
+  std::vector<int64_t> shape_;
+  ElementType type_;
+  uint32_t encoding_;
+};
+
+}  // namespace halyard::hal

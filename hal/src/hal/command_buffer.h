@@ -1,0 +1,94 @@
+// CommandBuffer: records commands into a validated flat list, which a driver gets once. Specified by hal-semantics.md,
+// "Recording and executing command buffers", and hal-module.md, "Recording rules". Recording: one thread. Afterwards immutable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/buffer.h"
+#include "hal/executable.h"
+
+namespace halyard::hal {
+
+// A range as a program names it: a buffer, or a slot of the binding table where the buffer is null.
+struct BufferRange {
+  Buffer* buffer = nullptr;
+  uint32_t slot = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// What the entries of a binding table must allow, collected while recording.
+struct SlotNeeds {
+  bool used = false;
+  uint64_t extent = 0;      // bytes from the entry's start that commands touch
+  uint32_t usage = 0;
+  uint32_t access = 0;
+  uint32_t alignment = 1;   // of entry offset + recorded offset
+};
+
+inline constexpr size_t kMaximumBindings = 32;
+
+class CommandBuffer final : public ObjectOf<CommandBuffer> {
+ public:
+  static const ObjectType kType;  // "hal.command_buffer"
+
+  static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
+                                           uint32_t binding_capacity);
+
+  Result<> barrier(uint32_t source_stages, uint32_t target_stages);
+  Result<> begin_debug_group(std::string_view label);
+  Result<> end_debug_group();
+  Result<> advise(BufferRange range);
+  Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
+  Result<> update(std::span<const uint8_t> source, BufferRange target);
+  Result<> copy(BufferRange source, BufferRange target);
+  struct Dispatch {
+    Executable* executable = nullptr;
+    uint64_t function = 0;
+    uint32_t workgroups[3] = {};
+    std::span<const uint32_t> constants;
+    std::span<const BufferRange> bindings;
+    const BufferRange* indirect = nullptr;  // the buffer with the counts; null: direct
+  };
+  Result<> dispatch(const Dispatch& dispatch);
+  Result<> finalize();
+
+  enum class State : uint8_t { recording, ready };
+  State state() const { return state_; }
+  Device& device() const { return *device_; }
+  uint32_t mode() const { return mode_; }
+  uint32_t command_count() const { return command_count_; }
+  halyard_driver_command_list_t handle() const { return list_; }        // after finalize
+  std::span<const SlotNeeds> slots() const { return slots_; }           // up to the highest used
+  // The recorded commands, one line each, for people.
+  std::string text() const;
+
+  CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity, uint32_t binding_capacity);
+  ~CommandBuffer();
+
+ private:
+  struct Recorder;  // helpers of command_buffer.cpp
+
+  Ref<Device> device_;
+  uint32_t mode_;
+  uint32_t categories_;
+  uint64_t affinity_;
+  uint32_t binding_capacity_;
+  State state_ = State::recording;
+  uint32_t command_count_ = 0;
+  int32_t group_depth_ = 0;
+  std::vector<uint64_t> words_;                          // the flat list
+  std::vector<std::unique_ptr<uint8_t[]>> payloads_;     // constants, bindings, update bytes, labels
+  std::vector<Ref<Object>> resources_;                   // kept alive
+  std::vector<SlotNeeds> slots_;
+  halyard_driver_command_list_t list_ = nullptr;
+};
+
+}  // namespace halyard::hal

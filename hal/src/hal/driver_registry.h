@@ -1,0 +1,82 @@
+// DriverRegistry: which drivers there are and which were refused and why. Made by the embedder, passed in; there is no global
+// one. Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device.h"
+#include "hal/driver_library.h"
+
+namespace halyard::hal {
+
+struct RegistryOptions {
+  std::vector<std::string> libraries;       // explicit paths of drivers, first
+  std::vector<std::string> folders;         // searched next, in order
+  bool use_environment = true;              // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
+  bool use_default_folders = true;          // the user's, then the one beside this library
+};
+
+// "driver[://path[?key=value&...]]". INVALID_ARGUMENT with what is wrong.
+struct DeviceUri {
+  std::string kind;
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> options;
+  static Result<DeviceUri> parse(std::string_view text);
+};
+
+class DriverRegistry final : public ObjectOf<DriverRegistry> {
+ public:
+  static const ObjectType kType;
+
+  static Ref<DriverRegistry> create(RegistryOptions options);
+
+  // Every candidate file, taken or refused, with the reason; folders that were looked at.
+  struct Candidate {
+    std::string path;
+    std::string library;                // NAME; empty where the note could not be read
+    std::vector<std::string> kinds;
+    Status status;                      // ok: loaded, or loadable and not needed so far
+    bool loaded = false;
+  };
+  std::vector<Candidate> explain();
+  std::vector<std::string> searched_folders() const;
+
+  struct Kind {
+    std::string name;
+    std::string description;
+    std::string library_path;
+  };
+  // Kinds of every driver that loads, sorted by name. One bad driver does not hurt the others.
+  std::vector<Kind> kinds();
+  // URIs ("vulkan://0") of the devices there are, of one kind or of all ("" ). NOT_FOUND: no such kind (names those there are,
+  // and why a refused driver of that name was refused).
+  struct DeviceEntry {
+    std::string uri;
+    std::string name;
+  };
+  Result<std::vector<DeviceEntry>> devices(std::string_view kind);
+  // NOT_FOUND as above; whatever the driver says.
+  Result<Ref<Device>> open_device(std::string_view uri);
+
+  explicit DriverRegistry(RegistryOptions options);
+
+ private:
+  struct Entry;
+  Result<Ref<DriverLibrary>> library_for(std::string_view kind);
+
+  RegistryOptions options_;
+  std::mutex mutex_;
+  std::vector<Candidate> candidates_;
+  std::vector<Ref<DriverLibrary>> libraries_;  // parallel to candidates_; null where not loaded
+  bool scanned_ = false;
+  std::vector<std::string> folders_;
+  void scan();
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,70 @@
+// Element types: their numbers, names, sizes, and values as text. Specified by hal-types.md, "Element types", and
+// run-module-cli.md, sections 3 and 4.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace halyard::hal {
+
+using ElementType = uint32_t;
+
+enum NumericalType : uint32_t {
+  kOpaque = 0x00,
+  kInteger = 0x10,
+  kIntegerSigned = 0x11,
+  kIntegerUnsigned = 0x12,
+  kBoolean = 0x13,
+  kFloat = 0x20,
+  kFloatIeee = 0x21,
+  kFloatBrain = 0x22,
+  kFloatComplex = 0x23,
+  kFloat8E5M2 = 0x24,
+  kFloat8E4M3FN = 0x25,
+  kFloat8E5M2FNUZ = 0x26,
+  kFloat8E4M3FNUZ = 0x27,
+  kFloat8E8M0FNU = 0x28,
+};
+
+constexpr ElementType element_type(NumericalType type, uint32_t bits) { return static_cast<uint32_t>(type) << 24 | bits; }
+constexpr uint32_t numerical_type(ElementType type) { return type >> 24; }
+constexpr uint32_t bit_count(ElementType type) { return type & 0xFF; }
+
+Result<ElementType> parse_element_type(std::string_view text);  // "f32", "i1", "*8"
+std::string element_type_text(ElementType type);
+
+// Bytes of a dense view: elements x bits, rounded up to bytes. INVALID_ARGUMENT on overflow or a negative dimension.
+Result<uint64_t> dense_byte_count(std::span<const int64_t> shape, ElementType type);
+
+// One element from text, appended to `out` in memory order. INVALID_ARGUMENT, OUT_OF_RANGE.
+Result<> parse_element(std::string_view text, ElementType type, std::vector<uint8_t>& out);
+// One element as tools print it. OUT_OF_RANGE for elements below one byte.
+Result<> format_element(const uint8_t* element, ElementType type, std::string& out);
+
+// "2x3xf32=[1 2 3][4 5 6]": contents of a view, at most `max_elements` (the rest as "...").
+Result<std::string> format_contents(std::span<const int64_t> shape, ElementType type, std::span<const uint8_t> bytes,
+                                    uint64_t max_elements);
+std::string shape_text(std::span<const int64_t> shape);  // "2x3"; "" for rank 0
+
+// The metadata and bytes of "2x3xf32=1,2,3,4,5,6" (run-module-cli.md, "Tensor text"); a single value fills the shape, none
+// gives zeros. File forms (@, +, *) are not read here.
+struct TensorText {
+  std::vector<int64_t> shape;
+  ElementType type = 0;
+  std::vector<uint8_t> bytes;
+};
+Result<TensorText> parse_tensor(std::string_view text);
+// Only what stands before '='.
+struct TensorType {
+  std::vector<int64_t> shape;
+  ElementType type = 0;
+};
+Result<TensorType> parse_tensor_type(std::string_view text);
+
+}  // namespace halyard::hal

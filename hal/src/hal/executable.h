@@ -1,0 +1,50 @@
+// Executable: device code loaded by a driver. Specified by hal-semantics.md, "Executables". Immutable, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device.h"
+
+namespace halyard::hal {
+
+struct ExecutableFunction {
+  std::string name;
+  uint32_t binding_count = 0;
+  uint32_t constant_count = 0;
+  uint32_t workgroup_size[3] = {};
+  uint64_t local_memory = 0;  // bytes
+};
+
+class Executable final : public ObjectOf<Executable> {
+ public:
+  static const ObjectType kType;  // "hal.executable"
+
+  // `keep` owns `data` and is kept. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
+  static Result<Ref<Executable>> create(Ref<Device> device, uint64_t affinity, std::string_view format,
+                                        std::span<const uint8_t> data, Ref<Object> keep,
+                                        std::span<const uint32_t> constants);
+
+  Device& device() const { return *device_; }
+  halyard_driver_executable_t handle() const { return handle_; }
+  const std::vector<ExecutableFunction>& functions() const { return functions_; }
+  Result<uint64_t> lookup(std::string_view name) const;  // NOT_FOUND with near names
+
+  Executable(Ref<Device> device, halyard_driver_executable_t handle, Ref<Object> keep)
+      : device_(std::move(device)), handle_(handle), keep_(std::move(keep)) {}
+  ~Executable();
+
+ private:
+  Ref<Device> device_;
+  halyard_driver_executable_t handle_;
+  Ref<Object> keep_;
+  std::vector<ExecutableFunction> functions_;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,52 @@
+"""What the libraries export: libhalyard.so the functions halyard_*, a driver halyard_driver_negotiate, nothing else."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent))
+BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release"))
+NEGOTIATE = "halyard_driver_negotiate"
+
+
+def exported(library: pathlib.Path) -> set[str]:
+    lines = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", "--format=posix", library], check=True, text=True, capture_output=True
+    ).stdout.splitlines()
+    return {line.split()[0].split("@")[0] for line in lines}
+
+
+def needed(library: pathlib.Path) -> set[str]:
+    text = subprocess.run(["readelf", "-d", library], check=True, text=True, capture_output=True).stdout
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
+
+
+def main() -> int:
+    failures = []
+    runtime = BUILD / "lib" / "libhalyard.so"
+    drivers = sorted((BUILD / "lib" / "halyard" / "drivers").glob("*.so"))
+    if not runtime.exists() and not drivers:
+        print("neither libhalyard.so nor a driver is built")
+        return 77
+    if runtime.exists():
+        names = exported(runtime)
+        failures += [f"libhalyard.so exports {name}" for name in sorted(names) if not name.startswith("halyard_")]
+        if not names:
+            failures.append("libhalyard.so exports nothing")
+    for driver in drivers:
+        names = exported(driver)
+        if names != {NEGOTIATE}:
+            failures.append(f"{driver.name} exports {sorted(names)}; expected {NEGOTIATE} alone")
+    for library in [runtime] * runtime.exists() + drivers:
+        foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard"))}
+        failures += [f"{library.name} needs {name} at run time" for name in sorted(foreign)]
+    for failure in failures:
+        print(f"FAILED: {failure}")
+    print(f"libhalyard.so: {runtime.exists()}, drivers: {[driver.name for driver in drivers]}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

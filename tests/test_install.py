@@ -1,0 +1,89 @@
+"""An installed Halyard, as its users meet it, far from this tree: a C program finds it through pkg-config and through
+find_package, and the template driver, copied out, builds against it both ways."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
+BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+
+PROGRAM = """#include <halyard/halyard.h>
+#include <stdio.h>
+int main(void) { return puts(halyard_status_code_name(HALYARD_NOT_FOUND)) < 0; }
+"""
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(embedder C)
+find_package(Halyard REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE Halyard::halyard)
+"""
+
+
+def run(*command, **options) -> str:
+    result = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
+    if result.returncode != 0:
+        sys.exit(f"FAILED: {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def cache(name: str) -> str:
+    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return line.split("=", 1)[1]
+    return ""
+
+
+def main() -> int:
+    if not (BUILD / "lib" / "libhalyard.so").exists():
+        print("libhalyard.so is not built")
+        return 77
+    if cache("HALYARD_SANITIZE"):
+        print("programs built without a sanitizer cannot use this build")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        first, prefix = pathlib.Path(folder, "first"), pathlib.Path(folder, "moved")
+        run("cmake", "--install", BUILD, "--prefix", first)
+        first.rename(prefix)  # an installed tree can be moved
+        lib = prefix / cache("CMAKE_INSTALL_LIBDIR")
+        for tool in sorted((BUILD / "bin").iterdir()):
+            run(prefix / "bin" / tool.name, "--help")
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(lib / "pkgconfig")}
+
+        def pkg_config(*arguments) -> list[str]:
+            return run("pkg-config", *arguments, env=environment).split()
+
+        # An embedder.
+        program = pathlib.Path(folder, "program.c")
+        program.write_text(PROGRAM)
+        run("cc", program, *pkg_config("--cflags", "--libs", "halyard"), "-o", pathlib.Path(folder, "a.out"))
+        assert run(pathlib.Path(folder, "a.out"), env={**os.environ, "LD_LIBRARY_PATH": str(lib)}) == "NOT_FOUND\n"
+        pathlib.Path(folder, "CMakeLists.txt").write_text(PROJECT)
+        run("cmake", "-G", "Ninja", "-S", folder, "-B", f"{folder}/b", f"-DCMAKE_PREFIX_PATH={prefix}")
+        run("cmake", "--build", f"{folder}/b")
+        assert run(f"{folder}/b/program") == "NOT_FOUND\n"
+
+        # A driver author.
+        example = prefix / "share" / "halyard" / "examples" / "driver-null"
+        if not example.is_dir() or not (example / "CMakeLists.txt").exists():
+            sys.exit("FAILED: the template driver is not installed")
+        driver = pathlib.Path(folder, "driver")
+        shutil.copytree(example, driver)
+        run("cmake", "-G", "Ninja", "-S", driver, "-B", driver / "b", f"-DCMAKE_PREFIX_PATH={prefix}")
+        run("cmake", "--build", driver / "b")
+        built = list((driver / "b").rglob("halyard-driver-null.so"))
+        assert len(built) == 1, f"expected one halyard-driver-null.so, found {built}"
+        other = pathlib.Path(folder, "halyard-driver-null.so")
+        flags = pkg_config("--cflags", "--libs", "halyard-driver")
+        run("cc", "-std=c11", "-shared", "-fPIC", *sorted(driver.glob("*.c")), *flags, "-o", other)
+        for library in [*built, other]:
+            symbols = run("nm", "-D", "--defined-only", "--format=posix", library).split("\n")
+            assert [line.split()[0] for line in symbols if line] == ["halyard_driver_negotiate"], symbols
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Proves the arrows of the house: who may include what.
+
+Two ways, both with the flags of the real build (compile_commands.json):
+- no source reaches out of its layer with `#include "../..."`;
+- for every layer and every other layer, a one-line file with the flags of the first includes a header of the second:
+  where there is an arrow it compiles, where there is none the compiler must say "No such file".
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
+BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+
+# What may be reached: folder that is searched for a header, and how that header is written in an #include.
+HEADERS = {
+    "halyard/status.h": ("base/include", "halyard/status.h"),
+    "halyard/driver.h": ("hal/include", "halyard/driver.h"),
+    "halyard/halyard.h": ("bindings/c/include", "halyard/halyard.h"),
+    "base": ("base/src", "base/*.h"),
+    "vm": ("vm/src", "vm/*.h"),
+    "hal": ("hal/src", "hal/*.h"),
+    "modules": ("modules/src", "modules/*.h"),
+}
+
+# Layer: (its sources, what it may include). Everything in HEADERS that is not named is forbidden.
+LAYERS = {
+    "base": ("base/src", ["halyard/status.h", "base"]),
+    "vm": ("vm/src", ["halyard/status.h", "base", "vm"]),
+    "hal": ("hal/src", ["halyard/status.h", "halyard/driver.h", "base", "hal"]),
+    "modules": ("modules/src", ["halyard/status.h", "halyard/driver.h", "base", "vm", "hal", "modules"]),
+    "bindings/c": (
+        "bindings/c/src",
+        ["halyard/status.h", "halyard/driver.h", "halyard/halyard.h", "base", "vm", "hal", "modules"],
+    ),
+    "drivers/local": ("drivers/local", ["halyard/status.h", "halyard/driver.h", "base", "vm"]),
+    "drivers/null": ("drivers/null", ["halyard/status.h", "halyard/driver.h"]),
+    "tools": ("tools", ["halyard/status.h", "halyard/halyard.h"]),
+}
+
+SUFFIXES = {".h", ".c", ".cpp", ".inc"}
+
+
+def reaching_out() -> list[str]:
+    found = []
+    for folder in ("base", "vm", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks"):
+        for file in sorted((SOURCE / folder).rglob("*")):
+            if file.suffix in SUFFIXES and file.is_file():
+                for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+                    if re.match(r'\s*#\s*include\s*["<]\.\./', line):
+                        found.append(f"{file.relative_to(SOURCE)}:{number}: {line.strip()}")
+    return found
+
+
+def flags_of_layers() -> dict[str, list[str]]:
+    """For each layer that has a source in this build: its compiler and flags, without the file and the outputs."""
+    flags = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        file = pathlib.Path(entry["file"])
+        for layer, (folder, _) in LAYERS.items():
+            if layer in flags or not file.is_relative_to(SOURCE / folder) or "tests" in file.relative_to(SOURCE).parts:
+                continue
+            arguments = shlex.split(entry["command"])
+            if pathlib.Path(arguments[0]).name == "ccache":
+                arguments = arguments[1:]
+            kept, skip = [], False
+            for argument in arguments:
+                if skip:
+                    skip = False
+                elif argument in ("-o", "-MF", "-MT", "-MQ"):
+                    skip = True
+                elif argument in ("-c", "-MD", "-MMD", "-Werror") or argument == entry["file"]:
+                    pass
+                else:
+                    kept.append(argument)
+            flags[layer] = kept + ["-x", "c" if file.suffix == ".c" else "c++"]
+    return flags
+
+
+def compile_line(flags: list[str], line: str) -> subprocess.CompletedProcess:
+    # -E: whether the file is found is all that matters, whether a C compiler likes C++ inside it does not.
+    return subprocess.run(flags + ["-E", "-o", os.devnull, "-"], input=line + "\n", text=True, capture_output=True)
+
+
+def main() -> int:
+    failures = [f"reaches out of its folder: {where}" for where in reaching_out()]
+    flags = flags_of_layers()
+    proved = 0
+    for layer, (_, allowed) in LAYERS.items():
+        if layer not in flags:
+            print(f"{layer}: has no sources in this build")
+            continue
+        control = compile_line(flags[layer], "")
+        if control.returncode != 0:
+            failures.append(f"{layer}: an empty file does not compile with its flags: {control.stderr}")
+            continue
+        for target, (folder, pattern) in HEADERS.items():
+            header = next(iter(sorted((SOURCE / folder).glob(pattern))), None)
+            if header is None:
+                print(f"{layer} -> {target}: no header there to try")
+                continue
+            name = header.relative_to(SOURCE / folder).as_posix()
+            result = compile_line(flags[layer], f'#include "{name}"')
+            if target in allowed and result.returncode != 0:
+                failures.append(f"{layer} must be able to include {name}: {result.stderr}")
+            elif target not in allowed and result.returncode == 0:
+                failures.append(f"{layer} must not be able to include {name}, and can")
+            elif target not in allowed and "No such file" not in result.stderr:
+                failures.append(f"{layer} including {name}: expected 'No such file', got: {result.stderr}")
+            else:
+                proved += 1
+    for failure in failures:
+        print(f"FAILED: {failure}")
+    print(f"{proved} arrows proved, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

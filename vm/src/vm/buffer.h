@@ -1,0 +1,49 @@
+// vm.buffer: a byte array of fixed length with access flags. Specified by verifier-and-execution.md, section 9, and
+// isa.md 5.6. The bytes may be shared between threads; the program orders its accesses.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/object.h"
+#include "base/status.h"
+
+namespace halyard::vm {
+
+class Buffer final : public ObjectOf<Buffer> {
+ public:
+  static const ObjectType kType;  // "vm.buffer"
+
+  // Zero-filled and mutable. `alignment` is 0 or a power of two (INVALID_ARGUMENT); at least 16 is given.
+  // RESOURCE_EXHAUSTED past `limit` bytes or memory.
+  static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit);
+  // Over somebody's bytes, which stay while the buffer does; `released` (may be empty) runs at its end.
+  static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
+  static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released);
+
+  uint8_t* data() const { return data_; }
+  uint64_t length() const { return length_; }  // bytes
+  bool is_mutable() const { return mutable_; }
+  std::span<uint8_t> span() const { return {data_, length_}; }
+  // Points the buffer at other bytes: for an owner that reuses one object for many calls (kernel bindings).
+  void rebind(std::span<uint8_t> bytes, bool is_mutable) {
+    data_ = bytes.data();
+    length_ = bytes.size();
+    mutable_ = is_mutable;
+  }
+
+  Buffer(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released)
+      : data_(bytes.data()), length_(bytes.size()), mutable_(is_mutable), released_(std::move(released)) {}
+  ~Buffer() {
+    if (released_) released_();
+  }
+
+ private:
+  uint8_t* data_;
+  uint64_t length_;
+  bool mutable_;
+  std::function<void()> released_;
+};
+
+}  // namespace halyard::vm

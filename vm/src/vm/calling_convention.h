@@ -1,0 +1,28 @@
+// Calling-convention strings: "0rIiCrD_i". Specified by calling-convention.md, section 1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace halyard::vm {
+
+// One argument or result: 'i' 'I' 'f' 'F' 'r', or 'C' for a span whose types are in `span`.
+struct ConventionItem {
+  char type;
+  std::string span;
+};
+
+struct Convention {
+  std::vector<ConventionItem> arguments;
+  std::vector<ConventionItem> results;  // never spans
+
+  // UNIMPLEMENTED: a version other than '0', or an unknown character. INVALID_ARGUMENT: a nested span, a span in the results.
+  static Result<Convention> parse(std::string_view text);
+  bool has_span() const;
+};
+
+}  // namespace halyard::vm

@@ -1,0 +1,81 @@
+// Context: modules linked together, with a state of their own (globals, resolved imports). Specified by module-format.md,
+// sections 5, 7, 8 and 10. Several invocations may use a context one after another; at the same time only where the program
+// allows it (globals are not locked).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "vm/bytecode_module.h"
+#include "vm/calling_convention.h"
+#include "vm/native_module.h"
+
+namespace halyard::vm {
+
+// Passing one is RESOURCE_EXHAUSTED.
+struct Limits {
+  uint64_t stack_bytes = 8u << 20;             // of one invocation
+  uint64_t buffer_bytes = uint64_t{16} << 30;  // of one vm.buffer
+  uint32_t list_elements = 1u << 28;           // of one vm.list
+};
+
+struct ModuleInstance;
+
+// What an import is bound to.
+struct Target {
+  ModuleInstance* instance = nullptr;      // null: an unresolved optional import
+  uint32_t function = 0;                   // bytecode function or native export
+  NativeFunction native = nullptr;         // set where the provider is native
+};
+
+// A module in a context.
+struct ModuleInstance {
+  Ref<Module> module;
+  const BytecodeModule* bytecode = nullptr;      // the same module, where it is one
+  std::unique_ptr<uint8_t[]> global_bytes;       // 16-byte aligned
+  std::vector<Object*> global_refs;              // owned
+  std::vector<Target> imports;
+  NativeState native_state;
+
+  ModuleInstance() = default;
+  ModuleInstance(const ModuleInstance&) = delete;
+  ModuleInstance& operator=(const ModuleInstance&) = delete;
+  ~ModuleInstance();
+};
+
+// An export that can be called from outside. Valid while its context lives.
+struct Callable {
+  ModuleInstance* instance = nullptr;
+  const Export* function = nullptr;
+  Convention convention;
+};
+
+class Context final : public ObjectOf<Context> {
+ public:
+  static const ObjectType kType;
+
+  static Ref<Context> create(Limits limits = {});
+  ~Context();
+
+  // Adds a module: state, dependencies, imports (from modules added before), __init. On failure the module is not added.
+  Result<> add(Ref<Module> module);
+  // The export of the module added last under that name. NOT_FOUND names near ones.
+  Result<Callable> find(std::string_view module, std::string_view function) const;
+  Result<Callable> callable(ModuleInstance* instance, const Export& function) const;
+
+  const Limits& limits() const { return limits_; }
+  std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
+
+  explicit Context(Limits limits) : limits_(limits) {}
+
+ private:
+  Limits limits_;
+  std::vector<std::unique_ptr<ModuleInstance>> modules_;
+};
+
+}  // namespace halyard::vm

@@ -1,0 +1,74 @@
+// Module: what every module has, bytecode or native, as data: name, version, exports, imports, dependencies.
+// Immutable once made; shared by contexts and threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+
+namespace halyard::vm {
+
+struct Attribute {
+  std::string_view key;
+  std::string_view value;
+};
+
+struct Export {
+  std::string_view name;
+  std::string_view convention;
+  uint32_t function = 0;               // index of what it runs, in its module
+  std::vector<Attribute> attributes;   // reflection
+
+  std::string_view attribute(std::string_view key) const;  // first match; empty where absent
+};
+
+struct Import {
+  std::string_view name;        // "hal.fence.create", not empty
+  std::string_view convention;  // empty: not stated, matches any
+  bool optional = false;
+};
+
+struct Dependency {
+  std::string_view name;
+  uint32_t minimum_version = 0;
+  bool required = true;   // REQUIRED bit: the version is checked
+  bool optional = false;  // OPTIONAL bit: may be absent
+};
+
+enum class ModuleKind : uint8_t { bytecode, native };
+
+class Module : public Object {
+ public:
+  ModuleKind kind() const { return kind_; }
+  std::string_view name() const { return name_; }
+  uint32_t version() const { return version_; }
+  const std::vector<Export>& exports() const { return exports_; }
+  const std::vector<Import>& imports() const { return imports_; }
+  const std::vector<Dependency>& dependencies() const { return dependencies_; }
+  const std::vector<Attribute>& attributes() const { return attributes_; }
+
+  // First export of that name. A native module may export one name with several conventions.
+  const Export* find_export(std::string_view name) const;
+  // What an import of `name` with `convention` links to: the export whose string is equal, or, where the import states none,
+  // the last of that name. NOT_FOUND (with near names), INTERNAL for a mismatch (with the strings there are).
+  Result<const Export*> resolve(std::string_view name, std::string_view convention) const;
+
+ protected:
+  Module(const ObjectType* type, ModuleKind kind) : Object(type), kind_(kind) {}
+  ~Module() = default;
+
+  ModuleKind kind_;
+  std::string_view name_;
+  uint32_t version_ = 0;
+  std::vector<Export> exports_;
+  std::vector<Import> imports_;
+  std::vector<Dependency> dependencies_;
+  std::vector<Attribute> attributes_;
+};
+
+}  // namespace halyard::vm

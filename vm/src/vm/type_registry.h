@@ -1,0 +1,23 @@
+// The ref types that modules may name. One registry per host; built-in: vm.buffer and vm.list. Filled before modules are
+// loaded, then only read (any thread).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+
+namespace halyard::vm {
+
+class TypeRegistry {
+ public:
+  TypeRegistry();
+  void add(const ObjectType* type);                      // `type` outlives the registry; adding it twice has no effect
+  const ObjectType* find(std::string_view name) const;   // "hal.buffer"; null where unknown
+
+ private:
+  std::vector<const ObjectType*> types_;
+};
+
+}  // namespace halyard::vm
