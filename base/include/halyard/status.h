@@ -3,7 +3,7 @@
  * A status is null for success; otherwise a handle to an error that carries a canonical code, a message (what was
  * expected, what was found, what to do), notes of where it passed, and possibly a cause.
  *
- * DOES: name the codes, declare the handle. DOES NOT: declare functions on the handle, because who may call what differs:
+ * DOES: name the codes, declare the handle and the text type. DOES NOT: declare functions on the handle, because who may call what differs:
  * an embedder uses the functions of halyard/halyard.h, a driver those of its host's halyard_host_services
  * (halyard/driver.h), a native module those of halyard/module.h.
  *
@@ -15,6 +15,7 @@
 #ifndef HALYARD_STATUS_H_
 #define HALYARD_STATUS_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -51,6 +52,12 @@ enum {
   HALYARD_STATUS_CODES(HALYARD_STATUS_ENUM_)
 #undef HALYARD_STATUS_ENUM_
 };
+
+/* Text that need not be terminated. */
+typedef struct halyard_text {
+  const char* data;
+  size_t size;
+} halyard_text_t;
 
 /* Null is success. */
 typedef struct halyard_status* halyard_status_t;

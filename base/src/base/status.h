@@ -81,13 +81,15 @@ inline Result<> to_result(Status status) {
 
 }  // namespace halyard
 
-// HALYARD_TRY(expression): the value of a Result, or return its error from the calling function.
-#define HALYARD_TRY(...)                                                         \
-  ({                                                                             \
-    auto halyard_try_result_ = (__VA_ARGS__);                                    \
-    if (!halyard_try_result_) [[unlikely]]                                       \
-      return std::unexpected(std::move(halyard_try_result_).error());            \
-    ::halyard::internal::unwrap(std::move(halyard_try_result_));                 \
+// HALYARD_TRY(expression): the value of a Result, or return its error from the calling function. May be nested.
+#define HALYARD_TRY(...) HALYARD_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
+#define HALYARD_TRY_COUNTED_(counter, ...) HALYARD_TRY_NAMED_(counter, __VA_ARGS__)
+#define HALYARD_TRY_NAMED_(counter, ...)                                   \
+  ({                                                                       \
+    auto halyard_try_##counter = (__VA_ARGS__);                            \
+    if (!halyard_try_##counter) [[unlikely]]                               \
+      return std::unexpected(std::move(halyard_try_##counter).error());    \
+    ::halyard::internal::unwrap(std::move(halyard_try_##counter));         \
   })
 
 namespace halyard::internal {

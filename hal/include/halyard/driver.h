@@ -56,12 +56,6 @@ typedef struct halyard_extension {
   const struct halyard_extension* next;
 } halyard_extension_t;
 
-/* Text that need not be terminated. */
-typedef struct halyard_text {
-  const char* data;
-  size_t size;
-} halyard_text_t;
-
 /* ---- The note -------------------------------------------------------------------------------------------------------- */
 
 enum {

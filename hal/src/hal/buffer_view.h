@@ -15,7 +15,6 @@ namespace halyard::hal {
 
 inline constexpr uint32_t kEncodingOpaque = 0;
 inline constexpr uint32_t kEncodingDenseRowMajor = 1;
-inline constexpr size_t kMaximumRank = 128;
 
 class BufferView final : public ObjectOf<BufferView> {
  public:

@@ -2,11 +2,13 @@
 // "Recording and executing command buffers", and hal-module.md, "Recording rules". Recording: one thread. Afterwards immutable.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/object.h"
@@ -27,27 +29,33 @@ struct BufferRange {
 // What the entries of a binding table must allow, collected while recording.
 struct SlotNeeds {
   bool used = false;
-  uint64_t extent = 0;      // bytes from the entry's start that commands touch
+  uint64_t extent = 0;     // bytes from the entry's start that commands touch
   uint32_t usage = 0;
   uint32_t access = 0;
-  uint32_t alignment = 1;   // of entry offset + recorded offset
+  uint32_t alignment = 1;  // bytes; of the entry's first byte, because recorded offsets are multiples themselves
 };
 
 inline constexpr size_t kMaximumBindings = 32;
+inline constexpr uint32_t kMaximumSlots = 1u << 16;  // a program cannot pass a longer table
 
 class CommandBuffer final : public ObjectOf<CommandBuffer> {
  public:
   static const ObjectType kType;  // "hal.command_buffer"
 
+  // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED change nothing: a program is
+  // not trusted to keep its commands within their buffers, nor its buffers alive.
   static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
                                            uint32_t binding_capacity);
 
+  // Recording. FAILED_PRECONDITION when finalized or outside the categories, then as hal-module.md says for each; a failed
+  // call records nothing. Length kWholeLength is the rest of a direct buffer; INVALID_ARGUMENT for a slot. What a zero length
+  // or a zero workgroup count makes empty is neither recorded nor checked.
   Result<> barrier(uint32_t source_stages, uint32_t target_stages);
   Result<> begin_debug_group(std::string_view label);
   Result<> end_debug_group();
   Result<> advise(BufferRange range);
   Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
-  Result<> update(std::span<const uint8_t> source, BufferRange target);
+  Result<> update(std::span<const uint8_t> source, BufferRange target);  // as long as the source, which is copied
   Result<> copy(BufferRange source, BufferRange target);
   struct Dispatch {
     Executable* executable = nullptr;
@@ -55,10 +63,15 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
     uint32_t workgroups[3] = {};
     std::span<const uint32_t> constants;
     std::span<const BufferRange> bindings;
-    const BufferRange* indirect = nullptr;  // the buffer with the counts; null: direct
+    const BufferRange* indirect = nullptr;  // the counts, 12 bytes whatever its length says; null: direct
   };
   Result<> dispatch(const Dispatch& dispatch);
+  // Gives the list to the driver. FAILED_PRECONDITION: not recording, or debug groups open.
   Result<> finalize();
+
+  // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for ONE_SHOT.
+  Result<> begin_execution();
+  void cancel_execution() { submitted_.store(false, std::memory_order_relaxed); }  // it was not submitted after all
 
   enum class State : uint8_t { recording, ready };
   State state() const { return state_; }
@@ -82,11 +95,14 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   uint64_t affinity_;
   uint32_t binding_capacity_;
   State state_ = State::recording;
+  std::atomic<bool> submitted_{false};
   uint32_t command_count_ = 0;
-  int32_t group_depth_ = 0;
-  std::vector<uint64_t> words_;                          // the flat list
-  std::vector<std::unique_ptr<uint8_t[]>> payloads_;     // constants, bindings, update bytes, labels
-  std::vector<Ref<Object>> resources_;                   // kept alive
+  int64_t group_depth_ = 0;
+  int64_t lowest_group_depth_ = 0;
+  std::vector<uint64_t> words_;                       // the flat list
+  std::vector<std::unique_ptr<uint8_t[]>> payloads_;  // constants, bindings, update bytes, labels
+  std::vector<Ref<Object>> resources_;                // kept alive, each once
+  std::unordered_set<Object*> known_resources_;       // while recording
   std::vector<SlotNeeds> slots_;
   halyard_driver_command_list_t list_ = nullptr;
 };

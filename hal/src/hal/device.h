@@ -39,7 +39,7 @@ class Device final : public ObjectOf<Device> {
 
   const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
   const std::string& path() const { return path_; }
-  std::string uri() const { return kind_ + "://" + path_; }
+  const std::string& uri() const { return uri_; }  // "vulkan://0"
   const halyard_device_properties_t& properties() const { return properties_; }
   const DriverLibrary& library() const { return *library_; }
   const halyard_driver_table_t& table() const { return library_->table(); }
@@ -77,6 +77,7 @@ class Device final : public ObjectOf<Device> {
   Ref<DriverLibrary> library_;
   std::string kind_;
   std::string path_;
+  std::string uri_ = kind_ + "://" + path_;
   halyard_driver_device_t handle_ = nullptr;
   halyard_device_properties_t properties_ = {};
   Allocator allocator_;

@@ -1,5 +1,5 @@
-// Element types: their numbers, names, sizes, and values as text. Specified by hal-types.md, "Element types", and
-// run-module-cli.md, sections 3 and 4.
+// Element types: their numbers, names, sizes, and values as text. Specified by hal-types.md, "Element types",
+// and run-module-cli.md, sections 3 and 4.
 #pragma once
 
 #include <cstdint>
@@ -32,28 +32,43 @@ enum NumericalType : uint32_t {
   kFloat8E8M0FNU = 0x28,
 };
 
-constexpr ElementType element_type(NumericalType type, uint32_t bits) { return static_cast<uint32_t>(type) << 24 | bits; }
+constexpr ElementType element_type(NumericalType type, uint32_t bits) {
+  return static_cast<uint32_t>(type) << 24 | bits;
+}
 constexpr uint32_t numerical_type(ElementType type) { return type >> 24; }
 constexpr uint32_t bit_count(ElementType type) { return type & 0xFF; }
 
 Result<ElementType> parse_element_type(std::string_view text);  // "f32", "i1", "*8"
 std::string element_type_text(ElementType type);
 
-// Bytes of a dense view: elements x bits, rounded up to bytes. INVALID_ARGUMENT on overflow or a negative dimension.
+// Bytes of a dense view: elements x bits, rounded up to bytes. INVALID_ARGUMENT on overflow or a negative
+// dimension.
 Result<uint64_t> dense_byte_count(std::span<const int64_t> shape, ElementType type);
+
+inline constexpr size_t kMaximumRank = 128;
 
 // One element from text, appended to `out` in memory order. INVALID_ARGUMENT, OUT_OF_RANGE.
 Result<> parse_element(std::string_view text, ElementType type, std::vector<uint8_t>& out);
 // One element as tools print it. OUT_OF_RANGE for elements below one byte.
 Result<> format_element(const uint8_t* element, ElementType type, std::string& out);
 
-// "2x3xf32=[1 2 3][4 5 6]": contents of a view, at most `max_elements` (the rest as "...").
-Result<std::string> format_contents(std::span<const int64_t> shape, ElementType type, std::span<const uint8_t> bytes,
-                                    uint64_t max_elements);
+// "2x3xf32=[1 2 3][4 5 6]": contents of a view, at most `max_elements` (the rest as "..."). OUT_OF_RANGE:
+// `bytes` are fewer than the shape needs, elements that are no whole bytes, more than 128 dimensions;
+// INVALID_ARGUMENT: a shape that has no size; RESOURCE_EXHAUSTED: a shape without elements whose text would
+// still be huge.
+Result<std::string> format_contents(std::span<const int64_t> shape, ElementType type,
+                                    std::span<const uint8_t> bytes, uint64_t max_elements);
+// The same from the bytes of the elements that are printed alone, where the caller knows that the others
+// exist.
+Result<std::string> format_leading(std::span<const int64_t> shape, ElementType type,
+                                   std::span<const uint8_t> bytes, uint64_t max_elements);
 std::string shape_text(std::span<const int64_t> shape);  // "2x3"; "" for rank 0
 
-// The metadata and bytes of "2x3xf32=1,2,3,4,5,6" (run-module-cli.md, "Tensor text"); a single value fills the shape, none
-// gives zeros. File forms (@, +, *) are not read here.
+// The metadata and bytes of "2x3xf32=1,2,3,4,5,6" (run-module-cli.md, "Tensor text"); a single value fills
+// the shape, none gives zeros. File forms (@, +, *) are not read here, and what surrounds the text (blanks,
+// quotes) is the caller's to remove. INVALID_ARGUMENT: what is not understood; OUT_OF_RANGE: fewer or more
+// elements than the shape has, more than 128 dimensions; RESOURCE_EXHAUSTED: more bytes than this machine
+// has.
 struct TensorText {
   std::vector<int64_t> shape;
   ElementType type = 0;

@@ -61,8 +61,9 @@ class Fence final : public ObjectOf<Fence> {
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
 inline constexpr size_t kMaximumAwaitedFences = 32;
 
-// hal.fence.await: waits for all. OK, DEADLINE_EXCEEDED (timeout), ABORTED (ruling 12: nothing can ever reach it), or the
-// first failure. Blocks the calling thread.
-Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds);
+// hal.fence.await: waits for all; nulls are reached. OK, DEADLINE_EXCEEDED (timeout), ABORTED (ruling 12: nothing can ever
+// reach it), or the first failure, which is looked for first. Blocks the calling thread; 0 polls. Nothing is locked or
+// allocated here when all are reached. `timed_out` (may be null) tells a timeout from a failure with that code.
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out = nullptr);
 
 }  // namespace halyard::hal

@@ -18,7 +18,7 @@
 
 namespace halyard::vm {
 
-struct Code;  // a function's decoded form, vm/code.h
+struct FunctionCode;  // a function in decoded form, vm/code.h (not "Code": that is the status code)
 
 enum Feature : uint32_t { kFeatureF32 = 1, kFeatureF64 = 2, kFeatureYield = 4, kFeatureUnwind = 8 };
 
@@ -40,7 +40,8 @@ class BytecodeModule final : public Module {
   };
 
   // Checks everything of module-format.md, section 4, except function bodies (unless eager). The bytes stay mapped while the
-  // module or any buffer over its rodata lives. INVALID_ARGUMENT, NOT_FOUND (a type); the message names the check.
+  // module or any buffer over its rodata lives. INVALID_ARGUMENT, NOT_FOUND (a type), RESOURCE_EXHAUSTED (a file made to
+  // cost far more than its size); the message names the check.
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types, LoadOptions options);
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types) { return load(bytes, types, {}); }
 
@@ -57,15 +58,16 @@ class BytecodeModule final : public Module {
 
   // The verified, decoded function; made on first use, then shared. Any thread. Fails with the verifier's status, annotated
   // "at module.name+PC".
-  Result<const Code*> code(uint32_t function) const;
+  Result<const FunctionCode*> code(uint32_t function) const;
 
-  explicit BytecodeModule(Ref<Bytes> bytes);
+  BytecodeModule();
   ~BytecodeModule();
 
  private:
   friend struct ModuleLoader;
 
-  Ref<Bytes> bytes_;
+  Ref<Bytes> bytes_;     // the file
+  Ref<Bytes> metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
   uint32_t bytecode_version_ = 0;
   uint32_t features_ = 0;
   uint32_t global_bytes_ = 0;
@@ -75,7 +77,7 @@ class BytecodeModule final : public Module {
   std::vector<std::string_view> type_names_;
   std::vector<Ref<Buffer>> rodata_;
   std::vector<std::string_view> debug_names_;  // by function; may be shorter
-  mutable std::unique_ptr<std::atomic<const Code*>[]> code_;
+  mutable std::unique_ptr<std::atomic<const FunctionCode*>[]> code_;
   mutable std::mutex decode_mutex_;
 };
 

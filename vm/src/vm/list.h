@@ -45,11 +45,16 @@ class List final : public ObjectOf<List> {
   ~List() = default;
 
  private:
+  static void destroy(Object* object);
+  template <typename Visit>
+  void each_ref(Visit visit);  // takes every ref out
+
   ElementType element_;
   uint32_t size_ = 0;
   std::vector<uint8_t> packed_;      // value lists
   std::vector<Ref<Object>> refs_;    // ref lists
   std::vector<Variant> variants_;    // variant lists
+  List* next_doomed_ = nullptr;      // while being destroyed
 };
 
 }  // namespace halyard::vm

@@ -2,6 +2,7 @@
 // loaded, then only read (any thread).
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,7 @@ class TypeRegistry {
   TypeRegistry();
   void add(const ObjectType* type);                      // `type` outlives the registry; adding it twice has no effect
   const ObjectType* find(std::string_view name) const;   // "hal.buffer"; null where unknown
+  std::span<const ObjectType* const> all() const { return types_; }
 
  private:
   std::vector<const ObjectType*> types_;

@@ -1,0 +1,155 @@
+// Contexts and calls of the C ABI.
+#include <algorithm>
+
+#include "handles.h"
+#include "modules/hal_module.h"
+#include "modules/parameters.h"
+
+namespace halyard::c {
+
+const ObjectType Function::kType = object_type<Function>("halyard.function");
+const ObjectType Call::kType = object_type<Call>("halyard.call");
+
+vm::Variant to_variant(const halyard_value_t& value) {
+  switch (value.kind) {
+    case HALYARD_VALUE_I8: return vm::Variant::value(vm::ValueType::i8, static_cast<uint8_t>(value.i32));
+    case HALYARD_VALUE_I16: return vm::Variant::value(vm::ValueType::i16, static_cast<uint16_t>(value.i32));
+    case HALYARD_VALUE_I32: return vm::Variant::i32(value.i32);
+    case HALYARD_VALUE_I64: return vm::Variant::i64(value.i64);
+    case HALYARD_VALUE_F32: return vm::Variant::f32(value.f32);
+    case HALYARD_VALUE_F64: return vm::Variant::f64(value.f64);
+    case HALYARD_VALUE_OBJECT: return vm::Variant::ref(Ref<Object>::share(from_handle<Object>(value.object)));
+    default: return {};
+  }
+}
+
+halyard_value_t to_value(vm::Variant variant) {
+  halyard_value_t value = {};
+  switch (variant.type()) {
+    case vm::ValueType::i8:
+      value.kind = HALYARD_VALUE_I8;
+      value.i32 = static_cast<int8_t>(variant.bits());
+      break;
+    case vm::ValueType::i16:
+      value.kind = HALYARD_VALUE_I16;
+      value.i32 = static_cast<int16_t>(variant.bits());
+      break;
+    case vm::ValueType::i32:
+      value.kind = HALYARD_VALUE_I32;
+      value.i32 = variant.as_i32();
+      break;
+    case vm::ValueType::i64:
+      value.kind = HALYARD_VALUE_I64;
+      value.i64 = variant.as_i64();
+      break;
+    case vm::ValueType::f32:
+      value.kind = HALYARD_VALUE_F32;
+      value.f32 = variant.as_f32();
+      break;
+    case vm::ValueType::f64:
+      value.kind = HALYARD_VALUE_F64;
+      value.f64 = variant.as_f64();
+      break;
+    case vm::ValueType::none:
+      if (Object* object = variant.object()) {
+        value.kind = HALYARD_VALUE_OBJECT;
+        retain(object);
+        value.object = to_handle<halyard_object_t>(object);
+      }
+      break;
+  }
+  return value;
+}
+
+namespace {
+
+bool needs(std::span<const halyard_module_t> given, std::string_view builtin) {
+  return std::ranges::any_of(given, [&](auto handle) { return uses_module(*from_handle<vm::Module>(handle), builtin); });
+}
+
+modules::HalOptions hal_options(const halyard_context_options_t& options) {
+  modules::HalOptions hal;
+  for (size_t i = 0; i < options.device_count; ++i)
+    hal.devices.push_back(Ref<hal::Device>::share(from_handle<hal::Device>(options.devices[i])));
+  if (options.trace) {
+    hal.trace = [trace = options.trace, user = options.trace_user](std::string_view key,
+                                                                   std::span<hal::BufferView* const> views) {
+      std::vector<halyard_object_t> handles;
+      for (hal::BufferView* traced : views) handles.push_back(to_handle<halyard_object_t>(traced));
+      trace(user, to_text(key), handles.data(), handles.size());
+    };
+  }
+  return hal;
+}
+
+Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_t& options) {
+  std::vector<modules::ParameterFile> files;
+  for (size_t i = 0; i < options.parameter_count; ++i)
+    files.push_back({std::string(view(options.parameters[i].scope)), std::string(view(options.parameters[i].path))});
+  return modules::load_parameters(files);
+}
+
+}  // namespace
+}  // namespace halyard::c
+
+using namespace halyard;
+using namespace halyard::c;
+
+halyard_status_t halyard_context_create(halyard_instance_t, const halyard_context_options_t* options,
+                                        halyard_context_t* out) {
+  return guarded([&]() -> Result<> {
+    const halyard_context_options_t known = known_fields(options);
+    const std::span<const halyard_module_t> given(known.modules, known.module_count);
+    if (given.empty())
+      return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
+    modules::ParameterScopes parameters = HALYARD_TRY(parameter_scopes(known));
+    auto context = vm::Context::create();
+    if (needs(given, "hal")) HALYARD_TRY(context->add(modules::create_hal_module(hal_options(known))));
+    if (needs(given, "io_parameters"))
+      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters))));
+    for (halyard_module_t module : given)
+      HALYARD_TRY(context->add(Ref<vm::Module>::share(from_handle<vm::Module>(module))));
+    *out = give<halyard_context_t>(std::move(context));
+    return {};
+  });
+}
+
+halyard_status_t halyard_context_find(halyard_context_t handle, const char* module, const char* name,
+                                      halyard_function_t* out) {
+  return guarded([&]() -> Result<> {
+    auto* context = from_handle<vm::Context>(handle);
+    const std::string_view main = context->modules().back()->module->name();
+    vm::Callable callable = HALYARD_TRY(context->find(module ? std::string_view(module) : main, view(name)));
+    auto function = make<Function>();
+    function->context = Ref<vm::Context>::share(context);
+    function->callable = std::move(callable);
+    *out = give<halyard_function_t>(std::move(function));
+    return {};
+  });
+}
+
+halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out) {
+  return guarded([&]() -> Result<> {
+    *out = give<halyard_call_t>(make<Call>(Ref<vm::Context>::share(from_handle<vm::Context>(context))));
+    return {};
+  });
+}
+
+halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t function, const halyard_value_t* arguments,
+                                     size_t argument_count, halyard_value_t* results, size_t result_count) {
+  return guarded([&]() -> Result<> {
+    Call* call = from_handle<Call>(handle);
+    const Function* callee = from_handle<Function>(function);
+    if (callee->context.get() != &call->invocation.context())
+      return fail(Code::INVALID_ARGUMENT, "function '{}' belongs to another context than the call",
+                  callee->callable.function->name);
+    call->arguments.clear();
+    for (size_t i = 0; i < argument_count; ++i) call->arguments.push_back(to_variant(arguments[i]));
+    call->results.resize(result_count);
+    auto done = call->invocation.call(callee->callable, call->arguments, call->results);
+    call->arguments.clear();
+    if (!done) return done;
+    for (size_t i = 0; i < result_count; ++i) results[i] = to_value(std::exchange(call->results[i], {}));
+    return {};
+  });
+}

@@ -1,0 +1,141 @@
+// How handles of the C ABI relate to objects, and how errors and exceptions become statuses: shared by this folder.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/driver_registry.h"
+#include "halyard/halyard.h"
+#include "vm/context.h"
+#include "vm/invocation.h"
+#include "vm/type_registry.h"
+
+namespace halyard::c {
+
+// A handle is the address of the Object at the start of what it stands for.
+template <typename Handle>
+Handle to_handle(Object* object) {
+  return reinterpret_cast<Handle>(object);
+}
+template <typename Handle, typename T>
+Handle give(Ref<T> object) {
+  return to_handle<Handle>(object.detach());
+}
+template <typename T, typename Handle>
+T* from_handle(Handle handle) {
+  return static_cast<T*>(reinterpret_cast<Object*>(handle));
+}
+
+// Runs `body`, a function to Result<>, and turns whatever comes out of it into a status: no exception leaves the library.
+template <typename Body>
+halyard_status_t guarded(Body&& body) noexcept {
+  try {
+    return to_status(body()).release();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::RESOURCE_EXHAUSTED, "out of host memory").release();
+  } catch (const std::exception& exception) {
+    return Status(Code::INTERNAL, exception.what()).release();
+  }
+}
+
+inline std::string_view view(halyard_text_t text) { return {text.data ? text.data : "", text.data ? text.size : 0}; }
+inline std::string_view view(const char* text) { return text ? text : ""; }
+inline halyard_text_t to_text(std::string_view text) { return {text.data(), text.size()}; }
+
+// A copy on the C heap, for halyard_free.
+inline char* to_c_string(std::string_view text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!copy) throw std::bad_alloc();
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+// The fields of a caller's options struct that the caller knows; the rest zero.
+template <typename Options>
+Options known_fields(const Options* options) {
+  Options known = {};
+  if (options) std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+  return known;
+}
+// Fills a caller's info struct as far as it reaches.
+template <typename Info>
+Result<> fill_info(Info* target, Info source) {
+  if (!target || target->struct_size < sizeof(uint32_t))
+    return fail(Code::INVALID_ARGUMENT, "struct_size of the info struct is not set; set it to sizeof(the struct)");
+  source.struct_size = target->struct_size;
+  std::memcpy(target, &source, target->struct_size < sizeof source ? target->struct_size : sizeof source);
+  return {};
+}
+
+// An array of entries and the texts that they point to, in one block for halyard_free.
+template <typename Entry>
+class EntryBlock {
+ public:
+  Entry& add() { return entries_.emplace_back(); }
+  void text(const char* Entry::*member, std::string text) {
+    texts_.push_back({entries_.size() - 1, member, std::move(text)});
+  }
+  void give(Entry** out, size_t* count) const {
+    size_t size = entries_.size() * sizeof(Entry) + 1;
+    for (const Text& text : texts_) size += text.text.size() + 1;
+    char* block = static_cast<char*>(std::malloc(size));
+    if (!block) throw std::bad_alloc();
+    Entry* entries = reinterpret_cast<Entry*>(block);
+    if (!entries_.empty()) std::memcpy(block, entries_.data(), entries_.size() * sizeof(Entry));
+    char* end = block + entries_.size() * sizeof(Entry);
+    for (const Text& text : texts_) {
+      entries[text.entry].*text.member = end;
+      std::memcpy(end, text.text.c_str(), text.text.size() + 1);
+      end += text.text.size() + 1;
+    }
+    *out = entries;
+    *count = entries_.size();
+  }
+
+ private:
+  struct Text {
+    size_t entry;
+    const char* Entry::*member;
+    std::string text;
+  };
+  std::vector<Entry> entries_;
+  std::vector<Text> texts_;
+};
+
+struct Instance final : ObjectOf<Instance> {
+  static const ObjectType kType;
+  vm::TypeRegistry types;
+  Ref<hal::DriverRegistry> drivers;
+};
+
+// An export in a context.
+struct Function final : ObjectOf<Function> {
+  static const ObjectType kType;
+  Ref<vm::Context> context;
+  vm::Callable callable;
+};
+
+struct Call final : ObjectOf<Call> {
+  static const ObjectType kType;
+  explicit Call(Ref<vm::Context> context) : invocation(std::move(context)) {}
+  vm::Invocation invocation;
+  std::vector<vm::Variant> arguments;
+  std::vector<vm::Variant> results;
+};
+
+// Whether a module depends on, or imports from, the module of that name (ruling 23).
+bool uses_module(const vm::Module& module, std::string_view name);
+
+// Values of C and of the machine. Objects are shared on the way in and given on the way out.
+vm::Variant to_variant(const halyard_value_t& value);
+halyard_value_t to_value(vm::Variant variant);
+
+}  // namespace halyard::c

@@ -1,0 +1,95 @@
+// Instances, drivers and devices of the C ABI.
+#include <algorithm>
+
+#include "handles.h"
+#include "modules/hal_module.h"
+
+namespace halyard::c {
+
+const ObjectType Instance::kType = object_type<Instance>("halyard.instance");
+
+namespace {
+
+std::vector<std::string> strings(const char* const* texts, size_t count) {
+  return count ? std::vector<std::string>(texts, texts + count) : std::vector<std::string>();
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string line;
+  for (const std::string& text : texts) line += (line.empty() ? "" : ",") + text;
+  return line;
+}
+
+}  // namespace
+}  // namespace halyard::c
+
+using namespace halyard;
+using namespace halyard::c;
+
+halyard_status_t halyard_instance_create(const halyard_instance_options_t* options, halyard_instance_t* out) {
+  return guarded([&]() -> Result<> {
+    const halyard_instance_options_t known = known_fields(options);
+    auto instance = make<Instance>();
+    modules::add_hal_types(instance->types);
+    hal::RegistryOptions registry;
+    registry.libraries = strings(known.driver_libraries, known.driver_library_count);
+    registry.folders = strings(known.driver_folders, known.driver_folder_count);
+    registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
+    registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
+    instance->drivers = hal::DriverRegistry::create(std::move(registry));
+    *out = give<halyard_instance_t>(std::move(instance));
+    return {};
+  });
+}
+
+halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out, size_t* count) {
+  return guarded([&]() -> Result<> {
+    EntryBlock<halyard_driver_entry_t> block;
+    for (const auto& kind : from_handle<Instance>(instance)->drivers->kinds()) {
+      block.add();
+      block.text(&halyard_driver_entry_t::name, kind.name);
+      block.text(&halyard_driver_entry_t::description, kind.description);
+      block.text(&halyard_driver_entry_t::library, kind.library_path);
+    }
+    block.give(out, count);
+    return {};
+  });
+}
+
+halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver, halyard_device_entry_t** out,
+                                          size_t* count) {
+  return guarded([&]() -> Result<> {
+    EntryBlock<halyard_device_entry_t> block;
+    for (const auto& device : HALYARD_TRY(from_handle<Instance>(instance)->drivers->devices(view(driver)))) {
+      block.add();
+      block.text(&halyard_device_entry_t::uri, device.uri);
+      block.text(&halyard_device_entry_t::name, device.name);
+    }
+    block.give(out, count);
+    return {};
+  });
+}
+
+halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyard_driver_candidate_t** out,
+                                             size_t* count) {
+  return guarded([&]() -> Result<> {
+    EntryBlock<halyard_driver_candidate_t> block;
+    for (const auto& candidate : from_handle<Instance>(instance)->drivers->explain()) {
+      block.add().accepted = candidate.status.ok();
+      block.text(&halyard_driver_candidate_t::path, candidate.path);
+      block.text(&halyard_driver_candidate_t::drivers, joined(candidate.kinds));
+      block.text(&halyard_driver_candidate_t::reason, candidate.status.ok() ? "" : candidate.status.text());
+    }
+    block.give(out, count);
+    return {};
+  });
+}
+
+halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri, halyard_device_t* out) {
+  return guarded([&]() -> Result<> {
+    *out = give<halyard_device_t>(HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri))));
+    return {};
+  });
+}
+
+const char* halyard_device_uri(halyard_device_t device) { return from_handle<hal::Device>(device)->uri().c_str(); }

@@ -1,0 +1,101 @@
+// Modules of the C ABI: loading, assembling, what they export.
+#include <algorithm>
+
+#include "handles.h"
+#include "vm/assembler.h"
+
+namespace halyard::c {
+
+bool uses_module(const vm::Module& module, std::string_view name) {
+  const std::string prefix = std::string(name) + ".";
+  return std::ranges::any_of(module.dependencies(), [&](const auto& entry) { return entry.name == name; }) ||
+         std::ranges::any_of(module.imports(), [&](const auto& entry) { return entry.name.starts_with(prefix); });
+}
+
+}  // namespace halyard::c
+
+using namespace halyard;
+using namespace halyard::c;
+
+namespace {
+
+constexpr std::string_view kAsync = "coarse-fences";
+
+Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t flags, halyard_module_t* out) {
+  const vm::BytecodeModule::LoadOptions options{.verify_eagerly = (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0};
+  *out = give<halyard_module_t>(
+      HALYARD_TRY(vm::BytecodeModule::load(std::move(bytes), from_handle<Instance>(instance)->types, options)));
+  return {};
+}
+
+Result<Ref<Bytes>> assembled(std::string_view text, const vm::AssembleOptions& options) {
+  return Bytes::copy(HALYARD_TRY(vm::assemble(text, options)));
+}
+
+}  // namespace
+
+halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path, uint32_t flags,
+                                          halyard_module_t* out) {
+  return guarded([&]() -> Result<> {
+    const std::string name(view(path));
+    Ref<Bytes> bytes = HALYARD_TRY(Bytes::map_file(name));
+    if (name.ends_with(".vmasm")) {
+      const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+      bytes = HALYARD_TRY(assembled(text, {.file = name}));
+    }
+    return with_note(give_module(instance, std::move(bytes), flags, out), "loading module '" + name + "'");
+  });
+}
+
+halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size, uint32_t flags,
+                                            halyard_module_t* out) {
+  return guarded([&]() -> Result<> {
+    return give_module(instance, Bytes::copy({static_cast<const uint8_t*>(data), size}), flags, out);
+  });
+}
+
+halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info) {
+  return guarded([&]() -> Result<> {
+    const auto* loaded = from_handle<vm::BytecodeModule>(module);
+    return fill_info(info, {.struct_size = 0,
+                            .version = loaded->version(),
+                            .bytecode_version = loaded->bytecode_version(),
+                            .function_count = static_cast<uint32_t>(loaded->exports().size()),
+                            .needs_devices = uses_module(*loaded, "hal"),
+                            .name = to_text(loaded->name())});
+  });
+}
+
+halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
+                                         halyard_function_description_t* description) {
+  return guarded([&]() -> Result<> {
+    const auto* loaded = from_handle<vm::BytecodeModule>(module);
+    const auto& exports = loaded->exports();
+    if (index >= exports.size())
+      return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, loaded->name(),
+                  exports.size());
+    const vm::Export& function = exports[index];
+    const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
+    return fill_info(description, {.struct_size = 0,
+                                   .argument_count = static_cast<uint32_t>(convention.arguments.size()),
+                                   .result_count = static_cast<uint32_t>(convention.results.size()),
+                                   .is_async = function.attribute("iree.abi.model") == kAsync,
+                                   .name = to_text(function.name),
+                                   .convention = to_text(function.convention),
+                                   .declaration = to_text(function.attribute("iree.abi.declaration"))});
+  });
+}
+
+halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_assemble_options_t* options, void** out,
+                                  size_t* out_size) {
+  return guarded([&]() -> Result<> {
+    const halyard_assemble_options_t known = known_fields(options);
+    vm::AssembleOptions assemble;
+    if (known.bytecode_version) assemble.bytecode_version = known.bytecode_version;
+    if (known.file) assemble.file = known.file;
+    const std::vector<uint8_t> bytes = HALYARD_TRY(vm::assemble({text, size}, assemble));
+    *out = to_c_string({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    *out_size = bytes.size();
+    return {};
+  });
+}

@@ -1,0 +1,138 @@
+// Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
+#include "hal/buffer_view.h"
+#include "hal/fence.h"
+#include "handles.h"
+#include "vm/list.h"
+
+using namespace halyard;
+using namespace halyard::c;
+
+namespace {
+
+// The object as a T, or INVALID_ARGUMENT naming what it is.
+template <typename T>
+Result<T*> as(halyard_object_t handle) {
+  Object* object = from_handle<Object>(handle);
+  if (T* typed = cast<T>(object)) return typed;
+  return fail(Code::INVALID_ARGUMENT, "expected a {}, found {}", T::kType.name, object ? object->type()->name : "null");
+}
+
+// Header, shape and data in one block.
+void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, const std::vector<uint8_t>* data,
+                 halyard_tensor_t** out) {
+  const size_t shape_size = shape.size_bytes();
+  char* block = static_cast<char*>(std::malloc(sizeof(halyard_tensor_t) + shape_size + (data ? size : 0)));
+  if (!block) throw std::bad_alloc();
+  char* shape_copy = block + sizeof(halyard_tensor_t);
+  char* data_copy = shape_copy + shape_size;
+  if (shape_size) std::memcpy(shape_copy, shape.data(), shape_size);
+  if (data && size) std::memcpy(data_copy, data->data(), size);
+  *out = new (block) halyard_tensor_t{sizeof(halyard_tensor_t), type,
+                                      shape.size(),             reinterpret_cast<const int64_t*>(shape_copy),
+                                      size,                     data ? data_copy : nullptr};
+}
+
+}  // namespace
+
+const char* halyard_object_type(halyard_object_t object) { return from_handle<Object>(object)->type()->name; }
+
+halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type, const int64_t* shape, size_t rank,
+                                     const void* data, size_t size, halyard_object_t* out) {
+  return guarded([&]() -> Result<> {
+    const std::span<const int64_t> dimensions(shape, rank);
+    const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
+    if (expected != size)
+      return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given", hal::shape_text(dimensions),
+                  rank ? "x" : "", hal::element_type_text(element_type), expected, size);
+    Ref<hal::Buffer> buffer = HALYARD_TRY(from_handle<hal::Device>(device)->allocate(
+        hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
+        HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM, size));
+    const std::vector<uint8_t> zeros(data ? 0 : size);
+    HALYARD_TRY(buffer->write(0, data ? data : zeros.data(), size));
+    *out = give<halyard_object_t>(HALYARD_TRY(
+        hal::BufferView::create(std::move(buffer), dimensions, element_type, hal::kEncodingDenseRowMajor)));
+    return {};
+  });
+}
+
+halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t* info) {
+  return guarded([&]() -> Result<> {
+    const hal::BufferView* view = HALYARD_TRY(as<hal::BufferView>(handle));
+    return fill_info(info, {.struct_size = 0,
+                            .element_type = view->type(),
+                            .encoding = view->encoding(),
+                            .rank = static_cast<uint32_t>(view->shape().size()),
+                            .shape = view->shape().data(),
+                            .byte_length = view->buffer().length()});
+  });
+}
+
+halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target, size_t size) {
+  return guarded([&]() -> Result<> {
+    return HALYARD_TRY(as<hal::BufferView>(view))->buffer().read(offset, target, size);
+  });
+}
+
+halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements, char** out) {
+  return guarded([&]() -> Result<> {
+    *out = to_c_string(HALYARD_TRY(HALYARD_TRY(as<hal::BufferView>(view))->text(max_elements)));
+    return {};
+  });
+}
+
+halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* out) {
+  return guarded([&]() -> Result<> {
+    *out = give<halyard_object_t>(Ref<hal::Buffer>::share(&HALYARD_TRY(as<hal::BufferView>(view))->buffer()));
+    return {};
+  });
+}
+
+halyard_status_t halyard_list_size(halyard_object_t list, size_t* size) {
+  return guarded([&]() -> Result<> {
+    *size = HALYARD_TRY(as<vm::List>(list))->size();
+    return {};
+  });
+}
+
+halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_value_t* value) {
+  return guarded([&]() -> Result<> {
+    const vm::List* elements = HALYARD_TRY(as<vm::List>(list));
+    if (index >= elements->size())
+      return fail(Code::OUT_OF_RANGE, "element {} of a list of {} asked for", index, elements->size());
+    *value = to_value(HALYARD_TRY(elements->get(static_cast<uint32_t>(index))));
+    return {};
+  });
+}
+
+halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out) {
+  return guarded([&]() -> Result<> {
+    *out = give<halyard_object_t>(
+        HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(from_handle<hal::Device>(device)))));
+    return {};
+  });
+}
+
+halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms) {
+  return guarded([&]() -> Result<> {
+    hal::Fence* const awaited = HALYARD_TRY(as<hal::Fence>(fence));
+    return to_result(hal::await({&awaited, 1}, timeout_ms));
+  });
+}
+
+halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** out) {
+  return guarded([&]() -> Result<> {
+    const hal::TensorText tensor = HALYARD_TRY(hal::parse_tensor(view(text)));
+    give_tensor(tensor.shape, tensor.type, tensor.bytes.size(), &tensor.bytes, out);
+    return {};
+  });
+}
+
+halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t** out) {
+  return guarded([&]() -> Result<> {
+    const hal::TensorType tensor = HALYARD_TRY(hal::parse_tensor_type(view(text)));
+    give_tensor(tensor.shape, tensor.type, HALYARD_TRY(hal::dense_byte_count(tensor.shape, tensor.type)), nullptr, out);
+    return {};
+  });
+}
+
+char* halyard_element_type_text(uint32_t element_type) { return to_c_string(hal::element_type_text(element_type)); }

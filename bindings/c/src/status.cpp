@@ -1,0 +1,54 @@
+// Statuses, handles and memory of the C ABI.
+#include "base/status.h"
+
+#include "base/suggest.h"
+#include "handles.h"
+
+using halyard::Object;
+using halyard::Status;
+
+namespace {
+
+// What the handle says, without taking the caller's reference.
+template <typename Body>
+auto borrowed(halyard_status_t handle, Body&& body) {
+  Status status = Status::adopt(handle);
+  auto answer = body(status);
+  static_cast<void>(std::move(status).release());
+  return answer;
+}
+
+}  // namespace
+
+const char* halyard_version(void) { return "0.1.0"; }
+
+void halyard_retain(void* handle) { halyard::retain(static_cast<Object*>(handle)); }
+void halyard_release(void* handle) { halyard::release(static_cast<Object*>(handle)); }
+void halyard_free(void* memory) { std::free(memory); }
+
+halyard_status_t halyard_status_create(halyard_status_code_t code, const char* message) {
+  return Status(halyard::failure_code(static_cast<uint32_t>(code)), message ? message : "").release();
+}
+
+halyard_status_t halyard_status_retain(halyard_status_t status) {
+  return borrowed(status, [](const Status& shared) { return Status(shared).release(); });
+}
+
+void halyard_status_release(halyard_status_t status) { static_cast<void>(Status::adopt(status)); }
+
+halyard_status_code_t halyard_status_code(halyard_status_t status) {
+  return borrowed(status, [](const Status& shared) { return static_cast<halyard_status_code_t>(shared.code()); });
+}
+
+const char* halyard_status_message(halyard_status_t status) {
+  return borrowed(status, [](const Status& shared) { return shared.message().c_str(); });
+}
+
+char* halyard_status_text(halyard_status_t status) {
+  return borrowed(status, [](const Status& shared) { return halyard::c::to_c_string(shared.text()); });
+}
+
+char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count) {
+  const std::vector<std::string_view> names(candidates, candidates + count);
+  return halyard::c::to_c_string(halyard::did_you_mean(word, names));
+}

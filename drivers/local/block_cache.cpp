@@ -1,0 +1,64 @@
+#include "block_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace halyard::local {
+
+BlockCache::SizeClass BlockCache::size_class(uint64_t size) {
+  if (size <= kAlignment) return {0, kAlignment};
+  const uint64_t below = std::bit_floor(size - 1);  // the power of two below
+  const uint64_t step = std::max(below / 4, kAlignment);
+  const uint64_t steps = (size - below + step - 1) / step;
+  const auto doubling = static_cast<unsigned>(std::countr_zero(below) - std::countr_zero(kAlignment));
+  return {doubling * 4 + static_cast<unsigned>(steps), below + steps * step};
+}
+
+uint8_t* BlockCache::take(uint64_t size) {
+  const auto [index, bytes] = size_class(size);
+  if (Kept* kept = kept_[index]) {
+    kept_[index] = kept->next;
+    kept_bytes_ -= bytes;
+    ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
+    return reinterpret_cast<uint8_t*>(kept);
+  }
+  void* block = std::aligned_alloc(kAlignment, bytes);
+  if (!block && kept_bytes_ > 0) {
+    trim();
+    block = std::aligned_alloc(kAlignment, bytes);
+  }
+  return static_cast<uint8_t*>(block);
+}
+
+void BlockCache::give(uint8_t* block, uint64_t size) {
+  const auto [index, bytes] = size_class(size);
+  if (bytes > kMostKept - kept_bytes_) {
+    std::free(block);
+    return;
+  }
+  kept_[index] = new (block) Kept{kept_[index]};
+  kept_bytes_ += bytes;
+  ASAN_POISON_MEMORY_REGION(block + sizeof(Kept), bytes - sizeof(Kept));
+}
+
+void BlockCache::trim() {
+  for (unsigned index = 0; index < kClasses; ++index) {
+    while (Kept* kept = kept_[index]) {
+      kept_[index] = kept->next;
+      ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));
+      std::free(kept);
+    }
+  }
+  kept_bytes_ = 0;
+}
+
+}  // namespace halyard::local

@@ -1,0 +1,44 @@
+// BlockCache: blocks of memory that were given back, kept by size for whoever wants one next, so that a warm call which
+// allocates and gives back the same sizes reaches neither malloc nor the kernel. Not synchronised: its owner (heap.h) is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace halyard::local {
+
+class BlockCache {
+ public:
+  static constexpr uint64_t kAlignment = 64;                  // of every block
+  static constexpr uint64_t kLargestBlock = uint64_t{1} << 47;  // bytes
+  static constexpr uint64_t kMostKept = uint64_t{256} << 20;  // bytes in all
+
+  BlockCache() = default;
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+  ~BlockCache() { trim(); }
+
+  // At least `size` bytes (up to kLargestBlock), contents undefined; null where there is no memory.
+  uint8_t* take(uint64_t size);
+  // Takes back a block of take(size).
+  void give(uint8_t* block, uint64_t size);
+  // Gives everything kept to the system.
+  void trim();
+
+ private:
+  struct Kept {
+    Kept* next;
+  };
+  // Four sizes to each doubling: at most a quarter of a block is slack.
+  static constexpr unsigned kClasses = 4 * (47 - 6) + 1;
+  struct SizeClass {
+    unsigned index;
+    uint64_t bytes;
+  };
+  static SizeClass size_class(uint64_t size);
+
+  std::array<Kept*, kClasses> kept_ = {};
+  uint64_t kept_bytes_ = 0;
+};
+
+}  // namespace halyard::local

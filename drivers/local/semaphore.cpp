@@ -1,0 +1,235 @@
+#include "semaphore.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <vector>
+
+namespace halyard::local {
+
+namespace {
+
+void settle_all(Waiter* first, const HostStatus& failure, DueList& due) {
+  while (first) {
+    Waiter* waiter = std::exchange(first, first->next);  // before it may be freed
+    waiter->settled(*waiter, failure, due);
+  }
+}
+
+// A callback of the host's.
+struct Subscriber : Waiter {
+  halyard_subscriber_fn subscriber = nullptr;
+  void* user = nullptr;
+};
+
+void call_subscriber(Waiter& waiter, HostStatus failure, DueList&) {
+  const std::unique_ptr<Subscriber> subscriber(static_cast<Subscriber*>(&waiter));
+  subscriber->subscriber(subscriber->user, std::move(failure).release());
+}
+
+}  // namespace
+
+void DueList::push(DueWork* work) {
+  work->next_due = nullptr;
+  (last_ ? last_->next_due : first_) = work;
+  last_ = work;
+}
+
+DueWork* DueList::pop() {
+  DueWork* work = first_;
+  if (work) first_ = work->next_due;
+  if (!first_) last_ = nullptr;
+  return work;
+}
+
+HostStatus Semaphore::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+// Unlinks, under the lock, everybody who has nothing left to wait for.
+Waiter* Semaphore::take_settled() {
+  Waiter* settled = nullptr;
+  Waiter** settled_end = &settled;
+  for (Waiter** link = &waiters_; *link;) {
+    Waiter* waiter = *link;
+    if (progress(waiter->value) == Progress::pending) {
+      link = &waiter->next;
+      continue;
+    }
+    *link = waiter->next;
+    waiter->next = nullptr;
+    waiter->listed = false;
+    *settled_end = waiter;
+    settled_end = &waiter->next;
+  }
+  return settled;
+}
+
+Result<> Semaphore::signal(uint64_t value, DueList& due) {
+  Waiter* settled = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return {};
+    if (value <= value_)
+      return halyard::fail(Code::INVALID_ARGUMENT,
+                         "cannot signal value {}: the semaphore is at {} and its value can only grow", value,
+                         value_.load());
+    value_.store(value, std::memory_order_release);
+    settled = take_settled();
+  }
+  settle_all(settled, HostStatus(), due);
+  return {};
+}
+
+void Semaphore::advance(uint64_t value, DueList& due) {
+  Waiter* settled = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_ || value <= value_) return;
+    value_.store(value, std::memory_order_release);
+    settled = take_settled();
+  }
+  settle_all(settled, HostStatus(), due);
+}
+
+void Semaphore::fail(HostStatus failure, DueList& due) {
+  Waiter* settled = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    failure_ = failure;
+    failed_.store(true, std::memory_order_release);
+    settled = take_settled();
+  }
+  settle_all(settled, failure, due);
+}
+
+bool Semaphore::watch(Waiter& waiter) {
+  const std::lock_guard lock(mutex_);
+  if (progress(waiter.value) != Progress::pending) return false;
+  Waiter** end = &waiters_;
+  while (*end) end = &(*end)->next;
+  waiter.next = nullptr;
+  waiter.listed = true;
+  *end = &waiter;
+  return true;
+}
+
+bool Semaphore::unwatch(Waiter& waiter) {
+  const std::lock_guard lock(mutex_);
+  if (!waiter.listed) return false;
+  Waiter** link = &waiters_;
+  while (*link != &waiter) link = &(*link)->next;
+  *link = waiter.next;
+  waiter.listed = false;
+  return true;
+}
+
+void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
+  auto waiter = std::make_unique<Subscriber>();
+  waiter->value = value;
+  waiter->settled = call_subscriber;
+  waiter->subscriber = subscriber;
+  waiter->user = user;
+  Subscriber* listed = waiter.release();
+  if (!watch(*listed)) call_subscriber(*listed, failure(), due);
+}
+
+bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {
+  std::unique_ptr<Subscriber> found;
+  const std::lock_guard lock(mutex_);
+  for (Waiter** link = &waiters_; *link; link = &(*link)->next) {
+    if ((*link)->settled != call_subscriber) continue;
+    auto* candidate = static_cast<Subscriber*>(*link);
+    if (candidate->subscriber != subscriber || candidate->user != user) continue;
+    *link = candidate->next;
+    found.reset(candidate);
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+// A blocked thread, shared with the timelines that it waits for: whoever settles a wait may come after the thread has left.
+struct Blocked {
+  struct Wait : Waiter {
+    std::shared_ptr<Blocked> owner;  // while on a list, or being settled
+  };
+
+  explicit Blocked(size_t count) : waits(count) {}
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t reached = 0;
+  HostStatus failure;
+  std::vector<Wait> waits;
+
+  void settle(HostStatus with) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!with) {
+        ++reached;
+      } else if (!failure) {
+        failure = std::move(with);
+      }
+    }
+    changed.notify_all();
+  }
+};
+
+void wake(Waiter& waiter, HostStatus failure, DueList&) {
+  const std::shared_ptr<Blocked> owner = std::move(static_cast<Blocked::Wait&>(waiter).owner);
+  owner->settle(std::move(failure));
+}
+
+std::unexpected<Status> deadline_exceeded(size_t reached, size_t count) {
+  return fail(Code::DEADLINE_EXCEEDED, "the deadline passed with {} of {} timepoints reached", reached, count);
+}
+
+}  // namespace
+
+HostStatus wait_for(const Services& services, std::span<const halyard_timepoint_t> timepoints, bool any,
+                    int64_t deadline_ns) {
+  size_t reached = 0;
+  for (const halyard_timepoint_t& point : timepoints) {
+    const Progress progress = point.semaphore->progress(point.value);
+    if (progress == Progress::failed) return point.semaphore->failure();
+    if (progress == Progress::reached) ++reached;
+  }
+  const size_t needed = any && !timepoints.empty() ? 1 : timepoints.size();
+  if (reached >= needed) return {};
+  if (deadline_ns == 0) return to_host(services, deadline_exceeded(reached, timepoints.size()));
+
+  const auto blocked = std::make_shared<Blocked>(timepoints.size());
+  for (size_t i = 0; i < timepoints.size(); ++i) {
+    Blocked::Wait& wait = blocked->waits[i];
+    wait.value = timepoints[i].value;
+    wait.settled = wake;
+    wait.owner = blocked;
+    if (timepoints[i].semaphore->watch(wait)) continue;
+    wait.owner.reset();
+    blocked->settle(timepoints[i].semaphore->failure());
+  }
+
+  const auto done = [&] { return blocked->failure || blocked->reached >= needed; };
+  std::unique_lock lock(blocked->mutex);
+  if (deadline_ns == HALYARD_WAIT_FOREVER) {
+    blocked->changed.wait(lock, done);
+  } else {  // CLOCK_MONOTONIC, as std::chrono::steady_clock
+    const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(deadline_ns)};
+    blocked->changed.wait_until(lock, deadline, done);
+  }
+  HostStatus failure = blocked->failure;
+  reached = blocked->reached;
+  lock.unlock();
+
+  for (size_t i = 0; i < timepoints.size(); ++i)
+    if (timepoints[i].semaphore->unwatch(blocked->waits[i])) blocked->waits[i].owner.reset();
+  if (failure) return failure;
+  if (reached >= needed) return {};
+  return to_host(services, deadline_exceeded(reached, timepoints.size()));
+}
+
+}  // namespace halyard::local

@@ -1,0 +1,93 @@
+// Semaphore: a timeline. A value that only grows, or a failure that stays; and those who wait for it, as a list of nodes that
+// the waiters own, so that moving the timeline allocates nothing.
+//
+// Moving a timeline makes held queue work due. It is not run in there but handed back in a DueList, for whoever moved the
+// timeline to run once all locks are given back: a chain of held work, however long, is a loop and not a recursion.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "status.h"
+
+namespace halyard::local {
+
+// Held queue work (queue.cpp), as a link of a list.
+struct DueWork {
+  DueWork* next_due = nullptr;
+};
+
+// First in, first out.
+class DueList {
+ public:
+  void push(DueWork* work);
+  DueWork* pop();  // null where empty
+
+ private:
+  DueWork* first_ = nullptr;
+  DueWork* last_ = nullptr;
+};
+
+// Somebody who waits for `value`. `settled` is called once, without locks: the value is reached (empty status) or the
+// timeline has failed. It may free the waiter.
+struct Waiter {
+  uint64_t value = 0;
+  void (*settled)(Waiter& waiter, HostStatus failure, DueList& due) = nullptr;
+  // The semaphore's, under its lock:
+  Waiter* next = nullptr;
+  bool listed = false;
+};
+
+enum class Progress : uint8_t { pending, reached, failed };
+
+class Semaphore {
+ public:
+  Semaphore(const Services& services, uint64_t initial) : services_(services), value_(initial) {}
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  const Services& services() const { return services_; }
+  uint64_t value() const { return value_.load(std::memory_order_acquire); }
+  // Takes no lock. A failure is seen before a value.
+  Progress progress(uint64_t value) const {
+    if (failed_.load(std::memory_order_acquire)) return Progress::failed;
+    return this->value() >= value ? Progress::reached : Progress::pending;
+  }
+  HostStatus failure() const;  // empty while it has not failed
+
+  // INVALID_ARGUMENT where `value` is not larger than the value now.
+  Result<> signal(uint64_t value, DueList& due);
+  // As queue work signals: no effect where the value is not larger or the timeline has failed (spec ruling 9).
+  void advance(uint64_t value, DueList& due);
+  void fail(HostStatus failure, DueList& due);
+
+  // Puts the waiter on the list; false, and nothing done, where there is nothing to wait for.
+  bool watch(Waiter& waiter);
+  // Takes it off; false where its `settled` was or is being called.
+  bool unwatch(Waiter& waiter);
+
+  void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
+  bool unsubscribe(halyard_subscriber_fn subscriber, void* user);
+
+ private:
+  Waiter* take_settled();
+
+  const Services& services_;
+  std::atomic<uint64_t> value_;
+  std::atomic<bool> failed_ = false;
+  mutable std::mutex mutex_;  // of what follows, and of writing what stands above
+  HostStatus failure_;
+  Waiter* waiters_ = nullptr;  // in order of arrival
+};
+
+// Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in driver.h.
+HostStatus wait_for(const Services& services, std::span<const halyard_timepoint_t> timepoints, bool any,
+                    int64_t deadline_ns);
+
+}  // namespace halyard::local
+
+struct halyard_driver_semaphore final : halyard::local::Semaphore {
+  using Semaphore::Semaphore;
+};

@@ -1,0 +1,32 @@
+// The native module `hal`: what compiled programs call to drive devices. Every version of every function stands in one table,
+// modules/hal_functions.inc, and is bound by name and signature. Specified by hal-module.md and hal-semantics.md.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "hal/buffer_view.h"
+#include "hal/device.h"
+#include "vm/native_module.h"
+#include "vm/type_registry.h"
+
+namespace halyard::modules {
+
+// hal.buffer, hal.device, ...: the eleven types that modules may name.
+void add_hal_types(vm::TypeRegistry& types);
+
+// Where hal.buffer_view.trace goes; empty: nowhere, and nothing is checked.
+using TraceSink = std::function<void(std::string_view key, std::span<hal::BufferView* const> views)>;
+
+struct HalOptions {
+  std::vector<Ref<hal::Device>> devices;  // in the order in which programs count them
+  TraceSink trace;
+};
+
+// The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.
+inline constexpr uint32_t kHalVersion = 7;
+
+Ref<vm::NativeModule> create_hal_module(HalOptions options);
+
+}  // namespace halyard::modules

@@ -1,0 +1,49 @@
+// Parameters: named ranges of bytes in files, by scope. Specified by parameters-and-files.md. Immutable once filled; any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "vm/native_module.h"
+
+namespace halyard::modules {
+
+struct Parameter {
+  uint64_t length = 0;                      // bytes
+  std::span<const uint8_t> bytes;           // of a file; empty for a splat
+  std::vector<uint8_t> pattern;             // splat: repeated to `length`
+  Ref<Bytes> keep;                          // the file
+};
+
+// All parameters of one scope.
+class ParameterScope final : public ObjectOf<ParameterScope> {
+ public:
+  static const ObjectType kType;
+  // Adds every entry of an archive. INVALID_ARGUMENT with what is wrong and where in the file; ALREADY_EXISTS never: the first
+  // of a name stays.
+  Result<> add_file(const std::string& path);
+  const Parameter* find(std::string_view key) const;
+
+ private:
+  std::map<std::string, Parameter, std::less<>> parameters_;
+};
+
+struct ParameterFile {
+  std::string scope;
+  std::string path;
+};
+
+using ParameterScopes = std::map<std::string, Ref<ParameterScope>, std::less<>>;
+Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files);
+
+// The native module `io_parameters`: load, gather, scatter.
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes);
+
+}  // namespace halyard::modules

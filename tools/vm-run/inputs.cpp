@@ -1,0 +1,224 @@
+// Forms of --input: numbers, tensors as text, npy files, raw files.
+#include "inputs.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "npy.h"
+
+namespace halyard::tools {
+
+namespace {
+
+// Surrounding blanks and one pair of quotes do not count.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto strip = [&](std::string_view inner) {
+    const size_t first = inner.find_first_not_of(kBlanks);
+    return first == std::string_view::npos ? std::string_view()
+                                           : inner.substr(first, inner.find_last_not_of(kBlanks) - first + 1);
+  };
+  text = strip(text);
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
+    text = strip(text.substr(1, text.size() - 2));
+  return text;
+}
+
+halyard_value_t object_value(halyard_object_t object) {
+  halyard_value_t value = {};
+  value.kind = HALYARD_VALUE_OBJECT;
+  value.object = object;
+  return value;
+}
+
+class InputParser {
+ public:
+  InputParser(std::string_view types, halyard_device_t device) : types_(types), device_(device) {}
+
+  Result<> add(std::string_view given) {
+    const std::string text(trimmed(given));
+    if (text.empty())
+      return fail(HALYARD_INVALID_ARGUMENT, "--input={}: empty text; expected {}", given, expectation());
+    if (text.starts_with('*')) return add_all_arrays(text.substr(1));
+    const std::optional<char> type = next_type();
+    if (!type)
+      return fail(HALYARD_INVALID_ARGUMENT, "--input={}: the function takes {} inputs and this is one more", given,
+                  types_.size());
+    Result<> added = add_one(text, *type);
+    if (!added)
+      return fail(added.error().code, "--input={}: input {} of the function: {}", given, arguments.values().size(),
+                  added.error().text);
+    return {};
+  }
+
+  Arguments arguments;
+
+ private:
+  std::optional<char> next_type() const {
+    const size_t index = arguments.values().size();
+    return index < types_.size() ? std::optional(types_[index]) : std::nullopt;
+  }
+
+  std::string_view expectation() const {
+    switch (next_type().value_or('r')) {
+      case 'i':
+      case 'I': return "an integer, such as 5 or 0x1F";
+      case 'f':
+      case 'F': return "a number, such as 2.5";
+      default: return "a tensor, such as 2x2xf32=1,2,3,4 or @file.npy";
+    }
+  }
+
+  Result<> add_one(const std::string& text, char type) {
+    if (text == "(null)" || text == "(ignored)") {
+      halyard_value_t zero = {};
+      zero.kind = type == 'i'   ? HALYARD_VALUE_I32
+                  : type == 'I' ? HALYARD_VALUE_I64
+                  : type == 'f' ? HALYARD_VALUE_F32
+                  : type == 'F' ? HALYARD_VALUE_F64
+                                : HALYARD_VALUE_NULL;
+      arguments.add(zero);
+      return {};
+    }
+    return type == 'r' ? add_reference(text) : add_number(text, type);
+  }
+
+  Result<> add_number(const std::string& text, char type) {
+    char* end = nullptr;
+    halyard_value_t value = {};
+    errno = 0;
+    if (type == 'f' || type == 'F') {
+      const double number = std::strtod(text.c_str(), &end);
+      value.kind = type == 'f' ? HALYARD_VALUE_F32 : HALYARD_VALUE_F64;
+      if (type == 'f') {
+        value.f32 = static_cast<float>(number);
+      } else {
+        value.f64 = number;
+      }
+    } else {
+      int64_t number = std::strtoll(text.c_str(), &end, 0);
+      if (errno == ERANGE && number > 0) number = static_cast<int64_t>(std::strtoull(text.c_str(), &end, 0));
+      value.kind = type == 'i' ? HALYARD_VALUE_I32 : HALYARD_VALUE_I64;
+      if (type == 'i') {
+        value.i32 = static_cast<int32_t>(number);
+      } else {
+        value.i64 = number;
+      }
+    }
+    if (end == text.c_str())
+      return fail(HALYARD_INVALID_ARGUMENT, "expected {}, found '{}'", expectation(), text);
+    arguments.add(value);
+    return {};
+  }
+
+  Result<> add_reference(std::string_view text) {
+    const bool as_buffer = text.starts_with('&');
+    if (as_buffer) text.remove_prefix(1);
+    Handle<halyard_object_t> view;
+    if (text.starts_with('@') || text.starts_with('+')) {
+      view = TOOL_TRY(upload(TOOL_TRY(read_array(text))));
+    } else {
+      const size_t equals = text.find('=');
+      const bool raw = equals != std::string_view::npos && equals + 1 < text.size() &&
+                       (text[equals + 1] == '@' || text[equals + 1] == '+');
+      view = TOOL_TRY(raw ? upload_raw(text.substr(0, equals), text.substr(equals + 1)) : upload_text(text));
+    }
+    if (as_buffer) {
+      Handle<halyard_object_t> buffer;
+      TOOL_TRY(check(halyard_view_buffer(view.get(), buffer.out())));
+      view = std::move(buffer);
+    }
+    halyard_retain(view.get());
+    arguments.add(object_value(view.get()));
+    return {};
+  }
+
+  Result<Handle<halyard_object_t>> create(uint32_t type, const int64_t* shape, size_t rank, const void* data, size_t size) {
+    if (!device_)
+      return fail(HALYARD_INVALID_ARGUMENT, "a tensor needs a device and none is open; add --device=local-sync");
+    Handle<halyard_object_t> view;
+    TOOL_TRY(check(halyard_view_create(device_, type, shape, rank, data, size, view.out())));
+    return view;
+  }
+
+  Result<Handle<halyard_object_t>> upload_text(std::string_view text) {
+    halyard_tensor_t* parsed = nullptr;
+    TOOL_TRY(check(halyard_tensor_parse(to_text(text), &parsed)));
+    const Block<halyard_tensor_t> tensor(parsed);
+    return create(tensor->element_type, tensor->shape, tensor->rank, tensor->data, tensor->size);
+  }
+
+  Result<Handle<halyard_object_t>> upload(const Array& array) {
+    return create(array.element_type, array.shape.data(), array.shape.size(), array.bytes.data(), array.bytes.size());
+  }
+
+  // "@file.npy": its first array. "+file.npy": the next one of the file opened last.
+  Result<Array> read_array(std::string_view text) {
+    const std::string path(text.substr(1));
+    if (text.front() == '@') {
+      arrays_ = TOOL_TRY(NpyFile::open(path));
+    } else if (!arrays_ || arrays_->path() != path) {
+      return fail(HALYARD_INVALID_ARGUMENT, "'+{}' continues the npy file opened last, which is {}; write '@{}'", path,
+                  arrays_ ? "'" + arrays_->path() + "'" : "none", path);
+    }
+    return arrays_->next();
+  }
+
+  Result<> add_all_arrays(const std::string& path) {
+    arrays_ = TOOL_TRY(NpyFile::open(path));
+    do {
+      if (!next_type())
+        return fail(HALYARD_INVALID_ARGUMENT, "--input=*{}: the file holds more arrays than the function takes inputs ({})",
+                    path, types_.size());
+      if (*next_type() != 'r')
+        return fail(HALYARD_INVALID_ARGUMENT, "--input=*{}: input {} of the function is {}, not a tensor", path,
+                    arguments.values().size(), expectation());
+      Handle<halyard_object_t> view = TOOL_TRY(upload(TOOL_TRY(arrays_->next())));
+      halyard_retain(view.get());
+      arguments.add(object_value(view.get()));
+    } while (!arrays_->at_end());
+    return {};
+  }
+
+  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from where the last read of that file ended).
+  Result<Handle<halyard_object_t>> upload_raw(std::string_view type, std::string_view source) {
+    halyard_tensor_t* parsed = nullptr;
+    TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
+    const Block<halyard_tensor_t> tensor(parsed);
+    const std::string path(source.substr(1));
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));
+    const auto length = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
+    uint64_t& position = raw_positions_[path];
+    if (source.front() == '@') position = 0;
+    if (position > length || tensor->size > length - position)
+      return fail(HALYARD_OUT_OF_RANGE, "'{}' has {} bytes from byte {} on; {} takes {}", path,
+                  length - std::min(position, length), position, type, tensor->size);
+    std::vector<char> bytes(tensor->size);
+    file.seekg(static_cast<std::streamoff>(position));
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!file) return fail(HALYARD_UNKNOWN, "cannot read '{}': {}", path, std::strerror(errno));
+    position += bytes.size();
+    return create(tensor->element_type, tensor->shape, tensor->rank, bytes.data(), bytes.size());
+  }
+
+  std::string_view types_;
+  halyard_device_t device_;
+  std::optional<NpyFile> arrays_;
+  std::map<std::string, uint64_t> raw_positions_;
+};
+
+}  // namespace
+
+Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types, halyard_device_t device) {
+  InputParser parser(types, device);
+  for (const std::string& text : texts) TOOL_TRY(parser.add(text));
+  return std::move(parser.arguments);
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,76 @@
+// Listings. The forms of drivers and devices are those of run-module-cli.md, section 2.
+#include "listing.h"
+
+#include <fmt/core.h>
+
+namespace halyard::tools {
+
+namespace {
+
+std::string_view type_name(char type) {
+  switch (type) {
+    case 'i': return "i32";
+    case 'I': return "i64";
+    case 'f': return "f32";
+    case 'F': return "f64";
+    default: return "ref";
+  }
+}
+
+std::string type_names(std::string_view types) {
+  std::string text;
+  for (const char type : types)
+    if (type != 'v') text += (text.empty() ? "" : ", ") + std::string(type_name(type));
+  return text;
+}
+
+}  // namespace
+
+Result<> list_drivers(halyard_instance_t instance) {
+  halyard_driver_entry_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
+  const Block<halyard_driver_entry_t> owned(entries);
+  constexpr std::string_view kRule = "# ============================================================================\n";
+  fmt::print("{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n", kRule,
+             kRule);
+  for (size_t i = 0; i < count; ++i) fmt::print("{:>16}: {}\n", entries[i].name, entries[i].description);
+  return {};
+}
+
+Result<> list_devices(halyard_instance_t instance, const std::string& driver) {
+  halyard_device_entry_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_devices(instance, driver.c_str(), &entries, &count)));
+  const Block<halyard_device_entry_t> owned(entries);
+  for (size_t i = 0; i < count; ++i) fmt::print("{}\n", entries[i].uri);
+  return {};
+}
+
+Result<> list_functions(halyard_module_t module) {
+  halyard_module_info_t info = {};
+  info.struct_size = sizeof info;
+  TOOL_TRY(check(halyard_module_info(module, &info)));
+  for (uint32_t i = 0; i < info.function_count; ++i) {
+    halyard_function_description_t function = {};
+    function.struct_size = sizeof function;
+    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const std::string_view convention = view(function.convention);
+    const size_t split = convention.find('_');
+    const std::string_view results = split == std::string_view::npos ? "" : convention.substr(split + 1);
+    fmt::print("{}({}) -> ({})\n", view(function.name), type_names(convention_arguments(convention)), type_names(results));
+    if (function.declaration.size) fmt::print("    {}\n", view(function.declaration));
+  }
+  return {};
+}
+
+std::string convention_arguments(std::string_view convention) {
+  std::string types;
+  for (const char type : convention.substr(convention.empty() ? 0 : 1)) {
+    if (type == '_') break;
+    if (type != 'v') types += type;
+  }
+  return types;
+}
+
+}  // namespace halyard::tools

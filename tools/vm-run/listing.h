@@ -1,0 +1,17 @@
+// What --list_drivers, --list_devices and --list_functions print.
+#pragma once
+
+#include <string>
+
+#include "common/failure.h"
+
+namespace halyard::tools {
+
+Result<> list_drivers(halyard_instance_t instance);
+Result<> list_devices(halyard_instance_t instance, const std::string& driver);
+Result<> list_functions(halyard_module_t module);
+
+// The arguments (or, after '_', results) of a calling convention without spans: "rIf"; empty for none.
+std::string convention_arguments(std::string_view convention);
+
+}  // namespace halyard::tools

@@ -1,0 +1,275 @@
+// vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those of
+// run-module-cli.md, so that a command written for iree-run-module works here.
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "common/flags.h"
+#include "inputs.h"
+#include "listing.h"
+#include "print.h"
+
+namespace halyard::tools {
+
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"module", FlagKind::list, "FILE",
+     "A compiled module (.vmfb), or its text (.vmasm); '-' reads standard input. Repeated: loaded in order, later ones may\n"
+     "import from earlier ones; the last is the main module.",
+     "--module=simple_mul.vmfb"},
+    {"function", FlagKind::value, "NAME",
+     "The exported function of the main module to call. May be left out where there is only one.", "--function=simple_mul"},
+    {"input", FlagKind::list, "VALUE",
+     "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills the shape), @file.npy, +file.npy, *file.npy\n"
+     "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in order.",
+     "--input=4xf32=1,2,3,4"},
+    {"device", FlagKind::list, "URI",
+     "A device that the program may use: driver[://path[?key=value&...]]. Repeated: in the order in which the program counts\n"
+     "them. Left out: local-task where there is such a driver, else local-sync.",
+     "--device=local-sync"},
+    {"parameters", FlagKind::list, "[SCOPE=]FILE", "A parameter archive (.irpa) for the parameters of a scope.",
+     "--parameters=model=weights.irpa"},
+    {"module_mode", FlagKind::value, "MODE", "preload or mmap; modules are memory-mapped either way.", "--module_mode=mmap"},
+    {"verify", FlagKind::value, "WHEN",
+     "eager verifies every function when a module is loaded; lazy (the default) each when it is first called.",
+     "--verify=eager"},
+    {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
+     "--output_max_element_count=16"},
+    {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
+    {"list_devices", FlagKind::optional_value, "DRIVER", "Lists devices, of one driver or of all, and exits.",
+     "--list_devices=local-sync"},
+    {"list_functions", FlagKind::toggle, "", "Lists the functions that the main module exports, and exits.",
+     "--module=simple_mul.vmfb --list_functions"},
+    {"driver", FlagKind::list, "FILE", "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
+     "--driver=./halyard-driver-mine.so"},
+};
+
+constexpr ToolDescription kTool = {
+    "vm-run", "vm-run --module=FILE [--function=NAME] [--device=URI] [--input=VALUE]...",
+    "Runs a function of a compiled module and prints its results.", kFlags,
+    "  vm-run --module=simple_mul.vmfb --device=local-sync --function=simple_mul --input=4xf32=1,2,3,4 --input=4xf32=2\n"
+    "  vm-run --module=simple_mul.vmfb --list_functions\n"
+    "  vm-run --list_drivers\n"};
+
+constexpr uint64_t kDefaultMaxElements = 1024;
+
+// Everything that a run holds. Members go in reverse order: the call before the context, devices before the instance.
+struct Run {
+  Handle<halyard_instance_t> instance;
+  std::vector<Handle<halyard_module_t>> modules;
+  std::vector<Handle<halyard_device_t>> devices;
+  Handle<halyard_context_t> context;
+};
+
+Result<Handle<halyard_instance_t>> make_instance(const Flags& flags) {
+  const std::vector<std::string> libraries = flags.all("driver");
+  std::vector<const char*> paths;
+  for (const std::string& library : libraries) paths.push_back(library.c_str());
+  halyard_instance_options_t options = {};
+  options.struct_size = sizeof options;
+  options.driver_libraries = paths.data();
+  options.driver_library_count = paths.size();
+  Handle<halyard_instance_t> instance;
+  TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
+  return instance;
+}
+
+Result<> load_modules(const Flags& flags, Run& run) {
+  if (const std::string mode = flags.value("module_mode", "preload"); mode != "preload" && mode != "mmap")
+    return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
+  const std::string verify = flags.value("verify", "lazy");
+  if (verify != "lazy" && verify != "eager")
+    return fail(HALYARD_INVALID_ARGUMENT, "--verify={}: expected eager or lazy", verify);
+  const std::vector<std::string> paths = flags.all("module");
+  if (paths.empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
+  for (const std::string& path : paths) {
+    Handle<halyard_module_t> module;
+    TOOL_TRY(check(halyard_module_load_file(run.instance.get(), path.c_str(),
+                                            verify == "eager" ? HALYARD_MODULE_VERIFY_EAGERLY : 0, module.out())));
+    run.modules.push_back(std::move(module));
+  }
+  return {};
+}
+
+Result<halyard_module_info_t> info_of(halyard_module_t module) {
+  halyard_module_info_t info = {};
+  info.struct_size = sizeof info;
+  TOOL_TRY(check(halyard_module_info(module, &info)));
+  return info;
+}
+
+// The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the former.
+Result<std::string> default_device(halyard_instance_t instance) {
+  halyard_driver_entry_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
+  const Block<halyard_driver_entry_t> owned(entries);
+  const bool has_task =
+      std::any_of(entries, entries + count, [](const auto& entry) { return std::string_view(entry.name) == "local-task"; });
+  return has_task ? "local-task" : "local-sync";
+}
+
+Result<> open_devices(const Flags& flags, Run& run) {
+  std::vector<std::string> uris = flags.all("device");
+  if (uris.empty()) {
+    bool needed = false;
+    for (const auto& module : run.modules) needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
+    if (needed) uris.push_back(TOOL_TRY(default_device(run.instance.get())));
+  }
+  for (const std::string& uri : uris) {
+    Handle<halyard_device_t> device;
+    TOOL_TRY(check(halyard_device_open(run.instance.get(), uri.c_str(), device.out())));
+    run.devices.push_back(std::move(device));
+  }
+  return {};
+}
+
+// hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
+void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
+  fmt::print(stderr, "=== {} ===\n", view(key));
+  for (size_t i = 0; i < count; ++i) {
+    char* text = nullptr;
+    const Result<> done = check(halyard_view_text(views[i], kDefaultMaxElements, &text));
+    const Block<char> owned(text);
+    fmt::print(stderr, "{}\n", done ? text : done.error().line());
+  }
+}
+
+Result<> make_context(const Flags& flags, Run& run) {
+  std::vector<halyard_module_t> modules;
+  for (const auto& module : run.modules) modules.push_back(module.get());
+  std::vector<halyard_device_t> devices;
+  for (const auto& device : run.devices) devices.push_back(device.get());
+  std::vector<std::string> scopes;
+  std::vector<std::string> paths;
+  for (const std::string& parameters : flags.all("parameters")) {
+    const size_t equals = parameters.find('=');
+    scopes.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
+    paths.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
+  }
+  std::vector<halyard_parameter_file_t> files;
+  for (size_t i = 0; i < paths.size(); ++i) files.push_back({scopes[i].c_str(), paths[i].c_str()});
+  halyard_context_options_t options = {};
+  options.struct_size = sizeof options;
+  options.modules = modules.data();
+  options.module_count = modules.size();
+  options.devices = devices.data();
+  options.device_count = devices.size();
+  options.parameters = files.data();
+  options.parameter_count = files.size();
+  options.trace = print_trace;
+  return check(halyard_context_create(run.instance.get(), &options, run.context.out()));
+}
+
+// The function asked for, or the only one that can be meant.
+Result<std::string> chosen_function(const Flags& flags, halyard_module_t module) {
+  if (flags.has("function")) return flags.value("function");
+  std::vector<std::string> names;
+  const halyard_module_info_t info = TOOL_TRY(info_of(module));
+  for (uint32_t i = 0; i < info.function_count; ++i) {
+    halyard_function_description_t function = {};
+    function.struct_size = sizeof function;
+    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const std::string_view name = view(function.name);
+    if (!name.starts_with("__") && name.find('$') == std::string_view::npos) names.emplace_back(name);
+  }
+  if (names.size() == 1) return names.front();
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME", view(info.name),
+              names.empty() ? "no function that can be called" : "several functions: " + list);
+}
+
+// The description of an export by name; NOT_FOUND comes from the context, which knows near names.
+Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name) {
+  const halyard_module_info_t info = TOOL_TRY(info_of(module));
+  halyard_function_description_t function = {};
+  for (uint32_t i = 0; i < info.function_count; ++i) {
+    function.struct_size = sizeof function;
+    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    if (view(function.name) == name) return function;
+  }
+  return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
+}
+
+Result<uint64_t> max_elements(const Flags& flags) {
+  const std::string text = flags.value("output_max_element_count", std::to_string(kDefaultMaxElements));
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(HALYARD_INVALID_ARGUMENT, "--output_max_element_count={}: expected a number, such as 1024", text);
+  return count;
+}
+
+Result<> call_and_print(const Flags& flags, const Run& run, const std::string& name) {
+  const uint64_t limit = TOOL_TRY(max_elements(flags));
+  Handle<halyard_function_t> function;
+  TOOL_TRY(check(halyard_context_find(run.context.get(), nullptr, name.c_str(), function.out())));
+  const halyard_function_description_t description = TOOL_TRY(describe(run.modules.back().get(), name));
+  std::string types = convention_arguments(view(description.convention));
+  if (description.is_async && types.size() >= 2) types.resize(types.size() - 2);
+  const halyard_device_t device = run.devices.empty() ? nullptr : run.devices.front().get();
+  Arguments arguments = TOOL_TRY(parse_inputs(flags.all("input"), types, device));
+
+  fmt::print("EXEC @{}\n", name);
+  std::fflush(stdout);
+  if (arguments.values().size() < types.size())
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}", types.size(),
+                arguments.values().size(), name, description.declaration.size ? ": " : "", view(description.declaration));
+  Handle<halyard_object_t> signal;
+  if (description.is_async) {  // wait for nothing, signal a new fence
+    arguments.add({});
+    TOOL_TRY(check(halyard_fence_create(device, signal.out())));
+    halyard_value_t fence = {};
+    fence.kind = HALYARD_VALUE_OBJECT;
+    fence.object = signal.get();
+    halyard_retain(fence.object);
+    arguments.add(fence);
+  }
+  Handle<halyard_call_t> call;
+  TOOL_TRY(check(halyard_call_create(run.context.get(), call.out())));
+  std::vector<halyard_value_t> results(description.result_count);
+  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), arguments.values().data(), arguments.values().size(),
+                                     results.data(), results.size())));
+  Arguments owned;  // releases the results' objects
+  for (const halyard_value_t& result : results) owned.add(result);
+  if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
+  for (size_t i = 0; i < results.size(); ++i)
+    fmt::print("result[{}]: {}", i, TOOL_TRY(value_text(results[i], limit)));
+  return {};
+}
+
+Result<int> vm_run(const Flags& flags) {
+  Run run;
+  run.instance = TOOL_TRY(make_instance(flags));
+  if (flags.on("list_drivers")) {
+    TOOL_TRY(list_drivers(run.instance.get()));
+    return 0;
+  }
+  if (flags.has("list_devices")) {
+    TOOL_TRY(list_devices(run.instance.get(), flags.value("list_devices")));
+    return 0;
+  }
+  TOOL_TRY(load_modules(flags, run));
+  const halyard_module_t main_module = run.modules.back().get();
+  if (flags.on("list_functions")) {
+    TOOL_TRY(list_functions(main_module));
+    return 0;
+  }
+  const std::string name = TOOL_TRY(chosen_function(flags, main_module));
+  TOOL_TRY(open_devices(flags, run));
+  TOOL_TRY(make_context(flags, run));
+  TOOL_TRY(call_and_print(flags, run, name));
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  return halyard::tools::run_tool(halyard::tools::kTool, argc, argv, halyard::tools::vm_run);
+}

@@ -1,0 +1,40 @@
+// Reading .npy files: arrays one after another, versions 1 to 3. Specified by run-module-cli.md, section 3, "npy".
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/failure.h"
+
+namespace halyard::tools {
+
+struct Array {
+  uint32_t element_type = 0;
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> bytes;
+};
+
+// A file of arrays, at the position after the last one read.
+class NpyFile {
+ public:
+  static Result<NpyFile> open(const std::string& path);
+  const std::string& path() const { return path_; }
+  bool at_end();
+  // INVALID_ARGUMENT: not npy, or a type without a counterpart; UNIMPLEMENTED: Fortran order; OUT_OF_RANGE: no more arrays, or
+  // the file ends within one.
+  Result<Array> next();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  NpyFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace halyard::tools

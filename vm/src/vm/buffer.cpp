@@ -1,0 +1,45 @@
+// Where the bytes of a buffer come from.
+#include "vm/buffer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+namespace halyard::vm {
+
+const ObjectType Buffer::kType = object_type<Buffer>("vm.buffer");
+
+namespace {
+
+constexpr uint32_t kMinimumAlignment = 16;
+static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
+
+}  // namespace
+
+Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit) {
+  if (alignment != 0 && !std::has_single_bit(alignment)) {
+    return fail(Code::INVALID_ARGUMENT, "an alignment of {} bytes; expected 0 or a power of two", alignment);
+  }
+  alignment = std::max(alignment, kMinimumAlignment);
+  if (length > limit) {
+    return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
+  }
+  // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside a larger block.
+  const uint64_t slack = alignment - kMinimumAlignment;
+  uint8_t* memory = nullptr;
+  if (length < SIZE_MAX - slack) memory = static_cast<uint8_t*>(std::calloc(1, std::max<uint64_t>(length + slack, 1)));
+  if (!memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", length);
+  const uintptr_t misfit = reinterpret_cast<uintptr_t>(memory) & (alignment - 1);
+  uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
+  return make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
+}
+
+Ref<Buffer> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released) {
+  return make<Buffer>(bytes, is_mutable, std::move(released));
+}
+
+Ref<Buffer> Buffer::wrap_const(std::span<const uint8_t> bytes, std::function<void()> released) {
+  return make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false, std::move(released));
+}
+
+}  // namespace halyard::vm

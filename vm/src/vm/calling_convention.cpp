@@ -1,0 +1,68 @@
+// Parses calling-convention strings.
+#include "vm/calling_convention.h"
+
+#include <algorithm>
+
+namespace halyard::vm {
+
+namespace {
+
+constexpr std::string_view kTypes = "iIfFr";
+
+// The items of one fragment. A fragment that is "v" as a whole is empty; a stray 'v' stands for nothing but has a place
+// among the segment sizes.
+Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::string_view fragment, bool spans_allowed) {
+  std::vector<ConventionItem> items;
+  if (fragment == "v") return items;
+  uint32_t segment = 0;
+  for (size_t i = 0; i < fragment.size(); ++i, ++segment) {
+    const char type = fragment[i];
+    if (type == 'v') continue;
+    if (kTypes.contains(type)) {
+      items.push_back({type, "", segment});
+      continue;
+    }
+    if (type != 'C')
+      return fail(Code::UNIMPLEMENTED,
+                  "calling convention '{}': unknown character '{}'; expected one of i I f F r v, or C...D for a span", text,
+                  type);
+    if (!spans_allowed)
+      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span (C...D) may stand in arguments only", text);
+    ConventionItem span{'C', "", segment};
+    for (++i; i < fragment.size() && fragment[i] != 'D'; ++i) {
+      if (fragment[i] == 'C')
+        return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span inside a span is not allowed", text);
+      if (fragment[i] == 'v') continue;
+      if (!kTypes.contains(fragment[i]))
+        return fail(Code::UNIMPLEMENTED,
+                    "calling convention '{}': unknown character '{}' in a span; expected one of i I f F r", text,
+                    fragment[i]);
+      span.span += fragment[i];
+    }
+    if (span.span.empty())
+      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span without types; expected one of i I f F r", text);
+    items.push_back(std::move(span));
+  }
+  return items;
+}
+
+}  // namespace
+
+Result<Convention> Convention::parse(std::string_view text) {
+  Convention convention;
+  if (text.empty()) return convention;
+  if (text[0] != '0')
+    return fail(Code::UNIMPLEMENTED, "calling convention '{}': version '{}' is not known; expected '0' as in '0ii_i'", text,
+                text[0]);
+  const size_t separator = std::min(text.find('_'), text.size());
+  convention.arguments = HALYARD_TRY(parse_fragment(text, text.substr(1, separator - 1), true));
+  if (separator < text.size())
+    convention.results = HALYARD_TRY(parse_fragment(text, text.substr(separator + 1), false));
+  return convention;
+}
+
+bool Convention::has_span() const {
+  return std::ranges::any_of(arguments, [](const ConventionItem& item) { return item.type == 'C'; });
+}
+
+}  // namespace halyard::vm

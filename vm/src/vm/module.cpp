@@ -1,0 +1,44 @@
+// Looking things up in a module.
+#include "vm/module.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/suggest.h"
+
+namespace halyard::vm {
+
+std::string_view Export::attribute(std::string_view key) const {
+  const auto found = std::ranges::find(attributes, key, &Attribute::key);
+  return found == attributes.end() ? std::string_view() : found->value;
+}
+
+const Export* Module::find_export(std::string_view name) const {
+  const auto found = std::ranges::find(exports_, name, &Export::name);
+  return found == exports_.end() ? nullptr : &*found;
+}
+
+Result<const Export*> Module::resolve(std::string_view name, std::string_view convention) const {
+  const Export* last = nullptr;
+  std::vector<std::string_view> conventions;
+  for (const Export& function : exports_) {
+    if (function.name != name) continue;
+    if (!convention.empty() && function.convention == convention) return &function;
+    // Of a compiled module's exports that share a name only the first can be seen.
+    if (!last || kind_ == ModuleKind::native) last = &function;
+    conventions.push_back(function.convention);
+  }
+  if (!last) {
+    std::vector<std::string_view> names;
+    for (const Export& function : exports_) names.push_back(function.name);
+    return fail(Code::NOT_FOUND, "module '{}' has no export '{}'{}", name_, name, did_you_mean(name, names));
+  }
+  if (convention.empty()) return last;
+  return fail(Code::INTERNAL,
+              "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come from releases that "
+              "agree on its signature",
+              name_, name, convention, fmt::join(conventions, "', '"));
+}
+
+}  // namespace halyard::vm
