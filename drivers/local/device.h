@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "memory.h"
+#include "device_memory.h"
 #include "status.h"
 
 namespace halyard::local {

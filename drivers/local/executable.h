@@ -16,7 +16,7 @@ namespace halyard::local {
 
 class Executable {
  public:
-  static Result<std::unique_ptr<Executable>> create(const halyard_executable_args_t& args);
+  static Result<std::unique_ptr<halyard_driver_executable>> create(const halyard_executable_args_t& args);
   explicit Executable(Ref<vm::BytecodeModule> module) : module_(std::move(module)) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
@@ -57,3 +57,7 @@ class Executable {
 void grade_executable(std::string_view format, std::span<const uint8_t> data, halyard_executable_grade_t& grade);
 
 }  // namespace halyard::local
+
+struct halyard_driver_executable final : halyard::local::Executable {
+  using Executable::Executable;
+};

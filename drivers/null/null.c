@@ -1,12 +1,17 @@
-// The null driver: the smallest complete Halyard driver, written to be read, copied and changed (see README.md).
+// The null driver: the smallest complete Halyard driver, written to be read, copied and changed (see
+// README.md).
 //
-// One device whose memory is the host's. Queue work runs at once on the thread that submits it, or, when it has to
-// wait, on the thread that makes the last thing it waits for happen. It runs no executables. Three ideas carry it:
+// One device whose memory is the host's. Queue work runs at once on the thread that submits it, or, when it
+// has to wait, on the thread that makes the last thing it waits for happen. It runs no executables. Three
+// ideas carry it:
 // - One lock in each instance guards all that changes: timelines, kept work, statistics.
-// - A waiter hangs in its semaphore: a subscriber of the host, or one wait of kept work.
-// - What becomes due under the lock is collected in a list and run after the lock is given back: no callback of the
-//   host runs under it [R32], and a long chain of work is a loop, not a recursion.
-// [Rn] is a rule of docs/driver-abi.md; everything else is said in halyard/driver.h, whose order this file follows.
+// - Work that is not due is kept in a list. A subscription is kept work too: it waits, does nothing, tells
+// the host.
+// - What becomes due under the lock is run after the lock is given back. So no callback of the host runs
+// under it
+//   [R32], and a long chain of work is a loop, not a recursion.
+// [Rn] is a rule of docs/driver-abi.md; everything else is said in halyard/driver.h, whose order this file
+// follows.
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,7 +26,8 @@
 
 #include "halyard/driver.h"
 
-HALYARD_DRIVER_NOTE("null", "1.0", "null");  // library, version, kinds: readable without running anything [R1]
+HALYARD_DRIVER_NOTE("null", "1.0",
+                    "null");  // library, version, kinds: readable without running anything [R1]
 
 typedef halyard_status_t status_t;
 typedef halyard_driver_instance_t instance_t;
@@ -35,6 +41,7 @@ struct halyard_driver_instance {
   const halyard_host_services_t* services;
   pthread_mutex_t lock;
   pthread_cond_t changed;  // some timeline moved or failed
+  struct work* kept;       // newest first
 };
 
 struct halyard_driver_device {
@@ -50,35 +57,26 @@ struct halyard_driver_memory {
 
 struct halyard_driver_semaphore {
   instance_t instance;
-  uint64_t value;          // this and what follows: under the lock
-  status_t failure;        // the first one; null while there is none
-  struct waiter* waiters;  // lowest value first, so that those to be released are always in front
+  uint64_t value;    // under the lock
+  status_t failure;  // under the lock: the first one; null while there is none
 };
 
 struct halyard_driver_command_list {
   const halyard_command_t* commands;  // the host keeps them [R101]
-  uint32_t command_count;
+  uint32_t count;
 };
 
-typedef struct waiter {
-  struct waiter* next;
-  semaphore_t semaphore;
-  uint64_t value;
-  struct work* work;                 // not null: one wait of this work, and part of its allocation
-  halyard_subscriber_fn subscriber;  // else: whom to call, with `user` and `failure`
-  void* user;
-  status_t failure;
-} waiter_t;
-
 typedef struct work {  // a submission, with copies of all that queue_submit only borrowed [R61]
-  device_t device;
+  struct work* next;
+  instance_t instance;
+  device_t device;  // null for a subscription
   halyard_operation_t operation;
   memory_t allocated;  // alloca: what to give bytes to
   halyard_completed_fn completed;
   void* completed_user;
   status_t failure;  // of a wait
-  uint32_t waits_left, wait_count, signal_count;
-  waiter_t* waiters;
+  uint32_t wait_count, signal_count;
+  halyard_timepoint_t* waits;
   halyard_timepoint_t* signals;
 } work_t;
 
@@ -87,9 +85,9 @@ enum {
   MEMORY_TYPE = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL,
   MEMORY_USAGE = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT |
                  HALYARD_USAGE_MAPPING_RANDOM,
-  OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA | 1 << HALYARD_OPERATION_DEALLOCA |
-               1 << HALYARD_OPERATION_FILL | 1 << HALYARD_OPERATION_UPDATE | 1 << HALYARD_OPERATION_COPY |
-               1 << HALYARD_OPERATION_EXECUTE,
+  OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA |
+               1 << HALYARD_OPERATION_DEALLOCA | 1 << HALYARD_OPERATION_FILL | 1 << HALYARD_OPERATION_UPDATE |
+               1 << HALYARD_OPERATION_COPY | 1 << HALYARD_OPERATION_EXECUTE
 };
 
 // ---- Failure and growth ----
@@ -113,7 +111,12 @@ static status_t retain(instance_t instance, status_t status) {
   return instance->services->status_retain(instance->services->host, status);
 }
 
-// Copies a struct but for its first field, as far as both sides know it; that field says how far the target's does [R11].
+static void release(instance_t instance, status_t status) {
+  instance->services->status_release(instance->services->host, status);
+}
+
+// Copies all but the first field, as far as both sides know the struct; the target's first field says how far
+// that side does, and stays [R11].
 static void answer(void* target, const void* source, uint32_t source_size) {
   uint32_t size;
   memcpy(&size, target, sizeof(size));
@@ -129,9 +132,9 @@ static const halyard_extension_t* demanded(const halyard_extension_t* extension)
 
 static status_t check_extensions(instance_t instance, const halyard_extension_t* extensions) {
   const halyard_extension_t* extension = demanded(extensions);
-  return extension ? fail(instance, HALYARD_UNIMPLEMENTED, "null: extension %u is demanded, none is known; update it",
-                          extension->kind)
-                   : NULL;
+  if (!extension) return NULL;
+  return fail(instance, HALYARD_UNIMPLEMENTED,
+              "null: extension kind %u must be understood; known: none; update me", extension->kind);
 }
 
 static bool equal(halyard_text_t text, const char* other) {
@@ -141,14 +144,6 @@ static bool equal(halyard_text_t text, const char* other) {
 static int shown(halyard_text_t text) { return text.size < 100 ? (int)text.size : 100; }  // for "%.*s"
 
 // ---- Instance and devices ----
-
-static void shutdown_instance(instance_t* instance) {
-  if (!instance || !*instance) return;
-  pthread_cond_destroy(&(*instance)->changed);
-  pthread_mutex_destroy(&(*instance)->lock);
-  free(*instance);
-  *instance = NULL;
-}
 
 // A driver for hardware looks for it here, and answers UNAVAILABLE with the reason where there is none.
 static status_t initialize(const halyard_driver_init_args_t* args, instance_t* instance) {
@@ -168,6 +163,14 @@ static status_t initialize(const halyard_driver_init_args_t* args, instance_t* i
   return NULL;
 }
 
+static void shutdown_instance(instance_t* instance) {
+  if (!instance || !*instance) return;
+  pthread_cond_destroy(&(*instance)->changed);
+  pthread_mutex_destroy(&(*instance)->lock);
+  free(*instance);
+  *instance = NULL;
+}
+
 static status_t enumerate_devices(instance_t instance, uint32_t capacity, halyard_device_info_t* infos,
                                   uint32_t* count) {
   (void)instance;
@@ -182,12 +185,14 @@ static status_t device_open(instance_t instance, const halyard_device_open_args_
   status_t status = check_extensions(instance, args->extensions);
   if (status) return status;
   if (args->path.size > 0) {
-    return fail(instance, HALYARD_NOT_FOUND, "null: no device '%.*s'; the only one is null://, with an empty path",
-                shown(args->path), args->path.data);
+    return fail(instance, HALYARD_NOT_FOUND,
+                "null: no device '%.*s'; the only one is null://, with an empty path", shown(args->path),
+                args->path.data);
   }
   if (args->option_count > 0) {
-    return fail(instance, HALYARD_INVALID_ARGUMENT, "null: unknown option '%.*s'; known options: none; remove it",
-                shown(args->options[0].key), args->options[0].key.data);
+    return fail(instance, HALYARD_INVALID_ARGUMENT,
+                "null: unknown option '%.*s'; known options: none; remove it", shown(args->options[0].key),
+                args->options[0].key.data);
   }
   device_t made = calloc(1, sizeof(*made));
   if (!made) return no_memory_for(instance, "a device");
@@ -205,8 +210,8 @@ static uint64_t physical_memory(void) {
 static status_t device_properties(device_t device, halyard_device_properties_t* properties) {
   (void)device;
   const halyard_device_properties_t known = {
-      .capabilities = HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
-                      HALYARD_DEVICE_QUEUE_ALLOCA,
+      .capabilities = HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY |
+                      HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA,
       .queue_count = 1,
       .operations = OPERATIONS,
       .memory_alignment = ALIGNMENT,
@@ -234,16 +239,17 @@ static status_t device_memory_statistics(device_t device, halyard_memory_statist
 // ---- Memory ----
 
 // A handle that has no bytes yet.
-static status_t make_memory(device_t device, const halyard_memory_request_t* request, uint64_t size, memory_t* memory) {
+static status_t make_memory(device_t device, const halyard_memory_request_t* request, memory_t* memory) {
   const unsigned missing = request->memory_type & ~(unsigned)(MEMORY_TYPE | HALYARD_MEMORY_OPTIMAL);
   if (missing && !(request->memory_type & HALYARD_MEMORY_OPTIMAL)) {
-    return fail(device->instance, HALYARD_INVALID_ARGUMENT,
-                "null: memory type 0x%x wanted, the only heap has 0x%x; ask without 0x%x, or with OPTIMAL (0x1)",
-                request->memory_type, (unsigned)MEMORY_TYPE, missing);
+    return fail(
+        device->instance, HALYARD_INVALID_ARGUMENT,
+        "null: memory type 0x%x wanted, the only heap has 0x%x; ask without 0x%x, or with OPTIMAL (0x1)",
+        request->memory_type, (unsigned)MEMORY_TYPE, missing);
   }
   memory_t made = calloc(1, sizeof(*made));
   if (!made) return no_memory_for(device->instance, "a memory handle");
-  made->size = size;
+  made->size = request->size;
   *memory = made;
   return NULL;
 }
@@ -257,31 +263,45 @@ static void hand_out(memory_t made, const halyard_memory_request_t* request, mem
   *memory = made;
 }
 
+static void count(device_t device, uint64_t allocated, uint64_t freed) {
+  pthread_mutex_lock(&device->instance->lock);
+  halyard_memory_statistics_t* now = &device->statistics;
+  now->host_bytes_allocated += allocated;
+  now->host_bytes_freed += freed;
+  now->host_bytes_live += allocated - freed;
+  if (now->host_bytes_peak < now->host_bytes_live) now->host_bytes_peak = now->host_bytes_live;
+  pthread_mutex_unlock(&device->instance->lock);
+}
+
 static status_t give_bytes(device_t device, memory_t memory) {
   const uint64_t units = memory->size / ALIGNMENT + 1;  // at least one: memory of 0 bytes has an address too
   void* bytes = memory->size <= physical_memory() ? aligned_alloc(ALIGNMENT, units * ALIGNMENT) : NULL;
   if (!bytes) {
     return fail(device->instance, HALYARD_RESOURCE_EXHAUSTED,
-                "null: cannot get %" PRIu64 " bytes from the process; free memory or ask for less", memory->size);
+                "null: cannot get %" PRIu64 " bytes from the process; free memory or ask for less",
+                memory->size);
   }
   atomic_store(&memory->bytes, bytes);
-  pthread_mutex_lock(&device->instance->lock);
-  halyard_memory_statistics_t* now = &device->statistics;
-  now->host_bytes_allocated += memory->size;
-  now->host_bytes_live += memory->size;
-  if (now->host_bytes_peak < now->host_bytes_live) now->host_bytes_peak = now->host_bytes_live;
-  pthread_mutex_unlock(&device->instance->lock);
+  count(device, memory->size, 0);
   return NULL;
 }
 
-static void take_bytes(device_t device, memory_t memory) {
+static status_t take_bytes(device_t device, memory_t memory) {
   void* bytes = atomic_exchange(&memory->bytes, NULL);
-  if (!bytes || memory->imported) return;
+  if (!bytes || memory->imported) return NULL;
   free(bytes);
-  pthread_mutex_lock(&device->instance->lock);
-  device->statistics.host_bytes_freed += memory->size;
-  device->statistics.host_bytes_live -= memory->size;
-  pthread_mutex_unlock(&device->instance->lock);
+  count(device, 0, memory->size);
+  return NULL;
+}
+
+static status_t memory_allocate(device_t device, const halyard_memory_request_t* request, memory_t* memory,
+                                halyard_memory_info_t* info) {
+  memory_t made = NULL;
+  status_t status = make_memory(device, request, &made);
+  if (!status) status = give_bytes(device, made);
+  if (!status) hand_out(made, request, memory, info);
+  if (status) free(made);
+  return status;
 }
 
 static void memory_free(device_t device, memory_t memory) {
@@ -289,25 +309,16 @@ static void memory_free(device_t device, memory_t memory) {
   free(memory);
 }
 
-static status_t memory_allocate(device_t device, const halyard_memory_request_t* request, memory_t* memory,
-                                halyard_memory_info_t* info) {
-  memory_t made = NULL;
-  status_t status = make_memory(device, request, request->size, &made);
-  if (!status) status = give_bytes(device, made);
-  if (status) return free(made), status;
-  hand_out(made, request, memory, info);
-  return NULL;
-}
-
 static status_t memory_import(device_t device, const halyard_memory_request_t* request,
                               const halyard_external_memory_t* external, memory_t* memory,
                               halyard_memory_info_t* info) {
   if (external->kind != HALYARD_EXTERNAL_HOST_ALLOCATION) {
-    return fail(device->instance, HALYARD_UNIMPLEMENTED, "null: external memory of kind %u; can import kind %d",
-                external->kind, HALYARD_EXTERNAL_HOST_ALLOCATION);
+    return fail(device->instance, HALYARD_UNIMPLEMENTED,
+                "null: external memory of kind %u; can import kind %d", external->kind,
+                HALYARD_EXTERNAL_HOST_ALLOCATION);
   }
   memory_t made = NULL;
-  status_t status = make_memory(device, request, external->size, &made);
+  status_t status = make_memory(device, request, &made);
   if (status) return status;
   made->imported = true;
   atomic_store(&made->bytes, external->pointer);
@@ -319,14 +330,15 @@ static status_t memory_import(device_t device, const halyard_memory_request_t* r
 static unsigned char* find_bytes(device_t device, memory_t memory, uint64_t offset, status_t* status) {
   unsigned char* bytes = atomic_load(&memory->bytes);
   if (bytes) return bytes + offset;
-  *status = fail(device->instance, HALYARD_FAILED_PRECONDITION,
-                 "null: queue-allocated memory used before its alloca or after its dealloca; wait for alloca's signal, "
-                 "and let dealloca wait for the last use");
+  *status =
+      fail(device->instance, HALYARD_FAILED_PRECONDITION,
+           "null: queue-allocated memory is used before its alloca or after its dealloca; wait for alloca's "
+           "signal, and let dealloca wait for the last use");
   return NULL;
 }
 
-static status_t memory_map(device_t device, memory_t memory, uint32_t access, uint64_t offset, uint64_t length,
-                           void** pointer) {
+static status_t memory_map(device_t device, memory_t memory, uint32_t access, uint64_t offset,
+                           uint64_t length, void** pointer) {
   (void)access, (void)length;  // the host has checked them [R40]
   status_t status = NULL;
   void* bytes = find_bytes(device, memory, offset, &status);
@@ -336,65 +348,42 @@ static status_t memory_map(device_t device, memory_t memory, uint32_t access, ui
 
 static void memory_unmap(device_t device, memory_t memory) { (void)device, (void)memory; }
 
-// ---- Timelines ----
+// ---- Timelines: moving and waiting ----
 
-typedef struct due {  // waiters that are due, in the order in which they became so
-  waiter_t* first;
-  waiter_t** end;
-} due_t;
+static void deliver(instance_t instance, work_t* due);  // gives back the lock; below, "Queue work"
 
-static void deliver(instance_t instance, due_t* due);  // below, "Queue work"
-
-// Under the lock, as all that follows up to semaphore_create.
-static void hang(waiter_t* waiter) {
-  waiter_t** link = &waiter->semaphore->waiters;
-  while (*link && (*link)->value <= waiter->value) link = &(*link)->next;
-  waiter->next = *link;
-  *link = waiter;
-}
-
-// The first waiter with these three, taken out of its semaphore; null: there is none.
-static waiter_t* unhang(semaphore_t semaphore, work_t* work, halyard_subscriber_fn subscriber, void* user) {
-  waiter_t** link = &semaphore->waiters;
-  while (*link && ((*link)->work != work || (*link)->subscriber != subscriber || (*link)->user != user)) {
-    link = &(*link)->next;
+// Under the lock: whether all timepoints are reached (any: one of them) or one has failed. Failure is looked
+// for before anything else, and *failure is another reference to it [R84].
+static bool is_over(const halyard_timepoint_t* timepoints, uint32_t timepoint_count, bool any,
+                    status_t* failure) {
+  uint32_t reached = 0;
+  for (uint32_t i = 0; i < timepoint_count; ++i) {
+    semaphore_t semaphore = timepoints[i].semaphore;
+    if (semaphore->failure) return *failure = retain(semaphore->instance, semaphore->failure), true;
+    reached += semaphore->value >= timepoints[i].value;
   }
-  waiter_t* waiter = *link;
-  if (waiter) *link = waiter->next;
-  return waiter;
+  return reached == timepoint_count || (any && reached > 0);
 }
 
-// One wait is over. Whether that makes the work due: all are reached, or this one has failed; then none of the others
-// matters any more [R62].
-static bool makes_due(work_t* work, status_t failure) {
-  if (!failure) return --work->waits_left == 0;
-  work->failure = retain(work->device->instance, failure);
-  for (uint32_t i = 0; i < work->wait_count && work->waiters[i].semaphore; ++i) {
-    unhang(work->waiters[i].semaphore, work, NULL, NULL);
-  }
-  return true;
-}
-
-static void release_waiters(semaphore_t semaphore, due_t* due) {
-  while (semaphore->waiters && (semaphore->failure || semaphore->waiters->value <= semaphore->value)) {
-    waiter_t* waiter = semaphore->waiters;
-    semaphore->waiters = waiter->next;
-    if (waiter->work && !makes_due(waiter->work, semaphore->failure)) continue;
-    if (!waiter->work) waiter->failure = retain(semaphore->instance, semaphore->failure);
-    waiter->next = NULL;
-    *due->end = waiter;
-    due->end = &waiter->next;
-  }
-}
-
-// To `value`, or to failure with another reference to `failure`. Whether that changed anything: what has failed stays
-// failed, and time does not go back [R80, R81].
-static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, due_t* due) {
+// Under the lock: to `value`, or to failure with another reference to `failure`. Whether that changed
+// anything: what has failed stays failed, and time does not go back [R80, R81]. Kept work whose waits are
+// over goes to *due.
+static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** due) {
+  instance_t instance = semaphore->instance;
   if (semaphore->failure || (!failure && value <= semaphore->value)) return false;
   if (!failure) semaphore->value = value;
-  semaphore->failure = retain(semaphore->instance, failure);
-  pthread_cond_broadcast(&semaphore->instance->changed);
-  release_waiters(semaphore, due);
+  semaphore->failure = retain(instance, failure);
+  pthread_cond_broadcast(&instance->changed);
+  for (work_t** link = &instance->kept; *link;) {
+    work_t* work = *link;
+    if (is_over(work->waits, work->wait_count, false, &work->failure)) {
+      *link = work->next;
+      work->next = *due;
+      *due = work;
+    } else {
+      link = &work->next;
+    }
+  }
   return true;
 }
 
@@ -408,7 +397,7 @@ static status_t semaphore_create(device_t device, uint64_t initial, semaphore_t*
 }
 
 static void semaphore_destroy(device_t device, semaphore_t semaphore) {
-  device->instance->services->status_release(device->instance->services->host, semaphore->failure);
+  release(device->instance, semaphore->failure);
   free(semaphore);
 }
 
@@ -422,24 +411,24 @@ static status_t semaphore_query(semaphore_t semaphore, uint64_t* value) {
 
 static status_t semaphore_signal(semaphore_t semaphore, uint64_t value) {
   instance_t instance = semaphore->instance;
-  due_t due = {NULL, &due.first};
+  work_t* due = NULL;
   status_t status = NULL;
   pthread_mutex_lock(&instance->lock);
   if (!advance(semaphore, value, NULL, &due) && !semaphore->failure) {
-    status = fail(instance, HALYARD_INVALID_ARGUMENT, "null: signalled %" PRIu64 ", expected more than %" PRIu64 " (now)",
-                  value, semaphore->value);
+    status = fail(instance, HALYARD_INVALID_ARGUMENT,
+                  "null: signal of %" PRIu64 ", expected more than %" PRIu64, value, semaphore->value);
   }
-  deliver(instance, &due);
+  deliver(instance, due);
   return status;
 }
 
 static void semaphore_fail(semaphore_t semaphore, status_t status) {
   instance_t instance = semaphore->instance;
-  due_t due = {NULL, &due.first};
+  work_t* due = NULL;
   pthread_mutex_lock(&instance->lock);
   advance(semaphore, 0, status, &due);
-  deliver(instance, &due);
-  instance->services->status_release(instance->services->host, status);
+  deliver(instance, due);
+  release(instance, status);
 }
 
 static bool wait_for_change(instance_t instance, int64_t deadline_ns) {  // false: the deadline has passed
@@ -452,45 +441,15 @@ static status_t semaphore_wait(device_t device, const halyard_semaphore_wait_arg
   instance_t instance = device->instance;
   status_t status = NULL;
   pthread_mutex_lock(&instance->lock);
-  for (bool in_time = true; !status; in_time = wait_for_change(instance, args->deadline_ns)) {
-    uint32_t reached = 0;
-    for (uint32_t i = 0; i < args->timepoint_count && !status; ++i) {
-      const halyard_timepoint_t* timepoint = &args->timepoints[i];
-      status = retain(instance, timepoint->semaphore->failure);  // looked for before anything else [R84]
-      reached += timepoint->semaphore->value >= timepoint->value;
-    }
-    if (status || reached == args->timepoint_count || (args->any && reached)) break;
-    if (!in_time) {
-      status = fail(instance, HALYARD_DEADLINE_EXCEEDED,
-                    "null: %u of %u timepoints reached at the deadline, expected %s; look for what signals the rest",
-                    reached, args->timepoint_count, args->any ? "one" : "all");
-      break;
-    }
+  bool in_time = true, over = false;
+  while (!(over = is_over(args->timepoints, args->timepoint_count, args->any != 0, &status)) && in_time) {
+    in_time = wait_for_change(instance, args->deadline_ns);
   }
   pthread_mutex_unlock(&instance->lock);
-  return status;
-}
-
-static status_t semaphore_subscribe(semaphore_t semaphore, uint64_t value, halyard_subscriber_fn subscriber,
-                                    void* user) {
-  instance_t instance = semaphore->instance;
-  waiter_t* waiter = malloc(sizeof(*waiter));
-  if (!waiter) return no_memory_for(instance, "a subscription");
-  *waiter = (waiter_t){.semaphore = semaphore, .value = value, .subscriber = subscriber, .user = user};
-  due_t due = {NULL, &due.first};
-  pthread_mutex_lock(&instance->lock);
-  hang(waiter);
-  release_waiters(semaphore, &due);  // it may be due already
-  deliver(instance, &due);
-  return NULL;
-}
-
-static int32_t semaphore_unsubscribe(semaphore_t semaphore, halyard_subscriber_fn subscriber, void* user) {
-  pthread_mutex_lock(&semaphore->instance->lock);
-  waiter_t* waiter = unhang(semaphore, NULL, subscriber, user);
-  pthread_mutex_unlock(&semaphore->instance->lock);
-  free(waiter);
-  return waiter != NULL;
+  if (over) return status;
+  return fail(instance, HALYARD_DEADLINE_EXCEEDED,
+              "null: %s of %u timepoints not reached at the deadline; wait longer", args->any ? "any" : "all",
+              args->timepoint_count);
 }
 
 // ---- Executables ----
@@ -499,21 +458,25 @@ static void executable_grade(device_t device, halyard_text_t format, const void*
                              halyard_executable_grade_t* grade) {
   (void)device, (void)data, (void)data_size;
   halyard_executable_grade_t no = {.grade = HALYARD_GRADE_NO};
-  snprintf(no.reason, sizeof(no.reason), "null runs no executables, so no '%.*s'", shown(format), format.data);
+  snprintf(no.reason, sizeof(no.reason), "null runs no executables, so no '%.*s'", shown(format),
+           format.data);
   answer(grade, &no, sizeof(no));
 }
 
-static status_t executable_create(device_t device, const halyard_executable_args_t* args, executable_t* executable) {
+static status_t executable_create(device_t device, const halyard_executable_args_t* args,
+                                  executable_t* executable) {
   (void)executable;
-  return fail(device->instance, HALYARD_NOT_FOUND,
-              "null: unknown executable format '%.*s'; known formats: none; use another device, such as local-sync",
-              shown(args->format), args->format.data);
+  return fail(
+      device->instance, HALYARD_NOT_FOUND,
+      "null: unknown executable format '%.*s'; known formats: none; use another device, such as local-sync",
+      shown(args->format), args->format.data);
 }
 
 // Mandatory, but never called while executable_create makes none.
 static void executable_destroy(device_t device, executable_t executable) { (void)device, (void)executable; }
 static uint32_t executable_function_count(executable_t executable) { return (void)executable, 0; }
-static status_t executable_function_info(executable_t executable, uint32_t function, halyard_function_info_t* info) {
+static status_t executable_function_info(executable_t executable, uint32_t function,
+                                         halyard_function_info_t* info) {
   return (void)executable, (void)function, (void)info, NULL;
 }
 
@@ -524,7 +487,8 @@ static const halyard_command_t* next_command(const halyard_command_t* command) {
   return next;
 }
 
-static status_t command_list_create(device_t device, const halyard_command_list_args_t* args, command_list_t* list) {
+static status_t command_list_create(device_t device, const halyard_command_list_args_t* args,
+                                    command_list_t* list) {
   status_t status = check_extensions(device->instance, args->extensions);
   if (status) return status;
   const halyard_command_t* command = args->commands;
@@ -532,10 +496,10 @@ static status_t command_list_create(device_t device, const halyard_command_list_
     const uint32_t kind = command->kind;
     if (kind >= HALYARD_COMMAND_BARRIER && kind <= HALYARD_COMMAND_COPY) continue;
     if (kind == HALYARD_COMMAND_BEGIN_GROUP || kind == HALYARD_COMMAND_END_GROUP) continue;
-    const char* name = kind == HALYARD_COMMAND_DISPATCH ? "dispatch" : "command unknown here";
-    return fail(device->instance, HALYARD_UNIMPLEMENTED,
-                "null: command %u is a %s (kind %u); expected barrier, fill, update, copy, group; use another device", i,
-                name, kind);
+    return fail(
+        device->instance, HALYARD_UNIMPLEMENTED,
+        "null: command %u is of kind %u%s; expected barrier, fill, update, copy, group; use another device",
+        i, kind, kind == HALYARD_COMMAND_DISPATCH ? " (dispatch)" : "");
   }
   command_list_t made = malloc(sizeof(*made));
   if (!made) return no_memory_for(device->instance, "a command list");
@@ -550,15 +514,15 @@ static void command_list_destroy(device_t device, command_list_t list) {
 }
 
 // The bytes of a range: direct, or through a slot of the binding table. Null and *status as find_bytes.
-static unsigned char* resolve(device_t device, const halyard_range_t* range, const halyard_binding_t* bindings,
-                              status_t* status) {
+static unsigned char* resolve(device_t device, const halyard_range_t* range,
+                              const halyard_binding_t* bindings, status_t* status) {
   if (range->memory) return find_bytes(device, range->memory, range->offset, status);
   const halyard_binding_t* slot = &bindings[range->slot];
   return find_bytes(device, slot->memory, slot->offset + range->offset, status);
 }
 
-// Writes `bytes` over the target as often as they fit: a fill's pattern (little endian, as the machine is), or a whole
-// source, once.
+// Writes `bytes` over the target as often as they fit: a fill's pattern (little endian, as the machine is),
+// or a whole source, once.
 static status_t write_range(device_t device, const halyard_range_t* target, const halyard_binding_t* bindings,
                             const void* bytes, uint64_t size) {
   status_t status = NULL;
@@ -574,88 +538,221 @@ static status_t copy_range(device_t device, const halyard_range_t* source, const
   return from ? write_range(device, target, bindings, from, target->length) : status;
 }
 
-static status_t run_command(device_t device, const halyard_command_t* command, const halyard_binding_t* bindings) {
+static status_t run_command(device_t device, const halyard_command_t* command,
+                            const halyard_binding_t* bindings) {
   const void* body = command;
   const halyard_command_fill_t* fill = body;
   const halyard_command_update_t* update = body;
   const halyard_command_copy_t* copy = body;
   switch (command->kind) {
-    case HALYARD_COMMAND_FILL: return write_range(device, &fill->target, bindings, &fill->pattern, fill->pattern_size);
+    case HALYARD_COMMAND_FILL:
+      return write_range(device, &fill->target, bindings, &fill->pattern, fill->pattern_size);
     case HALYARD_COMMAND_UPDATE:
       return write_range(device, &update->target, bindings, update->source, update->target.length);
-    case HALYARD_COMMAND_COPY: return copy_range(device, &copy->source, &copy->target, bindings);
-    default: return NULL;  // barriers: one command ends before the next begins anyway; groups: nobody to show them to
+    case HALYARD_COMMAND_COPY:
+      return copy_range(device, &copy->source, &copy->target, bindings);
+    default:
+      return NULL;  // barriers: one command ends before the next begins anyway; groups: nobody looks
   }
 }
 
 static status_t run_commands(device_t device, const halyard_operation_execute_t* it) {
   status_t status = NULL;
   const halyard_command_t* command = it->list->commands;
-  for (uint32_t i = 0; i < it->list->command_count && !status; ++i, command = next_command(command)) {
+  for (uint32_t i = 0; i < it->list->count && !status; ++i, command = next_command(command)) {
     status = run_command(device, command, it->bindings);
   }
   return status;
 }
 
-// ---- Queue work ----
+// ---- Queue work and subscriptions ----
 
 static status_t perform(const work_t* work) {
   device_t device = work->device;
   const halyard_operation_t* it = &work->operation;
   switch (it->kind) {
-    case HALYARD_OPERATION_ALLOCA: return give_bytes(device, work->allocated);
-    case HALYARD_OPERATION_DEALLOCA: return take_bytes(device, it->dealloca.memory), NULL;
+    case HALYARD_OPERATION_ALLOCA:
+      return give_bytes(device, work->allocated);
+    case HALYARD_OPERATION_DEALLOCA:
+      return take_bytes(device, it->dealloca.memory);
     case HALYARD_OPERATION_FILL:
       return write_range(device, &it->fill.target, NULL, &it->fill.pattern, it->fill.pattern_size);
     case HALYARD_OPERATION_UPDATE:
       return write_range(device, &it->update.target, NULL, it->update.source, it->update.target.length);
-    case HALYARD_OPERATION_COPY: return copy_range(device, &it->copy.source, &it->copy.target, NULL);
-    case HALYARD_OPERATION_EXECUTE: return run_commands(device, &it->execute);
-    default: return NULL;  // a barrier; what is unknown was refused by queue_submit
+    case HALYARD_OPERATION_COPY:
+      return copy_range(device, &it->copy.source, &it->copy.target, NULL);
+    case HALYARD_OPERATION_EXECUTE:
+      return run_commands(device, &it->execute);
+    default:
+      return NULL;  // a barrier; what is unknown was refused by queue_submit
   }
 }
 
-// Does the operation, unless a wait has failed; makes or fails the signals; tells the host [R63]. From then on nothing
-// that the submission named is touched, not even the device [R65].
-static void run(work_t* work, due_t* due) {
-  instance_t instance = work->device->instance;
-  status_t failure = work->failure ? work->failure : perform(work);
-  pthread_mutex_lock(&instance->lock);
-  for (uint32_t i = 0; i < work->signal_count; ++i) {
-    advance(work->signals[i].semaphore, work->signals[i].value, failure, due);  // no change is no error [R64]
-  }
+// Gives back the lock; then runs what is due and what becomes due by that: does the operation, unless a wait
+// has failed [R62], makes or fails the signals, tells the host [R63]. From then on nothing that was named is
+// touched [R65].
+static void deliver(instance_t instance, work_t* due) {
   pthread_mutex_unlock(&instance->lock);
-  work->completed(work->completed_user, failure);
-  free(work);
-}
-
-// Gives back the lock; then runs what is due, and what becomes due by that.
-static void deliver(instance_t instance, due_t* due) {
-  pthread_mutex_unlock(&instance->lock);
-  while (due->first) {
-    waiter_t* waiter = due->first;
-    due->first = waiter->next;
-    if (!due->first) due->end = &due->first;
-    if (waiter->work) {
-      run(waiter->work, due);  // frees the waiter too
-    } else {
-      waiter->subscriber(waiter->user, waiter->failure);
-      free(waiter);
+  while (due) {
+    work_t* work = due;
+    due = work->next;
+    status_t failure = work->failure ? work->failure : perform(work);
+    if (work->signal_count > 0) {
+      pthread_mutex_lock(&instance->lock);
+      for (uint32_t i = 0; i < work->signal_count; ++i) {
+        advance(work->signals[i].semaphore, work->signals[i].value, failure,
+                &due);  // no change is no error [R64]
+      }
+      pthread_mutex_unlock(&instance->lock);
     }
+    work->completed(work->completed_user, failure);
+    free(work);
   }
 }
 
-// One allocation: the work, its waiters, its signals, its binding table. Null: no memory.
-static work_t* make_work(device_t device, const halyard_submission_t* submission) {
-  const halyard_operation_t* operation = submission->operation;
-  const bool executes = operation->kind == HALYARD_OPERATION_EXECUTE;
-  // One more waiter than waits, for work that waits for nothing: see start().
-  const size_t waiters_size = (submission->wait_count + 1) * sizeof(waiter_t);
-  const size_t signals_size = submission->signal_count * sizeof(halyard_timepoint_t);
-  const size_t bindings_size = executes ? operation->execute.binding_count * sizeof(halyard_binding_t) : 0;
-  work_t* work = calloc(1, sizeof(work_t) + waiters_size + signals_size + bindings_size);
+// One allocation: the work, its waits, its signals, its binding table. Null: no memory.
+static work_t* make_work(instance_t instance, device_t device, const halyard_submission_t* from) {
+  const bool executes = from->operation->kind == HALYARD_OPERATION_EXECUTE;
+  const size_t waits_size = from->wait_count * sizeof(halyard_timepoint_t);
+  const size_t signals_size = from->signal_count * sizeof(halyard_timepoint_t);
+  const size_t table_size = executes ? from->operation->execute.binding_count * sizeof(halyard_binding_t) : 0;
+  work_t* work = calloc(1, sizeof(work_t) + waits_size + signals_size + table_size);
   if (!work) return NULL;
-  char* rest = (char*)(work + 1);
-  *work = (work_t){.device = device, .operation.struct_size = sizeof(halyard_operation_t), ... };
+  work->instance = instance;
+  work->device = device;
+  work->completed = from->completed;
+  work->completed_user = from->completed_user;
+  work->wait_count = from->wait_count;
+  work->signal_count = from->signal_count;
+  work->waits = (halyard_timepoint_t*)(work + 1);
+  work->signals = work->waits + work->wait_count;
+  halyard_binding_t* table = (halyard_binding_t*)(work->signals + work->signal_count);
+  if (waits_size) memcpy(work->waits, from->waits, waits_size);
+  if (signals_size) memcpy(work->signals, from->signals, signals_size);
+  if (table_size) memcpy(table, from->operation->execute.bindings, table_size);
+  work->operation.struct_size = sizeof(work->operation);
+  answer(&work->operation, from->operation, from->operation->struct_size);
+  if (executes) work->operation.execute.bindings = table;
   return work;
+}
+
+// Runs the work on this thread if it is due; keeps it otherwise. Never blocks for a wait [R60].
+static void start(work_t* work) {
+  instance_t instance = work->instance;
+  pthread_mutex_lock(&instance->lock);
+  const bool due = is_over(work->waits, work->wait_count, false, &work->failure);
+  if (!due) {
+    work->next = instance->kept;
+    instance->kept = work;
+  }
+  deliver(instance, due ? work : NULL);
+}
+
+static status_t queue_submit(device_t device, const halyard_submission_t* submission) {
+  const halyard_operation_t* operation = submission->operation;
+  status_t status = check_extensions(device->instance, submission->extensions);
+  if (status) return status;
+  if (operation->kind >= 31 || !(OPERATIONS >> operation->kind & 1)) {
+    return fail(device->instance, HALYARD_UNIMPLEMENTED,
+                "null: queue operation %u is not among those offered (0x%x)", operation->kind,
+                (unsigned)OPERATIONS);
+  }
+  work_t* work = make_work(device->instance, device, submission);
+  if (!work) return no_memory_for(device->instance, "a submission");
+  if (operation->kind == HALYARD_OPERATION_ALLOCA) {
+    const halyard_operation_alloca_t* it = &operation->alloca_;
+    status = make_memory(device, &it->request, &work->allocated);
+    if (status) return free(work), status;
+    hand_out(work->allocated, &it->request, it->memory, it->info);
+  }
+  start(work);  // accepted: later failure is told through the signals and `completed`
+  return NULL;
+}
+
+// A subscription is work that waits for one timepoint, does nothing, signals nothing, and tells the host.
+static status_t semaphore_subscribe(semaphore_t semaphore, uint64_t value, halyard_subscriber_fn subscriber,
+                                    void* user) {
+  const halyard_operation_t nothing = {.struct_size = sizeof(nothing), .kind = HALYARD_OPERATION_BARRIER};
+  const halyard_timepoint_t wait = {semaphore, value};
+  work_t* work = make_work(semaphore->instance, NULL,
+                           &(halyard_submission_t){.wait_count = 1,
+                                                   .waits = &wait,
+                                                   .operation = &nothing,
+                                                   .completed = subscriber,
+                                                   .completed_user = user});
+  if (!work) return no_memory_for(semaphore->instance, "a subscription");
+  start(work);
+  return NULL;
+}
+
+static int32_t semaphore_unsubscribe(semaphore_t semaphore, halyard_subscriber_fn subscriber, void* user) {
+  pthread_mutex_lock(&semaphore->instance->lock);
+  work_t** link = &semaphore->instance->kept;
+  while (*link && ((*link)->device || (*link)->waits[0].semaphore != semaphore ||
+                   (*link)->completed != subscriber || (*link)->completed_user != user)) {
+    link = &(*link)->next;
+  }
+  work_t* found = *link;
+  if (found) *link = found->next;
+  pthread_mutex_unlock(&semaphore->instance->lock);
+  free(found);
+  return found != NULL;
+}
+
+// ---- The table and negotiation ----
+
+// Null, because there is nothing to do or to offer: trim, flush, invalidate, exports, semaphore import.
+static const halyard_driver_table_t table = {.struct_size = sizeof(halyard_driver_table_t),
+                                             .initialize = initialize,
+                                             .shutdown = shutdown_instance,
+                                             .enumerate_devices = enumerate_devices,
+                                             .device_open = device_open,
+                                             .device_close = device_close,
+                                             .device_properties = device_properties,
+                                             .device_query_i64 = device_query_i64,
+                                             .device_memory_statistics = device_memory_statistics,
+                                             .memory_allocate = memory_allocate,
+                                             .memory_free = memory_free,
+                                             .memory_map = memory_map,
+                                             .memory_unmap = memory_unmap,
+                                             .memory_import = memory_import,
+                                             .semaphore_create = semaphore_create,
+                                             .semaphore_destroy = semaphore_destroy,
+                                             .semaphore_query = semaphore_query,
+                                             .semaphore_signal = semaphore_signal,
+                                             .semaphore_fail = semaphore_fail,
+                                             .semaphore_wait = semaphore_wait,
+                                             .semaphore_subscribe = semaphore_subscribe,
+                                             .semaphore_unsubscribe = semaphore_unsubscribe,
+                                             .executable_grade = executable_grade,
+                                             .executable_create = executable_create,
+                                             .executable_destroy = executable_destroy,
+                                             .executable_function_count = executable_function_count,
+                                             .executable_function_info = executable_function_info,
+                                             .command_list_create = command_list_create,
+                                             .command_list_destroy = command_list_destroy,
+                                             .queue_submit = queue_submit};
+
+static const halyard_driver_kind_t kinds[] = {{"null", "Moves bytes in host memory, runs no executables"}};
+
+// There is one version so far, so the ranges have it in common or nothing; a host that says 0 speaks none
+// [R6].
+int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) {
+  halyard_driver_reply_t filled = {
+      .abi_version = HALYARD_DRIVER_ABI_V1, .table = &table, .kinds = kinds, .kind_count = 1};
+  const bool grown = HALYARD_HAS_FIELD(request, halyard_driver_request_t, extensions);
+  if (request->abi_min > HALYARD_DRIVER_ABI_V1 || request->abi_max < HALYARD_DRIVER_ABI_V1) {
+    filled = (halyard_driver_reply_t){0};
+    snprintf(
+        filled.refusal, sizeof(filled.refusal),
+        "this null driver speaks driver ABI %u to %u, the host %u to %u; install a driver made for that host",
+        HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1, request->abi_min, request->abi_max);
+  } else if (grown && demanded(request->extensions)) {
+    filled = (halyard_driver_reply_t){0};
+    snprintf(filled.refusal, sizeof(filled.refusal),
+             "the host demands extension kind %u, this driver knows none",
+             demanded(request->extensions)->kind);
+  }
+  answer(reply, &filled, sizeof(filled));
+  return filled.table != NULL;
 }

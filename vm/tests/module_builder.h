@@ -12,10 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/bytes.h"
+#include "vm/bytecode_module.h"
 #include "vm/opcodes.h"
 
-namespace halyard::vm {
+namespace halyard::vm::test {
 
 constexpr uint16_t ref(uint16_t ordinal) { return kRefBit | ordinal; }
 constexpr uint16_t moved(uint16_t ordinal) { return kRefBit | kMoveBit | ordinal; }
@@ -219,6 +222,27 @@ struct ModuleParts {
   }
 };
 
+// The file as a module. Types of the tests' own may be given.
+inline Result<Ref<BytecodeModule>> load(const std::vector<uint8_t>& file, const TypeRegistry& types = {}) {
+  return BytecodeModule::load(Bytes::copy(file), types);
+}
+
+template <typename T>
+testing::AssertionResult fails_with(const Result<T>& result, Code code, std::string_view part_of_message) {
+  if (result) return testing::AssertionFailure() << "succeeded; expected " << name(code);
+  const std::string text = result.error().text();
+  if (result.error().code() != code) return testing::AssertionFailure() << text << "; expected " << name(code);
+  if (text.find(part_of_message) == std::string::npos)
+    return testing::AssertionFailure() << text << "; expected it to say \"" << part_of_message << '"';
+  return testing::AssertionSuccess();
+}
+
+template <typename T>
+testing::AssertionResult succeeds(const Result<T>& result) {
+  if (result) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << result.error().text();
+}
+
 // A module of one function that is exported as "main".
 inline ModuleParts one_function(FunctionParts function) {
   ModuleParts parts;
@@ -227,4 +251,4 @@ inline ModuleParts one_function(FunctionParts function) {
   return parts;
 }
 
-}  // namespace halyard::vm
+}  // namespace halyard::vm::test

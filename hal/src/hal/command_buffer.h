@@ -71,7 +71,6 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
 
   // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for ONE_SHOT.
   Result<> begin_execution();
-  void cancel_execution() { submitted_.store(false, std::memory_order_relaxed); }  // it was not submitted after all
 
   enum class State : uint8_t { recording, ready };
   State state() const { return state_; }

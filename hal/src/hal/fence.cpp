@@ -83,7 +83,7 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences) {
       }
     }
     if (joined.size() > kMaximumTimepoints)
-      return hal::fail(Code::OUT_OF_RANGE, "joined fence has {} timepoints or more; expected at most {}; join fewer fences",
+      return halyard::fail(Code::OUT_OF_RANGE, "joined fence has {} timepoints or more; expected at most {}; join fewer fences",
                        joined.size(), kMaximumTimepoints);
   }
   if (joined.empty()) return Ref<Fence>();

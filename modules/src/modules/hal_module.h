@@ -2,7 +2,10 @@
 // modules/hal_functions.inc, and is bound by name and signature. Specified by hal-module.md and hal-semantics.md.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,16 +19,28 @@ namespace halyard::modules {
 // hal.buffer, hal.device, ...: the eleven types that modules may name.
 void add_hal_types(vm::TypeRegistry& types);
 
-// Where hal.buffer_view.trace goes; empty: nowhere, and nothing is checked.
+// Where hal.buffer_view.trace goes; empty: nowhere, and nothing is checked. Called on the thread of the invocation.
 using TraceSink = std::function<void(std::string_view key, std::span<hal::BufferView* const> views)>;
 
 struct HalOptions {
   std::vector<Ref<hal::Device>> devices;  // in the order in which programs count them
   TraceSink trace;
+  // Policy of hal.allocator.select: the candidate that is this device (position in `devices`) where there is one, else the
+  // first. Absent: no policy, the first.
+  std::optional<size_t> lead_allocator;
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.
 inline constexpr uint32_t kHalVersion = 7;
+
+// One signature of one function. A function whose signature changed has several, next to each other, oldest first.
+struct HalSignature {
+  std::string_view name;        // "fence.create"
+  std::string_view convention;  // "0rI_r"
+  uint32_t since;               // 5, 6, 7: hal 0.5, 0.6, 0.7
+  uint32_t until;
+};
+std::span<const HalSignature> hal_signatures();
 
 Ref<vm::NativeModule> create_hal_module(HalOptions options);
 

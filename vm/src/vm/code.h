@@ -1,4 +1,4 @@
-// Code: a function as the interpreter runs it. Decoding turns bytecode of any version into aligned 8-byte words in which
+// FunctionCode: a function as the interpreter runs it. Decoding turns bytecode of any version into aligned 8-byte words in which
 // registers are plain indices, types and constants are pointers, branch targets are distances and edge moves are
 // instructions of their own. Immutable, shared by contexts and threads; belongs to its module.
 #pragma once
@@ -15,7 +15,7 @@
 namespace halyard::vm {
 
 class BytecodeModule;
-struct Code;
+struct FunctionCode;
 
 // Instructions that only decoded code has; their numbers follow those of Op.
 #define HALYARD_INNER_OPS(INNER)                                                                         \
@@ -23,10 +23,11 @@ struct Code;
   INNER(move_64)     /* pair a -> pair b */                                                              \
   INNER(copy_ref)    /* a -> b, retained */                                                              \
   INNER(move_ref)    /* a -> b, a becomes null */                                                        \
-  INNER(call_import) /* wide: call site */
+  INNER(call_import) /* wide: call site */                                                               \
+  INNER(end)         /* past the last instruction, where a `fail` of status 0 may lead */
 
 enum class InnerOp : uint16_t {
-  kFirst = kOpCount - 1,
+  kBefore = kOpCount - 1,
 #define HALYARD_INNER_(name) name,
   HALYARD_INNER_OPS(HALYARD_INNER_)
 #undef HALYARD_INNER_
@@ -37,7 +38,7 @@ enum class InnerOp : uint16_t {
 //     op | a | b | c        three 16-bit fields, or
 //     op | a | wide         one field and 32 bits
 // Its registers fill a, b, c and then the four fields of a second word (op, a, b, c of it). What an instruction has
-// besides follows: 64-bit immediates and pointers take a word each; lists lie in Code::lists.
+// besides follows: 64-bit immediates and pointers take a word each; lists lie in FunctionCode::lists.
 struct Word {
   uint16_t op;
   uint16_t a;
@@ -82,16 +83,16 @@ struct CallSite {
   uint16_t argument_count = 0;
   uint16_t result_count = 0;
   uint16_t release_count = 0;
-  uint32_t arguments = 0;      // in Code::lists, with MOVE bits
-  uint32_t bare_arguments = 0; // the same without them: what a native function sees
+  uint32_t arguments = 0;      // in FunctionCode::lists, with MOVE bits
+  uint32_t bare_arguments = 0;  // the same without them: what a native function sees
   uint32_t results = 0;
   uint32_t segments = 0;       // one number for each item of the convention
   bool variadic = false;
   uint32_t releases = 0;       // ref registers to empty after a native call: moved and not written
-  mutable const Code* callee = nullptr;  // of an internal function once it has been called; through std::atomic_ref
+  mutable const FunctionCode* callee = nullptr;  // of an internal function once it has been called; through std::atomic_ref
 };
 
-struct Code {
+struct FunctionCode {
   const BytecodeModule* module = nullptr;
   uint32_t function = 0;
   bool has_convention = false;      // else it is () -> (), and internal calls pass what they list
@@ -117,6 +118,6 @@ struct Code {
 };
 
 // Of a function that has passed the verifier.
-Result<std::unique_ptr<const Code>> decode_function(const BytecodeModule& module, uint32_t function);
+Result<std::unique_ptr<const FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function);
 
 }  // namespace halyard::vm

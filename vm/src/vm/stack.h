@@ -13,7 +13,7 @@
 namespace halyard::vm {
 
 struct alignas(16) Frame {
-  const Code* code;            // null: the call of a native function from outside
+  const FunctionCode* code;            // null: the call of a native function from outside
   ModuleInstance* instance;
   uint8_t* globals;            // of the instance
   const CallSite* site;        // the call that this frame is in, or was in last
@@ -55,7 +55,7 @@ struct Invocation::Stack {
 
   ~Stack();
   // A new frame on top, its banks zero. Null, with `error` set, where the stack would pass its limit.
-  Frame* push(const Code* code, ModuleInstance* instance, uint32_t values_bytes, uint32_t bytes) {
+  Frame* push(const FunctionCode* code, ModuleInstance* instance, uint32_t values_bytes, uint32_t bytes) {
     const size_t used = top ? static_cast<size_t>(reinterpret_cast<std::byte*>(top) - memory) + top->bytes : 0;
     if (capacity - used < bytes && !grow(used + bytes)) [[unlikely]] return nullptr;
     const uint32_t caller_bytes = top ? top->bytes : 0;

@@ -1,4 +1,4 @@
-#include "semaphore.h"
+#include "timeline.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -126,14 +126,15 @@ bool Semaphore::unwatch(Waiter& waiter) {
   return true;
 }
 
-void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
+void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user) {
   auto waiter = std::make_unique<Subscriber>();
   waiter->value = value;
   waiter->settled = call_subscriber;
   waiter->subscriber = subscriber;
   waiter->user = user;
   Subscriber* listed = waiter.release();
-  if (!watch(*listed)) call_subscriber(*listed, failure(), due);
+  DueList none;  // a subscriber is no queue work
+  if (!watch(*listed)) call_subscriber(*listed, failure(), none);
 }
 
 bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {

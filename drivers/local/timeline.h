@@ -68,7 +68,7 @@ class Semaphore {
   // Takes it off; false where its `settled` was or is being called.
   bool unwatch(Waiter& waiter);
 
-  void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
+  void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user);
   bool unsubscribe(halyard_subscriber_fn subscriber, void* user);
 
  private:

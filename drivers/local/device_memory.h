@@ -36,6 +36,7 @@ class Heap {
   explicit Heap(uint64_t limit) : limit_(limit) {}
 
   uint64_t limit() const { return limit_; }  // bytes that may live at a time
+  Result<> check_size(uint64_t size) const;  // RESOURCE_EXHAUSTED where no allocation can be that large
   // Aligned to BlockCache::kAlignment. RESOURCE_EXHAUSTED. `host_local` says which statistics it counts in.
   Result<uint8_t*> allocate(uint64_t size, bool host_local);
   void free(uint8_t* bytes, uint64_t size, bool host_local);

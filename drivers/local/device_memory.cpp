@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "device_memory.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ constexpr uint32_t kAddedType = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOS
 // Every bit can be had, and what is only a wish is granted.
 uint32_t granted_type(uint32_t wanted) {
   const uint32_t bits = wanted & ~uint32_t{HALYARD_MEMORY_OPTIMAL};
-  return (bits ? bits : HALYARD_MEMORY_DEVICE_LOCAL) | kAddedType;
+  return (bits ? bits : uint32_t{HALYARD_MEMORY_DEVICE_LOCAL}) | kAddedType;
 }
 
 std::unexpected<Status> not_there() {
@@ -23,6 +23,11 @@ std::unexpected<Status> not_there() {
 }
 
 }  // namespace
+
+Result<> Heap::check_size(uint64_t size) const {
+  if (size <= limit_) return {};
+  return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes: the device has {}", size, limit_);
+}
 
 Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
   const std::lock_guard lock(mutex_);

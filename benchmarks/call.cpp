@@ -1,0 +1,159 @@
+// What a call costs through the C ABI: an empty function, an addition, and a whole program that dispatches to local-sync. Beside
+// them, in the same run, what they are compared with: one turn of a native loop, and the product done natively.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "halyard/halyard.h"
+
+namespace {
+
+constexpr char kSmallText[] = R"(
+vm.module @small
+vm.export @empty
+vm.export @add
+vm.func @empty() -> () {
+  vm.return
+}
+vm.func @add(%i0: i32, %i1: i32) -> (i32) {
+  %i0 = vm.add.i32 %i0, %i1
+  vm.return %i0
+}
+)";
+
+// A benchmark has no use for going on after an error.
+void require(halyard_status_t status) {
+  if (!status) return;
+  char* text = halyard_status_text(status);
+  std::fprintf(stderr, "%s\n", text);
+  std::exit(1);
+}
+
+// One function of one module, ready to be called. Lives as long as the process.
+struct Program {
+  halyard_instance_t instance = nullptr;
+  halyard_device_t device = nullptr;
+  halyard_module_t module = nullptr;
+  halyard_context_t context = nullptr;
+  halyard_function_t function = nullptr;
+  halyard_call_t call = nullptr;
+
+  void link(const char* name, bool with_device) {
+    if (with_device) require(halyard_device_open(instance, "local-sync", &device));
+    halyard_context_options_t options = {};
+    options.struct_size = sizeof options;
+    options.modules = &module;
+    options.module_count = 1;
+    options.devices = &device;
+    options.device_count = with_device ? 1 : 0;
+    require(halyard_context_create(instance, &options, &context));
+    require(halyard_context_find(context, nullptr, name, &function));
+    require(halyard_call_create(context, &call));
+  }
+};
+
+Program small_program(const char* function) {
+  Program program;
+  require(halyard_instance_create(nullptr, &program.instance));
+  void* bytes = nullptr;
+  size_t size = 0;
+  require(halyard_assemble(kSmallText, sizeof kSmallText - 1, nullptr, &bytes, &size));
+  require(halyard_module_load_memory(program.instance, bytes, size, 0, &program.module));
+  program.link(function, false);
+  return program;
+}
+
+halyard_value_t object_value(halyard_object_t object) {
+  halyard_value_t value = {};
+  value.kind = HALYARD_VALUE_OBJECT;
+  value.object = object;
+  return value;
+}
+
+void native_loop_turn(benchmark::State& state) {
+  constexpr uint64_t kTurns = 1 << 16;
+  for (auto _ : state) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < kTurns; ++i) {
+      sum += i;
+      benchmark::DoNotOptimize(sum);
+    }
+  }
+  state.counters["ns_per_turn"] = benchmark::Counter(
+      static_cast<double>(kTurns) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(native_loop_turn);
+
+void native_product_of_8(benchmark::State& state) {
+  std::vector<float> left(8, 2.0f);
+  std::vector<float> right(8, 3.0f);
+  std::vector<float> product(8);
+  for (auto _ : state) {
+    for (size_t i = 0; i < product.size(); ++i) product[i] = left[i] * right[i];
+    benchmark::DoNotOptimize(product.data());
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(native_product_of_8);
+
+void call_empty(benchmark::State& state) {
+  const Program program = small_program("empty");
+  for (auto _ : state) require(halyard_call_invoke(program.call, program.function, nullptr, 0, nullptr, 0));
+}
+BENCHMARK(call_empty);
+
+void call_add(benchmark::State& state) {
+  const Program program = small_program("add");
+  halyard_value_t arguments[2] = {};
+  arguments[0].kind = arguments[1].kind = HALYARD_VALUE_I32;
+  arguments[0].i32 = 40;
+  arguments[1].i32 = 2;
+  halyard_value_t result = {};
+  for (auto _ : state) require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
+  if (result.i32 != 42) state.SkipWithError("40 + 2 is not 42");
+}
+BENCHMARK(call_add);
+
+// A whole warm call of an element-wise product on local-sync: checks of the arguments, alloca, dispatch, wait, view.
+void call_product(benchmark::State& state, const std::string& path, const std::string& function, int64_t elements) {
+  if (!std::filesystem::exists(path)) {
+    state.SkipWithError("the module is not here");
+    return;
+  }
+  Program program;
+  require(halyard_instance_create(nullptr, &program.instance));
+  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
+  program.link(function.c_str(), true);
+  constexpr uint32_t kF32 = 0x21000020;
+  const std::vector<float> left(static_cast<size_t>(elements), 2.0f);
+  halyard_value_t arguments[2] = {};
+  for (halyard_value_t& argument : arguments) {
+    halyard_object_t view = nullptr;
+    require(halyard_view_create(program.device, kF32, &elements, 1, left.data(), left.size() * sizeof(float), &view));
+    argument = object_value(view);
+  }
+  halyard_value_t result = {};
+  for (auto _ : state) {
+    halyard_release(result.object);
+    require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
+  }
+  float first = 0;
+  require(halyard_view_read(result.object, 0, &first, sizeof first));
+  if (first != 4.0f) state.SkipWithError("2 * 2 is not 4");
+}
+
+std::string fixtures() {
+  const char* given = std::getenv("HALYARD_FIXTURES");
+  return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
+}
+
+BENCHMARK_CAPTURE(call_product, elementwise_mul, HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", "mul", 8);
+BENCHMARK_CAPTURE(call_product, simple_mul, fixtures() + "/compiled/simple_mul.vmvx.vmfb", "simple_mul", 4);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,159 @@
+#include "commands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <system_error>
+
+namespace halyard::local {
+
+namespace {
+
+Result<std::span<uint8_t>> resolve(const halyard_range_t& range, BindingTable table) {
+  if (range.memory) return bytes_at(*range.memory, range.offset, range.length);
+  const halyard_binding_t& entry = table[range.slot];
+  return bytes_at(*entry.memory, entry.offset + range.offset, range.length);
+}
+
+template <typename T>
+const T& as(const halyard_command_t* command) {
+  return *reinterpret_cast<const T*>(command);
+}
+
+Result<> execute_fill(const halyard_command_t* command, BindingTable table) {
+  const auto& fill_command = as<halyard_command_fill_t>(command);
+  return fill(fill_command.target, fill_command.pattern, fill_command.pattern_size, table);
+}
+Result<> execute_update(const halyard_command_t* command, BindingTable table) {
+  const auto& update_command = as<halyard_command_update_t>(command);
+  return update(update_command.source, update_command.target, table);
+}
+Result<> execute_copy(const halyard_command_t* command, BindingTable table) {
+  const auto& copy_command = as<halyard_command_copy_t>(command);
+  return copy(copy_command.source, copy_command.target, table);
+}
+Result<> execute_dispatch(const halyard_command_t* command, BindingTable table) {
+  return dispatch(as<halyard_command_dispatch_t>(command), table);
+}
+// Order is kept anyway, and groups are for people.
+Result<> execute_nothing(const halyard_command_t*, BindingTable) { return {}; }
+
+// By kind.
+using Execute = Result<> (*)(const halyard_command_t* command, BindingTable table);
+constexpr Execute kExecute[] = {
+    nullptr,           // there is no kind 0
+    execute_nothing,   // HALYARD_COMMAND_BARRIER
+    execute_fill,      // HALYARD_COMMAND_FILL
+    execute_update,    // HALYARD_COMMAND_UPDATE
+    execute_copy,      // HALYARD_COMMAND_COPY
+    execute_dispatch,  // HALYARD_COMMAND_DISPATCH
+    nullptr,           // HALYARD_COMMAND_COLLECTIVE
+    execute_nothing,   // HALYARD_COMMAND_BEGIN_GROUP
+    execute_nothing,   // HALYARD_COMMAND_END_GROUP
+};
+
+const halyard_command_t* command_at(const uint8_t* bytes) { return reinterpret_cast<const halyard_command_t*>(bytes); }
+
+enum class Direction { read, write };
+
+Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direction direction) {
+  const char* const verb = direction == Direction::read ? "read" : "write";
+  constexpr uint64_t kLargestOffset = std::numeric_limits<off_t>::max();
+  if (transfer.file_offset > kLargestOffset || transfer.range.length > kLargestOffset - transfer.file_offset)
+    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: files end at {}", verb,
+                transfer.range.length, transfer.file_offset, kLargestOffset);
+  std::span<uint8_t> left = HALYARD_TRY(resolve(transfer.range, {}));
+  auto offset = static_cast<off_t>(transfer.file_offset);
+  while (!left.empty()) {
+    const ssize_t count = direction == Direction::read ? pread(transfer.fd, left.data(), left.size(), offset)
+                                                       : pwrite(transfer.fd, left.data(), left.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return fail(Code::UNAVAILABLE, "cannot {} {} bytes at offset {} of file descriptor {}: {}", verb, left.size(),
+                  offset, transfer.fd, std::generic_category().message(errno));
+    if (count == 0)
+      return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of file descriptor {}: the file ends at {}", verb,
+                  transfer.range.length, transfer.file_offset, transfer.fd, offset);
+    left = left.subspan(static_cast<size_t>(count));
+    offset += count;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> CommandList::check(const halyard_command_list_args_t& args) {
+  HALYARD_TRY(check_extensions(args.extensions));
+  const auto* bytes = reinterpret_cast<const uint8_t*>(args.commands);
+  for (uint64_t position = 0; position < args.commands_size;) {
+    const halyard_command_t& command = *command_at(bytes + position);
+    if (command.kind >= std::size(kExecute) || !kExecute[command.kind])
+      return fail(Code::UNIMPLEMENTED, "this device has no commands of kind {}", command.kind);
+    position += command.size;
+  }
+  return {};
+}
+
+Result<> CommandList::execute(BindingTable table) const {
+  for (size_t position = 0; position < commands_.size();) {
+    const halyard_command_t* command = command_at(commands_.data() + position);
+    HALYARD_TRY(kExecute[command->kind](command, table));
+    position += command->size;
+  }
+  return {};
+}
+
+Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size, BindingTable table) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, table));
+  // Eight bytes that hold the pattern once or more.
+  uint64_t block = pattern;
+  if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
+  if (pattern_size == 2) block = (block & 0xFFFF) * 0x00010001;
+  block |= block << 32;
+  size_t position = 0;
+  for (; bytes.size() - position >= sizeof block; position += sizeof block)
+    std::memcpy(&bytes[position], &block, sizeof block);
+  if (position < bytes.size()) std::memcpy(&bytes[position], &block, bytes.size() - position);
+  return {};
+}
+
+Result<> update(const void* source, const halyard_range_t& target, BindingTable table) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, table));
+  if (!bytes.empty()) std::memcpy(bytes.data(), source, bytes.size());
+  return {};
+}
+
+Result<> copy(const halyard_range_t& source, const halyard_range_t& target, BindingTable table) {
+  const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, table));
+  const std::span<uint8_t> to = HALYARD_TRY(resolve(target, table));
+  std::memmove(to.data(), from.data(), from.size());  // slots may overlap
+  return {};
+}
+
+Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table) {
+  WorkgroupCount count = {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
+  if (command.flags & HALYARD_DISPATCH_INDIRECT) {
+    const std::span<const uint8_t> bytes = HALYARD_TRY(resolve(command.indirect, table));
+    std::memcpy(count.data(), bytes.data(), sizeof count);
+  }
+  if (std::ranges::find(count, 0u) != count.end()) return {};
+  const Executable::Lease worker = HALYARD_TRY(command.executable->lease());
+  HALYARD_TRY(worker->begin(command.executable->kernel(command.function), {command.constants, command.constant_count},
+                            command.binding_count));
+  for (uint32_t i = 0; i < command.binding_count; ++i)
+    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(command.bindings[i], table))));
+  return worker->run(command.function, count);
+}
+
+Result<> read_file(const halyard_operation_transfer_file_t& transfer) {
+  return transfer_file(transfer, Direction::read);
+}
+
+Result<> write_file(const halyard_operation_transfer_file_t& transfer) {
+  return transfer_file(transfer, Direction::write);
+}
+
+}  // namespace halyard::local

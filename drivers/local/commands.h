@@ -1,0 +1,46 @@
+// What the device does: the single commands and operations on bytes, and lists of commands. Ranges, alignments and counts
+// have been checked by the host; whether the bytes of queue allocations are there is checked here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "device_memory.h"
+#include "executable.h"
+#include "status.h"
+
+namespace halyard::local {
+
+using BindingTable = std::span<const halyard_binding_t>;
+
+// A finished recording: the host's, which it keeps unchanged until the list is destroyed.
+class CommandList {
+ public:
+  // UNIMPLEMENTED: a kind of command that the device does not have.
+  static Result<> check(const halyard_command_list_args_t& args);
+  explicit CommandList(const halyard_command_list_args_t& args)
+      : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size) {}
+
+  // One command after the other; that is one of the orders that barriers allow.
+  Result<> execute(BindingTable table) const;
+
+ private:
+  std::span<const uint8_t> commands_;
+};
+
+// Ranges without memory are entries of the table.
+Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size, BindingTable table);
+Result<> update(const void* source, const halyard_range_t& target, BindingTable table);
+Result<> copy(const halyard_range_t& source, const halyard_range_t& target, BindingTable table);
+Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table);
+
+// OUT_OF_RANGE: the file ends too early. UNAVAILABLE: the system's reason.
+Result<> read_file(const halyard_operation_transfer_file_t& transfer);
+Result<> write_file(const halyard_operation_transfer_file_t& transfer);
+
+}  // namespace halyard::local
+
+struct halyard_driver_command_list final : halyard::local::CommandList {
+  using CommandList::CommandList;
+};

@@ -1,0 +1,119 @@
+#include "worker.h"
+
+#include <cstdlib>
+#include <limits>
+
+#include "block_cache.h"
+
+namespace halyard::local {
+
+namespace {
+
+enum Argument : size_t { kLocalMemory, kConstants, kBindings, kId, kSize = kId + 3, kCount = kSize + 3 };
+
+// No bytes, at an address all the same.
+std::span<uint8_t> nothing() {
+  static constexpr uint8_t kNothing[1] = {};
+  return {const_cast<uint8_t*>(kNothing), 0};
+}
+
+vm::Variant new_buffer() { return vm::Variant::ref(vm::Buffer::wrap(nothing(), false, {})); }
+
+vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t>(value)); }
+
+}  // namespace
+
+void Worker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
+
+Result<std::unique_ptr<Worker>> Worker::create(const Ref<vm::BytecodeModule>& module, std::span<const Kernel> kernels) {
+  auto context = vm::Context::create();
+  HALYARD_TRY(context->add(module));
+  vm::ModuleInstance* instance = context->modules().back().get();
+  auto worker = std::make_unique<Worker>(std::move(context));
+  for (const Kernel& kernel : kernels)
+    worker->callables_.push_back(HALYARD_TRY(worker->context_->callable(instance, *kernel.function)));
+  for (size_t i = 0; i < 3; ++i) worker->arguments_[kSize + i] = number(1);
+  return worker;
+}
+
+Result<> Worker::begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) {
+  if (kernel.local_memory > local_memory_size_) {
+    local_memory_size_ = 0;
+    local_memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, kernel.local_memory)));
+    if (!local_memory_)
+      return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
+                  kernel.local_memory, kernel.function->name);
+    local_memory_size_ = kernel.local_memory;
+  }
+  if (arguments_[kLocalMemory].empty()) arguments_[kLocalMemory] = new_buffer();
+  static_cast<vm::Buffer*>(arguments_[kLocalMemory].object())
+      ->rebind(kernel.local_memory ? std::span(local_memory_.get(), kernel.local_memory) : nothing(), true);
+
+  if (arguments_[kConstants].empty()) arguments_[kConstants] = new_buffer();
+  // Read-only to the kernel, in spite of the cast.
+  auto* constant_bytes = reinterpret_cast<uint8_t*>(const_cast<uint32_t*>(constants.data()));
+  static_cast<vm::Buffer*>(arguments_[kConstants].object())
+      ->rebind(constants.empty() ? nothing() : std::span(constant_bytes, constants.size_bytes()), false);
+
+  if (arguments_[kBindings].empty())
+    arguments_[kBindings] = vm::Variant::ref(vm::List::create({vm::ValueType::none, &vm::Buffer::kType}));
+  if (bindings_.size() < binding_count) bindings_.resize(binding_count);
+  return static_cast<vm::List*>(arguments_[kBindings].object())
+      ->resize(binding_count, std::numeric_limits<uint32_t>::max());
+}
+
+Result<> Worker::bind(uint32_t index, std::span<uint8_t> bytes) {
+  Ref<vm::Buffer>& buffer = bindings_[index];
+  if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
+  buffer->rebind(bytes, true);
+  return static_cast<vm::List*>(arguments_[kBindings].object())->set_ref(index, buffer);
+}
+
+Result<> Worker::run(uint32_t function, const WorkgroupCount& count) {
+  for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
+  for (uint32_t z = 0; z < count[2]; ++z) {
+    arguments_[kId + 2] = number(z);
+    for (uint32_t y = 0; y < count[1]; ++y) {
+      arguments_[kId + 1] = number(y);
+      for (uint32_t x = 0; x < count[0]; ++x) {
+        arguments_[kId] = number(x);
+        Result<> result = call(function);
+        if (!result)
+          return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
+                                                          callables_[function].function->name, x, y, z, count[0],
+                                                          count[1], count[2]));
+      }
+    }
+  }
+  return {};
+}
+
+Result<> Worker::call(uint32_t function) {
+  if (HALYARD_TRY(invocation_.begin(callables_[function], arguments_)) == vm::Outcome::suspended) {
+    invocation_.cancel();
+    return fail(Code::FAILED_PRECONDITION, "the kernel yielded; expected it to run to its end");
+  }
+  invocation_.take_results({});
+  return {};
+}
+
+// A kernel may have kept what it was given, in a global. Then that object is emptied and left to it.
+void Worker::end() {
+  if (auto* list = cast<vm::List>(arguments_[kBindings].object())) {
+    (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail: it shrinks
+    if (!list->unique()) arguments_[kBindings] = vm::Variant();
+  }
+  for (const size_t i : {kLocalMemory, kConstants}) {
+    auto* buffer = cast<vm::Buffer>(arguments_[i].object());
+    if (!buffer || buffer->unique()) continue;
+    buffer->rebind(nothing(), false);
+    arguments_[i] = vm::Variant();
+  }
+  for (Ref<vm::Buffer>& binding : bindings_) {
+    if (!binding || binding->unique()) continue;
+    binding->rebind(nothing(), false);
+    binding = nullptr;
+  }
+}
+
+}  // namespace halyard::local

@@ -1,0 +1,526 @@
+// Element types: every type of the table both ways, every rule of tensor text, every form of output.
+#include "hal/element_type.h"
+
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "hal/small_floats.h"
+
+namespace halyard::hal {
+namespace {
+
+// What a tool prints for a tensor that it was given as text; "CODE" where reading or printing fails.
+std::string round_trip(std::string_view text, uint64_t max_elements = 1024) {
+  auto tensor = parse_tensor(text);
+  if (!tensor) return name(tensor.error().code());
+  auto out = format_contents(tensor->shape, tensor->type, tensor->bytes, max_elements);
+  return out ? *out : name(out.error().code());
+}
+
+std::string hex(const std::vector<uint8_t>& bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// The bytes that a tensor's text gives, in hexadecimal.
+std::string bytes_of(std::string_view text) {
+  auto tensor = parse_tensor(text);
+  return tensor ? hex(tensor->bytes) : name(tensor.error().code());
+}
+
+struct NamedValue {
+  const char* text;
+  ElementType value;
+};
+// The table of the specification.
+constexpr NamedValue kTable[] = {
+    {"*8", 0x00000008},        {"*16", 0x00000010},        {"*32", 0x00000020},
+    {"*64", 0x00000040},       {"i1", 0x13000008},         {"i4", 0x10000004},
+    {"si4", 0x11000004},       {"ui4", 0x12000004},        {"i8", 0x10000008},
+    {"si8", 0x11000008},       {"ui8", 0x12000008},        {"i16", 0x10000010},
+    {"si16", 0x11000010},      {"ui16", 0x12000010},       {"i32", 0x10000020},
+    {"si32", 0x11000020},      {"ui32", 0x12000020},       {"i64", 0x10000040},
+    {"si64", 0x11000040},      {"ui64", 0x12000040},       {"f16", 0x21000010},
+    {"f32", 0x21000020},       {"f64", 0x21000040},        {"bf16", 0x22000010},
+    {"cf64", 0x23000040},      {"cf128", 0x23000080},      {"f8E5M2", 0x24000008},
+    {"f8E4M3FN", 0x25000008},  {"f8E5M2FNUZ", 0x26000008}, {"f8E4M3FNUZ", 0x27000008},
+    {"f8E8M0FNU", 0x28000008},
+};
+
+TEST(ElementType, EveryNamedTypeBothWays) {
+  for (const NamedValue& row : kTable) {
+    auto type = parse_element_type(row.text);
+    ASSERT_TRUE(type) << row.text;
+    EXPECT_EQ(*type, row.value) << row.text;
+    EXPECT_EQ(element_type_text(row.value), row.text);
+  }
+}
+
+TEST(ElementType, WidthsOfAnyNumber) {
+  EXPECT_EQ(parse_element_type("i2").value(), element_type(kInteger, 2));
+  EXPECT_EQ(parse_element_type("si1").value(), element_type(kIntegerSigned, 1));
+  EXPECT_EQ(parse_element_type("f128").value(), element_type(kFloatIeee, 128));
+  EXPECT_EQ(parse_element_type("x255").value(), element_type(kOpaque, 255));
+  EXPECT_EQ(parse_element_type("x8").value(), element_type(kOpaque, 8));
+}
+
+TEST(ElementType, TextsThatAreNoTypes) {
+  for (const char* text : {"",    "i",   "i0",     "i256",   "i1000",
+                           "32",  "q32", "f8E4M3", "f8e5m2", "I32",
+                           "i-8", "i+8", "i8 ",    " i8",    "tensor<4xf32>",
+                           "*",   "f",   "u8",     "f32x",   "i99999999999999999999"}) {
+    auto type = parse_element_type(text);
+    ASSERT_FALSE(type) << text;
+    EXPECT_EQ(type.error().code(), Code::INVALID_ARGUMENT) << text;
+  }
+}
+
+TEST(ElementType, TypesWithoutANamePrintAsOpaque) {
+  EXPECT_EQ(element_type_text(0), "*0");
+  EXPECT_EQ(element_type_text(element_type(kFloat, 32)), "*32");
+  EXPECT_EQ(element_type_text(0x7F000010), "*16");
+  EXPECT_EQ(element_type_text(element_type(kFloat8E5M2, 16)), "*16");
+  EXPECT_EQ(element_type_text(element_type(kBoolean, 1)), "i1");
+}
+
+TEST(ElementType, ByteCounts) {
+  EXPECT_EQ(dense_byte_count({}, element_type(kFloatIeee, 32)).value(), 4u);
+  const int64_t shape[] = {3, 5};
+  EXPECT_EQ(dense_byte_count(shape, element_type(kInteger, 4)).value(), 8u);  // 60 bits
+  EXPECT_EQ(dense_byte_count(shape, element_type(kInteger, 2)).value(), 4u);  // 30 bits
+  EXPECT_EQ(dense_byte_count(shape, element_type(kFloatComplex, 128)).value(), 240u);
+  EXPECT_EQ(dense_byte_count(shape, 0).value(), 0u);
+}
+
+TEST(ElementType, ByteCountsThatDoNotExist) {
+  const int64_t huge[] = {INT64_MAX, INT64_MAX};
+  const int64_t huge_but_empty[] = {INT64_MAX, INT64_MAX, 0};
+  const int64_t negative[] = {2, -1};
+  const int64_t negative_and_empty[] = {0, -1};
+  const int64_t wide[] = {INT64_MAX, 2};
+  const ElementType f64 = element_type(kFloatIeee, 64);
+  EXPECT_EQ(dense_byte_count(huge, f64).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_NE(dense_byte_count(huge, f64).error().message().find("9223372036854775807x9223372036854775807"),
+            std::string::npos);
+  EXPECT_EQ(dense_byte_count(negative, f64).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_NE(dense_byte_count(negative, f64).error().message().find("2x-1"), std::string::npos);
+  EXPECT_EQ(dense_byte_count(negative_and_empty, f64).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_EQ(dense_byte_count(wide, f64).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_EQ(dense_byte_count(wide, element_type(kInteger, 8)).value(), 0xFFFFFFFFFFFFFFFEu);
+  EXPECT_EQ(dense_byte_count(huge_but_empty, f64).value(), 0u);
+}
+
+TEST(TensorText, ShapesAndSeparators) {
+  EXPECT_EQ(round_trip("4xf32=1,2,3,4"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("4xf32=1 2 3 4"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("4xf32=[1 2 3 4]"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("4xf32=1,,2,3,4,"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("4xf32=1  2\t3\n4"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("4xf32=[[1,2],[3,4]"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("2x2xf32=[[1,2],[3,4]]"), "2x2xf32=[1 2][3 4]");
+  EXPECT_EQ(round_trip("2x2xf32=1,2,3,4"), "2x2xf32=[1 2][3 4]");
+  EXPECT_EQ(round_trip("2x3xf32=1 2 3 4 5 6"), "2x3xf32=[1 2 3][4 5 6]");
+  EXPECT_EQ(round_trip("2x2x2xi32=1,2,3,4,5,6,7,8"), "2x2x2xi32=[[1 2][3 4]][[5 6][7 8]]");
+  EXPECT_EQ(round_trip("1x1x1xi8=5"), "1x1x1xi8=[[5]]");
+  EXPECT_EQ(round_trip("1x2x3x4xf32=1"),
+            "1x2x3x4xf32=[[[1 1 1 1][1 1 1 1][1 1 1 1]][[1 1 1 1][1 1 1 1][1 1 1 1]]]");
+}
+
+TEST(TensorText, Scalars) {
+  EXPECT_EQ(round_trip("f32=3.5"), "f32=3.5");
+  EXPECT_EQ(round_trip("xf32=3"), "f32=3");
+  EXPECT_EQ(round_trip("f32="), "f32=0");
+  EXPECT_EQ(round_trip("xf32"), "f32=0");
+  EXPECT_EQ(round_trip("f32=1,2"), "OUT_OF_RANGE");
+  EXPECT_EQ(round_trip("f32"), "INVALID_ARGUMENT");
+}
+
+TEST(TensorText, ZerosFillsAndCounts) {
+  EXPECT_EQ(round_trip("4xf32"), "4xf32=0 0 0 0");
+  EXPECT_EQ(round_trip("4xf32="), "4xf32=0 0 0 0");
+  EXPECT_EQ(round_trip("4xf32= ,[ ]"), "4xf32=0 0 0 0");
+  EXPECT_EQ(round_trip("4xf32=7"), "4xf32=7 7 7 7");
+  EXPECT_EQ(round_trip("2x2xi16=-2"), "2x2xi16=[-2 -2][-2 -2]");
+  EXPECT_EQ(round_trip("4xf32=1;2;3;4"), "4xf32=1 1 1 1");
+  EXPECT_EQ(round_trip("4xf32=1,2,3"), "OUT_OF_RANGE");
+  EXPECT_EQ(round_trip("4xf32=1,2,3,4,5"), "OUT_OF_RANGE");
+  EXPECT_EQ(round_trip("4xf32=1,2"), "OUT_OF_RANGE");
+}
+
+TEST(TensorText, NoElements) {
+  EXPECT_EQ(round_trip("0xf32"), "0xf32=");
+  EXPECT_EQ(round_trip("0xf32="), "0xf32=");
+  EXPECT_EQ(round_trip("0xf32=1"), "0xf32=");
+  EXPECT_EQ(round_trip("0xf32=1,2"), "OUT_OF_RANGE");
+  EXPECT_EQ(round_trip("0xf32=a"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("2x0xf32"), "2x0xf32=[][]");
+  EXPECT_EQ(round_trip("2x0x3xf32"), "2x0x3xf32=[][]");
+  EXPECT_EQ(round_trip("0x2xf32"), "0x2xf32=");
+  EXPECT_EQ(round_trip("2x2x0xi8"), "2x2x0xi8=[[][]][[][]]");
+}
+
+TEST(TensorText, WhatIsNotATensor) {
+  for (const char* text : {"",
+                           "=",
+                           "=1",
+                           "3.5",
+                           "hello",
+                           "?xf32=1",
+                           "-1xf32=1",
+                           "tensor<4xf32>",
+                           "4xq32=1",
+                           "4x=1",
+                           "x=1",
+                           "x",
+                           "2xx32=DEADBEEF,00000001",
+                           "2xx8=AB,cd",
+                           "x8=AB",
+                           "4 xf32=1",
+                           "4x f32=1",
+                           " 4xf32=1",
+                           "4xf32 =1",
+                           "+4xf32=1",
+                           "0x4xxf32",
+                           "x2xf32",
+                           "4xf32x=1",
+                           "1.5xf32=1",
+                           "(null)"}) {
+    EXPECT_EQ(round_trip(text), "INVALID_ARGUMENT") << text;
+  }
+}
+
+TEST(TensorText, ShapesThatCannotBe) {
+  EXPECT_EQ(round_trip("9223372036854775808xi8"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("99999999999999999999999xi8"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("4294967296x4294967296xi8=1"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("9223372036854775807xi32=1"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("4611686018427387904xi8=1"), "RESOURCE_EXHAUSTED");
+  std::string ones;
+  for (int i = 0; i < 128; ++i) ones += "1x";
+  EXPECT_EQ(round_trip(ones + "i8=5"), ones + "i8=" + std::string(127, '[') + "5" + std::string(127, ']'));
+  EXPECT_EQ(round_trip("1x" + ones + "i8=5"), "OUT_OF_RANGE");
+}
+
+TEST(TensorText, ATypeAlone) {
+  auto type = parse_tensor_type("2x3xbf16");
+  ASSERT_TRUE(type);
+  EXPECT_EQ(type->shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(type->type, element_type(kFloatBrain, 16));
+  EXPECT_TRUE(parse_tensor_type("f32")->shape.empty());
+  EXPECT_EQ(parse_tensor_type("2xi4")->type, element_type(kInteger, 4));
+  EXPECT_FALSE(parse_tensor_type("2x3"));
+}
+
+TEST(IntegerElements, CRules) {
+  EXPECT_EQ(round_trip("3xi32=0x10,010,-0X1f"), "3xi32=16 8 -31");
+  EXPECT_EQ(round_trip("2xi32=1.5,2"), "2xi32=1 2");
+  EXPECT_EQ(round_trip("4xi32=0b1,2,3,4"), "4xi32=0 2 3 4");
+  EXPECT_EQ(round_trip("4xi32=1e3,2,3,4"), "4xi32=1 2 3 4");
+  EXPECT_EQ(round_trip("4xi32=08,1,1,1"), "4xi32=0 1 1 1");
+  EXPECT_EQ(round_trip("2xi32=0x,0xg"), "2xi32=0 0");
+  EXPECT_EQ(round_trip("2xi32=+5,-0"), "2xi32=5 0");
+  EXPECT_EQ(round_trip("1xi32=1_000"), "1xi32=1");
+  for (const char* text : {"a", "'a'", "-", "+", "--1", "x1", ".5", "true"}) {
+    EXPECT_EQ(round_trip(std::string("1xi32=") + text), "INVALID_ARGUMENT") << text;
+  }
+}
+
+TEST(IntegerElements, Ranges) {
+  EXPECT_EQ(round_trip("4xi8=-1,255,-128,127"), "4xi8=-1 -1 -128 127");
+  EXPECT_EQ(round_trip("1xi8=256"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xi8=-129"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xi8=4294967296"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("2xsi8=-128,127"), "2xsi8=-128 127");
+  EXPECT_EQ(round_trip("1xsi8=128"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xsi8=-129"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("2xui8=255,0"), "2xui8=255 0");
+  EXPECT_EQ(round_trip("1xui8=256"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xui8=-1"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("3xi16=65535,-1,-32768"), "3xi16=-1 -1 -32768");
+  EXPECT_EQ(round_trip("1xi16=65536"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xi16=-32769"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("2xsi16=32767,-32768"), "2xsi16=32767 -32768");
+  EXPECT_EQ(round_trip("1xsi16=32768"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("2xui16=65535,1"), "2xui16=65535 1");
+  EXPECT_EQ(round_trip("1xui16=-1"), "INVALID_ARGUMENT");
+}
+
+TEST(IntegerElements, ThirtyTwoBitsWrap) {
+  EXPECT_EQ(round_trip("2xi32=4294967295,-1"), "2xi32=-1 -1");
+  EXPECT_EQ(round_trip("2xi32=2147483647,-2147483648"), "2xi32=2147483647 -2147483648");
+  EXPECT_EQ(round_trip("4xi32=99999999999,1,1,1"), "4xi32=1215752191 1 1 1");
+  EXPECT_EQ(round_trip("4xi32=0xffffffff,1,1,1"), "4xi32=-1 1 1 1");
+  EXPECT_EQ(round_trip("2xsi32=4294967295,2147483648"), "2xsi32=-1 -2147483648");
+  EXPECT_EQ(round_trip("3xui32=4294967295,0,-1"), "3xui32=4294967295 0 4294967295");
+  EXPECT_EQ(round_trip("1xui32=0xffffffffffffffff"), "1xui32=4294967295");
+  EXPECT_EQ(round_trip("1xi32=9223372036854775808"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xi32=-9223372036854775809"), "INVALID_ARGUMENT");
+}
+
+TEST(IntegerElements, SixtyFourBits) {
+  EXPECT_EQ(round_trip("2xi64=9223372036854775807,-1"), "2xi64=9223372036854775807 -1");
+  EXPECT_EQ(round_trip("1xi64=-9223372036854775808"), "1xi64=-9223372036854775808");
+  EXPECT_EQ(round_trip("1xi64=0x7fffffffffffffff"), "1xi64=9223372036854775807");
+  EXPECT_EQ(round_trip("1xi64=0x8000000000000000"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xi64=9223372036854775808"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xsi64=-9223372036854775809"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("3xui64=18446744073709551615,1,-1"),
+            "3xui64=18446744073709551615 1 18446744073709551615");
+  EXPECT_EQ(round_trip("1xui64=18446744073709551616"), "INVALID_ARGUMENT");
+}
+
+TEST(FloatElements, Numbers) {
+  EXPECT_EQ(round_trip("2xf32=0x10,010"), "2xf32=16 10");
+  EXPECT_EQ(round_trip("4xf32=1e3,0x1p3,3,4"), "4xf32=1000 8 3 4");
+  EXPECT_EQ(round_trip("2xf32=1f,2"), "2xf32=1 2");
+  EXPECT_EQ(round_trip("4xf32=1_000,2,3,4"), "4xf32=1 2 3 4");
+  EXPECT_EQ(round_trip("5xf32=inf,-inf,nan,1e10,1e-10"), "5xf32=INF -INF NAN 1E+10 1E-10");
+  EXPECT_EQ(round_trip("4xf32=infinity,NaN,-nan,4"), "4xf32=INF NAN -NAN 4");
+  EXPECT_EQ(round_trip("4xf32=0.1,123456789,1234567,100000"), "4xf32=0.1 1.23457E+08 1.23457E+06 100000");
+  EXPECT_EQ(round_trip("4xf32=1e5,1e6,1e-5,-0"), "4xf32=100000 1E+06 1E-05 -0");
+  EXPECT_EQ(round_trip("3xf64=0.1,3.141592653589793,1e300"), "3xf64=0.1 3.14159 1E+300");
+  EXPECT_EQ(bytes_of("f64=0.1"), "9a9999999999b93f");
+  for (const char* text : {"a", "e5", "--1", "'1'", "."}) {
+    EXPECT_EQ(round_trip(std::string("1xf32=") + text), "INVALID_ARGUMENT") << text;
+    EXPECT_EQ(round_trip(std::string("1xf16=") + text), "INVALID_ARGUMENT") << text;
+  }
+}
+
+TEST(FloatElements, EndsOfTheRange) {
+  EXPECT_EQ(round_trip("2xf32=1e39,-1e39"), "2xf32=INF -INF");
+  EXPECT_EQ(round_trip("2xf64=1e309,-1e309"), "2xf64=INF -INF");
+  EXPECT_EQ(round_trip("1xf32=1e-46"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xf64=1e-400"), "INVALID_ARGUMENT");
+  EXPECT_EQ(bytes_of("f32=1e-45"), "01000000");
+  EXPECT_EQ(bytes_of("f32=0e-99"), "00000000");
+  EXPECT_EQ(round_trip("3xf16=1.5,65504,1e-8"), "3xf16=1.5 65504 0");
+  EXPECT_EQ(round_trip("3xf16=65519,65520,-1e9"), "3xf16=65504 INF -INF");
+  EXPECT_EQ(round_trip("3xbf16=1.5,3.1415926,1e38"), "3xbf16=1.5 3.14062 9.96921E+37");
+  EXPECT_EQ(round_trip("2xbf16=3.4e38,1e300"), "2xbf16=INF INF");
+}
+
+TEST(FloatElements, EightBits) {
+  EXPECT_EQ(round_trip("4xf8E4M3FN=1,448,0.3,nan"), "4xf8E4M3FN=1 448 0.3125 NAN");
+  EXPECT_EQ(round_trip("4xf8E5M2=1,57344,0.3,inf"), "4xf8E5M2=1 57344 0.3125 INF");
+  EXPECT_EQ(round_trip("4xf8E4M3FNUZ=1,240,0.3,nan"), "4xf8E4M3FNUZ=1 240 0.3125 NAN");
+  EXPECT_EQ(round_trip("4xf8E5M2FNUZ=1,57344,0.3,-2"), "4xf8E5M2FNUZ=1 57344 0.3125 -2");
+  EXPECT_EQ(round_trip("3xf8E8M0FNU=1,2,0.25"), "3xf8E8M0FNU=1 2 0.25");
+  EXPECT_EQ(round_trip("4xf8E5M2=1e9,-1e9,nan,-0"), "4xf8E5M2=INF -INF NAN -0");
+  EXPECT_EQ(round_trip("4xf8E4M3FN=1e9,-1e9,inf,-0"), "4xf8E4M3FN=NAN -NAN NAN -0");
+  EXPECT_EQ(round_trip("3xf8E5M2FNUZ=1e9,-inf,-0"), "3xf8E5M2FNUZ=NAN NAN 0");
+  EXPECT_EQ(round_trip("3xf8E4M3FNUZ=1e9,-inf,-0"), "3xf8E4M3FNUZ=NAN NAN 0");
+  EXPECT_EQ(round_trip("4xf8E8M0FNU=0,-1,inf,1e39"), "4xf8E8M0FNU=5.87747E-39 NAN NAN NAN");
+}
+
+TEST(FloatElements, TextDoesNotDependOnTheLocale) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  bool found = false;
+  for (const char* locale : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
+    found = found || std::setlocale(LC_ALL, locale);
+  const std::string text = round_trip("2xf32=1.5,2.5");
+  std::setlocale(LC_ALL, before.c_str());
+  EXPECT_EQ(text, "2xf32=1.5 2.5");
+  if (!found) GTEST_SKIP() << "no locale with a decimal comma is installed";
+}
+
+TEST(FloatElements, PrintedLikeC) {
+  const double values[] = {0,
+                           -0.0,
+                           1,
+                           0.5,
+                           1.0 / 3,
+                           2e5,
+                           999999,
+                           999999.5,
+                           1e6,
+                           123456.7,
+                           1e-4,
+                           1e-5,
+                           0.00012,
+                           -7.25e-9,
+                           1.5e300,
+                           5e-324,
+                           1.7976931348623157e308,
+                           1e15,
+                           9.99995,
+                           9.999995,
+                           100,
+                           1234567,
+                           INFINITY,
+                           -INFINITY};
+  for (const double value : values) {
+    uint8_t bytes[8];
+    std::memcpy(bytes, &value, 8);
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "%G", value);
+    std::string text;
+    ASSERT_TRUE(format_element(bytes, element_type(kFloatIeee, 64), text));
+    EXPECT_EQ(text, expected);
+  }
+}
+
+TEST(ByteElements, HexadecimalInMemoryOrder) {
+  EXPECT_EQ(round_trip("2xi1=01,00"), "2xi1=01 00");
+  EXPECT_EQ(round_trip("2xcf64=3F80000000000000,0000000000000040"),
+            "2xcf64=3F80000000000000 0000000000000040");
+  EXPECT_EQ(round_trip("cf64=0000803F00000040"), "cf64=0000803F00000040");
+  EXPECT_EQ(round_trip("cf128=000000000000f03f0000000000000040"), "cf128=000000000000F03F0000000000000040");
+  EXPECT_EQ(round_trip("2x*8=AB,cd"), "2x*8=AB CD");
+  EXPECT_EQ(bytes_of("*16=0102"), "0102");
+  EXPECT_EQ(bytes_of("*32=DEADBEEF"), "deadbeef");
+  EXPECT_EQ(bytes_of("2x*64=0102030405060708"), "01020304050607080102030405060708");
+  EXPECT_EQ(round_trip("i24=010203"), "i24=010203");
+  EXPECT_EQ(round_trip("f128"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("xf128"), "f128=" + std::string(32, '0'));
+  for (const char* text :
+       {"2xi1=1,0", "2xi1=true,false", "1xcf128=0", "*16=010", "*16=01020", "*16=01 02 03", "*8=0g"}) {
+    EXPECT_NE(round_trip(text), std::string("2xi1=01 00")) << text;
+  }
+  EXPECT_EQ(round_trip("2xi1=1,0"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("2xi1=true,false"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("1xcf128=0"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("*16=010"), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip("*8=0g"), "INVALID_ARGUMENT");
+}
+
+TEST(SubByteElements, CannotBeReadOrPrinted) {
+  for (const char* text : {"2xi4=1,2", "2xi2=1,2", "2xi4", "2xui4=1", "2xi12=001", "2x*4=1"}) {
+    EXPECT_EQ(round_trip(text), "INVALID_ARGUMENT") << text;
+  }
+  const int64_t shape[] = {2};
+  const uint8_t bytes[] = {0x21};
+  EXPECT_EQ(format_contents(shape, element_type(kInteger, 4), bytes, 9).error().code(), Code::OUT_OF_RANGE);
+  EXPECT_EQ(format_contents(shape, 0, bytes, 9).error().code(), Code::OUT_OF_RANGE);
+  std::string text;
+  EXPECT_EQ(format_element(bytes, element_type(kInteger, 4), text).error().code(), Code::OUT_OF_RANGE);
+  std::vector<uint8_t> out;
+  EXPECT_EQ(parse_element("1", element_type(kInteger, 4), out).error().code(), Code::INVALID_ARGUMENT);
+}
+
+TEST(Contents, CutAfterTheLargestNumberOfElements) {
+  EXPECT_EQ(round_trip("8xf32=1,2,3,4,5,6,7,8", 3), "8xf32=1 2 3...");
+  EXPECT_EQ(round_trip("3x4xi32=5", 3), "3x4xi32=[5 5 5...][...][...]");
+  EXPECT_EQ(round_trip("3x4xi32=5", 6), "3x4xi32=[5 5 5 5][5 5...][...]");
+  EXPECT_EQ(round_trip("3x4xi32=5", 8), "3x4xi32=[5 5 5 5][5 5 5 5][...]");
+  EXPECT_EQ(round_trip("3x4xi32=5", 12), "3x4xi32=[5 5 5 5][5 5 5 5][5 5 5 5]");
+  EXPECT_EQ(round_trip("3x4xi32=5", 0), "3x4xi32=[...][...][...]");
+  EXPECT_EQ(round_trip("2x2x2xi8=1", 3), "2x2x2xi8=[[1 1][1...]][[...][...]]");
+  EXPECT_EQ(round_trip("i32=5", 0), "i32=...");
+  EXPECT_EQ(round_trip("2x0xf32", 0), "2x0xf32=[][]");
+}
+
+TEST(Contents, NeedsItsBytes) {
+  const int64_t shape[] = {4};
+  const uint8_t bytes[8] = {};
+  auto result = format_contents(shape, element_type(kFloatIeee, 32), bytes, 1);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Code::OUT_OF_RANGE);
+  EXPECT_EQ(format_leading(shape, element_type(kFloatIeee, 32), bytes, 2).value(), "4xf32=0 0...");
+  EXPECT_EQ(format_leading(shape, element_type(kFloatIeee, 32), bytes, 3).error().code(), Code::OUT_OF_RANGE);
+  const int64_t negative[] = {-4};
+  EXPECT_EQ(format_contents(negative, element_type(kInteger, 8), bytes, 1).error().code(),
+            Code::INVALID_ARGUMENT);
+}
+
+TEST(Contents, EmptyListsWithoutEnd) {
+  const int64_t lists[] = {INT64_MAX, INT64_MAX, 0};
+  EXPECT_EQ(format_contents(lists, element_type(kInteger, 8), {}, 1).error().code(),
+            Code::RESOURCE_EXHAUSTED);
+  const int64_t none[] = {0, INT64_MAX, INT64_MAX};
+  EXPECT_EQ(format_contents(none, element_type(kInteger, 8), {}, 1).value(),
+            "0x9223372036854775807x9223372036854775807xi8=");
+  const std::vector<int64_t> deep(200, 1);
+  const uint8_t byte[] = {1};
+  EXPECT_EQ(format_contents(deep, element_type(kInteger, 8), byte, 1).error().code(), Code::OUT_OF_RANGE);
+}
+
+TEST(ShapeText, DimensionsWithXBetween) {
+  EXPECT_EQ(shape_text({}), "");
+  const int64_t shape[] = {2, 0, -1};
+  EXPECT_EQ(shape_text(shape), "2x0x-1");
+}
+
+// Every code of every format: what decode gives, encode gives back.
+struct FormatCase {
+  const char* name;
+  const SmallFloat& format;
+  int width;
+};
+const FormatCase kFormats[] = {
+    {"f16", kF16, 16},         {"bf16", kBf16, 16},          {"E5M2", kF8E5M2, 8},
+    {"E4M3FN", kF8E4M3FN, 8},  {"E5M2FNUZ", kF8E5M2FNUZ, 8}, {"E4M3FNUZ", kF8E4M3FNUZ, 8},
+    {"E8M0FNU", kF8E8M0FNU, 8}};
+
+TEST(SmallFloats, EveryCodeSurvives) {
+  for (const FormatCase& c : kFormats) {
+    for (int code = 0; code < 1 << c.width; ++code) {
+      const float value = decode(c.format, static_cast<uint16_t>(code));
+      const uint16_t again = encode(c.format, value);
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(decode(c.format, again))) << c.name << ' ' << code;
+        if (c.format.signed_nan) {
+          EXPECT_EQ(again >> (c.width - 1), code >> (c.width - 1)) << c.name << ' ' << code;
+        }
+      } else {
+        EXPECT_EQ(again, code) << c.name;
+      }
+    }
+  }
+}
+
+// Between two neighbours: below the middle down, above it up, in the middle to the even code.
+TEST(SmallFloats, RoundsToTheNearest) {
+  for (const FormatCase& c : kFormats) {
+    for (int code = 0; code < c.format.largest_finite; ++code) {
+      const double low = decode(c.format, static_cast<uint16_t>(code));
+      const double high = decode(c.format, static_cast<uint16_t>(code + 1));
+      ASSERT_LT(low, high) << c.name << ' ' << code;
+      const double middle = low + (high - low) / 2;
+      EXPECT_EQ(encode(c.format, std::nextafter(middle, low)), code) << c.name;
+      EXPECT_EQ(encode(c.format, middle), code % 2 == 0 ? code : code + 1) << c.name;
+      EXPECT_EQ(encode(c.format, std::nextafter(middle, high)), code + 1) << c.name;
+      if (c.format.signed_values && code > 0) {
+        EXPECT_EQ(encode(c.format, -low), code | 1 << (c.width - 1)) << c.name;
+      }
+    }
+  }
+}
+
+TEST(SmallFloats, LargestValuesAndBeyond) {
+  EXPECT_EQ(decode(kF16, 0x7BFF), 65504.0f);
+  EXPECT_EQ(decode(kBf16, 0x7F7F), 3.38953139e38f);
+  EXPECT_EQ(decode(kF8E5M2, 0x7B), 57344.0f);
+  EXPECT_EQ(decode(kF8E4M3FN, 0x7E), 448.0f);
+  EXPECT_EQ(decode(kF8E5M2FNUZ, 0x7F), 57344.0f);
+  EXPECT_EQ(decode(kF8E4M3FNUZ, 0x7F), 240.0f);
+  EXPECT_EQ(decode(kF8E8M0FNU, 0xFE), std::ldexp(1.0f, 127));
+  EXPECT_EQ(decode(kF8E5M2, 0x01), std::ldexp(1.0f, -16));
+  EXPECT_EQ(decode(kF8E4M3FN, 0x01), std::ldexp(1.0f, -9));
+  EXPECT_EQ(decode(kF8E5M2FNUZ, 0x01), std::ldexp(1.0f, -17));
+  EXPECT_EQ(decode(kF8E4M3FNUZ, 0x01), std::ldexp(1.0f, -10));
+  EXPECT_EQ(encode(kF8E4M3FN, 464), 0x7E);
+  EXPECT_EQ(encode(kF8E4M3FN, 464.001), 0x7F);
+  EXPECT_EQ(encode(kF8E4M3FN, -1e300), 0xFF);
+  EXPECT_EQ(encode(kF8E5M2, 61440), 0x7C);
+  EXPECT_EQ(encode(kF8E5M2, 61439), 0x7B);
+  EXPECT_EQ(encode(kF8E4M3FNUZ, 247.9), 0x7F);
+  EXPECT_EQ(encode(kF8E4M3FNUZ, 248), 0x80);
+  EXPECT_EQ(encode(kF8E5M2FNUZ, -1e9), 0x80);
+  EXPECT_EQ(encode(kF8E8M0FNU, std::ldexp(1.5, 127)), 0xFE);
+  EXPECT_EQ(encode(kF8E8M0FNU, std::ldexp(1.6, 127)), 0xFF);
+  for (const FormatCase& c : kFormats) {
+    EXPECT_TRUE(std::isnan(decode(c.format, encode(c.format, std::nan(""))))) << c.name;
+    EXPECT_EQ(encode(c.format, 5e-324), 0) << c.name;
+    const float beyond = decode(c.format, encode(c.format, std::numeric_limits<double>::max()));
+    EXPECT_EQ(std::isinf(beyond), c.format.infinity != 0) << c.name;
+    EXPECT_FALSE(std::isfinite(beyond)) << c.name;
+  }
+}
+
+}  // namespace
+}  // namespace halyard::hal

@@ -1,0 +1,65 @@
+// hal.buffer.*. Specified by hal-module.md, "Buffer".
+#include "modules/hal_functions.h"
+
+namespace halyard::modules::hal_functions {
+
+namespace {
+constexpr uint32_t kMaximumScalar = 4;  // bytes of one load or store
+}
+
+Result<> buffer_assert(hal::Buffer& buffer, vm::Buffer& message, Object* allocator, uint64_t minimum_length,
+                       uint32_t memory_types, uint32_t usage) {
+  if (buffer.length() < minimum_length)
+    return fail(Code::INVALID_ARGUMENT, "{} buffer byte length {} less than expected minimum {}", text(message),
+                buffer.length(), minimum_length);
+  if ((buffer.memory_type() & memory_types) != memory_types)
+    return fail(Code::PERMISSION_DENIED,
+                "{} buffer memory type is not compatible; buffer has {}, operation requires {}", text(message),
+                hal::memory_type_text(buffer.memory_type()), hal::memory_type_text(memory_types));
+  if ((buffer.usage() & usage) != usage)
+    return fail(Code::PERMISSION_DENIED,
+                "{} requested usage was not specified when the buffer was allocated; buffer allows {}, operation requires {}",
+                text(message), hal::usage_text(buffer.usage()), hal::usage_text(usage));
+  if (!allocator) return fail(Code::INVALID_ARGUMENT, "ref is null; expected a hal.allocator");
+  if (!cast<hal::Allocator>(allocator))
+    return fail(Code::INVALID_ARGUMENT, "ref type mismatch; expected a hal.allocator, found a {}", allocator->type()->name);
+  return {};
+}
+
+Result<> buffer_preserve(hal::Buffer& buffer) {
+  buffer.allocation().owners.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Result<int32_t> buffer_discard(hal::Buffer& buffer) {
+  return buffer.allocation().owners.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+Result<int32_t> buffer_is_terminal(hal::Buffer& buffer) {
+  return buffer.allocation().owners.load(std::memory_order_acquire) == 1;
+}
+
+Result<Ref<hal::Buffer>> buffer_subspan(hal::Buffer& buffer, uint64_t offset, uint64_t length) {
+  return buffer.subspan(offset, length);
+}
+
+Result<uint64_t> buffer_length(hal::Buffer& buffer) { return buffer.length(); }
+
+Result<uint32_t> buffer_load(hal::Buffer& buffer, uint64_t offset, uint32_t length) {
+  if (length > kMaximumScalar)
+    return fail(Code::INVALID_ARGUMENT, "load length byte count {} exceeds max {}", length, kMaximumScalar);
+  uint32_t value = 0;
+  HALYARD_TRY(buffer.read(offset, &value, length));
+  return value;
+}
+
+Result<> buffer_store(uint32_t value, hal::Buffer& buffer, uint64_t offset, uint32_t length) {
+  if (length > kMaximumScalar)
+    return fail(Code::INVALID_ARGUMENT, "store length byte count {} exceeds max {}", length, kMaximumScalar);
+  if (offset > buffer.length() || length > buffer.length() - offset)
+    return fail(Code::OUT_OF_RANGE, "store out of bounds (target_offset={}, length={} into max {})", offset, length,
+                buffer.length());
+  return buffer.write(offset, &value, length);
+}
+
+}  // namespace halyard::modules::hal_functions

@@ -1,0 +1,42 @@
+// hal.executable.* and hal.ex.file.*: host bytes that devices run or read. Specified by hal-module.md, "Executable and files".
+#include <algorithm>
+#include <cstring>
+
+#include "modules/hal_functions.h"
+
+namespace halyard::modules::hal_functions {
+
+Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t, uint32_t access, vm::Buffer& source, uint64_t offset,
+                                        uint64_t length, uint32_t) {
+  if (access & ~uint32_t{hal::kRead})
+    return fail(Code::PERMISSION_DENIED, "only read-only memory can be accessed via a file handle; asked for {}",
+                hal::access_text(access));
+  const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, offset, length));
+  return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source));
+}
+
+Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& device, uint64_t affinity, vm::Buffer& format,
+                                               vm::Buffer& data, vm::Lenient<vm::Buffer> constants) {
+  if (std::ranges::none_of(state.devices, [&](const auto& known) { return known.get() == &device; }))
+    return fail(Code::NOT_FOUND, "device {} is not one of the {} devices of this context", device.uri(),
+                state.devices.size());
+  std::vector<uint32_t> values;
+  if (constants) {
+    if (constants->length() % sizeof(uint32_t) != 0)
+      return fail(Code::INVALID_ARGUMENT, "constant buffer data must contain 4-byte elements but data length is {}",
+                  constants->length());
+    values.resize(constants->length() / sizeof(uint32_t));
+    if (!values.empty()) std::memcpy(values.data(), constants->data(), constants->length());
+  }
+  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), data.span(),
+                                 Ref<Object>::share(&data), values);
+}
+
+Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {
+  const uint64_t function = HALYARD_TRY(executable.lookup(text(name)));
+  if (function == UINT64_MAX)
+    return fail(Code::INTERNAL, "executable returned an invalid function handle for '{}'", text(name));
+  return function;
+}
+
+}  // namespace halyard::modules::hal_functions

@@ -1,0 +1,35 @@
+"""Runs the shared fixture programs that the devices of this build can run, with the outputs of the reference runtime."""
+import json
+import os
+import subprocess
+import sys
+
+import vmrun
+
+# Folders of programs, and which of their cases are promised so far.
+SUITES = [("compiled", ["--only", ".vmvx."])]
+SKIPPED_DEVICES = ["vulkan", "local-task"]
+
+
+def main():
+    fixtures = vmrun.fixtures()
+    if not fixtures:
+        vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
+    failed = 0
+    for folder, selection in SUITES:
+        command = [sys.executable, os.path.join(fixtures, "run.py"), os.path.join(vmrun.BIN, "vm-run"),
+                   os.path.join(fixtures, folder), *selection]
+        for device in SKIPPED_DEVICES:
+            command += ["--skip-device", device]
+        done = subprocess.run(command, capture_output=True, text=True)
+        print(done.stdout[-4000:], done.stderr[-2000:])
+        cases = [case for case in json.load(open(os.path.join(fixtures, folder, "cases.json")))
+                 if selection[1] in case["name"]]
+        ran = int(done.stdout.splitlines()[-1].split()[0]) if done.stdout else 0
+        if done.returncode != 0 or not cases or ran == 0:
+            failed += 1
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""What the end-to-end tests share: where the build is, how a tool is run, what a good error looks like."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["HALYARD_BUILD"]
+SOURCE = os.environ["HALYARD_SOURCE"]
+BIN = os.path.join(BUILD, "bin")
+DRIVERS = os.path.join(BUILD, "lib", "halyard", "drivers")
+TIMEOUT = 60
+
+CODES = ("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
+         "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS "
+         "UNAUTHENTICATED INCOMPATIBLE").split()
+
+
+def fixtures():
+    """The folder of the shared fixtures, or None where it is not there."""
+    folder = os.environ.get("HALYARD_FIXTURES", os.path.join(SOURCE, "..", "shared", "fixtures"))
+    return folder if os.path.isdir(folder) else None
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def run(tool, *arguments, timeout=TIMEOUT, **options):
+    """Runs a tool of the build; text in, text out."""
+    options.setdefault("cwd", SOURCE)
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([os.path.join(BIN, tool), *arguments], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                          text=True, timeout=timeout, **options)
+
+
+def assemble(text, folder, name="module"):
+    """The bytes of a module given as text."""
+    source = os.path.join(folder, name + ".vmasm")
+    with open(source, "w") as file:
+        file.write(text)
+    target = os.path.join(folder, name + ".vmfb")
+    done = run("vm-as", source, "--output=" + target)
+    if done.returncode != 0:
+        raise AssertionError("vm-as failed: " + done.stderr)
+    with open(target, "rb") as file:
+        return file.read()
+
+
+def why_bad_failure(done, *parts):
+    """None where the tool failed as it should: a code, a sentence, every part; else what is wrong."""
+    if done.returncode < 0:
+        return f"died of signal {-done.returncode}"
+    if done.returncode == 0:
+        return "succeeded, must fail"
+    if not re.match(r"vm-\w+: (%s); \S+ \S+" % "|".join(CODES), done.stderr):
+        return "no code and sentence on standard error"
+    for part in parts:
+        if part not in done.stderr:
+            return f"standard error lacks {part!r}"
+    return None
+
+
+class Checks:
+    """Counts checks; prints those that fail; `finish` gives the exit code."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, name, wrong, done=None):
+        if wrong is None:
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAILED {name}: {wrong}")
+        if done is not None:
+            print("   ", " ".join(str(part) for part in done.args))
+            print("    stdout:", (done.stdout or "")[-300:])
+            print("    stderr:", (done.stderr or "")[-600:])
+
+    def finish(self):
+        print(f"{self.passed} checks passed, {self.failed} failed")
+        return 1 if self.failed or not self.passed else 0
+
+
+def temporary_folder():
+    return tempfile.TemporaryDirectory(prefix="halyard-test-")

@@ -1,0 +1,281 @@
+// The container: zip and flat forms, what is ignored, what is refused.
+#include "vm/archive.h"
+
+#include <bytecode_module_generated.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "module_builder.h"
+
+namespace halyard::vm::test {
+namespace {
+
+// module-format.md, section 14: module "t", version 1, "add" of "0ii_i".
+const std::vector<uint8_t> kExample = {
+    0xb8, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x49, 0x52, 0x45, 0x45, 0x72, 0xff, 0xff, 0xff, 0x7c, 0x00, 0x00,
+    0x00, 0x01, 0x00, 0x00, 0x00, 0x14, 0x00, 0x00, 0x00, 0x28, 0x00, 0x00, 0x00, 0x2c, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x11, 0x00, 0x50, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0xa0, 0xff, 0xff, 0xff, 0x04,
+    0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x61, 0x64, 0x64, 0x00, 0x01, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01,
+    0x00, 0x03, 0x00, 0x00, 0x00, 0xd0, 0xff, 0xff, 0xff, 0x04, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x30, 0x69,
+    0x69, 0x5f, 0x69, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x79, 0x22, 0x00, 0x00, 0x01, 0x00, 0x02, 0x00, 0x5a,
+    0x00, 0x01, 0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x74, 0x00, 0x00, 0x00, 0x06, 0x00, 0x08, 0x00,
+    0x04, 0x00, 0x22, 0x00, 0x20, 0x00, 0x04, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x0c, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x14, 0x00, 0x18, 0x00, 0x1c, 0x00};
+
+// The file behind a zip local header whose name and extra field have the given sizes.
+std::vector<uint8_t> zipped(const std::vector<uint8_t>& file, uint16_t name_size, uint16_t extra_size) {
+  std::vector<uint8_t> zip(30 + name_size + extra_size, 0xEE);
+  const uint8_t signature[] = {0x50, 0x4B, 0x03, 0x04};
+  std::ranges::copy(signature, zip.begin());
+  zip[8] = zip[9] = 0;
+  std::memcpy(&zip[26], &name_size, 2);
+  std::memcpy(&zip[28], &extra_size, 2);
+  zip.insert(zip.end(), file.begin(), file.end());
+  return zip;
+}
+
+Result<Archive> open(const std::vector<uint8_t>& file) { return open_archive(Bytes::copy(file)); }
+
+// Every part of the schema at least once, with room to break it.
+ModuleParts rich_module() {
+  ModuleParts parts = one_function({});
+  parts.attributes = {{"key", "value"}};
+  parts.functions[0].attributes = {{"inner key", "inner value"}};
+  parts.types = {"i32"};
+  parts.dependencies = {{"hal"}};
+  parts.imports = {{"hal.f", "0v_v"}};
+  parts.rodata = {{{1, 2, 3}}};
+  parts.debug_names = {"debug"};
+  return parts;
+}
+
+const schema::BytecodeModule& root(const std::vector<uint8_t>& file) {
+  return *schema::GetSizePrefixedBytecodeModule(file.data());
+}
+
+void overwrite(const void* place, uint32_t value) { std::memcpy(const_cast<void*>(place), &value, sizeof(value)); }
+
+TEST(Archive, OpensTheExampleOfTheSpecification) {
+  const auto archive = open(kExample);
+  ASSERT_TRUE(succeeds(archive));
+  EXPECT_EQ(archive->module->name()->str(), "t");
+  EXPECT_EQ(archive->module->version(), 1u);
+  EXPECT_EQ(archive->module->exported_functions()->Get(0)->local_name()->str(), "add");
+  EXPECT_EQ(archive->module->function_descriptors()->Get(0)->bytecode_length(), 14);
+  EXPECT_EQ(archive->module->function_descriptors()->Get(0)->i32_register_count(), 3);
+  EXPECT_EQ(archive->module->bytecode_version(), 0x00110000u);
+  EXPECT_EQ(archive->rodata_base, 192u);
+  EXPECT_EQ(archive->metadata, archive->bytes);
+}
+
+TEST(Archive, ZipBaseCountsInRodataBase) {
+  const auto archive = open(zipped(kExample, 9, 25));
+  ASSERT_TRUE(succeeds(archive));
+  EXPECT_EQ(archive->rodata_base, 256u);  // align64(64 + 188)
+  EXPECT_EQ(archive->module->name()->str(), "t");
+}
+
+TEST(Archive, ZipHeaderMayEndAnywhere) {
+  for (uint16_t extra = 0; extra < 16; ++extra) {
+    const auto archive = open(zipped(kExample, 9, extra));
+    ASSERT_TRUE(succeeds(archive)) << extra;
+    EXPECT_EQ(archive->module->name()->str(), "t");
+    EXPECT_EQ(archive->rodata_base, (30u + 9 + extra + 188 + 63) / 64 * 64);
+  }
+}
+
+TEST(Archive, FileMemoryMayHaveAnyAlignment) {
+  std::vector<uint8_t> memory(kExample.size() + 8);
+  for (size_t shift = 0; shift < 8; ++shift) {
+    std::ranges::copy(kExample, memory.begin() + static_cast<ptrdiff_t>(shift));
+    const auto archive = open_archive(Bytes::borrow(std::span(memory).subspan(shift, kExample.size()), {}));
+    ASSERT_TRUE(succeeds(archive)) << shift;
+    EXPECT_EQ(archive->module->name()->str(), "t");
+    EXPECT_EQ(archive->rodata_base, 192u);
+  }
+}
+
+TEST(Archive, BytesAfterTheFlatBufferAreIgnored) {
+  std::vector<uint8_t> file = kExample;
+  file.insert(file.end(), 100, 0xAB);
+  EXPECT_TRUE(succeeds(open(file)));
+}
+
+TEST(Archive, EmptyFile) {
+  EXPECT_TRUE(fails_with(open({}), Code::INVALID_ARGUMENT, "the file is empty"));
+  EXPECT_TRUE(fails_with(open_archive(nullptr), Code::INVALID_ARGUMENT, "no module"));
+}
+
+TEST(Archive, FewerThanSixteenBytes) {
+  const std::vector<uint8_t> file(kExample.begin(), kExample.begin() + 15);
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "expected at least 16 bytes of module at byte 0, found 15"));
+  const std::vector<uint8_t> zip = zipped(file, 3, 4);
+  EXPECT_TRUE(fails_with(open(zip), Code::INVALID_ARGUMENT, "at byte 37, found 15"));
+}
+
+TEST(Archive, ZipHeaderPastTheEnd) {
+  std::vector<uint8_t> zip = zipped(kExample, 9, 25);
+  zip[28] = 0xFF;
+  zip[29] = 0xFF;
+  EXPECT_TRUE(fails_with(open(zip), Code::INVALID_ARGUMENT, "starts at byte 65574"));
+}
+
+TEST(Archive, SizePrefixPastTheEnd) {
+  std::vector<uint8_t> file = kExample;
+  file[0] = 0xB9;  // one more than there is
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "has 185 bytes, but the file ends after 184"));
+  overwrite(file.data(), 0xFFFFFFFF);
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "has 4294967295 bytes"));
+}
+
+TEST(Archive, WrongIdentifierSaysWhatWasFound) {
+  std::vector<uint8_t> file = kExample;
+  file[8] = 'X';
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "expected the identifier 'IREE' at byte 8, found 'XREE'"));
+}
+
+TEST(Archive, MissingSizePrefixIsNamed) {
+  const std::vector<uint8_t> bare(kExample.begin() + 4, kExample.end());
+  EXPECT_TRUE(fails_with(open(bare), Code::INVALID_ARGUMENT, "size prefix before the FlatBuffer is missing"));
+}
+
+TEST(Archive, CompressedZipIsNamed) {
+  std::vector<uint8_t> file = kExample;
+  file[8] = 'X';
+  std::vector<uint8_t> zip = zipped(file, 9, 25);
+  zip[8] = 8;  // deflate
+  EXPECT_TRUE(fails_with(open(zip), Code::INVALID_ARGUMENT, "stored without compression"));
+}
+
+TEST(Archive, NameIsRequired) {
+  std::vector<uint8_t> file = kExample;
+  ASSERT_EQ(file[0x9E], 4);  // the vtable's entry for the name
+  file[0x9E] = 0;
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "its name is missing"));
+}
+
+TEST(Archive, StringsEndInZero) {
+  std::vector<uint8_t> file = kExample;
+  ASSERT_EQ(file[0x91], 0);  // after "t"
+  file[0x91] = 'x';
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "FlatBuffer is damaged"));
+}
+
+TEST(Archive, MisalignedTable) {
+  std::vector<uint8_t> file = kExample;
+  file[4] = 9;  // root table
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "FlatBuffer is damaged"));
+}
+
+TEST(Archive, FieldsLieInsideTheirTable) {
+  std::vector<uint8_t> file = kExample;
+  ASSERT_EQ(file[0x9C], 0x20);  // the root table's size; its last field is at 0x1C
+  file[0x9C] = 0x1C;
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "field 14 lies at byte 28 of a table of 28 bytes"));
+}
+
+TEST(Archive, NullElementsAreRefused) {
+  const struct {
+    const char* name;
+    const uint8_t* (*data)(const schema::BytecodeModule&);
+  } kVectors[] = {
+      {"attributes", [](const schema::BytecodeModule& m) { return m.attributes()->Data(); }},
+      {"types", [](const schema::BytecodeModule& m) { return m.types()->Data(); }},
+      {"dependencies", [](const schema::BytecodeModule& m) { return m.dependencies()->Data(); }},
+      {"imported_functions", [](const schema::BytecodeModule& m) { return m.imported_functions()->Data(); }},
+      {"exported_functions", [](const schema::BytecodeModule& m) { return m.exported_functions()->Data(); }},
+      {"function_signatures", [](const schema::BytecodeModule& m) { return m.function_signatures()->Data(); }},
+      {"signature.attributes",
+       [](const schema::BytecodeModule& m) { return m.function_signatures()->Get(0)->attributes()->Data(); }},
+      {"rodata_segments", [](const schema::BytecodeModule& m) { return m.rodata_segments()->Data(); }},
+      {"debug_database.functions", [](const schema::BytecodeModule& m) { return m.debug_database()->functions()->Data(); }},
+  };
+  for (const auto& vector : kVectors) {
+    std::vector<uint8_t> file = rich_module().build();
+    ASSERT_TRUE(succeeds(open(file)));
+    overwrite(vector.data(root(file)), 0);
+    const auto archive = open(file);
+    ASSERT_TRUE(fails_with(archive, Code::INVALID_ARGUMENT, "")) << vector.name;
+    // The library's verifier takes an element that points to itself for a table; where that is not one, it refuses first.
+    EXPECT_TRUE(archive.error().text().find("damaged") != std::string::npos ||
+                archive.error().text().find(fmt::format("'{}[0]' is null", vector.name)) != std::string::npos)
+        << archive.error().text();
+  }
+}
+
+// A module whose only other content is what `fill` adds to its tables.
+template <typename Fill>
+std::vector<uint8_t> custom_module(Fill fill) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto name = builder.CreateString("custom");
+  const auto add_fields = fill(builder);
+  schema::BytecodeModuleBuilder module(builder);
+  module.add_name(name);
+  module.add_bytecode_version(17u << 16);
+  add_fields(module);
+  schema::FinishSizePrefixedBytecodeModuleBuffer(builder, module.Finish());
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+TEST(Archive, UnknownFieldsAreTolerated) {
+  const std::vector<uint8_t> file = custom_module([](flatbuffers::FlatBufferBuilder& builder) {
+    const auto start = builder.StartTable();
+    builder.AddElement<int32_t>(4, 12, 0);   // global_bytes_capacity
+    builder.AddElement<uint64_t>(40, 7, 0);  // of a later schema
+    const flatbuffers::Offset<schema::ModuleState> state(builder.EndTable(start));
+    return [state](schema::BytecodeModuleBuilder& module) { module.add_module_state(state); };
+  });
+  const auto archive = open(file);
+  ASSERT_TRUE(succeeds(archive));
+  EXPECT_EQ(archive->module->module_state()->global_bytes_capacity(), 12);
+  EXPECT_EQ(archive->module->module_state()->global_ref_count(), 0);
+}
+
+std::vector<uint8_t> module_with_compression(uint8_t tag, bool value) {
+  return custom_module([=](flatbuffers::FlatBufferBuilder& builder) {
+    const auto data = value ? schema::CreateUncompressedData(builder).Union() : 0;
+    const auto segment =
+        schema::CreateRodataSegment(builder, static_cast<schema::CompressionType>(tag), data, 0, 0, 0);
+    const auto segments = builder.CreateVector(std::vector{segment});
+    return [segments](schema::BytecodeModuleBuilder& module) { module.add_rodata_segments(segments); };
+  });
+}
+
+TEST(Archive, UnionTagAndValueBelongTogether) {
+  EXPECT_TRUE(succeeds(open(module_with_compression(0, false))));
+  EXPECT_TRUE(succeeds(open(module_with_compression(1, true))));
+  EXPECT_TRUE(fails_with(open(module_with_compression(1, false)), Code::INVALID_ARGUMENT, "compression tag"));
+  EXPECT_TRUE(fails_with(open(module_with_compression(0, true)), Code::INVALID_ARGUMENT, "compression tag"));
+}
+
+TEST(Archive, UnknownUnionMembersAreTolerated) { EXPECT_TRUE(succeeds(open(module_with_compression(77, true)))); }
+
+std::vector<uint8_t> module_with_locations(std::vector<uint8_t> tags, size_t values) {
+  return custom_module([&](flatbuffers::FlatBufferBuilder& builder) {
+    std::vector<flatbuffers::Offset<void>> entries;
+    for (size_t i = 0; i < values; ++i)
+      entries.push_back(schema::CreateFileLineColLocationDirect(builder, "file", 1, 2).Union());
+    const auto tag_vector = builder.CreateVector(tags);
+    const auto value_vector = builder.CreateVector(entries);
+    schema::DebugDatabaseBuilder database(builder);
+    database.add_location_table_type(tag_vector.o);
+    database.add_location_table(value_vector);
+    const auto offset = database.Finish();
+    return [offset](schema::BytecodeModuleBuilder& module) { module.add_debug_database(offset); };
+  });
+}
+
+TEST(Archive, LocationTableOfUnions) {
+  EXPECT_TRUE(succeeds(open(module_with_locations({2, 2}, 2))));
+  EXPECT_TRUE(succeeds(open(module_with_locations({2, 99}, 2))));  // of a later schema
+  EXPECT_TRUE(fails_with(open(module_with_locations({2}, 2)), Code::INVALID_ARGUMENT, "damaged"));
+  EXPECT_TRUE(fails_with(open(module_with_locations({2, 0}, 2)), Code::INVALID_ARGUMENT, "location_table[1]"));
+  std::vector<uint8_t> file = module_with_locations({2, 2}, 2);
+  overwrite(root(file).debug_database()->location_table()->Data() + 4, 0);
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, ""));
+}
+
+}  // namespace
+}  // namespace halyard::vm::test
