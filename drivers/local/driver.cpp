@@ -1,6 +1,5 @@
 // The driver as the host sees it: the note, negotiation and the table of functions. Each function unpacks its arguments, calls
 // the part that does the work and turns what comes of it into a status of the host's.
-#include <cstdio>
 #include <iterator>
 #include <memory>
 
@@ -194,7 +193,7 @@ void executable_grade(halyard_driver_device_t, halyard_text_t format, const void
 halyard_status_t executable_create(halyard_driver_device_t device, const halyard_executable_args_t* args,
                                    halyard_driver_executable_t* executable) {
   return guarded(device->services(), [&]() -> Result<> {
-           *executable = HALYARD_TRY(Executable::create(*args)).release();
+           *executable = HALYARD_TRY(Executable::create(device->services(), *args)).release();
            return {};
          })
       .release();
@@ -282,18 +281,18 @@ constexpr Kinds kKinds = [] {
 
 int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) {
   using namespace halyard::local;
-  const auto refuse = [&](auto... format_and_arguments) {
-    std::snprintf(reply->refusal, sizeof reply->refusal, format_and_arguments...);
+  const auto refuse = [&]<typename... Args>(fmt::format_string<Args...> format, Args... args) {
+    *fmt::format_to_n(reply->refusal, sizeof reply->refusal - 1, format, std::move(args)...).out = 0;
     return 0;
   };
   if (request->abi_min > HALYARD_DRIVER_ABI_V1 || request->abi_max < HALYARD_DRIVER_ABI_V1)
-    return refuse("this driver speaks ABI version %u, the host %u to %u", HALYARD_DRIVER_ABI_V1, request->abi_min,
+    return refuse("this driver speaks ABI version {}, the host {} to {}", HALYARD_DRIVER_ABI_V1, request->abi_min,
                   request->abi_max);
   if (request->sanitizer != HALYARD_SANITIZER_KIND)
-    return refuse("this driver was built for sanitizer kind %u, the host for %u", HALYARD_SANITIZER_KIND,
+    return refuse("this driver was built for sanitizer kind {}, the host for {}", HALYARD_SANITIZER_KIND,
                   request->sanitizer);
   for (const halyard_extension_t* extension = request->extensions; extension; extension = extension->next)
-    if (extension->must_understand) return refuse("this driver does not know extension kind %u", extension->kind);
+    if (extension->must_understand) return refuse("this driver does not know extension kind {}", extension->kind);
   reply->abi_version = HALYARD_DRIVER_ABI_V1;
   reply->table = &kTable;
   reply->kinds = kKinds.list;

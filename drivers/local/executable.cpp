@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <new>
+#include <exception>
 #include <string>
 
 #include "vm/archive.h"
@@ -92,7 +92,8 @@ std::string unknown_format(std::string_view format) {
 
 }  // namespace
 
-Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const halyard_executable_args_t& args) {
+Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Services& services,
+                                                                       const halyard_executable_args_t& args) {
   HALYARD_TRY(check_extensions(args.extensions));
   if (view(args.format) != kFormat) return fail(Code::NOT_FOUND, "{}", unknown_format(view(args.format)));
   if (args.constant_count != 0)
@@ -101,7 +102,7 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const haly
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable = std::make_unique<halyard_driver_executable>(HALYARD_TRY(load_module(bytes, true)));
+  auto executable = std::make_unique<halyard_driver_executable>(services, HALYARD_TRY(load_module(bytes, true)));
   HALYARD_TRY(executable->load_kernels());
   // The first worker proves that the module links.
   executable->give_back(HALYARD_TRY(Worker::create(executable->module_, executable->kernels_)));
@@ -171,7 +172,7 @@ void grade_executable(std::string_view format, std::span<const uint8_t> data, ha
         reason = module.error().message();
       }
     }
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {  // no memory
     grade.grade = HALYARD_GRADE_NO;
   }
   const size_t size = std::min(reason.size(), sizeof grade.reason - 1);

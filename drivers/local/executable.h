@@ -16,12 +16,15 @@ namespace halyard::local {
 
 class Executable {
  public:
-  static Result<std::unique_ptr<halyard_driver_executable>> create(const halyard_executable_args_t& args);
-  explicit Executable(Ref<vm::BytecodeModule> module) : module_(std::move(module)) {}
+  static Result<std::unique_ptr<halyard_driver_executable>> create(const Services& services,
+                                                                   const halyard_executable_args_t& args);
+  Executable(const Services& services, Ref<vm::BytecodeModule> module)
+      : services_(services), module_(std::move(module)) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   ~Executable();
 
+  const Services& services() const { return services_; }
   uint32_t function_count() const { return static_cast<uint32_t>(kernels_.size()); }
   Result<> describe(uint32_t function, halyard_function_info_t& info) const;
   const Kernel& kernel(uint32_t function) const { return kernels_[function]; }
@@ -47,6 +50,7 @@ class Executable {
   Result<> load_kernels();
   void give_back(std::unique_ptr<Worker> worker);
 
+  const Services& services_;
   Ref<vm::BytecodeModule> module_;
   std::vector<Kernel> kernels_;  // by function number
   std::mutex mutex_;

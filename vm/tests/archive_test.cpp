@@ -13,16 +13,18 @@ namespace {
 
 // module-format.md, section 14: module "t", version 1, "add" of "0ii_i".
 const std::vector<uint8_t> kExample = {
-    0xb8, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x49, 0x52, 0x45, 0x45, 0x72, 0xff, 0xff, 0xff, 0x7c, 0x00, 0x00,
-    0x00, 0x01, 0x00, 0x00, 0x00, 0x14, 0x00, 0x00, 0x00, 0x28, 0x00, 0x00, 0x00, 0x2c, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x11, 0x00, 0x50, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0xa0, 0xff, 0xff, 0xff, 0x04,
-    0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x61, 0x64, 0x64, 0x00, 0x01, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00,
-    0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01,
-    0x00, 0x03, 0x00, 0x00, 0x00, 0xd0, 0xff, 0xff, 0xff, 0x04, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x30, 0x69,
-    0x69, 0x5f, 0x69, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x79, 0x22, 0x00, 0x00, 0x01, 0x00, 0x02, 0x00, 0x5a,
-    0x00, 0x01, 0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x74, 0x00, 0x00, 0x00, 0x06, 0x00, 0x08, 0x00,
-    0x04, 0x00, 0x22, 0x00, 0x20, 0x00, 0x04, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x0c, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x14, 0x00, 0x18, 0x00, 0x1c, 0x00};
+    0xb8, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x49, 0x52, 0x45, 0x45, 0x72, 0xff, 0xff, 0xff,
+    0x7c, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x14, 0x00, 0x00, 0x00, 0x28, 0x00, 0x00, 0x00,
+    0x2c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x50, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x04, 0x00, 0x00, 0x00, 0xa0, 0xff, 0xff, 0xff, 0x04, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
+    0x61, 0x64, 0x64, 0x00, 0x01, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x0e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00,
+    0x03, 0x00, 0x00, 0x00, 0xd0, 0xff, 0xff, 0xff, 0x04, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00,
+    0x30, 0x69, 0x69, 0x5f, 0x69, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x79, 0x22, 0x00, 0x00,
+    0x01, 0x00, 0x02, 0x00, 0x5a, 0x00, 0x01, 0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x74, 0x00, 0x00, 0x00, 0x06, 0x00, 0x08, 0x00, 0x04, 0x00, 0x22, 0x00, 0x20, 0x00, 0x04, 0x00,
+    0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x00, 0x10, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x14, 0x00, 0x18, 0x00, 0x1c, 0x00};
 
 // The file behind a zip local header whose name and extra field have the given sizes.
 std::vector<uint8_t> zipped(const std::vector<uint8_t>& file, uint16_t name_size, uint16_t extra_size) {
@@ -55,7 +57,9 @@ const schema::BytecodeModule& root(const std::vector<uint8_t>& file) {
   return *schema::GetSizePrefixedBytecodeModule(file.data());
 }
 
-void overwrite(const void* place, uint32_t value) { std::memcpy(const_cast<void*>(place), &value, sizeof(value)); }
+void overwrite(const void* place, uint32_t value) {
+  std::memcpy(const_cast<void*>(place), &value, sizeof(value));
+}
 
 TEST(Archive, OpensTheExampleOfTheSpecification) {
   const auto archive = open(kExample);
@@ -110,7 +114,8 @@ TEST(Archive, EmptyFile) {
 
 TEST(Archive, FewerThanSixteenBytes) {
   const std::vector<uint8_t> file(kExample.begin(), kExample.begin() + 15);
-  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "expected at least 16 bytes of module at byte 0, found 15"));
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT,
+                         "expected at least 16 bytes of module at byte 0, found 15"));
   const std::vector<uint8_t> zip = zipped(file, 3, 4);
   EXPECT_TRUE(fails_with(open(zip), Code::INVALID_ARGUMENT, "at byte 37, found 15"));
 }
@@ -133,7 +138,8 @@ TEST(Archive, SizePrefixPastTheEnd) {
 TEST(Archive, WrongIdentifierSaysWhatWasFound) {
   std::vector<uint8_t> file = kExample;
   file[8] = 'X';
-  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "expected the identifier 'IREE' at byte 8, found 'XREE'"));
+  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT,
+                         "expected the identifier 'IREE' at byte 8, found 'XREE'"));
 }
 
 TEST(Archive, MissingSizePrefixIsNamed) {
@@ -173,7 +179,8 @@ TEST(Archive, FieldsLieInsideTheirTable) {
   std::vector<uint8_t> file = kExample;
   ASSERT_EQ(file[0x9C], 0x20);  // the root table's size; its last field is at 0x1C
   file[0x9C] = 0x1C;
-  EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "field 14 lies at byte 28 of a table of 28 bytes"));
+  EXPECT_TRUE(
+      fails_with(open(file), Code::INVALID_ARGUMENT, "field 14 lies at byte 28 of a table of 28 bytes"));
 }
 
 TEST(Archive, NullElementsAreRefused) {
@@ -186,11 +193,13 @@ TEST(Archive, NullElementsAreRefused) {
       {"dependencies", [](const schema::BytecodeModule& m) { return m.dependencies()->Data(); }},
       {"imported_functions", [](const schema::BytecodeModule& m) { return m.imported_functions()->Data(); }},
       {"exported_functions", [](const schema::BytecodeModule& m) { return m.exported_functions()->Data(); }},
-      {"function_signatures", [](const schema::BytecodeModule& m) { return m.function_signatures()->Data(); }},
+      {"function_signatures",
+       [](const schema::BytecodeModule& m) { return m.function_signatures()->Data(); }},
       {"signature.attributes",
        [](const schema::BytecodeModule& m) { return m.function_signatures()->Get(0)->attributes()->Data(); }},
       {"rodata_segments", [](const schema::BytecodeModule& m) { return m.rodata_segments()->Data(); }},
-      {"debug_database.functions", [](const schema::BytecodeModule& m) { return m.debug_database()->functions()->Data(); }},
+      {"debug_database.functions",
+       [](const schema::BytecodeModule& m) { return m.debug_database()->functions()->Data(); }},
   };
   for (const auto& vector : kVectors) {
     std::vector<uint8_t> file = rich_module().build();
@@ -198,7 +207,8 @@ TEST(Archive, NullElementsAreRefused) {
     overwrite(vector.data(root(file)), 0);
     const auto archive = open(file);
     ASSERT_TRUE(fails_with(archive, Code::INVALID_ARGUMENT, "")) << vector.name;
-    // The library's verifier takes an element that points to itself for a table; where that is not one, it refuses first.
+    // The library's verifier takes an element that points to itself for a table; where that is not one, it
+    // refuses first.
     EXPECT_TRUE(archive.error().text().find("damaged") != std::string::npos ||
                 archive.error().text().find(fmt::format("'{}[0]' is null", vector.name)) != std::string::npos)
         << archive.error().text();
@@ -250,7 +260,9 @@ TEST(Archive, UnionTagAndValueBelongTogether) {
   EXPECT_TRUE(fails_with(open(module_with_compression(0, true)), Code::INVALID_ARGUMENT, "compression tag"));
 }
 
-TEST(Archive, UnknownUnionMembersAreTolerated) { EXPECT_TRUE(succeeds(open(module_with_compression(77, true)))); }
+TEST(Archive, UnknownUnionMembersAreTolerated) {
+  EXPECT_TRUE(succeeds(open(module_with_compression(77, true))));
+}
 
 std::vector<uint8_t> module_with_locations(std::vector<uint8_t> tags, size_t values) {
   return custom_module([&](flatbuffers::FlatBufferBuilder& builder) {
@@ -271,7 +283,8 @@ TEST(Archive, LocationTableOfUnions) {
   EXPECT_TRUE(succeeds(open(module_with_locations({2, 2}, 2))));
   EXPECT_TRUE(succeeds(open(module_with_locations({2, 99}, 2))));  // of a later schema
   EXPECT_TRUE(fails_with(open(module_with_locations({2}, 2)), Code::INVALID_ARGUMENT, "damaged"));
-  EXPECT_TRUE(fails_with(open(module_with_locations({2, 0}, 2)), Code::INVALID_ARGUMENT, "location_table[1]"));
+  EXPECT_TRUE(
+      fails_with(open(module_with_locations({2, 0}, 2)), Code::INVALID_ARGUMENT, "location_table[1]"));
   std::vector<uint8_t> file = module_with_locations({2, 2}, 2);
   overwrite(root(file).debug_database()->location_table()->Data() + 4, 0);
   EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, ""));

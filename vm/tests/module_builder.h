@@ -1,8 +1,9 @@
-// Modules for tests, made from parts: FlatBuffer by the generated builder, bytecode instruction by instruction. What it makes
-// is as well-formed as its parts: tests break one thing at a time.
+// Modules for tests, made from parts: FlatBuffer by the generated builder, bytecode instruction by
+// instruction. What it makes is as well-formed as its parts: tests break one thing at a time.
 #pragma once
 
 #include <bytecode_module_generated.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
@@ -11,8 +12,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "base/bytes.h"
 #include "vm/bytecode_module.h"
@@ -131,7 +130,8 @@ struct ModuleParts {
   std::vector<uint8_t> build() const {
     flatbuffers::FlatBufferBuilder builder;
     const auto table_vector = [&]<typename T>(const std::vector<flatbuffers::Offset<T>>& entries) {
-      return entries.empty() ? flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<T>>>() : builder.CreateVector(entries);
+      return entries.empty() ? flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<T>>>()
+                             : builder.CreateVector(entries);
     };
     const auto attribute_vector = [&](const std::vector<std::pair<std::string, std::string>>& entries) {
       std::vector<flatbuffers::Offset<schema::Attribute>> offsets;
@@ -145,7 +145,8 @@ struct ModuleParts {
     };
 
     std::vector<flatbuffers::Offset<schema::Type>> type_offsets;
-    for (const std::string& type : types) type_offsets.push_back(schema::CreateTypeDirect(builder, type.c_str()));
+    for (const std::string& type : types)
+      type_offsets.push_back(schema::CreateTypeDirect(builder, type.c_str()));
     std::vector<flatbuffers::Offset<schema::ModuleDependency>> dependency_offsets;
     for (const DependencyParts& dependency : dependencies)
       dependency_offsets.push_back(
@@ -154,9 +155,10 @@ struct ModuleParts {
     std::vector<flatbuffers::Offset<schema::ImportFunction>> import_offsets;
     for (const ImportParts& import : imports) {
       const auto offset =
-          import.convention ? signature(import.convention, std::vector<std::pair<std::string, std::string>>()) : 0;
-      import_offsets.push_back(schema::CreateImportFunctionDirect(builder, import.name.c_str(), offset,
-                                                                  static_cast<schema::ImportFlags>(import.flags)));
+          import.convention ? signature(import.convention, std::vector<std::pair<std::string, std::string>>())
+                            : 0;
+      import_offsets.push_back(schema::CreateImportFunctionDirect(
+          builder, import.name.c_str(), offset, static_cast<schema::ImportFlags>(import.flags)));
     }
     std::vector<flatbuffers::Offset<schema::ExportFunction>> export_offsets;
     for (const auto& [export_name, function] : exports)
@@ -167,20 +169,22 @@ struct ModuleParts {
     std::vector<flatbuffers::Offset<schema::FunctionSignature>> signature_offsets;
     for (const FunctionParts& function : functions) {
       descriptors.emplace_back(function.offset.value_or(static_cast<int>(bytecode.size())),
-                               function.length.value_or(static_cast<int>(function.code.size())), function.features, 0,
-                               static_cast<int16_t>(function.blocks), static_cast<int16_t>(function.values),
-                               static_cast<int16_t>(function.refs));
+                               function.length.value_or(static_cast<int>(function.code.size())),
+                               function.features, 0, static_cast<int16_t>(function.blocks),
+                               static_cast<int16_t>(function.values), static_cast<int16_t>(function.refs));
       bytecode.insert(bytecode.end(), function.code.begin(), function.code.end());
       bytecode.resize((bytecode.size() + 7) / 8 * 8);
       signature_offsets.push_back(signature(function.convention, function.attributes));
     }
-    if (signature_count) signature_offsets.resize(*signature_count, signature_offsets.empty() ? 0 : signature_offsets[0]);
+    if (signature_count)
+      signature_offsets.resize(*signature_count, signature_offsets.empty() ? 0 : signature_offsets[0]);
 
     std::vector<uint8_t> external;
     std::vector<flatbuffers::Offset<schema::RodataSegment>> rodata_offsets;
     for (const RodataParts& segment : rodata) {
       if (segment.embedded) {
-        rodata_offsets.push_back(schema::CreateRodataSegmentDirect(builder, schema::CompressionType::NONE, 0, &segment.data));
+        rodata_offsets.push_back(
+            schema::CreateRodataSegmentDirect(builder, schema::CompressionType::NONE, 0, &segment.data));
         continue;
       }
       external.resize((external.size() + 15) / 16 * 16);
@@ -195,7 +199,8 @@ struct ModuleParts {
       source_maps.push_back(schema::CreateFunctionSourceMapDirect(builder, debug_name.c_str()));
     const auto state = schema::CreateModuleState(builder, global_bytes, global_refs);
     const auto debug_database =
-        debug_names.empty() ? 0 : schema::CreateDebugDatabase(builder, 0, 0, builder.CreateVector(source_maps));
+        debug_names.empty() ? 0
+                            : schema::CreateDebugDatabase(builder, 0, 0, builder.CreateVector(source_maps));
 
     const auto name_offset = builder.CreateString(name);
     const auto attribute_offset = attribute_vector(attributes);
@@ -208,10 +213,11 @@ struct ModuleParts {
     const auto descriptor_vector = descriptors.empty() ? 0 : builder.CreateVectorOfStructs(descriptors);
     const auto bytecode_vector = bytecode.empty() ? 0 : builder.CreateVector(bytecode);
     schema::FinishSizePrefixedBytecodeModuleBuffer(
-        builder, schema::CreateBytecodeModule(
-                     builder, name_offset, version, static_cast<schema::FeatureBits>(features), attribute_offset, type_vector,
-                     dependency_vector, import_vector, export_vector, signature_vector, rodata_vector, 0, state,
-                     descriptor_vector, bytecode_version, bytecode_vector, debug_database));
+        builder, schema::CreateBytecodeModule(builder, name_offset, version,
+                                              static_cast<schema::FeatureBits>(features), attribute_offset,
+                                              type_vector, dependency_vector, import_vector, export_vector,
+                                              signature_vector, rodata_vector, 0, state, descriptor_vector,
+                                              bytecode_version, bytecode_vector, debug_database));
 
     std::vector<uint8_t> file(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
     if (!external.empty()) {
@@ -231,7 +237,8 @@ template <typename T>
 testing::AssertionResult fails_with(const Result<T>& result, Code code, std::string_view part_of_message) {
   if (result) return testing::AssertionFailure() << "succeeded; expected " << name(code);
   const std::string text = result.error().text();
-  if (result.error().code() != code) return testing::AssertionFailure() << text << "; expected " << name(code);
+  if (result.error().code() != code)
+    return testing::AssertionFailure() << text << "; expected " << name(code);
   if (text.find(part_of_message) == std::string::npos)
     return testing::AssertionFailure() << text << "; expected it to say \"" << part_of_message << '"';
   return testing::AssertionSuccess();

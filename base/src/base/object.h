@@ -29,6 +29,15 @@ class Object {
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) type_->destroy(this);
   }
+  // A reference from somebody who only knows the address: false where the last reference is gone already. The caller makes
+  // sure, with a lock that `destroy` takes too, that the memory is still there.
+  bool try_retain() {
+    uint32_t count = references_.load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (references_.compare_exchange_weak(count, count + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
   bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
 
  protected:

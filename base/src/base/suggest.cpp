@@ -42,7 +42,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   size_t nearest = std::max<size_t>(1, word.size() / 3) + 1;
   std::string_view best;
   for (const std::string_view candidate : candidates) {
-    if (candidate.empty() || candidate.size() + nearest <= word.size() || word.size() + nearest <= candidate.size()) continue;
+    if (candidate.empty() || candidate.size() + nearest <= word.size() ||
+        word.size() + nearest <= candidate.size())
+      continue;
     const size_t distance = edit_distance(word, candidate);
     if (distance >= nearest) continue;
     nearest = distance;

@@ -7,8 +7,8 @@
 
 namespace halyard {
 
-// "; did you mean 'x'?" for the candidate nearest to `word`, by edits and swaps of neighbouring characters; "" where none is
-// near. The first of equally near ones wins.
+// "; did you mean 'x'?" for the candidate nearest to `word`, by edits and swaps of neighbouring characters;
+// "" where none is near. The first of equally near ones wins.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace halyard

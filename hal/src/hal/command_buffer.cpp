@@ -1,5 +1,6 @@
-// Recording: every command is checked once, here, turned into a struct of the driver ABI, and appended to one flat list. What
-// cannot be known before the list is executed, the entries of the binding table, is collected as needs of each slot.
+// Recording: every command is checked once, here, turned into a struct of the driver ABI, and appended to one
+// flat list. What cannot be known before the list is executed, the entries of the binding table, is collected
+// as needs of each slot.
 #include "hal/command_buffer.h"
 
 #include <algorithm>
@@ -27,23 +28,29 @@ constexpr uint64_t kCountBytes = 12;
 
 std::string category_text(uint32_t categories) {
   switch (categories & (kTransfer | kDispatchCategory)) {
-    case kTransfer: return "TRANSFER";
-    case kDispatchCategory: return "DISPATCH";
-    case kTransfer | kDispatchCategory: return "TRANSFER|DISPATCH";
-    default: return "NONE";
+    case kTransfer:
+      return "TRANSFER";
+    case kDispatchCategory:
+      return "DISPATCH";
+    case kTransfer | kDispatchCategory:
+      return "TRANSFER|DISPATCH";
+    default:
+      return "NONE";
   }
 }
 
 Result<> check_pattern(uint64_t offset, uint64_t length, uint32_t pattern_length) {
   if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
-    return fail(Code::INVALID_ARGUMENT,
-                "fill value length is not one of the supported values (pattern_length={}); expected 1, 2 or 4",
-                pattern_length);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "fill value length is not one of the supported values (pattern_length={}); expected 1, 2 or 4",
+        pattern_length);
   if (offset % pattern_length != 0 || (length != kWholeLength && length % pattern_length != 0))
-    return fail(Code::INVALID_ARGUMENT,
-                "binding offset and/or length do not match the required alignment of one or more command (offset={}, "
-                "length={}, pattern_length={})",
-                offset, length, pattern_length);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "binding offset and/or length do not match the required alignment of one or more command (offset={}, "
+        "length={}, pattern_length={})",
+        offset, length, pattern_length);
   return {};
 }
 
@@ -60,8 +67,9 @@ bool overlaps(const halyard_range_t& a, const halyard_range_t& b) {
 struct CommandBuffer::Recorder {
   static Result<> check_state(const CommandBuffer& self, uint32_t category) {
     if (self.state_ != State::recording)
-      return fail(Code::FAILED_PRECONDITION,
-                  "command buffer is not in a recording state; all recording must happen before it is finalized");
+      return fail(
+          Code::FAILED_PRECONDITION,
+          "command buffer is not in a recording state; all recording must happen before it is finalized");
     if ((self.categories_ & category) != category)
       return fail(Code::FAILED_PRECONDITION,
                   "operation requires categories {} but command buffer only supports {}; create it with them",
@@ -69,7 +77,8 @@ struct CommandBuffer::Recorder {
     return {};
   }
 
-  static Result<halyard_range_t> resolve(const CommandBuffer& self, const BufferRange& range, const Needs& needs) {
+  static Result<halyard_range_t> resolve(const CommandBuffer& self, const BufferRange& range,
+                                         const Needs& needs) {
     return range.buffer ? resolve_direct(self, range, needs) : resolve_slot(self, range);
   }
 
@@ -77,10 +86,11 @@ struct CommandBuffer::Recorder {
                                                 const Needs& needs) {
     const Buffer& buffer = *range.buffer;
     if (&buffer.device().library() != &self.device_->library())
-      return fail(Code::INVALID_ARGUMENT,
-                  "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
-                  "recorded; use a buffer of that device, or copy the bytes to one",
-                  buffer.device().uri(), self.device_->uri());
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
+          "recorded; use a buffer of that device, or copy the bytes to one",
+          buffer.device().uri(), self.device_->uri());
     HALYARD_TRY(buffer.check_usage(needs.usage));
     HALYARD_TRY(buffer.check_access(needs.access));
     HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
@@ -90,7 +100,8 @@ struct CommandBuffer::Recorder {
     const uint64_t offset = buffer.offset() + range.offset;
     if (offset % needs.alignment != 0 || (needs.alignment > 1 && length % needs.alignment != 0))
       return fail(Code::INVALID_ARGUMENT,
-                  "binding offset and/or length do not match the required alignment of one or more command (offset={} "
+                  "binding offset and/or length do not match the required alignment of one or more command "
+                  "(offset={} "
                   "in a buffer at byte {} of its allocation, length={}, alignment={})",
                   range.offset, buffer.offset(), length, needs.alignment);
     return halyard_range_t{buffer.allocation().memory, 0, 0, offset, length};
@@ -98,26 +109,32 @@ struct CommandBuffer::Recorder {
 
   static Result<halyard_range_t> resolve_slot(const CommandBuffer& self, const BufferRange& range) {
     if (range.slot >= self.binding_capacity_)
-      return fail(Code::OUT_OF_RANGE,
-                  "indirect buffer reference slot {} is out range of the declared binding capacity of the command "
-                  "buffer {}",
-                  range.slot, self.binding_capacity_);
+      return fail(
+          Code::OUT_OF_RANGE,
+          "indirect buffer reference slot {} is out range of the declared binding capacity of the command "
+          "buffer {}",
+          range.slot, self.binding_capacity_);
     if (range.slot >= kMaximumSlots)
-      return fail(Code::OUT_OF_RANGE, "indirect buffer reference slot {} is beyond the {} entries that a binding table "
-                  "can have", range.slot, kMaximumSlots);
+      return fail(Code::OUT_OF_RANGE,
+                  "indirect buffer reference slot {} is beyond the {} entries that a binding table "
+                  "can have",
+                  range.slot, kMaximumSlots);
     if (range.length == kWholeLength)
-      return fail(Code::INVALID_ARGUMENT,
-                  "length -1 (the rest) recorded for binding table slot {}: the entry's length is not known before "
-                  "execution; record a length in bytes",
-                  range.slot);
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "length -1 (the rest) recorded for binding table slot {}: the entry's length is not known before "
+          "execution; record a length in bytes",
+          range.slot);
     if (range.length > UINT64_MAX - range.offset)
-      return fail(Code::OUT_OF_RANGE, "range of binding table slot {} ends beyond 64 bits (offset={}, length={})",
-                  range.slot, range.offset, range.length);
+      return fail(Code::OUT_OF_RANGE,
+                  "range of binding table slot {} ends beyond 64 bits (offset={}, length={})", range.slot,
+                  range.offset, range.length);
     return halyard_range_t{nullptr, range.slot, 0, range.offset, range.length};
   }
 
   // Makes the command's use of a range last: keeps the buffer, or adds to what its slot needs.
-  static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range, const Needs& needs) {
+  static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
+                  const Needs& needs) {
     if (source.buffer) {
       keep(self, &source.buffer->allocation());
       return;
@@ -174,22 +191,24 @@ Result<Ref<CommandBuffer>> CommandBuffer::create(Ref<Device> device, uint32_t mo
   if (mode & kAllowInline) {
     if (!(mode & kOneShot)) return fail(Code::INVALID_ARGUMENT, "inline command buffers must be one-shot");
     if (binding_capacity > 0)
-      return fail(Code::INVALID_ARGUMENT, "inline command buffers cannot have indirect bindings (capacity {})",
-                  binding_capacity);
+      return fail(Code::INVALID_ARGUMENT,
+                  "inline command buffers cannot have indirect bindings (capacity {})", binding_capacity);
   }
   return make<CommandBuffer>(std::move(device), mode, categories, affinity, binding_capacity);
 }
 
 Result<> CommandBuffer::barrier(uint32_t source_stages, uint32_t target_stages) {
   HALYARD_TRY(Recorder::check_state(*this, 0));
-  Recorder::append(*this, HALYARD_COMMAND_BARRIER, halyard_command_barrier_t{{}, source_stages, target_stages});
+  Recorder::append(*this, HALYARD_COMMAND_BARRIER,
+                   halyard_command_barrier_t{{}, source_stages, target_stages});
   return {};
 }
 
 Result<> CommandBuffer::begin_debug_group(std::string_view label) {
   HALYARD_TRY(Recorder::check_state(*this, 0));
   const char* text = Recorder::store(*this, std::span(label));
-  Recorder::append(*this, HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, {text, label.size()}});
+  Recorder::append(*this, HALYARD_COMMAND_BEGIN_GROUP,
+                   halyard_command_begin_group_t{{}, {text, label.size()}});
   ++group_depth_;
   return {};
 }
@@ -214,9 +233,8 @@ Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t patt
   if (range.length == 0) return {};
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
   Recorder::use(*this, target, range, needs);
-  Recorder::append(
-      *this, HALYARD_COMMAND_FILL,
-      halyard_command_fill_t{{}, range, static_cast<uint32_t>(pattern & mask), pattern_length});
+  Recorder::append(*this, HALYARD_COMMAND_FILL,
+                   halyard_command_fill_t{{}, range, static_cast<uint32_t>(pattern & mask), pattern_length});
   return {};
 }
 
@@ -234,16 +252,20 @@ Result<> CommandBuffer::update(std::span<const uint8_t> source, BufferRange targ
 Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
   if (source.length == 0 && target.length == 0) return {};
   HALYARD_TRY(Recorder::check_state(*this, kTransfer));
-  const halyard_range_t from = HALYARD_TRY(with_note(Recorder::resolve(*this, source, kSourceNeeds), "copy source"));
-  const halyard_range_t to = HALYARD_TRY(with_note(Recorder::resolve(*this, target, kTargetNeeds), "copy target"));
+  const halyard_range_t from =
+      HALYARD_TRY(with_note(Recorder::resolve(*this, source, kSourceNeeds), "copy source"));
+  const halyard_range_t to =
+      HALYARD_TRY(with_note(Recorder::resolve(*this, target, kTargetNeeds), "copy target"));
   if (from.length != to.length)
-    return halyard::fail(Code::INVALID_ARGUMENT, "copy of {} bytes to a range of {} bytes; expected the same length",
-                         from.length, to.length);
-  if (overlaps(from, to))
     return halyard::fail(Code::INVALID_ARGUMENT,
-                         "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of "
-                         "the allocation)",
-                         from.offset, from.length, to.offset, to.length);
+                         "copy of {} bytes to a range of {} bytes; expected the same length", from.length,
+                         to.length);
+  if (overlaps(from, to))
+    return halyard::fail(
+        Code::INVALID_ARGUMENT,
+        "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of "
+        "the allocation)",
+        from.offset, from.length, to.offset, to.length);
   if (from.length == 0) return {};
   Recorder::use(*this, source, from, kSourceNeeds);
   Recorder::use(*this, target, to, kTargetNeeds);
@@ -257,18 +279,21 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
   if (!dispatch.indirect && (x == 0 || y == 0 || z == 0)) return {};
 
   if (dispatch.bindings.size() > kMaximumBindings)
-    return halyard::fail(Code::OUT_OF_RANGE, "binding count {} > {}", dispatch.bindings.size(), kMaximumBindings);
+    return halyard::fail(Code::OUT_OF_RANGE, "binding count {} > {}", dispatch.bindings.size(),
+                         kMaximumBindings);
   if (dispatch.indirect && dispatch.indirect->offset % kCountNeeds.alignment != 0)
-    return halyard::fail(Code::INVALID_ARGUMENT,
-                         "workgroup count offset does not match the required natural alignment of uint32_t (offset={}, "
-                         "min_byte_alignment=4)",
-                         dispatch.indirect->offset);
+    return halyard::fail(
+        Code::INVALID_ARGUMENT,
+        "workgroup count offset does not match the required natural alignment of uint32_t (offset={}, "
+        "min_byte_alignment=4)",
+        dispatch.indirect->offset);
   Executable& executable = *dispatch.executable;
   if (&executable.device().library() != &device_->library())
-    return halyard::fail(Code::INVALID_ARGUMENT,
-                         "executable was created for device '{}', but the command buffer is recorded for '{}'; create "
-                         "it for that device",
-                         executable.device().uri(), device_->uri());
+    return halyard::fail(
+        Code::INVALID_ARGUMENT,
+        "executable was created for device '{}', but the command buffer is recorded for '{}'; create "
+        "it for that device",
+        executable.device().uri(), device_->uri());
   if (dispatch.function >= executable.functions().size())
     return halyard::fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", dispatch.function,
                          executable.functions().size());
@@ -288,7 +313,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
     counts = *dispatch.indirect;
     counts.length = kCountBytes;
     command.flags = HALYARD_DISPATCH_INDIRECT;
-    command.indirect = HALYARD_TRY(with_note(Recorder::resolve(*this, counts, kCountNeeds), "workgroup counts"));
+    command.indirect =
+        HALYARD_TRY(with_note(Recorder::resolve(*this, counts, kCountNeeds), "workgroup counts"));
   }
   halyard_range_t bindings[kMaximumBindings];
   for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
@@ -308,7 +334,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
   command.constant_count = function.constant_count;
   command.constants = Recorder::store(*this, dispatch.constants);
   command.binding_count = function.binding_count;
-  command.bindings = Recorder::store(*this, std::span<const halyard_range_t>(bindings, dispatch.bindings.size()));
+  command.bindings =
+      Recorder::store(*this, std::span<const halyard_range_t>(bindings, dispatch.bindings.size()));
   Recorder::append(*this, HALYARD_COMMAND_DISPATCH, command);
   return {};
 }
@@ -316,7 +343,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
 Result<> CommandBuffer::finalize() {
   HALYARD_TRY(Recorder::check_state(*this, 0));
   if (const int64_t depth = group_depth_ != 0 ? group_depth_ : lowest_group_depth_; depth != 0)
-    return halyard::fail(Code::FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is {})", depth);
+    return halyard::fail(Code::FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is {})",
+                         depth);
   words_.shrink_to_fit();
   halyard_command_list_args_t args = {};
   args.struct_size = sizeof(args);
@@ -335,13 +363,15 @@ Result<> CommandBuffer::finalize() {
 
 Result<> CommandBuffer::begin_execution() {
   if (state_ != State::ready)
-    return halyard::fail(Code::FAILED_PRECONDITION,
-                         "command buffer recording has not been ended and it is still in a recording state; finalize it "
-                         "before it is executed");
+    return halyard::fail(
+        Code::FAILED_PRECONDITION,
+        "command buffer recording has not been ended and it is still in a recording state; finalize it "
+        "before it is executed");
   if ((mode_ & kOneShot) && submitted_.exchange(true, std::memory_order_relaxed))
-    return halyard::fail(Code::FAILED_PRECONDITION,
-                         "one-shot command buffer was executed before; record another one, or create it without "
-                         "ONE_SHOT (mode bit 1)");
+    return halyard::fail(
+        Code::FAILED_PRECONDITION,
+        "one-shot command buffer was executed before; record another one, or create it without "
+        "ONE_SHOT (mode bit 1)");
   return {};
 }
 

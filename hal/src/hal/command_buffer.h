@@ -1,5 +1,6 @@
-// CommandBuffer: records commands into a validated flat list, which a driver gets once. Specified by hal-semantics.md,
-// "Recording and executing command buffers", and hal-module.md, "Recording rules". Recording: one thread. Afterwards immutable.
+// CommandBuffer: records commands into a validated flat list, which a driver gets once. Specified by
+// hal-semantics.md, "Recording and executing command buffers", and hal-module.md, "Recording rules".
+// Recording: one thread. Afterwards immutable.
 #pragma once
 
 #include <atomic>
@@ -29,10 +30,11 @@ struct BufferRange {
 // What the entries of a binding table must allow, collected while recording.
 struct SlotNeeds {
   bool used = false;
-  uint64_t extent = 0;     // bytes from the entry's start that commands touch
+  uint64_t extent = 0;  // bytes from the entry's start that commands touch
   uint32_t usage = 0;
   uint32_t access = 0;
-  uint32_t alignment = 1;  // bytes; of the entry's first byte, because recorded offsets are multiples themselves
+  uint32_t alignment =
+      1;  // bytes; of the entry's first byte, because recorded offsets are multiples themselves
 };
 
 inline constexpr size_t kMaximumBindings = 32;
@@ -42,20 +44,21 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
  public:
   static const ObjectType kType;  // "hal.command_buffer"
 
-  // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED change nothing: a program is
-  // not trusted to keep its commands within their buffers, nor its buffers alive.
-  static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
-                                           uint32_t binding_capacity);
+  // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED change nothing:
+  // a program is not trusted to keep its commands within their buffers, nor its buffers alive.
+  static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories,
+                                           uint64_t affinity, uint32_t binding_capacity);
 
-  // Recording. FAILED_PRECONDITION when finalized or outside the categories, then as hal-module.md says for each; a failed
-  // call records nothing. Length kWholeLength is the rest of a direct buffer; INVALID_ARGUMENT for a slot. What a zero length
-  // or a zero workgroup count makes empty is neither recorded nor checked.
+  // Recording. FAILED_PRECONDITION when finalized or outside the categories, then as hal-module.md says for
+  // each; a failed call records nothing. Length kWholeLength is the rest of a direct buffer; INVALID_ARGUMENT
+  // for a slot. What a zero length or a zero workgroup count makes empty is neither recorded nor checked.
   Result<> barrier(uint32_t source_stages, uint32_t target_stages);
   Result<> begin_debug_group(std::string_view label);
   Result<> end_debug_group();
   Result<> advise(BufferRange range);
   Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
-  Result<> update(std::span<const uint8_t> source, BufferRange target);  // as long as the source, which is copied
+  Result<> update(std::span<const uint8_t> source,
+                  BufferRange target);  // as long as the source, which is copied
   Result<> copy(BufferRange source, BufferRange target);
   struct Dispatch {
     Executable* executable = nullptr;
@@ -69,7 +72,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   // Gives the list to the driver. FAILED_PRECONDITION: not recording, or debug groups open.
   Result<> finalize();
 
-  // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for ONE_SHOT.
+  // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for
+  // ONE_SHOT.
   Result<> begin_execution();
 
   enum class State : uint8_t { recording, ready };
@@ -77,12 +81,13 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   Device& device() const { return *device_; }
   uint32_t mode() const { return mode_; }
   uint32_t command_count() const { return command_count_; }
-  halyard_driver_command_list_t handle() const { return list_; }        // after finalize
-  std::span<const SlotNeeds> slots() const { return slots_; }           // up to the highest used
+  halyard_driver_command_list_t handle() const { return list_; }  // after finalize
+  std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
   // The recorded commands, one line each, for people.
   std::string text() const;
 
-  CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity, uint32_t binding_capacity);
+  CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
+                uint32_t binding_capacity);
   ~CommandBuffer();
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,17 +18,18 @@ namespace halyard::hal {
 class Buffer;
 class Device;
 
-// hal.allocator: identity of a device's memory. Lives in its device; a ref to it keeps the device alive.
+// hal.allocator: identity of a device's memory; a ref to it keeps the device alive. A device has at most one at a time.
 class Allocator final : public Object {
  public:
-  static const ObjectType kType;
-  explicit Allocator(Device* device) : Object(&kType), device_(device) {}
-  ~Allocator() = default;
+  static const ObjectType kType;  // "hal.allocator"
   Device& device() const { return *device_; }
 
+  explicit Allocator(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
+
  private:
-  friend class Device;
-  Device* device_;
+  static void destroy(Object* object);
+
+  Ref<Device> device_;
 };
 
 class Device final : public ObjectOf<Device> {
@@ -44,9 +46,10 @@ class Device final : public ObjectOf<Device> {
   const DriverLibrary& library() const { return *library_; }
   const halyard_driver_table_t& table() const { return library_->table(); }
   halyard_driver_device_t handle() const { return handle_; }
-  Ref<Allocator> allocator();  // the same object every time
+  Ref<Allocator> allocator();  // the same object as long as anybody holds it
   bool has_operation(uint32_t kind) const { return kind < 64 && (properties_.operations >> kind & 1); }
-  // The affinity within this device's queues: 0 and -1 mean any.
+  // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of its queues (a
+  // program made for more queues runs on fewer).
   uint64_t queues(uint64_t affinity) const;
 
   // As hal.device.query.i64: {known, value}; unknown is not an error.
@@ -63,10 +66,11 @@ class Device final : public ObjectOf<Device> {
   Result<> trim();
   Result<halyard_memory_statistics_t> statistics() const;
 
-  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
+  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT. RESOURCE_EXHAUSTED,
+  // INVALID_ARGUMENT: what the driver says.
   Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size);
-  // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. OUT_OF_RANGE: alignment;
-  // UNIMPLEMENTED: the driver cannot import.
+  // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 -> ALL.
+  // OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access, void* pointer,
                                   uint64_t size, Ref<Object> keep);
 
@@ -80,7 +84,9 @@ class Device final : public ObjectOf<Device> {
   std::string uri_ = kind_ + "://" + path_;
   halyard_driver_device_t handle_ = nullptr;
   halyard_device_properties_t properties_ = {};
-  Allocator allocator_;
+  std::mutex allocator_mutex_;
+  Allocator* allocator_ = nullptr;  // while somebody holds it
+  friend class Allocator;
 };
 
 // Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.

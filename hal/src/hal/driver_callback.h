@@ -1,5 +1,5 @@
-// DriverCallback: marks the time in which a driver's thread runs code of the host. There, the last reference to a device must
-// not close it: closing joins the very thread that would do it.
+// DriverCallback: marks the time in which a driver's thread runs code of the host. There, the last reference
+// to a device must not close it: closing joins the very thread that would do it.
 #pragma once
 
 namespace halyard::hal {

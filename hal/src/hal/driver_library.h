@@ -1,28 +1,40 @@
-// DriverLibrary: one halyard-driver-NAME.so, from its note to its instance. What can be refused is refused before any of its
-// code runs. Never unloaded (docs/driver-abi.md). Thread-safe after open().
+// DriverLibrary: one halyard-driver-NAME.so, from its note to its instance. What can be refused is refused
+// before any of its code runs. Never unloaded (docs/driver-abi.md). Thread-safe after open().
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/object.h"
 #include "base/status.h"
+#include "hal/host_services.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
 
-// What the ELF note says, read without running anything. INVALID_ARGUMENT: not a shared library, or damaged; NOT_FOUND: no
-// note; INCOMPATIBLE: another machine. The path stands in every message.
+// What the ELF note says, read without running anything. INVALID_ARGUMENT: not a shared library, or damaged;
+// NOT_FOUND: no note; INCOMPATIBLE: another machine. The path stands in every message.
 Result<halyard_driver_note_t> read_driver_note(const std::string& path);
+
+// Texts of a note.
+std::string_view note_library(const halyard_driver_note_t& note);
+std::string_view note_version(const halyard_driver_note_t& note);
+std::vector<std::string> note_kinds(const halyard_driver_note_t& note);
+
+// Whether a driver with this note, at this path, can be opened here. INCOMPATIBLE: versions of the ABI,
+// sanitizers; INVALID_ARGUMENT: a note that makes no sense, a file whose name is not halyard-driver-NAME.so.
+Result<> check_driver_note(const halyard_driver_note_t& note, const std::string& path);
 
 class DriverLibrary final : public ObjectOf<DriverLibrary> {
  public:
   static const ObjectType kType;
 
-  // Note, dlopen, negotiate, check of mandatory functions, initialize. Each failure says which step, what was expected and
-  // found. INCOMPATIBLE for versions, sanitizers and missing functions.
-  static Result<Ref<DriverLibrary>> open(const std::string& path);
+  // Note, dlopen, negotiate, check of mandatory functions, initialize. Each failure says which step, what was
+  // expected and found. INCOMPATIBLE for versions, sanitizers and missing functions. Opening a library twice
+  // gives two instances. `log` (may be empty) gets the driver's lines.
+  static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {});
 
   const std::string& path() const { return path_; }
   const halyard_driver_note_t& note() const { return note_; }
@@ -42,12 +54,17 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   };
   Result<std::vector<DeviceInfo>> enumerate() const;
 
-  DriverLibrary() = default;
+  DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log);
   ~DriverLibrary();  // shuts the instance down; the library stays mapped
 
  private:
+  Result<> negotiate(halyard_driver_negotiate_fn negotiate);
+  Result<> take_kinds(const halyard_driver_reply_t& reply);
+  Result<> initialize(uint32_t abi_version);
+
   std::string path_;
   halyard_driver_note_t note_ = {};
+  HostServices services_;
   std::vector<Kind> kinds_;
   halyard_driver_table_t table_ = {};
   halyard_driver_instance_t instance_ = nullptr;

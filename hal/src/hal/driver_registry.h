@@ -1,11 +1,11 @@
 // DriverRegistry: which drivers there are and which were refused and why. Made by the embedder, passed in; there is no global
-// one. Thread-safe.
+// one. Making it reads the notes of what it finds; code of a driver runs when a kind of it is asked for. Thread-safe.
 #pragma once
 
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/object.h"
@@ -20,6 +20,7 @@ struct RegistryOptions {
   std::vector<std::string> folders;         // searched next, in order
   bool use_environment = true;              // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
   bool use_default_folders = true;          // the user's, then the one beside this library
+  DriverLog log = {};                       // gets the drivers' lines; without it they go nowhere
 };
 
 // "driver[://path[?key=value&...]]". INVALID_ARGUMENT with what is wrong.
@@ -45,7 +46,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
     bool loaded = false;
   };
   std::vector<Candidate> explain();
-  std::vector<std::string> searched_folders() const;
+  std::vector<std::string> searched_folders() const { return folders_; }
 
   struct Kind {
     std::string name;
@@ -67,16 +68,30 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   explicit DriverRegistry(RegistryOptions options);
 
  private:
-  struct Entry;
-  Result<Ref<DriverLibrary>> library_for(std::string_view kind);
+  struct Entry {
+    Candidate candidate;
+    bool usable = false;         // by its note
+    Ref<DriverLibrary> library;  // null where not loaded
+  };
 
-  RegistryOptions options_;
-  std::mutex mutex_;
-  std::vector<Candidate> candidates_;
-  std::vector<Ref<DriverLibrary>> libraries_;  // parallel to candidates_; null where not loaded
-  bool scanned_ = false;
+  void search_environment();
+  void search_default_folders();
+  void search_folder(const std::string& folder);
+  void add(const std::string& path);
+  void refuse(std::string path, Status status);
+  void mark_shadowed();
+  Entry* owner(std::string_view kind);  // where a kind is loaded from: the first usable candidate that has it
+  Result<Ref<DriverLibrary>> load(Entry& entry);  // once; a failure stays
+  Result<Ref<DriverLibrary>> library_for(std::string_view kind);
+  Status unknown_kind(std::string_view kind);
+  // Every kind that loads, sorted, with its library.
+  std::vector<std::pair<DriverLibrary::Kind, Ref<DriverLibrary>>> load_all();
+
+  DriverLog log_;
   std::vector<std::string> folders_;
-  void scan();
+  std::vector<std::string> seen_;  // files, links followed: none is taken twice
+  std::mutex mutex_;               // guards the entries
+  std::vector<Entry> entries_;
 };
 
 }  // namespace halyard::hal

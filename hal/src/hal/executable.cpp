@@ -3,46 +3,24 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
+
 namespace halyard::hal {
 
 const ObjectType Executable::kType = object_type<Executable>("hal.executable");
 
 namespace {
 
-constexpr size_t kMaximumComparedName = 128;  // longer names are not compared: the work grows with the product
-constexpr size_t kMaximumSuggestions = 3;
+constexpr size_t kLongestShownName = 128;
 
-// Insertions, deletions and replacements that make `a` into `b`.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-// "; did you mean 'a', 'b'?", or what there is instead.
-std::string suggestions(const std::vector<ExecutableFunction>& functions, std::string_view name) {
+// What somebody who asked for `name` may have meant, or what there is.
+std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
   if (functions.empty()) return "; the executable has no functions";
-  std::vector<std::pair<size_t, const ExecutableFunction*>> near;
-  for (const ExecutableFunction& function : functions) {
-    if (name.size() > kMaximumComparedName || function.name.size() > kMaximumComparedName) continue;
-    const size_t distance = edit_distance(name, function.name);
-    if (distance <= std::max<size_t>(2, function.name.size() / 3)) near.emplace_back(distance, &function);
-  }
-  std::ranges::stable_sort(near, {}, [](const auto& entry) { return entry.first; });
-  if (near.empty()) return fmt::format("; the executable has {} functions, the first is '{}'", functions.size(), functions[0].name);
-  std::string text = "; did you mean ";
-  for (size_t i = 0; i < std::min(near.size(), kMaximumSuggestions); ++i)
-    text += fmt::format("{}'{}'", i ? ", " : "", near[i].second->name);
-  return text + "?";
+  std::vector<std::string_view> names;
+  for (const ExecutableFunction& function : functions) names.push_back(function.name);
+  std::string near = did_you_mean(name, names);
+  if (!near.empty()) return near;
+  return fmt::format("; the executable has {} functions, the first is '{}'", names.size(), names[0]);
 }
 
 }  // namespace
@@ -50,12 +28,13 @@ std::string suggestions(const std::vector<ExecutableFunction>& functions, std::s
 Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity, std::string_view format,
                                            std::span<const uint8_t> data, Ref<Object> keep,
                                            std::span<const uint32_t> constants) {
-  // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks at it anyway.
+  // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks
+  // at it anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
     return fail(Code::NOT_FOUND,
-                "no executable loader registered for the given executable format '{}' on device '{}'{}{}", format,
-                device->uri(), grade.reason.empty() ? "" : ": ", grade.reason);
+                "no executable loader registered for the given executable format '{}' on device '{}'{}{}",
+                format, device->uri(), grade.reason.empty() ? "" : ": ", grade.reason);
 
   const halyard_driver_table_t& table = device->table();
   halyard_executable_args_t args = {};
@@ -68,7 +47,8 @@ Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity
   args.affinity = device->queues(affinity);
   halyard_driver_executable_t handle = nullptr;
   if (halyard_status_t status = table.executable_create(device->handle(), &args, &handle))
-    return std::unexpected(Status::adopt(status).note(fmt::format("loading an executable of format '{}'", format)));
+    return std::unexpected(
+        Status::adopt(status).note(fmt::format("loading an executable of format '{}'", format)));
   Ref<Executable> executable = make<Executable>(std::move(device), handle, std::move(keep));
 
   const uint32_t count = table.executable_function_count(handle);
@@ -77,7 +57,8 @@ Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity
     halyard_function_info_t info = {};
     info.struct_size = sizeof(info);
     if (halyard_status_t status = table.executable_function_info(handle, i, &info))
-      return std::unexpected(Status::adopt(status).note(fmt::format("describing function {} of an executable", i)));
+      return std::unexpected(
+          Status::adopt(status).note(fmt::format("describing function {} of an executable", i)));
     ExecutableFunction& function = executable->functions_.emplace_back();
     if (info.name.data) function.name.assign(info.name.data, info.name.size);
     function.binding_count = info.binding_count;
@@ -93,8 +74,8 @@ Executable::~Executable() { device_->table().executable_destroy(device_->handle(
 Result<uint64_t> Executable::lookup(std::string_view name) const {
   const auto found = std::ranges::find(functions_, name, &ExecutableFunction::name);
   if (found == functions_.end())
-    return fail(Code::NOT_FOUND, "no function `{}` exported by module{}", name.substr(0, kMaximumComparedName),
-                suggestions(functions_, name));
+    return fail(Code::NOT_FOUND, "no function `{}` exported by module{}", name.substr(0, kLongestShownName),
+                hint(functions_, name));
   return static_cast<uint64_t>(found - functions_.begin());
 }
 

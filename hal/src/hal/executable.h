@@ -1,4 +1,5 @@
-// Executable: device code loaded by a driver. Specified by hal-semantics.md, "Executables". Immutable, thread-safe.
+// Executable: device code loaded by a driver. Specified by hal-semantics.md, "Executables". Immutable,
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
-  // `keep` owns `data` and is kept. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
+  // `keep` owns `data` and is kept. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device;
+  // INVALID_ARGUMENT.
   static Result<Ref<Executable>> create(Ref<Device> device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
                                         std::span<const uint32_t> constants);

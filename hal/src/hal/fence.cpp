@@ -1,8 +1,10 @@
-// Fences: sets of timepoints over drivers' timelines, and waiting for them from a host thread. Timepoints of one driver are
-// waited for by that driver; those of several are subscribed to, because only the host sees all of them.
+// Fences: sets of timepoints over drivers' timelines, and waiting for them from a host thread. Timepoints of
+// one driver are waited for by that driver; those of several are subscribed to, because only the host sees
+// all of them.
 #include "hal/fence.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -39,13 +41,12 @@ Result<uint64_t> Semaphore::query() const {
 Result<> Semaphore::signal(uint64_t value) {
   Status status = Status::adopt(device_->table().semaphore_signal(handle_, value));
   if (status.code() != Code::INVALID_ARGUMENT) return to_result(std::move(status));
-  return std::unexpected(Status(Code::INVALID_ARGUMENT, fmt::format("semaphore already signaled past {}", value))
-                             .caused_by(std::move(status)));
+  return std::unexpected(
+      Status(Code::INVALID_ARGUMENT, fmt::format("semaphore already signaled past {}", value))
+          .caused_by(std::move(status)));
 }
 
-void Semaphore::fail(Status status) {
-  device_->table().semaphore_fail(handle_, std::move(status).release());
-}
+void Semaphore::fail(Status status) { device_->table().semaphore_fail(handle_, std::move(status).release()); }
 
 // ---- Fence ----
 
@@ -83,8 +84,9 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences) {
       }
     }
     if (joined.size() > kMaximumTimepoints)
-      return halyard::fail(Code::OUT_OF_RANGE, "joined fence has {} timepoints or more; expected at most {}; join fewer fences",
-                       joined.size(), kMaximumTimepoints);
+      return halyard::fail(Code::OUT_OF_RANGE,
+                           "joined fence has {} timepoints or more; expected at most {}; join fewer fences",
+                           joined.size(), kMaximumTimepoints);
   }
   if (joined.empty()) return Ref<Fence>();
   return make<Fence>(std::move(joined));
@@ -142,8 +144,8 @@ Status look(std::span<Fence* const> fences, Unreached& unreached) {
 }
 
 Status timeout_status(const Timepoint& timepoint, uint32_t milliseconds) {
-  return Status(Code::DEADLINE_EXCEEDED,
-                fmt::format("fence not reached within {} ms: expected {}", milliseconds, describe(timepoint)));
+  return Status(Code::DEADLINE_EXCEEDED, fmt::format("fence not reached within {} ms: expected {}",
+                                                     milliseconds, describe(timepoint)));
 }
 
 bool process_has_one_thread() {
@@ -155,8 +157,8 @@ bool process_has_one_thread() {
   return threads == 1;
 }
 
-// Ruling 12, as far as the host can see it: devices that run in the caller act only when somebody calls, and the only thread
-// that could call is about to block.
+// Ruling 12, as far as the host can see it: devices that run in the caller act only when somebody calls, and
+// the only thread that could call is about to block.
 bool can_never_be_reached(Unreached& unreached) {
   for (const Timepoint* timepoint : unreached) {
     const uint32_t capabilities = timepoint->semaphore->device().properties().capabilities;
@@ -243,8 +245,8 @@ Status wait_on_host(Unreached& unreached, const Deadline& deadline) {
   }
   for (size_t i = 0; i < subscribed; ++i) {
     const Semaphore& semaphore = *subscriptions[i].timepoint->semaphore;
-    const bool taken_back = semaphore.device().table().semaphore_unsubscribe(semaphore.handle(), subscription_called,
-                                                                             &subscriptions[i]) != 0;
+    const bool taken_back = semaphore.device().table().semaphore_unsubscribe(
+                                semaphore.handle(), subscription_called, &subscriptions[i]) != 0;
     const std::lock_guard lock(waiter.mutex);
     waiter.outstanding -= taken_back;
   }
@@ -264,12 +266,15 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
   if (Status failure = look(fences, unreached)) return failure;
   if (unreached.empty()) return {};
   if (timeout_milliseconds != 0) {
-    const Deadline deadline = {timeout_milliseconds, Clock::now() + std::chrono::milliseconds(timeout_milliseconds)};
+    const Deadline deadline = {timeout_milliseconds,
+                               Clock::now() + std::chrono::milliseconds(timeout_milliseconds)};
     if (deadline.forever() && can_never_be_reached(unreached))
-      return Status(Code::ABORTED,
-                    fmt::format("waiting without limit for {}: the process has no other thread and no work under way that "
-                                "could signal it; signal the fence before awaiting it, or give a timeout",
-                                describe(*unreached[0])));
+      return Status(
+          Code::ABORTED,
+          fmt::format(
+              "waiting without limit for {}: the process has no other thread and no work under way that "
+              "could signal it; signal the fence before awaiting it, or give a timeout",
+              describe(*unreached[0])));
     bool one_driver = true;
     for (const Timepoint* timepoint : unreached)
       one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();

@@ -1,5 +1,5 @@
-// Semaphore: a driver's timeline as a shared object. Fence: a set of timepoints. Specified by hal-semantics.md, "Timelines",
-// and rulings 9 to 12. Thread-safe; a fence is immutable once made.
+// Semaphore: a driver's timeline as a shared object. Fence: a set of timepoints. Specified by
+// hal-semantics.md, "Timelines", and rulings 9 to 12. Thread-safe; a fence is immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,12 @@ class Semaphore final : public ObjectOf<Semaphore> {
 
   Device& device() const { return *device_; }
   halyard_driver_semaphore_t handle() const { return handle_; }
-  Result<uint64_t> query() const;       // the failure, if it has failed
-  Result<> signal(uint64_t value);      // INVALID_ARGUMENT: already at or past it
+  Result<uint64_t> query() const;   // the failure, if it has failed
+  Result<> signal(uint64_t value);  // INVALID_ARGUMENT: already at or past it
   void fail(Status status);
 
-  Semaphore(Ref<Device> device, halyard_driver_semaphore_t handle) : device_(std::move(device)), handle_(handle) {}
+  Semaphore(Ref<Device> device, halyard_driver_semaphore_t handle)
+      : device_(std::move(device)), handle_(handle) {}
   ~Semaphore();
 
  private:
@@ -49,7 +50,7 @@ class Fence final : public ObjectOf<Fence> {
   std::span<const Timepoint> timepoints() const { return timepoints_; }
   // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
   Status query() const;
-  Result<> signal();           // INVALID_ARGUMENT: reached already
+  Result<> signal();  // INVALID_ARGUMENT: reached already
   void fail(Status status);
 
   explicit Fence(std::vector<Timepoint> timepoints) : timepoints_(std::move(timepoints)) {}
@@ -61,9 +62,10 @@ class Fence final : public ObjectOf<Fence> {
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
 inline constexpr size_t kMaximumAwaitedFences = 32;
 
-// hal.fence.await: waits for all; nulls are reached. OK, DEADLINE_EXCEEDED (timeout), ABORTED (ruling 12: nothing can ever
-// reach it), or the first failure, which is looked for first. Blocks the calling thread; 0 polls. Nothing is locked or
-// allocated here when all are reached. `timed_out` (may be null) tells a timeout from a failure with that code.
+// hal.fence.await: waits for all; nulls are reached. OK, DEADLINE_EXCEEDED (timeout), ABORTED (ruling 12:
+// nothing can ever reach it), or the first failure, which is looked for first. Blocks the calling thread; 0
+// polls. Nothing is locked or allocated here when all are reached. `timed_out` (may be null) tells a timeout
+// from a failure with that code.
 Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out = nullptr);
 
 }  // namespace halyard::hal

@@ -1,4 +1,5 @@
-// InlineVector: a growing array whose first N elements need no allocation. For the short lists of a submission.
+// InlineVector: a growing array whose first N elements need no allocation. For the short lists of a
+// submission.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// Queue work: checks arguments, turns them into a submission of the driver ABI, and keeps what it uses until the driver says
-// that it is done. Timepoints of other drivers are bridged: for each such wait, a semaphore of the executing device that the
-// foreign one signals through a subscription; such signals are made by the host on completion.
+// Queue work: checks arguments, turns them into a submission of the driver ABI, and keeps what it uses until
+// the driver says that it is done. Timepoints of other drivers are bridged: for each such wait, a semaphore
+// of the executing device that the foreign one signals through a subscription; such signals are made by the
+// host on completion.
 #include "hal/queue.h"
 
 #include <atomic>
@@ -25,9 +26,9 @@ struct HostSignal {
   Status failure;  // instead of the value
 };
 
-// Makes a signal, and those that drivers ask for meanwhile, one after the other: work that alternates between drivers would
-// otherwise nest their calls without bound. A timepoint that is reached or failed already stays as it is, without an error
-// (ruling 9).
+// Makes a signal, and those that drivers ask for meanwhile, one after the other: work that alternates between
+// drivers would otherwise nest their calls without bound. A timepoint that is reached already stays as it is,
+// without an error (ruling 9); a driver that cannot signal fails it, so that nobody waits for ever.
 void make_signal(HostSignal signal) {
   static thread_local std::deque<HostSignal>* pending = nullptr;
   if (pending) {
@@ -40,11 +41,10 @@ void make_signal(HostSignal signal) {
   while (!mine.empty()) {
     const HostSignal next = std::move(mine.front());
     mine.pop_front();
-    if (next.failure.ok()) {
-      (void)next.semaphore->signal(next.value);
-    } else {
-      next.semaphore->fail(next.failure);
-    }
+    Status failure = next.failure;
+    if (failure.ok()) failure = to_status(next.semaphore->signal(next.value));
+    if (!failure.ok() && (next.failure || failure.code() != Code::INVALID_ARGUMENT))
+      next.semaphore->fail(failure);
   }
   pending = nullptr;
 }
@@ -76,17 +76,18 @@ Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint) {
   Ref<Semaphore> own = HALYARD_TRY(Semaphore::create(Ref<Device>::share(&device), 0));
   auto bridge = std::make_unique<Bridge>(Bridge{timepoint.semaphore, own});
   const Semaphore& foreign = *timepoint.semaphore;
-  if (halyard_status_t status = foreign.device().table().semaphore_subscribe(foreign.handle(), timepoint.value,
-                                                                             bridge_called, bridge.get()))
-    return std::unexpected(
-        Status::adopt(status).note(fmt::format("waiting for a fence of device '{}'", foreign.device().uri())));
+  if (halyard_status_t status = foreign.device().table().semaphore_subscribe(
+          foreign.handle(), timepoint.value, bridge_called, bridge.get()))
+    return std::unexpected(Status::adopt(status).note(
+        fmt::format("waiting for a fence of device '{}'", foreign.device().uri())));
   (void)bridge.release();  // bridge_called frees it, and may have done so already
   return own;
 }
 
 // ---- Submissions ----
 
-// Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one frees it.
+// Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one
+// frees it.
 struct InFlight {
   std::atomic<int> holders{2};
   std::thread::id submitter = std::this_thread::get_id();
@@ -122,8 +123,8 @@ void completed(void* user, halyard_status_t handle) {
   auto* work = static_cast<InFlight*>(user);
   Status status = Status::adopt(handle);
   if (const InFlight::FileWrite& write = work->write; status.ok() && write.source)
-    status = to_status(
-        write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset, write.length));
+    status = to_status(write.source->read(write.source_offset,
+                                          write.target->bytes().data() + write.target_offset, write.length));
   make_signals(work->signal.get(), *work->device, work->makes, status);
   work->completed_here = std::this_thread::get_id() == work->submitter;
   if (work->completed_here) work->result = std::move(status);
@@ -142,9 +143,6 @@ Result<> submit(std::unique_ptr<InFlight> work, uint64_t affinity, const halyard
   halyard_submission_t submission = {};
   submission.struct_size = sizeof(submission);
   submission.affinity = device.queues(affinity);
-  if (submission.affinity == 0)
-    return fail(Code::INVALID_ARGUMENT, "queue affinity {:#x} names no queue of device '{}', which has {}; -1 means any",
-                affinity, device.uri(), device.properties().queue_count);
 
   InlineVector<halyard_timepoint_t, 8> waits;
   InlineVector<halyard_timepoint_t, 8> signals;
@@ -177,7 +175,8 @@ Result<> submit(std::unique_ptr<InFlight> work, uint64_t affinity, const halyard
 
   InFlight* accepted = work.release();
   if (accepted->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return {};
-  // Completed within the call. Only what happened on this thread is told: anything else would depend on timing.
+  // Completed within the call. Only what happened on this thread is told: anything else would depend on
+  // timing.
   const std::unique_ptr<InFlight> done(accepted);
   return to_result(done->completed_here ? std::move(done->result) : Status());
 }
@@ -197,14 +196,15 @@ Result<> submit_recorded(const QueuePoint& point, Record record) {
 Result<> check_library(const Device& device, const Buffer& buffer) {
   if (&buffer.device().library() == &device.library()) return {};
   return fail(Code::INVALID_ARGUMENT,
-              "buffer belongs to device '{}', which shares no memory with '{}', where the work is queued; queue it there, "
+              "buffer belongs to device '{}', which shares no memory with '{}', where the work is queued; "
+              "queue it there, "
               "or copy the bytes to a buffer of this device",
               buffer.device().uri(), device.uri());
 }
 
 // The requirements of a recorded transfer (ruling 7).
-Result<> check_transfer(const Device& device, const Buffer& buffer, uint64_t offset, uint64_t length, uint32_t usage,
-                        uint32_t access) {
+Result<> check_transfer(const Device& device, const Buffer& buffer, uint64_t offset, uint64_t length,
+                        uint32_t usage, uint32_t access) {
   HALYARD_TRY(check_library(device, buffer));
   HALYARD_TRY(buffer.check_usage(usage));
   HALYARD_TRY(buffer.check_access(access));
@@ -234,7 +234,8 @@ Result<> check_file(const File& file, uint64_t offset, uint64_t length, const ch
 
 Result<> check_file_access(const File& file, uint32_t access) {
   if ((file.access() & access) == access) return {};
-  return fail(Code::PERMISSION_DENIED, "file operation cannot be performed; file allows {}, operation requires {}",
+  return fail(Code::PERMISSION_DENIED,
+              "file operation cannot be performed; file allows {}, operation requires {}",
               access_text(file.access()), access_text(access));
 }
 
@@ -245,8 +246,8 @@ halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length)
 Ref<Object> allocation_of(const Buffer& buffer) { return Ref<Allocation>::share(&buffer.allocation()); }
 
 // The target range is the bytes, which `work` keeps.
-Result<> submit_update(std::unique_ptr<InFlight> work, const QueuePoint& point, const void* source, Buffer& target,
-                       uint64_t offset, uint64_t length) {
+Result<> submit_update(std::unique_ptr<InFlight> work, const QueuePoint& point, const void* source,
+                       Buffer& target, uint64_t offset, uint64_t length) {
   work->keep(allocation_of(target));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_UPDATE);
   operation.update = {source, range_of(target, offset, length)};
@@ -266,8 +267,8 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   Device& device = point.device;
   const halyard_device_properties_t& properties = device.properties();
   if (pool != 0)
-    return fail(Code::UNIMPLEMENTED, "VM queue allocation pools are not supported (pool {}); use pool 0, the default",
-                pool);
+    return fail(Code::UNIMPLEMENTED,
+                "VM queue allocation pools are not supported (pool {}); use pool 0, the default", pool);
   if (!(properties.capabilities & HALYARD_DEVICE_QUEUE_ALLOCA)) {
     Ref<Buffer> buffer = HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size));
     buffer->allocation().indeterminate_lifetime = (flags & kAllocaIndeterminateLifetime) != 0;
@@ -275,9 +276,10 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
     return buffer;
   }
   if (size > properties.maximum_allocation)
-    return fail(Code::RESOURCE_EXHAUSTED,
-                "failed to allocate buffer of length {}: device '{}' gives at most {} bytes in one allocation", size,
-                device.uri(), properties.maximum_allocation);
+    return fail(
+        Code::RESOURCE_EXHAUSTED,
+        "failed to allocate buffer of length {}: device '{}' gives at most {} bytes in one allocation", size,
+        device.uri(), properties.maximum_allocation);
 
   Ref<Allocation> allocation = make<Allocation>();
   allocation->device = Ref<Device>::share(&device);
@@ -300,7 +302,10 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   work->keep(allocation);
   HALYARD_TRY(with_note(submit(std::move(work), point.affinity, operation),
                         fmt::format("failed to allocate buffer of length {}", size)));
-  allocation->memory_type = info.memory_type;
+  if (info.size < size)
+    return fail(Code::INTERNAL, "the driver of device '{}' gave {} bytes of {}", device.uri(), info.size,
+                size);
+  allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
   return Buffer::create(std::move(allocation));
 }
@@ -313,9 +318,10 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   const QueuePoint origin = {*allocation.device, allocation.origin_affinity, point.wait, point.signal};
   const QueuePoint& place = at_origin ? origin : point;
   if (allocation.deallocated.exchange(true))
-    return fail(Code::FAILED_PRECONDITION,
-                "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
-                buffer.length());
+    return fail(
+        Code::FAILED_PRECONDITION,
+        "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
+        buffer.length());
   auto work = std::make_unique<InFlight>(place);
   work->keep(allocation_of(buffer));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
@@ -323,13 +329,14 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   return submit(std::move(work), place.affinity, operation);
 }
 
-Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
-                    uint32_t pattern_length) {
+Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, uint64_t length,
+                    uint64_t pattern, uint32_t pattern_length) {
   if (length == 0) return queue_barrier(point);
   if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
     return fail(Code::INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got {})", pattern_length);
   length = rest(target, offset, length);
-  if ((target.offset() + offset) % pattern_length != 0 || (length != kWholeLength && length % pattern_length != 0))
+  if ((target.offset() + offset) % pattern_length != 0 ||
+      (length != kWholeLength && length % pattern_length != 0))
     return fail(Code::INVALID_ARGUMENT,
                 "attempting to fill a range with {} byte values that is not aligned (offset={}, length={})",
                 pattern_length, offset, length);
@@ -347,12 +354,14 @@ Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, ui
   return submit(std::move(work), point.affinity, operation);
 }
 
-Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, Buffer& target, uint64_t offset) {
+Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, Buffer& target,
+                      uint64_t offset) {
   if (source.empty()) return queue_barrier(point);
   HALYARD_TRY(check_target(point.device, target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
-    return submit_recorded(
-        point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
+    return submit_recorded(point, [&](CommandBuffer& commands) {
+      return commands.update(source, {&target, 0, offset, 0});
+    });
   auto work = std::make_unique<InFlight>(point);
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());
@@ -370,10 +379,11 @@ Result<> queue_copy(const QueuePoint& point, Buffer& source, uint64_t source_off
   const halyard_range_t from = range_of(source, source_offset, length);
   const halyard_range_t to = range_of(target, target_offset, length);
   if (from.memory == to.memory && from.offset < to.offset + length && to.offset < from.offset + length)
-    return fail(Code::INVALID_ARGUMENT,
-                "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of the "
-                "allocation)",
-                from.offset, length, to.offset, length);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of the "
+        "allocation)",
+        from.offset, length, to.offset, length);
   if (!point.device.has_operation(HALYARD_OPERATION_COPY))
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.copy({&source, 0, source_offset, length}, {&target, 0, target_offset, length});
@@ -395,15 +405,16 @@ Result<> queue_read(const QueuePoint& point, File& source, uint64_t source_offse
   HALYARD_TRY(check_target(point.device, target, target_offset, length));
   const std::span<const uint8_t> bytes = source.bytes().subspan(source_offset, length);
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
-    return submit_recorded(
-        point, [&](CommandBuffer& commands) { return commands.update(bytes, {&target, 0, target_offset, 0}); });
+    return submit_recorded(point, [&](CommandBuffer& commands) {
+      return commands.update(bytes, {&target, 0, target_offset, 0});
+    });
   auto work = std::make_unique<InFlight>(point);
   work->keep(Ref<File>::share(&source));
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
 }
 
-// The driver waits (and copies to memory that the host can read, where the source is none); the host writes the file and then
-// makes the signals itself.
+// The driver waits (and copies to memory that the host can read, where the source is none); the host writes
+// the file and then makes the signals itself.
 Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_offset, File& target,
                      uint64_t target_offset, uint64_t length) {
   HALYARD_TRY(check_file_access(target, kWrite));
@@ -414,22 +425,23 @@ Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_of
   const bool mappable =
       (source.memory_type() & HALYARD_MEMORY_HOST_VISIBLE) && (source.usage() & HALYARD_USAGE_MAPPING_SCOPED);
   if (!mappable) {
-    Ref<Buffer> staging = HALYARD_TRY(point.device.allocate(
-        point.affinity, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-        HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length));
+    Ref<Buffer> staging = HALYARD_TRY(
+        point.device.allocate(point.affinity, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                              HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length));
     Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&point.device)));
-    Result<> copy = queue_copy({point.device, point.affinity, point.wait, copied.get()}, source, source_offset, *staging,
-                               0, length);
+    Result<> copy = queue_copy({point.device, point.affinity, point.wait, copied.get()}, source,
+                               source_offset, *staging, 0, length);
     if (!copy) {  // the arguments were right, so this is a failure of the work
       make_signals(point.signal, point.device, Makes::all, copy.error());
       return copy;
     }
-    return queue_write({point.device, point.affinity, copied.get(), point.signal}, *staging, 0, target, target_offset,
-                       length);
+    return queue_write({point.device, point.affinity, copied.get(), point.signal}, *staging, 0, target,
+                       target_offset, length);
   }
   auto work = std::make_unique<InFlight>(point);
   work->makes = Makes::all;
-  work->write = {Ref<Buffer>::share(&source), source_offset, Ref<File>::share(&target), target_offset, length};
+  work->write = {Ref<Buffer>::share(&source), source_offset, Ref<File>::share(&target), target_offset,
+                 length};
   return submit(std::move(work), point.affinity, operation_of(HALYARD_OPERATION_BARRIER));
 }
 
@@ -437,7 +449,8 @@ namespace {
 
 // The entry as the driver gets it.
 Result<halyard_binding_t> resolve_entry(const Device& device, const Binding& entry, const SlotNeeds& needs) {
-  if (!entry.buffer) return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
+  if (!entry.buffer)
+    return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
   const Buffer& buffer = *entry.buffer;
   HALYARD_TRY(check_library(device, buffer));
   HALYARD_TRY(buffer.check_usage(needs.usage));
@@ -447,13 +460,15 @@ Result<halyard_binding_t> resolve_entry(const Device& device, const Binding& ent
   HALYARD_TRY(buffer.check_range(entry.offset, length));
   if (needs.extent > length)
     return fail(Code::OUT_OF_RANGE,
-                "at least one command attempted to access an address outside of the valid bound buffer range (commands "
+                "at least one command attempted to access an address outside of the valid bound buffer range "
+                "(commands "
                 "reach byte {} of an entry of {} bytes at offset {})",
                 needs.extent, length, entry.offset);
   const uint64_t offset = buffer.offset() + entry.offset;
   if (offset % needs.alignment != 0)
     return fail(Code::INVALID_ARGUMENT,
-                "binding offset and/or length do not match the required alignment of one or more command (offset={} in a "
+                "binding offset and/or length do not match the required alignment of one or more command "
+                "(offset={} in a "
                 "buffer at byte {} of its allocation, alignment={})",
                 entry.offset, buffer.offset(), needs.alignment);
   return halyard_binding_t{buffer.allocation().memory, offset, length};
@@ -464,7 +479,8 @@ Result<halyard_binding_t> resolve_entry(const Device& device, const Binding& ent
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
   if (commands.state() != CommandBuffer::State::ready) return commands.begin_execution();
   if (&commands.device() != &point.device)
-    return fail(Code::INVALID_ARGUMENT, "command buffer was recorded for device '{}' and cannot be executed on '{}'",
+    return fail(Code::INVALID_ARGUMENT,
+                "command buffer was recorded for device '{}' and cannot be executed on '{}'",
                 commands.device().uri(), point.device.uri());
   const std::span<const SlotNeeds> slots = commands.slots();
   if (table.size() < slots.size()) {
@@ -472,13 +488,15 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
       return fail(Code::INVALID_ARGUMENT,
                   "indirect command buffer requires at least {} bindings but no binding table was provided",
                   slots.size());
-    return fail(Code::OUT_OF_RANGE, "indirect command buffer requires at least {} bindings but only {} were provided",
+    return fail(Code::OUT_OF_RANGE,
+                "indirect command buffer requires at least {} bindings but only {} were provided",
                 slots.size(), table.size());
   }
   if ((commands.mode() & kAllowInline) && point.wait && !point.wait->timepoints().empty())
-    return fail(Code::INVALID_ARGUMENT,
-                "inline command buffer submitted with a wait; inline command buffers must be ready to execute "
-                "immediately");
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "inline command buffer submitted with a wait; inline command buffers must be ready to execute "
+        "immediately");
 
   auto work = std::make_unique<InFlight>(point);
   work->keep(Ref<CommandBuffer>::share(&commands));
@@ -489,7 +507,8 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
       continue;
     }
     Result<halyard_binding_t> binding = resolve_entry(point.device, table[i], slots[i]);
-    if (!binding) return std::unexpected(std::move(binding.error()).note(fmt::format("binding table slot {}", i)));
+    if (!binding)
+      return std::unexpected(std::move(binding.error()).note(fmt::format("binding table slot {}", i)));
     bindings.push_back(*binding);
     work->keep(allocation_of(*table[i].buffer));
   }

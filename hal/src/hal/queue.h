@@ -1,5 +1,6 @@
-// Queue work: waits, one operation, signals. Free functions, one per operation; what they keep alive they keep until it is done.
-// Specified by hal-module.md, "Queue rules", hal-semantics.md, and rulings 6 to 9. Thread-safe.
+// Queue work: waits, one operation, signals. Free functions, one per operation; what they keep alive they
+// keep until it is done. Specified by hal-module.md, "Queue rules", hal-semantics.md, and rulings 6 to 9.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +30,22 @@ struct Binding {
   uint64_t length = 0;  // kWholeLength: the rest
 };
 
-// Argument errors return at once: nothing is submitted, the signal fence is untouched (ruling 8). Failures of the wait fence
-// and of the work fail the signal fence; devices that run in the caller also return them.
+// Argument errors return at once: nothing is submitted, the signal fence is untouched (ruling 8). Failures of
+// the wait fence and of the work fail the signal fence; devices that run in the caller also return them.
 Result<> queue_barrier(const QueuePoint& point);
-Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage, uint64_t size,
-                                 uint64_t flags);
+Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
+                                 uint64_t size, uint64_t flags);
 Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags);
-Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
-                    uint32_t pattern_length);
-Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, Buffer& target, uint64_t offset);
-Result<> queue_copy(const QueuePoint& point, Buffer& source, uint64_t source_offset, Buffer& target, uint64_t target_offset,
-                    uint64_t length);
-Result<> queue_read(const QueuePoint& point, File& source, uint64_t source_offset, Buffer& target, uint64_t target_offset,
-                    uint64_t length);
-Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_offset, File& target, uint64_t target_offset,
-                     uint64_t length);
+Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, uint64_t length,
+                    uint64_t pattern, uint32_t pattern_length);
+Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, Buffer& target,
+                      uint64_t offset);
+Result<> queue_copy(const QueuePoint& point, Buffer& source, uint64_t source_offset, Buffer& target,
+                    uint64_t target_offset, uint64_t length);
+Result<> queue_read(const QueuePoint& point, File& source, uint64_t source_offset, Buffer& target,
+                    uint64_t target_offset, uint64_t length);
+Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_offset, File& target,
+                     uint64_t target_offset, uint64_t length);
 // `table` may be empty where the recording uses no slots.
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
 Result<> queue_flush(Device& device, uint64_t affinity);

@@ -7,17 +7,21 @@ namespace {
 constexpr size_t kMaximumCandidates = 64;  // that a policy looks at
 
 Result<hal::Device*> candidate(Object* object, size_t index) {
-  if (!object) return fail(Code::INVALID_ARGUMENT, "ref is null; candidate {} of allocator.select is not a device", index);
+  if (!object)
+    return fail(Code::INVALID_ARGUMENT, "ref is null; candidate {} of allocator.select is not a device",
+                index);
   hal::Device* device = cast<hal::Device>(object);
   if (!device)
-    return fail(Code::INVALID_ARGUMENT, "ref type mismatch; candidate {} of allocator.select is a {}, expected a hal.device",
-                index, object->type()->name);
+    return fail(Code::INVALID_ARGUMENT,
+                "ref type mismatch; candidate {} of allocator.select is a {}, expected a hal.device", index,
+                object->type()->name);
   return device;
 }
 
 }  // namespace
 
-Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& state, uint32_t, uint32_t, uint64_t,
+Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& state, uint32_t, uint32_t,
+                                                                uint64_t,
                                                                 Span<Object*, uint64_t> candidates) {
   if (candidates.empty())
     return fail(Code::INVALID_ARGUMENT, "at least one device/queue affinity pair must be provided");
@@ -28,34 +32,39 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
                   candidates.size(), kMaximumCandidates);
     for (size_t i = candidates.size(); i-- > 0;) {
       const hal::Device* device = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
-      if (*state.lead_allocator < state.devices.size() && device == state.devices[*state.lead_allocator].get()) chosen = i;
+      if (*state.lead_allocator < state.devices.size() &&
+          device == state.devices[*state.lead_allocator].get())
+        chosen = i;
     }
   }
   const auto [object, affinity] = candidates[chosen];
   return std::tuple(Ref<hal::Device>::share(HALYARD_TRY(candidate(object, chosen))), affinity);
 }
 
-Result<Ref<hal::Buffer>> allocator_allocate(hal::Allocator& allocator, uint64_t affinity, uint32_t memory_types,
-                                            uint32_t usage, uint64_t size) {
+Result<Ref<hal::Buffer>> allocator_allocate(hal::Allocator& allocator, uint64_t affinity,
+                                            uint32_t memory_types, uint32_t usage, uint64_t size) {
   auto buffer = allocator.device().allocate(affinity, memory_types, usage, size);
-  if (!buffer) return with_note(std::move(buffer), fmt::format("failed to allocate buffer of length {}", size));
+  if (!buffer)
+    return with_note(std::move(buffer), fmt::format("failed to allocate buffer of length {}", size));
   return buffer;
 }
 
 Result<Ref<hal::Buffer>> allocator_import(hal::Allocator& allocator, uint32_t try_only, uint64_t affinity,
-                                          uint32_t memory_types, uint32_t usage, vm::Buffer& source, uint64_t offset,
-                                          uint64_t length) {
+                                          uint32_t memory_types, uint32_t usage, vm::Buffer& source,
+                                          uint64_t offset, uint64_t length) {
   if (length == hal::kWholeLength) length = source.length();
   if (offset > source.length() || length > source.length() - offset)
     return fail(Code::INVALID_ARGUMENT, "byte range out of bounds (requested {}-{} of available {})", offset,
                 offset + length, source.length());
   const bool immutable = usage & HALYARD_USAGE_SHARING_IMMUTABLE;
   if (!source.is_mutable() && !immutable)
-    return fail(Code::PERMISSION_DENIED, "source buffer is immutable and can only be imported for constant usage "
-                "(SHARING_IMMUTABLE); usage is {}", hal::usage_text(usage));
+    return fail(Code::PERMISSION_DENIED,
+                "source buffer is immutable and can only be imported for constant usage "
+                "(SHARING_IMMUTABLE); usage is {}",
+                hal::usage_text(usage));
   const uint32_t access = immutable ? hal::kRead : hal::kRead | hal::kWrite;
-  auto buffer = allocator.device().import_host(affinity, memory_types, usage, access, source.data() + offset, length,
-                                               Ref<Object>::share(&source));
+  auto buffer = allocator.device().import_host(affinity, memory_types, usage, access, source.data() + offset,
+                                               length, Ref<Object>::share(&source));
   if (!buffer && try_only) return Ref<hal::Buffer>();
   return buffer;
 }

@@ -6,11 +6,7 @@ namespace {
 
 constexpr size_t kMaximumTracedViews = 128;
 
-std::vector<int64_t> dimensions(Span<int64_t> shape) {
-  std::vector<int64_t> result(shape.size());
-  for (size_t i = 0; i < result.size(); ++i) result[i] = std::get<0>(shape[i]);
-  return result;
-}
+using Shape = hal::InlineVector<int64_t, 8>;
 
 template <typename T>
 Result<T*> required(Object* object, std::string_view what) {
@@ -24,24 +20,34 @@ Result<T*> required(Object* object, std::string_view what) {
 
 }  // namespace
 
-Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer& buffer, uint64_t offset, uint64_t length, uint32_t element_type,
-                                                uint32_t encoding, Span<int64_t> shape) {
+Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer& buffer, uint64_t offset, uint64_t length,
+                                                uint32_t element_type, uint32_t encoding,
+                                                Span<int64_t> shape) {
   if (shape.size() > hal::kMaximumRank)
-    return fail(Code::OUT_OF_RANGE, "count {} > {}; a view has at most {} dimensions", shape.size(), hal::kMaximumRank,
-                hal::kMaximumRank);
-  Ref<hal::Buffer> range = HALYARD_TRY(buffer.subspan(offset, length));  // the same object for the whole buffer
-  return hal::BufferView::create(std::move(range), dimensions(shape), element_type, encoding);
+    return fail(Code::OUT_OF_RANGE, "count {} > {}; a view has at most {} dimensions", shape.size(),
+                hal::kMaximumRank, hal::kMaximumRank);
+  Shape dimensions;
+  collect(shape, dimensions);
+  Ref<hal::Buffer> range =
+      HALYARD_TRY(buffer.subspan(offset, length));  // the same object for the whole buffer
+  return hal::BufferView::create(std::move(range), dimensions, element_type, encoding);
 }
 
-Result<> buffer_view_assert(hal::BufferView& view, vm::Buffer& message, uint32_t element_type, uint32_t encoding,
-                            Span<int64_t> shape) {
-  return view.check(text(message), element_type, encoding, dimensions(shape));
+Result<> buffer_view_assert(hal::BufferView& view, vm::Buffer& message, uint32_t element_type,
+                            uint32_t encoding, Span<int64_t> shape) {
+  Shape dimensions;
+  collect(shape, dimensions);
+  return view.check(text(message), element_type, encoding, dimensions);
 }
 
-Result<Ref<hal::Buffer>> buffer_view_buffer(hal::BufferView& view) { return Ref<hal::Buffer>::share(&view.buffer()); }
+Result<Ref<hal::Buffer>> buffer_view_buffer(hal::BufferView& view) {
+  return Ref<hal::Buffer>::share(&view.buffer());
+}
 Result<uint32_t> buffer_view_element_type(hal::BufferView& view) { return view.type(); }
 Result<uint32_t> buffer_view_encoding_type(hal::BufferView& view) { return view.encoding(); }
-Result<uint32_t> buffer_view_rank(hal::BufferView& view) { return static_cast<uint32_t>(view.shape().size()); }
+Result<uint32_t> buffer_view_rank(hal::BufferView& view) {
+  return static_cast<uint32_t>(view.shape().size());
+}
 
 Result<int64_t> buffer_view_dim(hal::BufferView& view, uint32_t index) {
   return index < view.shape().size() ? view.shape()[index] : 0;
@@ -50,12 +56,13 @@ Result<int64_t> buffer_view_dim(hal::BufferView& view, uint32_t index) {
 Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operands) {
   if (!state.trace) return {};
   if (operands.size() > kMaximumTracedViews)
-    return fail(Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call ({} > {})", operands.size(),
-                kMaximumTracedViews);
+    return fail(Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call ({} > {})",
+                operands.size(), kMaximumTracedViews);
   const vm::Buffer* title = HALYARD_TRY(required<vm::Buffer>(key, "the key of a trace"));
   std::vector<hal::BufferView*> views(operands.size());
   for (size_t i = 0; i < views.size(); ++i)
-    views[i] = HALYARD_TRY(required<hal::BufferView>(std::get<0>(operands[i]), fmt::format("operand {} of a trace", i)));
+    views[i] = HALYARD_TRY(
+        required<hal::BufferView>(std::get<0>(operands[i]), fmt::format("operand {} of a trace", i)));
   state.trace(text(*title), views);
   return {};
 }

@@ -1,5 +1,5 @@
-// hal.channel.*: collectives between processes, which no driver offers so far. Specified by hal-module.md, "Channel". Functions
-// that take a channel cannot get past the check of their argument: there is none.
+// hal.channel.*: collectives between processes, which no driver offers so far. Specified by hal-module.md,
+// "Channel". Functions that take a channel cannot get past the check of their argument: there is none.
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -9,15 +9,17 @@ std::unexpected<Status> not_implemented() { return fail(Code::UNIMPLEMENTED, "co
 
 }  // namespace
 
-Result<Ref<Channel>> channel_create(hal::Device& device, uint64_t, uint64_t, vm::Buffer*, vm::Buffer*, int32_t, int32_t) {
+Result<Ref<Channel>> channel_create(hal::Device& device, uint64_t, uint64_t, vm::Buffer*, vm::Buffer*,
+                                    int32_t, int32_t) {
   return fail(Code::UNIMPLEMENTED, "collectives not implemented by device {}", device.uri());
 }
 
 Result<Ref<Channel>> channel_split(Channel&, int32_t, int32_t, uint64_t) { return not_implemented(); }
 Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(Channel&) { return not_implemented(); }
 
-Result<> command_buffer_collective(hal::CommandBuffer&, Channel&, uint32_t, uint32_t, uint32_t, uint32_t, hal::Buffer*,
-                                   hal::Buffer*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) {
+Result<> command_buffer_collective(hal::CommandBuffer&, Channel&, uint32_t, uint32_t, uint32_t, uint32_t,
+                                   hal::Buffer*, hal::Buffer*, uint64_t, uint64_t, uint64_t, uint64_t,
+                                   uint64_t) {
   return not_implemented();
 }
 

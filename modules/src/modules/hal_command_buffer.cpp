@@ -1,5 +1,5 @@
-// hal.command_buffer.*: translates arguments; what may be recorded is checked by hal::CommandBuffer. Specified by hal-module.md,
-// "Command buffer".
+// hal.command_buffer.*: translates arguments; what may be recorded is checked by hal::CommandBuffer.
+// Specified by hal-module.md, "Command buffer".
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -7,14 +7,15 @@ namespace {
 
 constexpr uint64_t kWorkgroupCountBytes = 3 * sizeof(uint32_t);
 
-// Of the dispatch flags, those that change what constants mean. The others are hints, or say when indirect counts are read,
-// and "when the command executes" is right for all of them.
+// Of the dispatch flags, those that change what constants mean. The others are hints, or say when indirect
+// counts are read, and "when the command executes" is right for all of them.
 constexpr uint64_t kCustomArguments = 0x4 | 0x8 | 0x10;
 
 Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispatch dispatch, uint64_t flags,
                          Span<uint32_t> constants, BindingList bindings) {
   if (flags & kCustomArguments)
-    return fail(Code::UNIMPLEMENTED, "dispatch flags {:#x} ask for custom arguments; only constants and bindings are supported",
+    return fail(Code::UNIMPLEMENTED,
+                "dispatch flags {:#x} ask for custom arguments; only constants and bindings are supported",
                 flags & kCustomArguments);
   if (bindings.size() > hal::kMaximumBindings)
     return fail(Code::OUT_OF_RANGE, "binding count {} > {}", bindings.size(), hal::kMaximumBindings);
@@ -23,8 +24,8 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
     const auto [reserved, slot, buffer, offset, length] = bindings[i];
     ranges[i] = {buffer, slot, offset, length};
   }
-  std::vector<uint32_t> values(constants.size());
-  for (size_t i = 0; i < values.size(); ++i) values[i] = std::get<0>(constants[i]);
+  hal::InlineVector<uint32_t, 32> values;
+  collect(constants, values);
   dispatch.constants = values;
   dispatch.bindings = std::span(ranges, bindings.size());
   return commands.dispatch(dispatch);
@@ -32,9 +33,11 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
 
 }  // namespace
 
-Result<Ref<hal::CommandBuffer>> command_buffer_create(hal::Device& device, uint32_t modes, uint32_t categories,
-                                                      uint64_t affinity, uint32_t binding_capacity) {
-  return hal::CommandBuffer::create(Ref<hal::Device>::share(&device), modes, categories, affinity, binding_capacity);
+Result<Ref<hal::CommandBuffer>> command_buffer_create(hal::Device& device, uint32_t modes,
+                                                      uint32_t categories, uint64_t affinity,
+                                                      uint32_t binding_capacity) {
+  return hal::CommandBuffer::create(Ref<hal::Device>::share(&device), modes, categories, affinity,
+                                    binding_capacity);
 }
 
 Result<> command_buffer_finalize(hal::CommandBuffer& commands) { return commands.finalize(); }
@@ -45,36 +48,39 @@ Result<> command_buffer_begin_debug_group(hal::CommandBuffer& commands, vm::Buff
 
 Result<> command_buffer_end_debug_group(hal::CommandBuffer& commands) { return commands.end_debug_group(); }
 
-Result<> command_buffer_execution_barrier(hal::CommandBuffer& commands, uint32_t source_stages, uint32_t target_stages,
-                                          uint64_t) {
+Result<> command_buffer_execution_barrier(hal::CommandBuffer& commands, uint32_t source_stages,
+                                          uint32_t target_stages, uint64_t) {
   return commands.barrier(source_stages, target_stages);
 }
 
-Result<> command_buffer_advise_buffer(hal::CommandBuffer& commands, hal::Buffer* buffer, uint64_t, uint64_t, uint64_t,
-                                      uint32_t slot) {
+Result<> command_buffer_advise_buffer(hal::CommandBuffer& commands, hal::Buffer* buffer, uint64_t, uint64_t,
+                                      uint64_t, uint32_t slot) {
   return commands.advise({buffer, slot, 0, buffer ? buffer->length() : hal::kWholeLength});
 }
 
-Result<> command_buffer_fill_buffer(hal::CommandBuffer& commands, hal::Buffer* target, uint64_t offset, uint64_t length,
-                                    uint32_t target_slot, uint64_t pattern, uint32_t pattern_length, uint64_t) {
+Result<> command_buffer_fill_buffer(hal::CommandBuffer& commands, hal::Buffer* target, uint64_t offset,
+                                    uint64_t length, uint32_t target_slot, uint64_t pattern,
+                                    uint32_t pattern_length, uint64_t) {
   return commands.fill({target, target_slot, offset, length}, pattern, pattern_length);
 }
 
-Result<> command_buffer_update_buffer(hal::CommandBuffer& commands, vm::Buffer& source, uint64_t source_offset,
-                                      hal::Buffer* target, uint64_t target_offset, uint64_t length, uint32_t target_slot,
-                                      uint64_t) {
+Result<> command_buffer_update_buffer(hal::CommandBuffer& commands, vm::Buffer& source,
+                                      uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
+                                      uint64_t length, uint32_t target_slot, uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
   return commands.update(bytes, {target, target_slot, target_offset, length});
 }
 
 Result<> command_buffer_copy_buffer(hal::CommandBuffer& commands, uint32_t source_slot, uint32_t target_slot,
-                                    hal::Buffer* source, uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
-                                    uint64_t length, uint64_t) {
-  return commands.copy({source, source_slot, source_offset, length}, {target, target_slot, target_offset, length});
+                                    hal::Buffer* source, uint64_t source_offset, hal::Buffer* target,
+                                    uint64_t target_offset, uint64_t length, uint64_t) {
+  return commands.copy({source, source_slot, source_offset, length},
+                       {target, target_slot, target_offset, length});
 }
 
-Result<> command_buffer_dispatch(hal::CommandBuffer& commands, hal::Executable& executable, uint64_t function, uint32_t x,
-                                 uint32_t y, uint32_t z, uint64_t flags, Span<uint32_t> constants, BindingList bindings) {
+Result<> command_buffer_dispatch(hal::CommandBuffer& commands, hal::Executable& executable, uint64_t function,
+                                 uint32_t x, uint32_t y, uint32_t z, uint64_t flags, Span<uint32_t> constants,
+                                 BindingList bindings) {
   hal::CommandBuffer::Dispatch dispatch;
   dispatch.executable = &executable;
   dispatch.function = function;
@@ -84,9 +90,10 @@ Result<> command_buffer_dispatch(hal::CommandBuffer& commands, hal::Executable& 
   return record_dispatch(commands, dispatch, flags, constants, bindings);
 }
 
-Result<> command_buffer_dispatch_indirect(hal::CommandBuffer& commands, hal::Executable& executable, uint64_t function,
-                                          uint32_t workgroups_slot, hal::Buffer* workgroups, uint64_t workgroups_offset,
-                                          uint64_t flags, Span<uint32_t> constants, BindingList bindings) {
+Result<> command_buffer_dispatch_indirect(hal::CommandBuffer& commands, hal::Executable& executable,
+                                          uint64_t function, uint32_t workgroups_slot,
+                                          hal::Buffer* workgroups, uint64_t workgroups_offset, uint64_t flags,
+                                          Span<uint32_t> constants, BindingList bindings) {
   const hal::BufferRange counts = {workgroups, workgroups_slot, workgroups_offset, kWorkgroupCountBytes};
   hal::CommandBuffer::Dispatch dispatch;
   dispatch.executable = &executable;

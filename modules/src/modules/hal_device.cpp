@@ -1,11 +1,13 @@
-// hal.devices.*, hal.device.allocator, hal.device.query.i64. Specified by hal-module.md, "Device" and "Devices".
+// hal.devices.*, hal.device.allocator, hal.device.query.i64. Specified by hal-module.md, "Device" and
+// "Devices".
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
 
 Result<Ref<hal::Allocator>> device_allocator(hal::Device& device) { return device.allocator(); }
 
-Result<std::tuple<int32_t, int64_t>> device_query_i64(hal::Device& device, vm::Buffer& category, vm::Buffer& key) {
+Result<std::tuple<int32_t, int64_t>> device_query_i64(hal::Device& device, vm::Buffer& category,
+                                                      vm::Buffer& key) {
   const hal::Device::Answer answer = device.query_i64(text(category), text(key));
   return std::tuple<int32_t, int64_t>(answer.known, answer.known ? answer.value : 0);
 }

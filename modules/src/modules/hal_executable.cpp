@@ -1,4 +1,5 @@
-// hal.executable.* and hal.ex.file.*: host bytes that devices run or read. Specified by hal-module.md, "Executable and files".
+// hal.executable.* and hal.ex.file.*: host bytes that devices run or read. Specified by hal-module.md,
+// "Executable and files".
 #include <algorithm>
 #include <cstring>
 
@@ -6,24 +7,27 @@
 
 namespace halyard::modules::hal_functions {
 
-Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t, uint32_t access, vm::Buffer& source, uint64_t offset,
-                                        uint64_t length, uint32_t) {
+Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t, uint32_t access, vm::Buffer& source,
+                                        uint64_t offset, uint64_t length, uint32_t) {
   if (access & ~uint32_t{hal::kRead})
-    return fail(Code::PERMISSION_DENIED, "only read-only memory can be accessed via a file handle; asked for {}",
+    return fail(Code::PERMISSION_DENIED,
+                "only read-only memory can be accessed via a file handle; asked for {}",
                 hal::access_text(access));
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, offset, length));
   return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source));
 }
 
-Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& device, uint64_t affinity, vm::Buffer& format,
-                                               vm::Buffer& data, vm::Lenient<vm::Buffer> constants) {
+Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& device, uint64_t affinity,
+                                               vm::Buffer& format, vm::Buffer& data,
+                                               vm::Lenient<vm::Buffer> constants) {
   if (std::ranges::none_of(state.devices, [&](const auto& known) { return known.get() == &device; }))
     return fail(Code::NOT_FOUND, "device {} is not one of the {} devices of this context", device.uri(),
                 state.devices.size());
   std::vector<uint32_t> values;
   if (constants) {
     if (constants->length() % sizeof(uint32_t) != 0)
-      return fail(Code::INVALID_ARGUMENT, "constant buffer data must contain 4-byte elements but data length is {}",
+      return fail(Code::INVALID_ARGUMENT,
+                  "constant buffer data must contain 4-byte elements but data length is {}",
                   constants->length());
     values.resize(constants->length() / sizeof(uint32_t));
     if (!values.empty()) std::memcpy(values.data(), constants->data(), constants->length());

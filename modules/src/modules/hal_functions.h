@@ -1,6 +1,6 @@
-// The functions of the `hal` module as plain C++ functions, one for each signature: the parameters are those of hal-module.md, in
-// the same order. Signatures that only older programs use stand at the end and forward. Which signature belongs to which version
-// says the table, modules/hal_functions.inc.
+// The functions of the `hal` module as plain C++ functions, one for each signature: the parameters are those
+// of hal-module.md, in the same order. Signatures that only older programs use stand at the end and forward.
+// Which signature belongs to which version says the table, modules/hal_functions.inc.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "hal/executable.h"
 #include "hal/fence.h"
 #include "hal/file.h"
+#include "hal/inline_vector.h"
 #include "hal/queue.h"
 #include "modules/hal_module.h"
 #include "vm/bind.h"
@@ -26,7 +27,8 @@
 
 namespace halyard::modules {
 
-// hal.channel and hal.event: names that programs may use. Nothing makes one: no driver offers collectives, no function events.
+// hal.channel and hal.event: names that programs may use. Nothing makes one: no driver offers collectives, no
+// function events.
 class Channel final : public ObjectOf<Channel> {
  public:
   static const ObjectType kType;
@@ -46,16 +48,18 @@ using vm::Span;
 using OptionalFence = vm::Lenient<hal::Fence>;
 
 // ---- hal_allocator.cpp
-Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions&, uint32_t memory_types, uint32_t usage,
-                                                                uint64_t flags, Span<Object*, uint64_t> candidates);
-Result<Ref<hal::Buffer>> allocator_allocate(hal::Allocator&, uint64_t affinity, uint32_t memory_types, uint32_t usage,
-                                            uint64_t size);
-Result<Ref<hal::Buffer>> allocator_import(hal::Allocator&, uint32_t try_only, uint64_t affinity, uint32_t memory_types,
-                                          uint32_t usage, vm::Buffer& source, uint64_t offset, uint64_t length);
+Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions&, uint32_t memory_types,
+                                                                uint32_t usage, uint64_t flags,
+                                                                Span<Object*, uint64_t> candidates);
+Result<Ref<hal::Buffer>> allocator_allocate(hal::Allocator&, uint64_t affinity, uint32_t memory_types,
+                                            uint32_t usage, uint64_t size);
+Result<Ref<hal::Buffer>> allocator_import(hal::Allocator&, uint32_t try_only, uint64_t affinity,
+                                          uint32_t memory_types, uint32_t usage, vm::Buffer& source,
+                                          uint64_t offset, uint64_t length);
 
 // ---- hal_buffer.cpp
-Result<> buffer_assert(hal::Buffer&, vm::Buffer& message, Object* allocator, uint64_t minimum_length, uint32_t memory_types,
-                       uint32_t usage);
+Result<> buffer_assert(hal::Buffer&, vm::Buffer& message, Object* allocator, uint64_t minimum_length,
+                       uint32_t memory_types, uint32_t usage);
 Result<> buffer_preserve(hal::Buffer&);
 Result<int32_t> buffer_discard(hal::Buffer&);
 Result<int32_t> buffer_is_terminal(hal::Buffer&);
@@ -65,8 +69,9 @@ Result<uint32_t> buffer_load(hal::Buffer&, uint64_t offset, uint32_t length);
 Result<> buffer_store(uint32_t value, hal::Buffer&, uint64_t offset, uint32_t length);
 
 // ---- hal_buffer_view.cpp
-Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer&, uint64_t offset, uint64_t length, uint32_t element_type,
-                                                uint32_t encoding, Span<int64_t> shape);
+Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer&, uint64_t offset, uint64_t length,
+                                                uint32_t element_type, uint32_t encoding,
+                                                Span<int64_t> shape);
 Result<> buffer_view_assert(hal::BufferView&, vm::Buffer& message, uint32_t element_type, uint32_t encoding,
                             Span<int64_t> shape);
 Result<Ref<hal::Buffer>> buffer_view_buffer(hal::BufferView&);
@@ -77,38 +82,42 @@ Result<int64_t> buffer_view_dim(hal::BufferView&, uint32_t index);
 Result<> buffer_view_trace(HalOptions&, Object* key, Span<Object*> views);
 
 // ---- hal_channel.cpp
-Result<Ref<Channel>> channel_create(hal::Device&, uint64_t affinity, uint64_t flags, vm::Buffer* id, vm::Buffer* group,
-                                    int32_t rank, int32_t count);
+Result<Ref<Channel>> channel_create(hal::Device&, uint64_t affinity, uint64_t flags, vm::Buffer* id,
+                                    vm::Buffer* group, int32_t rank, int32_t count);
 Result<Ref<Channel>> channel_split(Channel&, int32_t color, int32_t key, uint64_t flags);
 Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(Channel&);
 
 // ---- hal_command_buffer.cpp
-Result<Ref<hal::CommandBuffer>> command_buffer_create(hal::Device&, uint32_t modes, uint32_t categories, uint64_t affinity,
-                                                      uint32_t binding_capacity);
+Result<Ref<hal::CommandBuffer>> command_buffer_create(hal::Device&, uint32_t modes, uint32_t categories,
+                                                      uint64_t affinity, uint32_t binding_capacity);
 Result<> command_buffer_finalize(hal::CommandBuffer&);
 Result<> command_buffer_begin_debug_group(hal::CommandBuffer&, vm::Buffer& label);
 Result<> command_buffer_end_debug_group(hal::CommandBuffer&);
 Result<> command_buffer_execution_barrier(hal::CommandBuffer&, uint32_t source_stages, uint32_t target_stages,
                                           uint64_t flags);
-Result<> command_buffer_advise_buffer(hal::CommandBuffer&, hal::Buffer*, uint64_t flags, uint64_t arg0, uint64_t arg1,
-                                      uint32_t slot);
-Result<> command_buffer_fill_buffer(hal::CommandBuffer&, hal::Buffer* target, uint64_t offset, uint64_t length,
-                                    uint32_t target_slot, uint64_t pattern, uint32_t pattern_length, uint64_t flags);
-Result<> command_buffer_update_buffer(hal::CommandBuffer&, vm::Buffer& source, uint64_t source_offset, hal::Buffer* target,
-                                      uint64_t target_offset, uint64_t length, uint32_t target_slot, uint64_t flags);
-Result<> command_buffer_copy_buffer(hal::CommandBuffer&, uint32_t source_slot, uint32_t target_slot, hal::Buffer* source,
-                                    uint64_t source_offset, hal::Buffer* target, uint64_t target_offset, uint64_t length,
-                                    uint64_t flags);
-Result<> command_buffer_collective(hal::CommandBuffer&, Channel&, uint32_t op, uint32_t param, uint32_t send_slot,
-                                   uint32_t receive_slot, hal::Buffer* send, hal::Buffer* receive, uint64_t send_offset,
-                                   uint64_t send_length, uint64_t receive_offset, uint64_t receive_length,
-                                   uint64_t element_count);
+Result<> command_buffer_advise_buffer(hal::CommandBuffer&, hal::Buffer*, uint64_t flags, uint64_t arg0,
+                                      uint64_t arg1, uint32_t slot);
+Result<> command_buffer_fill_buffer(hal::CommandBuffer&, hal::Buffer* target, uint64_t offset,
+                                    uint64_t length, uint32_t target_slot, uint64_t pattern,
+                                    uint32_t pattern_length, uint64_t flags);
+Result<> command_buffer_update_buffer(hal::CommandBuffer&, vm::Buffer& source, uint64_t source_offset,
+                                      hal::Buffer* target, uint64_t target_offset, uint64_t length,
+                                      uint32_t target_slot, uint64_t flags);
+Result<> command_buffer_copy_buffer(hal::CommandBuffer&, uint32_t source_slot, uint32_t target_slot,
+                                    hal::Buffer* source, uint64_t source_offset, hal::Buffer* target,
+                                    uint64_t target_offset, uint64_t length, uint64_t flags);
+Result<> command_buffer_collective(hal::CommandBuffer&, Channel&, uint32_t op, uint32_t param,
+                                   uint32_t send_slot, uint32_t receive_slot, hal::Buffer* send,
+                                   hal::Buffer* receive, uint64_t send_offset, uint64_t send_length,
+                                   uint64_t receive_offset, uint64_t receive_length, uint64_t element_count);
 // reserved, slot, buffer, offset, length
 using BindingList = Span<uint32_t, uint32_t, hal::Buffer*, uint64_t, uint64_t>;
-Result<> command_buffer_dispatch(hal::CommandBuffer&, hal::Executable&, uint64_t function, uint32_t x, uint32_t y, uint32_t z,
-                                 uint64_t flags, Span<uint32_t> constants, BindingList bindings);
-Result<> command_buffer_dispatch_indirect(hal::CommandBuffer&, hal::Executable&, uint64_t function, uint32_t workgroups_slot,
-                                          hal::Buffer* workgroups, uint64_t workgroups_offset, uint64_t flags,
+Result<> command_buffer_dispatch(hal::CommandBuffer&, hal::Executable&, uint64_t function, uint32_t x,
+                                 uint32_t y, uint32_t z, uint64_t flags, Span<uint32_t> constants,
+                                 BindingList bindings);
+Result<> command_buffer_dispatch_indirect(hal::CommandBuffer&, hal::Executable&, uint64_t function,
+                                          uint32_t workgroups_slot, hal::Buffer* workgroups,
+                                          uint64_t workgroups_offset, uint64_t flags,
                                           Span<uint32_t> constants, BindingList bindings);
 
 // ---- hal_device.cpp
@@ -118,23 +127,30 @@ Result<int32_t> devices_count(HalOptions&);
 Result<Ref<hal::Device>> devices_get(HalOptions&, uint32_t index);
 
 // ---- hal_queue.cpp
-Result<Ref<hal::Buffer>> queue_alloca(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, uint64_t pool,
-                                      uint32_t memory_types, uint32_t usage, uint64_t size, uint64_t flags);
-Result<> queue_dealloca(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer&,
-                        uint64_t flags);
-Result<> queue_fill(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& target,
-                    uint64_t offset, uint64_t length, uint64_t pattern, uint32_t pattern_length, uint64_t flags);
-Result<> queue_update(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, vm::Buffer& source,
-                      uint64_t source_offset, hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t flags);
-Result<> queue_copy(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& source,
-                    uint64_t source_offset, hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t flags);
-Result<> queue_read(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::File& source,
-                    uint64_t source_offset, hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t flags);
-Result<> queue_write(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& source,
-                     uint64_t source_offset, hal::File& target, uint64_t target_offset, uint64_t length, uint64_t flags);
-Result<> queue_barrier(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, uint64_t flags);
-Result<> queue_execute(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::CommandBuffer&,
+Result<Ref<hal::Buffer>> queue_alloca(hal::Device&, uint64_t affinity, OptionalFence wait,
+                                      OptionalFence signal, uint64_t pool, uint32_t memory_types,
+                                      uint32_t usage, uint64_t size, uint64_t flags);
+Result<> queue_dealloca(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                        hal::Buffer&, uint64_t flags);
+Result<> queue_fill(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                    hal::Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
+                    uint32_t pattern_length, uint64_t flags);
+Result<> queue_update(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                      vm::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                      uint64_t length, uint64_t flags);
+Result<> queue_copy(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                    hal::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                    uint64_t length, uint64_t flags);
+Result<> queue_read(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                    hal::File& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                    uint64_t length, uint64_t flags);
+Result<> queue_write(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                     hal::Buffer& source, uint64_t source_offset, hal::File& target, uint64_t target_offset,
+                     uint64_t length, uint64_t flags);
+Result<> queue_barrier(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                        uint64_t flags);
+Result<> queue_execute(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                       hal::CommandBuffer&, uint64_t flags);
 using BindingTable = Span<hal::Buffer*, uint64_t, uint64_t>;  // buffer, offset, length
 Result<> queue_execute_indirect(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                                 hal::CommandBuffer&, uint64_t flags, BindingTable table);
@@ -144,10 +160,11 @@ Result<> queue_execute_list(hal::Device&, uint64_t affinity, OptionalFence wait,
                             Span<hal::CommandBuffer&> command_buffers);
 
 // ---- hal_executable.cpp
-Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t affinity, uint32_t access, vm::Buffer& source, uint64_t offset,
-                                        uint64_t length, uint32_t flags);
-Result<Ref<hal::Executable>> executable_create(HalOptions&, hal::Device&, uint64_t affinity, vm::Buffer& format,
-                                               vm::Buffer& data, vm::Lenient<vm::Buffer> constants);
+Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t affinity, uint32_t access, vm::Buffer& source,
+                                        uint64_t offset, uint64_t length, uint32_t flags);
+Result<Ref<hal::Executable>> executable_create(HalOptions&, hal::Device&, uint64_t affinity,
+                                               vm::Buffer& format, vm::Buffer& data,
+                                               vm::Lenient<vm::Buffer> constants);
 Result<uint64_t> executable_lookup_function(hal::Executable&, vm::Buffer& name);
 
 // ---- hal_fence.cpp
@@ -167,15 +184,22 @@ inline std::string_view text(const vm::Buffer& buffer) {
 // A range of host bytes that queue work or a recording captures. OUT_OF_RANGE.
 inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t offset, uint64_t length) {
   if (offset > buffer.length() || length > buffer.length() - offset)
-    return fail(Code::OUT_OF_RANGE, "out-of-bounds access detected (offset={}, length={}, alignment=1, buffer length={})",
-                offset, length, buffer.length());
+    return fail(Code::OUT_OF_RANGE,
+                "out-of-bounds access detected (offset={}, length={}, alignment=1, buffer length={})", offset,
+                length, buffer.length());
   return buffer.span().subspan(offset, length);
+}
+
+// The entries of a variadic argument of one item each.
+template <typename T, size_t N>
+void collect(const Span<T>& entries, hal::InlineVector<T, N>& into) {
+  for (size_t i = 0; i < entries.size(); ++i) into.push_back(std::get<0>(entries[i]));
 }
 
 // ---- Signatures of hal 0.5 (dispatch: also 0.6) that have a newer form.
 
-inline Result<Ref<Channel>> channel_create_5(hal::Device& device, uint64_t affinity, uint32_t flags, vm::Buffer* id,
-                                             vm::Buffer* group, int32_t rank, int32_t count) {
+inline Result<Ref<Channel>> channel_create_5(hal::Device& device, uint64_t affinity, uint32_t flags,
+                                             vm::Buffer* id, vm::Buffer* group, int32_t rank, int32_t count) {
   return channel_create(device, affinity, flags, id, group, rank, count);
 }
 inline Result<Ref<Channel>> channel_split_5(Channel& channel, int32_t color, int32_t key, uint32_t flags) {
@@ -185,62 +209,73 @@ inline Result<> command_buffer_execution_barrier_5(hal::CommandBuffer& commands,
                                                    uint32_t target_stages, uint32_t flags) {
   return command_buffer_execution_barrier(commands, source_stages, target_stages, flags);
 }
-inline Result<> command_buffer_fill_buffer_5(hal::CommandBuffer& commands, hal::Buffer* target, uint64_t offset,
-                                             uint64_t length, uint32_t target_slot, uint32_t pattern,
-                                             uint32_t pattern_length) {
-  return command_buffer_fill_buffer(commands, target, offset, length, target_slot, pattern, pattern_length, 0);
-}
-inline Result<> command_buffer_update_buffer_5(hal::CommandBuffer& commands, vm::Buffer& source, uint64_t source_offset,
-                                               hal::Buffer* target, uint64_t target_offset, uint64_t length,
-                                               uint32_t target_slot) {
-  return command_buffer_update_buffer(commands, source, source_offset, target, target_offset, length, target_slot, 0);
-}
-inline Result<> command_buffer_copy_buffer_5(hal::CommandBuffer& commands, uint32_t source_slot, uint32_t target_slot,
-                                             hal::Buffer* source, uint64_t source_offset, hal::Buffer* target,
-                                             uint64_t target_offset, uint64_t length) {
-  return command_buffer_copy_buffer(commands, source_slot, target_slot, source, source_offset, target, target_offset, length,
+inline Result<> command_buffer_fill_buffer_5(hal::CommandBuffer& commands, hal::Buffer* target,
+                                             uint64_t offset, uint64_t length, uint32_t target_slot,
+                                             uint32_t pattern, uint32_t pattern_length) {
+  return command_buffer_fill_buffer(commands, target, offset, length, target_slot, pattern, pattern_length,
                                     0);
 }
-inline Result<> command_buffer_dispatch_5(hal::CommandBuffer& commands, hal::Executable& executable, uint32_t entry_point,
-                                          uint32_t x, uint32_t y, uint32_t z, uint64_t flags, Span<uint32_t> constants,
-                                          BindingList bindings) {
+inline Result<> command_buffer_update_buffer_5(hal::CommandBuffer& commands, vm::Buffer& source,
+                                               uint64_t source_offset, hal::Buffer* target,
+                                               uint64_t target_offset, uint64_t length,
+                                               uint32_t target_slot) {
+  return command_buffer_update_buffer(commands, source, source_offset, target, target_offset, length,
+                                      target_slot, 0);
+}
+inline Result<> command_buffer_copy_buffer_5(hal::CommandBuffer& commands, uint32_t source_slot,
+                                             uint32_t target_slot, hal::Buffer* source,
+                                             uint64_t source_offset, hal::Buffer* target,
+                                             uint64_t target_offset, uint64_t length) {
+  return command_buffer_copy_buffer(commands, source_slot, target_slot, source, source_offset, target,
+                                    target_offset, length, 0);
+}
+inline Result<> command_buffer_dispatch_5(hal::CommandBuffer& commands, hal::Executable& executable,
+                                          uint32_t entry_point, uint32_t x, uint32_t y, uint32_t z,
+                                          uint64_t flags, Span<uint32_t> constants, BindingList bindings) {
   return command_buffer_dispatch(commands, executable, entry_point, x, y, z, flags, constants, bindings);
 }
 inline Result<> command_buffer_dispatch_indirect_5(hal::CommandBuffer& commands, hal::Executable& executable,
-                                                   uint32_t entry_point, uint32_t workgroups_slot, hal::Buffer* workgroups,
-                                                   uint64_t workgroups_offset, uint64_t flags, Span<uint32_t> constants,
+                                                   uint32_t entry_point, uint32_t workgroups_slot,
+                                                   hal::Buffer* workgroups, uint64_t workgroups_offset,
+                                                   uint64_t flags, Span<uint32_t> constants,
                                                    BindingList bindings) {
-  return command_buffer_dispatch_indirect(commands, executable, entry_point, workgroups_slot, workgroups, workgroups_offset,
-                                          flags, constants, bindings);
+  return command_buffer_dispatch_indirect(commands, executable, entry_point, workgroups_slot, workgroups,
+                                          workgroups_offset, flags, constants, bindings);
 }
 inline Result<Ref<hal::Buffer>> queue_alloca_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
-                                               OptionalFence signal, uint32_t pool, uint32_t memory_types, uint32_t usage,
-                                               uint64_t size) {
+                                               OptionalFence signal, uint32_t pool, uint32_t memory_types,
+                                               uint32_t usage, uint64_t size) {
   return queue_alloca(device, affinity, wait, signal, pool, memory_types, usage, size, 0);
 }
-inline Result<> queue_dealloca_5(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                                 hal::Buffer& buffer) {
+inline Result<> queue_dealloca_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
+                                 OptionalFence signal, hal::Buffer& buffer) {
   return queue_dealloca(device, affinity, wait, signal, buffer, 0);
 }
 inline Result<> queue_read_5(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                             hal::File& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                             uint64_t length, uint32_t flags) {
-  return queue_read(device, affinity, wait, signal, source, source_offset, target, target_offset, length, flags);
+                             hal::File& source, uint64_t source_offset, hal::Buffer& target,
+                             uint64_t target_offset, uint64_t length, uint32_t flags) {
+  return queue_read(device, affinity, wait, signal, source, source_offset, target, target_offset, length,
+                    flags);
 }
-inline Result<> queue_write_5(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                              hal::Buffer& source, uint64_t source_offset, hal::File& target, uint64_t target_offset,
-                              uint64_t length, uint32_t flags) {
-  return queue_write(device, affinity, wait, signal, source, source_offset, target, target_offset, length, flags);
+inline Result<> queue_write_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
+                              OptionalFence signal, hal::Buffer& source, uint64_t source_offset,
+                              hal::File& target, uint64_t target_offset, uint64_t length, uint32_t flags) {
+  return queue_write(device, affinity, wait, signal, source, source_offset, target, target_offset, length,
+                     flags);
 }
-inline Result<> queue_execute_indirect_5(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                                         hal::CommandBuffer& commands, BindingTable table) {
+inline Result<> queue_execute_indirect_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
+                                         OptionalFence signal, hal::CommandBuffer& commands,
+                                         BindingTable table) {
   return queue_execute_indirect(device, affinity, wait, signal, commands, 0, table);
 }
-inline Result<Ref<hal::Executable>> executable_create_5(HalOptions& state, hal::Device& device, vm::Buffer& format,
-                                                        vm::Buffer& data, vm::Lenient<vm::Buffer> constants) {
+inline Result<Ref<hal::Executable>> executable_create_5(HalOptions& state, hal::Device& device,
+                                                        vm::Buffer& format, vm::Buffer& data,
+                                                        vm::Lenient<vm::Buffer> constants) {
   return executable_create(state, device, hal::kAnyQueue, format, data, constants);
 }
-inline Result<Ref<hal::Fence>> fence_create_5(hal::Device& device, uint32_t flags) { return fence_create(device, flags); }
+inline Result<Ref<hal::Fence>> fence_create_5(hal::Device& device, uint32_t flags) {
+  return fence_create(device, flags);
+}
 inline Result<Ref<hal::Fence>> fence_join_5(Span<hal::Fence*> fences) { return fence_join(0, fences); }
 inline Result<int32_t> fence_await_5(uint32_t timeout_milliseconds, Span<hal::Fence*> fences) {
   return fence_await(timeout_milliseconds, 0, fences);

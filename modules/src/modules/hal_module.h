@@ -1,5 +1,6 @@
-// The native module `hal`: what compiled programs call to drive devices. Every version of every function stands in one table,
-// modules/hal_functions.inc, and is bound by name and signature. Specified by hal-module.md and hal-semantics.md.
+// The native module `hal`: what compiled programs call to drive devices. Every version of every function
+// stands in one table, modules/hal_functions.inc, and is bound by name and signature. Specified by
+// hal-module.md and hal-semantics.md.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +20,23 @@ namespace halyard::modules {
 // hal.buffer, hal.device, ...: the eleven types that modules may name.
 void add_hal_types(vm::TypeRegistry& types);
 
-// Where hal.buffer_view.trace goes; empty: nowhere, and nothing is checked. Called on the thread of the invocation.
+// Where hal.buffer_view.trace goes; empty: nowhere, and nothing is checked. Called on the thread of the
+// invocation.
 using TraceSink = std::function<void(std::string_view key, std::span<hal::BufferView* const> views)>;
 
 struct HalOptions {
   std::vector<Ref<hal::Device>> devices;  // in the order in which programs count them
   TraceSink trace;
-  // Policy of hal.allocator.select: the candidate that is this device (position in `devices`) where there is one, else the
-  // first. Absent: no policy, the first.
+  // Policy of hal.allocator.select: the candidate that is this device (position in `devices`) where there is
+  // one, else the first. Absent: no policy, the first.
   std::optional<size_t> lead_allocator;
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.
 inline constexpr uint32_t kHalVersion = 7;
 
-// One signature of one function. A function whose signature changed has several, next to each other, oldest first.
+// One signature of one function. A function whose signature changed has several, next to each other, oldest
+// first.
 struct HalSignature {
   std::string_view name;        // "fence.create"
   std::string_view convention;  // "0rI_r"

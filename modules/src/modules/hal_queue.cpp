@@ -1,6 +1,6 @@
-// hal.device.queue.*: translates arguments; the work is in hal/queue.h. Specified by hal-module.md, "Queue rules" and "Device".
+// hal.device.queue.*: translates arguments; the work is in hal/queue.h. Specified by hal-module.md, "Queue
+// rules" and "Device".
 #include "hal/queue.h"
-
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -12,43 +12,53 @@ hal::QueuePoint at(hal::Device& device, uint64_t affinity, OptionalFence wait, O
 
 }  // namespace
 
-Result<Ref<hal::Buffer>> queue_alloca(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                                      uint64_t pool, uint32_t memory_types, uint32_t usage, uint64_t size, uint64_t flags) {
+Result<Ref<hal::Buffer>> queue_alloca(hal::Device& device, uint64_t affinity, OptionalFence wait,
+                                      OptionalFence signal, uint64_t pool, uint32_t memory_types,
+                                      uint32_t usage, uint64_t size, uint64_t flags) {
   return hal::queue_alloca(at(device, affinity, wait, signal), pool, memory_types, usage, size, flags);
 }
 
-Result<> queue_dealloca(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& buffer,
-                        uint64_t flags) {
+Result<> queue_dealloca(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                        hal::Buffer& buffer, uint64_t flags) {
   return hal::queue_dealloca(at(device, affinity, wait, signal), buffer, flags);
 }
 
-Result<> queue_fill(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& target,
-                    uint64_t offset, uint64_t length, uint64_t pattern, uint32_t pattern_length, uint64_t) {
+Result<> queue_fill(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                    hal::Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
+                    uint32_t pattern_length, uint64_t) {
   return hal::queue_fill(at(device, affinity, wait, signal), target, offset, length, pattern, pattern_length);
 }
 
-Result<> queue_update(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, vm::Buffer& source,
-                      uint64_t source_offset, hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t) {
+Result<> queue_update(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                      vm::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                      uint64_t length, uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
   return hal::queue_update(at(device, affinity, wait, signal), bytes, target, target_offset);
 }
 
-Result<> queue_copy(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& source,
-                    uint64_t source_offset, hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t) {
-  return hal::queue_copy(at(device, affinity, wait, signal), source, source_offset, target, target_offset, length);
+Result<> queue_copy(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                    hal::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                    uint64_t length, uint64_t) {
+  return hal::queue_copy(at(device, affinity, wait, signal), source, source_offset, target, target_offset,
+                         length);
 }
 
-Result<> queue_read(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::File& source,
-                    uint64_t source_offset, hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t) {
-  return hal::queue_read(at(device, affinity, wait, signal), source, source_offset, target, target_offset, length);
+Result<> queue_read(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                    hal::File& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                    uint64_t length, uint64_t) {
+  return hal::queue_read(at(device, affinity, wait, signal), source, source_offset, target, target_offset,
+                         length);
 }
 
-Result<> queue_write(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, hal::Buffer& source,
-                     uint64_t source_offset, hal::File& target, uint64_t target_offset, uint64_t length, uint64_t) {
-  return hal::queue_write(at(device, affinity, wait, signal), source, source_offset, target, target_offset, length);
+Result<> queue_write(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                     hal::Buffer& source, uint64_t source_offset, hal::File& target, uint64_t target_offset,
+                     uint64_t length, uint64_t) {
+  return hal::queue_write(at(device, affinity, wait, signal), source, source_offset, target, target_offset,
+                          length);
 }
 
-Result<> queue_barrier(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, uint64_t) {
+Result<> queue_barrier(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                       uint64_t) {
   return hal::queue_barrier(at(device, affinity, wait, signal));
 }
 
@@ -57,12 +67,13 @@ Result<> queue_execute(hal::Device& device, uint64_t affinity, OptionalFence wai
   return hal::queue_execute(at(device, affinity, wait, signal), commands, {});
 }
 
-Result<> queue_execute_indirect(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                                hal::CommandBuffer& commands, uint64_t, BindingTable table) {
-  std::vector<hal::Binding> bindings(table.size());
-  for (size_t i = 0; i < bindings.size(); ++i) {
+Result<> queue_execute_indirect(hal::Device& device, uint64_t affinity, OptionalFence wait,
+                                OptionalFence signal, hal::CommandBuffer& commands, uint64_t,
+                                BindingTable table) {
+  hal::InlineVector<hal::Binding, 16> bindings;
+  for (size_t i = 0; i < table.size(); ++i) {
     const auto [buffer, offset, length] = table[i];
-    bindings[i] = {buffer, offset, length};
+    bindings.push_back({buffer, offset, length});
   }
   return hal::queue_execute(at(device, affinity, wait, signal), commands, bindings);
 }
@@ -73,7 +84,8 @@ Result<> queue_execute_list(hal::Device& device, uint64_t affinity, OptionalFenc
                             Span<hal::CommandBuffer&> command_buffers) {
   if (command_buffers.empty()) return queue_barrier(device, affinity, wait, signal, 0);
   if (command_buffers.size() > 1)
-    return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}", command_buffers.size());
+    return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}",
+                command_buffers.size());
   return queue_execute(device, affinity, wait, signal, std::get<0>(command_buffers[0]), 0);
 }
 

@@ -1,4 +1,5 @@
-// Parameters: named ranges of bytes in files, by scope. Specified by parameters-and-files.md. Immutable once filled; any thread.
+// Parameters: named ranges of bytes in files, by scope. Specified by parameters-and-files.md. Immutable once
+// filled; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +17,22 @@
 namespace halyard::modules {
 
 struct Parameter {
-  uint64_t length = 0;                      // bytes
-  std::span<const uint8_t> bytes;           // of a file; empty for a splat
-  std::vector<uint8_t> pattern;             // splat: repeated to `length`
-  Ref<Bytes> keep;                          // the file
+  uint64_t length = 0;             // bytes
+  std::span<const uint8_t> bytes;  // of a file; empty for a splat
+  std::vector<uint8_t> pattern;    // splat: repeated to `length`
+  Ref<Bytes> keep;                 // the file
 };
 
 // All parameters of one scope.
 class ParameterScope final : public ObjectOf<ParameterScope> {
  public:
   static const ObjectType kType;
-  // Adds every entry of an archive. INVALID_ARGUMENT with what is wrong and where in the file; ALREADY_EXISTS never: the first
-  // of a name stays.
+  // Adds every entry of an .irpa archive. NOT_FOUND, PERMISSION_DENIED: the file; UNIMPLEMENTED: another
+  // format, or a newer one; INVALID_ARGUMENT, OUT_OF_RANGE with what is wrong and where in the file.
+  // ALREADY_EXISTS never: the first of a name stays. On failure nothing was added.
   Result<> add_file(const std::string& path);
-  const Parameter* find(std::string_view key) const;
+  const Parameter* find(std::string_view key) const;  // null where unknown; valid while the scope is
+  std::vector<std::string_view> keys() const;         // sorted
 
  private:
   std::map<std::string, Parameter, std::less<>> parameters_;

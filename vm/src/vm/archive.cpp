@@ -1,5 +1,6 @@
-// Container parsing, and the structural checks that the FlatBuffers library leaves out: null elements of vectors of offsets,
-// unions whose tag and value contradict each other, tables whose fields lie outside their stated size.
+// Container parsing, and the structural checks that the FlatBuffers library leaves out: null elements of
+// vectors of offsets, unions whose tag and value contradict each other, tables whose fields lie outside their
+// stated size.
 #include "vm/archive.h"
 
 #include <bytecode_module_generated.h>
@@ -20,7 +21,8 @@ constexpr uint64_t kPrefixSize = 4;
 constexpr uint64_t kRodataAlignment = 64;
 constexpr uint64_t kScalarAlignment = 8;  // the widest scalar of the schema
 constexpr uint32_t kMaxDepth = 100;
-constexpr uint32_t kMaxTables = 1'000'000;  // at least; tables may be shared, so their count does not follow from the size
+constexpr uint32_t kMaxTables =
+    1'000'000;  // at least; tables may be shared, so their count does not follow from the size
 
 template <typename T>
 using TableVector = flatbuffers::Vector<flatbuffers::Offset<T>>;
@@ -58,13 +60,15 @@ class StructureCheck {
     const uint8_t* vtable = bytes - load_unaligned<int32_t>(bytes);
     const auto vtable_size = load_unaligned<uint16_t>(vtable);
     if (vtable_size < 4)
-      return fail(Code::INVALID_ARGUMENT, "'{}': expected a vtable of at least 4 bytes, found {}; the file is damaged", name,
+      return fail(Code::INVALID_ARGUMENT,
+                  "'{}': expected a vtable of at least 4 bytes, found {}; the file is damaged", name,
                   vtable_size);
     const auto table_size = load_unaligned<uint16_t>(vtable + 2);
     for (uint16_t field = 4; field < vtable_size; field = static_cast<uint16_t>(field + 2)) {
       const auto offset = load_unaligned<uint16_t>(vtable + field);
       if (offset != 0 && (offset < 4 || offset >= table_size))
-        return fail(Code::INVALID_ARGUMENT, "'{}': field {} lies at byte {} of a table of {} bytes; the file is damaged", name,
+        return fail(Code::INVALID_ARGUMENT,
+                    "'{}': field {} lies at byte {} of a table of {} bytes; the file is damaged", name,
                     field / 2 - 2, offset, table_size);
     }
     return {};
@@ -85,7 +89,9 @@ class StructureCheck {
     return {};
   }
 
-  Result<> attributes(const TableVector<schema::Attribute>* vector, std::string_view name) { return tables(vector, name); }
+  Result<> attributes(const TableVector<schema::Attribute>* vector, std::string_view name) {
+    return tables(vector, name);
+  }
 
   Result<> signature(const schema::FunctionSignature& signature) {
     HALYARD_TRY(table(signature, "signature"));
@@ -95,7 +101,8 @@ class StructureCheck {
   Result<> rodata(const schema::RodataSegment& segment) {
     const bool tagged = segment.compression_type_type() != schema::CompressionType::NONE;
     if (tagged != (segment.compression_type() != nullptr))
-      return fail(Code::INVALID_ARGUMENT, "'rodata_segments': a compression tag and its value must be both there or both absent");
+      return fail(Code::INVALID_ARGUMENT,
+                  "'rodata_segments': a compression tag and its value must be both there or both absent");
     if (segment.compression_type_as_UncompressedData())
       HALYARD_TRY(table(*segment.compression_type_as_UncompressedData(), "rodata_segments.compression_type"));
     return {};
@@ -111,10 +118,12 @@ class StructureCheck {
       const schema::Location tag = tags->Get(i);
       const bool present = load_unaligned<uint32_t>(values->Data() + 4 * size_t{i}) != 0;
       if ((tag != schema::Location::NONE) != present)
-        return fail(Code::INVALID_ARGUMENT,
-                    "'debug_database.location_table[{}]': a tag and its value must be both there or both absent", i);
+        return fail(
+            Code::INVALID_ARGUMENT,
+            "'debug_database.location_table[{}]': a tag and its value must be both there or both absent", i);
       if (present && tag <= schema::Location::MAX)
-        HALYARD_TRY(table(*reinterpret_cast<const flatbuffers::Table*>(values->Get(i)), "debug_database.location_table"));
+        HALYARD_TRY(table(*reinterpret_cast<const flatbuffers::Table*>(values->Get(i)),
+                          "debug_database.location_table"));
     }
     return {};
   }
@@ -139,10 +148,13 @@ std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t bas
   if (std::ranges::equal(bare, std::string_view("IREE")))
     advice = "; it stands 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
   else if (base != 0 && load_unaligned<uint16_t>(file.data() + 8) != 0)
-    advice = "; the first entry of the zip archive is compressed, it must be the module, stored without compression";
+    advice =
+        "; the first entry of the zip archive is compressed, it must be the module, stored without "
+        "compression";
   else if (base != 0)
     advice = "; the first entry of the zip archive must be the module";
-  return fail(Code::INVALID_ARGUMENT, "not a compiled module: expected the identifier 'IREE' at byte {}, found '{}'{}", base + 8,
+  return fail(Code::INVALID_ARGUMENT,
+              "not a compiled module: expected the identifier 'IREE' at byte {}, found '{}'{}", base + 8,
               printable(found), advice);
 }
 
@@ -155,26 +167,34 @@ Result<Archive> open_archive(Ref<Bytes> bytes) {
 
   uint64_t base = 0;
   if (file.size() >= kZipHeaderSize && load_unaligned<uint32_t>(file.data()) == kZipSignature) {
-    base = kZipHeaderSize + load_unaligned<uint16_t>(file.data() + 26) + load_unaligned<uint16_t>(file.data() + 28);
+    base = kZipHeaderSize + load_unaligned<uint16_t>(file.data() + 26) +
+           load_unaligned<uint16_t>(file.data() + 28);
     if (base > file.size())
-      return fail(Code::INVALID_ARGUMENT, "the zip header says that its data starts at byte {}, but the file has {}; it was cut off",
+      return fail(Code::INVALID_ARGUMENT,
+                  "the zip header says that its data starts at byte {}, but the file has {}; it was cut off",
                   base, file.size());
   }
   const uint64_t rest = file.size() - base;
   if (rest < 16)
-    return fail(Code::INVALID_ARGUMENT, "expected at least 16 bytes of module at byte {}, found {}; the file was cut off", base, rest);
+    return fail(Code::INVALID_ARGUMENT,
+                "expected at least 16 bytes of module at byte {}, found {}; the file was cut off", base,
+                rest);
   const uint64_t size = load_unaligned<uint32_t>(file.data() + base);
-  if (!std::ranges::equal(file.subspan(base + 8, 4), std::string_view("IREE"))) return not_a_module(file, base);
+  if (!std::ranges::equal(file.subspan(base + 8, 4), std::string_view("IREE")))
+    return not_a_module(file, base);
   if (size > rest - kPrefixSize)
-    return fail(Code::INVALID_ARGUMENT, "the module's FlatBuffer has {} bytes, but the file ends after {} of them; it was cut off",
+    return fail(Code::INVALID_ARGUMENT,
+                "the module's FlatBuffer has {} bytes, but the file ends after {} of them; it was cut off",
                 size, rest - kPrefixSize);
   if (size + kPrefixSize >= FLATBUFFERS_MAX_BUFFER_SIZE)
-    return fail(Code::INVALID_ARGUMENT, "the module's FlatBuffer has {} bytes; expected less than 2 GiB", size);
+    return fail(Code::INVALID_ARGUMENT, "the module's FlatBuffer has {} bytes; expected less than 2 GiB",
+                size);
 
   Archive archive;
   archive.bytes = bytes;
   archive.metadata = bytes;
-  archive.rodata_base = (base + kPrefixSize + size + kRodataAlignment - 1) / kRodataAlignment * kRodataAlignment;
+  archive.rodata_base =
+      (base + kPrefixSize + size + kRodataAlignment - 1) / kRodataAlignment * kRodataAlignment;
 
   // Alignment inside the FlatBuffer counts from its size prefix.
   const uint8_t* prefix = file.data() + base;
@@ -189,7 +209,8 @@ Result<Archive> open_archive(Ref<Bytes> bytes) {
   flatbuffers::Verifier verifier(prefix, kPrefixSize + size, options);
   if (!schema::VerifySizePrefixedBytecodeModuleBuffer(verifier))
     return fail(Code::INVALID_ARGUMENT,
-                "the module's FlatBuffer is damaged: an offset, a size, an alignment or the end of a string is wrong, or its name "
+                "the module's FlatBuffer is damaged: an offset, a size, an alignment or the end of a string "
+                "is wrong, or its name "
                 "is missing");
   archive.module = schema::GetSizePrefixedBytecodeModule(prefix);
   HALYARD_TRY(StructureCheck().module(*archive.module));

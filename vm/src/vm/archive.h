@@ -1,5 +1,6 @@
-// The container of a compiled module: finds the FlatBuffer in a .vmfb file, zip or flat, and proves that everything in it can
-// be read: after this, accessors of the generated schema are safe. Specified by module-format.md, section 2.
+// The container of a compiled module: finds the FlatBuffer in a .vmfb file, zip or flat, and proves that
+// everything in it can be read: after this, accessors of the generated schema are safe. Specified by
+// module-format.md, section 2.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@ struct BytecodeModule;
 namespace halyard::vm {
 
 struct Archive {
-  Ref<Bytes> bytes;                        // the whole file
-  Ref<Bytes> metadata;                     // owns `module`: `bytes`, or an aligned copy where the file's memory is not
+  Ref<Bytes> bytes;     // the whole file
+  Ref<Bytes> metadata;  // owns `module`: `bytes`, or an aligned copy where the file's memory is not
   const schema::BytecodeModule* module = nullptr;
-  uint64_t rodata_base = 0;                // where external rodata starts, from the start of the file; may lie past its end
+  uint64_t rodata_base = 0;  // where external rodata starts, from the start of the file; may lie past its end
 };
 
 // INVALID_ARGUMENT for every defect.

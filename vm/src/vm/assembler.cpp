@@ -1,5 +1,5 @@
-// The assembler from end to end: lines to directives and functions, then what may name things further down (exports,
-// callees, attributes), then the archive.
+// The assembler from end to end: lines to directives and functions, then what may name things further down
+// (exports, callees, attributes), then the archive.
 #include "vm/assembler.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace halyard::vm {
 namespace assembler {
 namespace {
 
-// The text of a module grows at most fourfold when assembled (tiny nested modules), and a FlatBuffer ends at 2 GiB.
+// The text of a module grows at most fourfold when assembled (tiny nested modules), and a FlatBuffer ends at
+// 2 GiB.
 constexpr size_t kMaxText = size_t{256} << 20;
 constexpr int kMaxNesting = 8;
 
@@ -22,16 +23,20 @@ Result<uint32_t> resolve(const Module& module, const CalleeUse& use) {
   const auto import = module.import_ordinals.find(use.name);
   if (use.import_only) {
     if (import != module.import_ordinals.end()) return kImportBit | import->second;
-    return use.at.error(Code::INVALID_ARGUMENT, "no import '@{}' to ask about{}; declare it with vm.import optional",
-                        use.name, suggestion(use.name, module.import_ordinals));
+    return use.at.error(Code::INVALID_ARGUMENT,
+                        "no import '@{}' to ask about{}; declare it with vm.import optional", use.name,
+                        suggestion(use.name, module.import_ordinals));
   }
   if (const size_t colon = use.name.find(':'); colon != std::string_view::npos) {
     if (use.name.substr(0, colon) != module.name)
-      return use.at.error(Code::INVALID_ARGUMENT, "'@{}' names a function of another module by ordinal; this module is "
-                          "'@{}', functions of others are imported by name", use.name, module.name);
+      return use.at.error(Code::INVALID_ARGUMENT,
+                          "'@{}' names a function of another module by ordinal; this module is "
+                          "'@{}', functions of others are imported by name",
+                          use.name, module.name);
     const std::string_view digits = use.name.substr(colon + 1);
     const CInteger ordinal = parse_c_integer(digits);
-    if (ordinal.length != digits.size()) return use.at.error(Code::INVALID_ARGUMENT, "'@{}' has a blank after ':'", use.name);
+    if (ordinal.length != digits.size())
+      return use.at.error(Code::INVALID_ARGUMENT, "'@{}' has a blank after ':'", use.name);
     return static_cast<uint32_t>(ordinal.magnitude);
   }
   if (const auto own = module.function_ordinals.find(use.name); own != module.function_ordinals.end())
@@ -51,7 +56,8 @@ Result<uint32_t> resolve(const Module& module, const CalleeUse& use) {
 Result<> resolve_callees(Module& module) {
   for (const CalleeUse& use : module.callees) {
     const uint32_t ordinal = HALYARD_TRY(resolve(module, use));
-    for (size_t i = 0; i < 4; ++i) module.bytecode[use.position + i] = static_cast<uint8_t>(ordinal >> (8 * i));
+    for (size_t i = 0; i < 4; ++i)
+      module.bytecode[use.position + i] = static_cast<uint8_t>(ordinal >> (8 * i));
   }
   return {};
 }
@@ -77,8 +83,8 @@ Result<> attach_attributes(Module& module) {
     auto& attributes = module.functions[module.function_ordinals.at(exported.target)].attributes;
     const auto place = std::ranges::lower_bound(attributes, item.attribute.key, {}, &Attribute::key);
     if (place != attributes.end() && place->key == item.attribute.key)
-      return at.error(Code::INVALID_ARGUMENT, "function '@{}' already has the attribute \"{}\"", exported.target,
-                      item.attribute.key);
+      return at.error(Code::INVALID_ARGUMENT, "function '@{}' already has the attribute \"{}\"",
+                      exported.target, item.attribute.key);
     attributes.insert(place, item.attribute);
   }
   return {};
@@ -126,12 +132,14 @@ Result<std::vector<uint8_t>> assemble_module(LineReader& lines, const AssembleOp
     HALYARD_TRY(assemble_directive(module, Cursor(options.file, *line), lines, depth));
   }
   if (!closed)
-    return opening.error(Code::INVALID_ARGUMENT, "the nested module has no end: expected '}}' alone on a line");
+    return opening.error(Code::INVALID_ARGUMENT,
+                         "the nested module has no end: expected '}}' alone on a line");
   const Cursor end(options.file, {lines.line_number(), {}});
   if (!module.declared)
     return end.error(Code::INVALID_ARGUMENT, "the text has no vm.module; begin with 'vm.module @NAME'");
   if (module.functions.empty())
-    return end.error(Code::INVALID_ARGUMENT, "module '@{}' has no function; a module needs at least one", module.name);
+    return end.error(Code::INVALID_ARGUMENT, "module '@{}' has no function; a module needs at least one",
+                     module.name);
   HALYARD_TRY(resolve_callees(module));
   HALYARD_TRY(check_exports(module));
   HALYARD_TRY(attach_attributes(module));
@@ -145,8 +153,8 @@ Result<std::vector<uint8_t>> assemble(std::string_view text, const AssembleOptio
     return fail(Code::INVALID_ARGUMENT, "bytecode version {} does not exist; choose 15, 16 or 17",
                 options.bytecode_version);
   if (text.size() > assembler::kMaxText)
-    return fail(Code::OUT_OF_RANGE, "{}: the text has {} bytes; at most {} can be assembled", options.file, text.size(),
-                assembler::kMaxText);
+    return fail(Code::OUT_OF_RANGE, "{}: the text has {} bytes; at most {} can be assembled", options.file,
+                text.size(), assembler::kMaxText);
   LineReader lines(text);
   return assembler::assemble_module(lines, options, 0, {});
 }

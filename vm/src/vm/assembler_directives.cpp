@@ -16,14 +16,17 @@ struct Directive {
 };
 
 // Adds a name to a table; `what` for the message that it is there already.
-Result<> define(OrdinalOf& names, std::string_view name, size_t ordinal, const Cursor& cursor, std::string_view what) {
+Result<> define(OrdinalOf& names, std::string_view name, size_t ordinal, const Cursor& cursor,
+                std::string_view what) {
   if (names.emplace(name, static_cast<uint32_t>(ordinal)).second) return {};
-  return cursor.error(Code::INVALID_ARGUMENT, "{} '@{}' is already declared; give each its own name", what, name);
+  return cursor.error(Code::INVALID_ARGUMENT, "{} '@{}' is already declared; give each its own name", what,
+                      name);
 }
 
 Result<> module_directive(Module& module, Cursor cursor, LineReader&, int) {
   if (module.declared)
-    return cursor.error(Code::INVALID_ARGUMENT, "vm.module is given twice; this module is '@{}' already", module.name);
+    return cursor.error(Code::INVALID_ARGUMENT, "vm.module is given twice; this module is '@{}' already",
+                        module.name);
   module.name = HALYARD_TRY(cursor.symbol("the module's name"));
   if (cursor.accept_word("version")) module.version = HALYARD_TRY(cursor.number("the module's version"));
   module.declared = true;
@@ -55,7 +58,8 @@ Result<std::vector<uint8_t>> hex_bytes(Cursor& cursor) {
     const int digit = hex_digit(digits[i]);
     if (digit < 0)
       return cursor.error(Code::INVALID_ARGUMENT,
-                          "expected hex digits, \"text\" or 'module {{', found {} in the rodata", quoted(digits.substr(i)));
+                          "expected hex digits, \"text\" or 'module {{', found {} in the rodata",
+                          quoted(digits.substr(i)));
     if (i % 2 == 0) {
       bytes.push_back(static_cast<uint8_t>(digit << 4));
     } else {
@@ -72,7 +76,8 @@ Result<> rodata_directive(Module& module, Cursor cursor, LineReader& lines, int 
   cursor.accept("[");
   const uint32_t ordinal = HALYARD_TRY(cursor.number("the rodata ordinal"));
   if (ordinal != module.rodata.size())
-    return cursor.error(Code::INVALID_ARGUMENT, "expected vm.rodata[{}], found ordinal {}; segments count from 0 up",
+    return cursor.error(Code::INVALID_ARGUMENT,
+                        "expected vm.rodata[{}], found ordinal {}; segments count from 0 up",
                         module.rodata.size(), ordinal);
   HALYARD_TRY(cursor.expect("]", "after the rodata ordinal"));
   HALYARD_TRY(cursor.expect("=", "after vm.rodata[N]"));
@@ -96,7 +101,8 @@ Result<> import_directive(Module& module, Cursor cursor, LineReader&, int) {
   import.optional = cursor.accept_word("optional");
   import.full_name = HALYARD_TRY(cursor.symbol("the imported function"));
   if (!cursor.accept_word("cconv"))
-    return cursor.expected("'cconv' and the calling convention", "as in: vm.import @hal.devices.count cconv \"0v_i\"");
+    return cursor.expected("'cconv' and the calling convention",
+                           "as in: vm.import @hal.devices.count cconv \"0v_i\"");
   import.calling_convention = HALYARD_TRY(cursor.string("the calling convention"));
   HALYARD_TRY(cursor.expect_end("the calling convention"));
   HALYARD_TRY(define(module.import_ordinals, import.full_name, module.imports.size(), cursor, "import"));
@@ -122,14 +128,16 @@ Result<> global_directive(Module& module, Cursor cursor, LineReader&, int) {
     const size_t colon = std::min(rest.find(':'), rest.size());
     const std::string_view value = trimmed(rest.substr(0, colon));
     const std::string_view value_type = colon == rest.size() ? "" : trimmed(rest.substr(colon + 1));
-    if (value.empty() || value_type.empty()) return cursor.expected(fmt::format("'0 : {}' after '='", type.name));
+    if (value.empty() || value_type.empty())
+      return cursor.expected(fmt::format("'0 : {}' after '='", type.name));
     if (value_type != type.name)
-      return cursor.error(Code::INVALID_ARGUMENT, "the initial value has type {}, the global {}", quoted(value_type),
-                          type.name);
+      return cursor.error(Code::INVALID_ARGUMENT, "the initial value has type {}, the global {}",
+                          quoted(value_type), type.name);
     if (value != "0")
-      return cursor.error(Code::UNIMPLEMENTED,
-                          "globals begin as 0, found the initial value {}; store it in the exported function @__init",
-                          quoted(value));
+      return cursor.error(
+          Code::UNIMPLEMENTED,
+          "globals begin as 0, found the initial value {}; store it in the exported function @__init",
+          quoted(value));
   } else {
     HALYARD_TRY(cursor.expect_end("the global"));
   }
@@ -184,7 +192,8 @@ Result<> attribute_directive(Module& module, Cursor cursor, LineReader&, int) {
 Result<> module_attribute_directive(Module& module, Cursor cursor, LineReader&, int) {
   const auto attribute = HALYARD_TRY(read_attribute(cursor));
   if (std::ranges::find(module.attributes, attribute.key, &Attribute::key) != module.attributes.end())
-    return cursor.error(Code::INVALID_ARGUMENT, "the module's attribute \"{}\" is already given", attribute.key);
+    return cursor.error(Code::INVALID_ARGUMENT, "the module's attribute \"{}\" is already given",
+                        attribute.key);
   module.attributes.push_back(attribute);
   return {};
 }
@@ -233,13 +242,15 @@ Result<> assemble_directive(Module& module, Cursor cursor, LineReader& lines, in
   if (found == std::end(kDirectives)) {
     std::array<std::string_view, std::size(kDirectives)> names;
     std::ranges::transform(kDirectives, names.begin(), &Directive::name);
-    return start.error(Code::INVALID_ARGUMENT, "expected a directive such as vm.func or vm.export, found {}{}",
-                       quoted(start.rest()), did_you_mean(name, names));
+    return start.error(Code::INVALID_ARGUMENT,
+                       "expected a directive such as vm.func or vm.export, found {}{}", quoted(start.rest()),
+                       did_you_mean(name, names));
   }
   if (!module.declared && !found->may_precede_module)
     return start.error(Code::INVALID_ARGUMENT, "{} before vm.module; begin with 'vm.module @NAME'", name);
   if (!module.functions.empty() && !found->may_follow_function)
-    return start.error(Code::INVALID_ARGUMENT, "{} after a function; declare it before the first vm.func", name);
+    return start.error(Code::INVALID_ARGUMENT, "{} after a function; declare it before the first vm.func",
+                       name);
   return found->assemble(module, cursor, lines, depth);
 }
 

@@ -1,5 +1,5 @@
-// The assembled module as a FlatBuffer in the flat archive form, module-format.md sections 2.3 and 3: fields that would
-// be empty are absent.
+// The assembled module as a FlatBuffer in the flat archive form, module-format.md sections 2.3 and 3: fields
+// that would be empty are absent.
 #include "bytecode_module_generated.h"
 #include "vm/assembler_module.h"
 
@@ -9,7 +9,8 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Of rodata, from the start of the file: what kernels and nested archives want, and what mapped memory can give.
+// Of rodata, from the start of the file: what kernels and nested archives want, and what mapped memory can
+// give.
 constexpr size_t kRodataAlignment = 16;
 
 template <typename T>
@@ -25,7 +26,8 @@ TableVector<T> tables(FlatBufferBuilder& builder, const Items& items, Create cre
   return builder.CreateVector(offsets);
 }
 
-TableVector<schema::Attribute> attribute_tables(FlatBufferBuilder& builder, const std::vector<Attribute>& attributes) {
+TableVector<schema::Attribute> attribute_tables(FlatBufferBuilder& builder,
+                                                const std::vector<Attribute>& attributes) {
   return tables<schema::Attribute>(builder, attributes, [&](const Attribute& attribute) {
     const auto key = builder.CreateString(attribute.key);
     return schema::CreateAttribute(builder, key, builder.CreateString(attribute.value));
@@ -37,11 +39,12 @@ TableVector<schema::Attribute> attribute_tables(FlatBufferBuilder& builder, cons
 std::vector<uint8_t> flat_archive(const Module& module) {
   FlatBufferBuilder builder(module.bytecode.size() + 1024);
 
-  const auto rodata = tables<schema::RodataSegment>(builder, module.rodata, [&](const std::vector<uint8_t>& bytes) {
-    builder.ForceVectorAlignment(bytes.size(), sizeof(uint8_t), kRodataAlignment);
-    const auto data = builder.CreateVector(bytes);
-    return schema::CreateRodataSegment(builder, schema::CompressionType::NONE, 0, data);
-  });
+  const auto rodata =
+      tables<schema::RodataSegment>(builder, module.rodata, [&](const std::vector<uint8_t>& bytes) {
+        builder.ForceVectorAlignment(bytes.size(), sizeof(uint8_t), kRodataAlignment);
+        const auto data = builder.CreateVector(bytes);
+        return schema::CreateRodataSegment(builder, schema::CompressionType::NONE, 0, data);
+      });
   builder.ForceVectorAlignment(module.bytecode.size(), sizeof(uint8_t), kRodataAlignment);
   const auto bytecode = builder.CreateVector(module.bytecode);
 
@@ -60,18 +63,21 @@ std::vector<uint8_t> flat_archive(const Module& module) {
     const auto name = builder.CreateString(import.full_name);
     const auto signature =
         schema::CreateFunctionSignature(builder, builder.CreateString(import.calling_convention));
-    return schema::CreateImportFunction(builder, name, signature,
-                                        import.optional ? schema::ImportFlags::OPTIONAL : schema::ImportFlags::REQUIRED);
+    return schema::CreateImportFunction(
+        builder, name, signature,
+        import.optional ? schema::ImportFlags::OPTIONAL : schema::ImportFlags::REQUIRED);
   });
   const auto exports = tables<schema::ExportFunction>(builder, module.exports, [&](const Export& item) {
     const auto name = builder.CreateString(item.name);
     return schema::CreateExportFunction(builder, name,
                                         static_cast<int32_t>(module.function_ordinals.at(item.target)));
   });
-  const auto signatures = tables<schema::FunctionSignature>(builder, module.functions, [&](const Function& function) {
-    const auto convention = builder.CreateString(function.calling_convention);
-    return schema::CreateFunctionSignature(builder, convention, attribute_tables(builder, function.attributes));
-  });
+  const auto signatures =
+      tables<schema::FunctionSignature>(builder, module.functions, [&](const Function& function) {
+        const auto convention = builder.CreateString(function.calling_convention);
+        return schema::CreateFunctionSignature(builder, convention,
+                                               attribute_tables(builder, function.attributes));
+      });
 
   uint32_t requirements = 0;
   std::vector<schema::FunctionDescriptor> descriptors;

@@ -1,5 +1,5 @@
-// Function bodies: every instruction is read and encoded by walking its text form (vmasm_forms.h) and its operands in
-// the opcode table; only calls, branches and globals look things up.
+// Function bodies: every instruction is read and encoded by walking its text form (vmasm_forms.h) and its
+// operands in the opcode table; only calls, branches and globals look things up.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -14,8 +14,8 @@
 namespace halyard::vm::assembler {
 namespace {
 
-constexpr size_t kMaxCount = 0xFFFF;        // of a list, a string, a table
-constexpr size_t kMaxBlocks = 0x7FFF;       // the descriptor's field is an i16
+constexpr size_t kMaxCount = 0xFFFF;         // of a list, a string, a table
+constexpr size_t kMaxBlocks = 0x7FFF;        // the descriptor's field is an i16
 constexpr size_t kMaxBytecode = 0x7FFFFFFF;  // offsets and lengths are i32
 
 struct Edge {
@@ -38,8 +38,8 @@ std::string_view bank_text(Bank bank) {
   return is_wide(bank) ? "a 64-bit register, %iN:N+1" : "a 32-bit register, %iN";
 }
 
-// The bits of a float as C would read it, without its locale; nothing for a value that is not there exactly as a
-// normal number, zero, infinity or NaN.
+// The bits of a float as C would read it, without its locale; nothing for a value that is not there exactly
+// as a normal number, zero, infinity or NaN.
 template <typename Float, typename Bits>
 Result<uint64_t> float_bits(const Cursor& cursor, std::string_view text, std::string_view bank) {
   std::string_view digits = text;
@@ -55,12 +55,12 @@ Result<uint64_t> float_bits(const Cursor& cursor, std::string_view text, std::st
   }
   Float value = 0;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, format);
-  const bool bad_start = digits.starts_with('-') ||
-                         (format == std::chars_format::hex && digits.find_first_of("nNiI") != std::string_view::npos);
+  const bool bad_start = digits.starts_with('-') || (format == std::chars_format::hex &&
+                                                     digits.find_first_of("nNiI") != std::string_view::npos);
   if (read.ec == std::errc::invalid_argument || bad_start || read.ptr != digits.data() + digits.size())
     return cursor.error(Code::INVALID_ARGUMENT,
-                        "expected an {} number such as 1.5, 0x1.8p1, inf or nan, without a suffix, found {}", bank,
-                        quoted(text));
+                        "expected an {} number such as 1.5, 0x1.8p1, inf or nan, without a suffix, found {}",
+                        bank, quoted(text));
   if (read.ec == std::errc::result_out_of_range || std::fpclassify(value) == FP_SUBNORMAL)
     return cursor.error(Code::INVALID_ARGUMENT, "{} is not a normal {} number: it overflows or is denormal",
                         quoted(text), bank);
@@ -85,13 +85,14 @@ class Body {
 
   Result<> finish(const Cursor& last) {
     if (!returns_)
-      return last.error(Code::INVALID_ARGUMENT, "function @{} has no vm.return and no vm.fail; every function needs one",
+      return last.error(Code::INVALID_ARGUMENT,
+                        "function @{} has no vm.return and no vm.fail; every function needs one",
                         function_.name);
     for (const LabelUse& use : label_uses_) {
       const auto found = labels_.find(use.label);
       if (found == labels_.end())
-        return use.at.error(Code::INVALID_ARGUMENT, "no block '^bb{}' in function @{}{}", use.label, function_.name,
-                            suggestion(use.label, labels_));
+        return use.at.error(Code::INVALID_ARGUMENT, "no block '^bb{}' in function @{}{}", use.label,
+                            function_.name, suggestion(use.label, labels_));
       patch_u32(use.position, found->second);
     }
     function_.length = static_cast<uint32_t>(pc());
@@ -136,7 +137,8 @@ class Body {
       return cursor.expected("':' directly after the block label and nothing more on the line");
     if (!starts_with_label_) {
       if (function_.block_count == kMaxBlocks)
-        return cursor.error(Code::OUT_OF_RANGE, "function @{} has more than {} blocks", function_.name, kMaxBlocks);
+        return cursor.error(Code::OUT_OF_RANGE, "function @{} has more than {} blocks", function_.name,
+                            kMaxBlocks);
       begin_block();
     }
     const uint32_t marker = static_cast<uint32_t>(pc() - 1);
@@ -162,8 +164,8 @@ class Body {
     const OpInfo& op_info = info(op);
     if (op_info.since > module_.options.bytecode_version)
       return cursor.error(Code::INVALID_ARGUMENT,
-                          "vm.{} needs bytecode version {}; this module is assembled for version {}", mnemonic,
-                          op_info.since, module_.options.bytecode_version);
+                          "vm.{} needs bytecode version {}; this module is assembled for version {}",
+                          mnemonic, op_info.since, module_.options.bytecode_version);
     if (!cursor.at_end() && cursor.rest().data() == written.data() + written.size())
       return cursor.expected(fmt::format("a blank after vm.{}", mnemonic));
 
@@ -176,18 +178,19 @@ class Body {
     if (op_info.set == OpSet::F32) function_.requirements |= 1;
     if (op_info.set == OpSet::F64) function_.requirements |= 2;
     if (pc() > kMaxBytecode)
-      return cursor.error(Code::OUT_OF_RANGE, "function @{} is longer than {} bytes", function_.name, kMaxBytecode);
+      return cursor.error(Code::OUT_OF_RANGE, "function @{} is longer than {} bytes", function_.name,
+                          kMaxBytecode);
     return {};
   }
 
   std::unexpected<Status> unknown(Cursor& cursor, std::string_view written, std::string_view mnemonic) {
     if (written.empty()) return cursor.expected("an instruction");
     if (mnemonic == info(Op::block).mnemonic || mnemonic.starts_with("prefix."))
-      return cursor.error(Code::INVALID_ARGUMENT, "{} is not written; the assembler emits it where it belongs",
-                          quoted(written));
+      return cursor.error(Code::INVALID_ARGUMENT,
+                          "{} is not written; the assembler emits it where it belongs", quoted(written));
     if (mnemonic == "func")
-      return cursor.error(Code::INVALID_ARGUMENT, "function @{} is still open; close it with '}}' alone on a line",
-                          function_.name);
+      return cursor.error(Code::INVALID_ARGUMENT,
+                          "function @{} is still open; close it with '}}' alone on a line", function_.name);
     const auto names = writable_mnemonics();
     return cursor.error(Code::INVALID_ARGUMENT, "unknown instruction {}{}", quoted(written),
                         did_you_mean(mnemonic, names));
@@ -245,7 +248,8 @@ class Body {
     return {};
   }
 
-  Result<> read_operand(Cursor& cursor, const OpInfo& op_info, const Operand& operand, char mode, Value& value) {
+  Result<> read_operand(Cursor& cursor, const OpInfo& op_info, const Operand& operand, char mode,
+                        Value& value) {
     switch (operand.kind) {
       case OperandKind::reg: {
         const auto reg = HALYARD_TRY(cursor.reg(operand.name));
@@ -253,11 +257,17 @@ class Body {
         value.number = reg.field;
         return {};
       }
-      case OperandKind::reg_list: return read_registers(cursor, operand, value);
-      case OperandKind::immediate: return read_immediate(cursor, operand, value);
-      case OperandKind::global_bytes: return read_global_bytes(cursor, op_info, value);
-      case OperandKind::global_ref: return read_global_ref(cursor, value);
-      case OperandKind::rodata: value.number = HALYARD_TRY(cursor.number("the rodata ordinal")); return {};
+      case OperandKind::reg_list:
+        return read_registers(cursor, operand, value);
+      case OperandKind::immediate:
+        return read_immediate(cursor, operand, value);
+      case OperandKind::global_bytes:
+        return read_global_bytes(cursor, op_info, value);
+      case OperandKind::global_ref:
+        return read_global_ref(cursor, value);
+      case OperandKind::rodata:
+        value.number = HALYARD_TRY(cursor.number("the rodata ordinal"));
+        return {};
       case OperandKind::type: {
         const std::string_view written = HALYARD_TRY(cursor.type());
         if (mode != 'l') {
@@ -274,21 +284,27 @@ class Body {
         value.number = HALYARD_TRY(module_.type_ordinal(cursor, element));
         return {};
       }
-      case OperandKind::func: value.text = HALYARD_TRY(read_callee(cursor)); return {};
+      case OperandKind::func:
+        value.text = HALYARD_TRY(read_callee(cursor));
+        return {};
       case OperandKind::string:
         value.text = HALYARD_TRY(cursor.string(operand.name));
         if (value.text.size() > kMaxCount)
-          return cursor.error(Code::INVALID_ARGUMENT, "the string is {} bytes long; at most {} fit", value.text.size(),
-                              kMaxCount);
+          return cursor.error(Code::INVALID_ARGUMENT, "the string is {} bytes long; at most {} fit",
+                              value.text.size(), kMaxCount);
         return {};
       case OperandKind::block:
         value.edges.resize(1);
         if (mode == 'e') return read_edge(cursor, value.edges[0]);
         value.edges[0].label = HALYARD_TRY(cursor.label());
         return {};
-      case OperandKind::cases: return read_cases(cursor, value);
-      case OperandKind::u16_list: value.numbers = HALYARD_TRY(u16_list(cursor)); return {};
-      case OperandKind::remap: return {};  // read with its block
+      case OperandKind::cases:
+        return read_cases(cursor, value);
+      case OperandKind::u16_list:
+        value.numbers = HALYARD_TRY(u16_list(cursor));
+        return {};
+      case OperandKind::remap:
+        return {};  // read with its block
     }
     return {};
   }
@@ -299,16 +315,17 @@ class Body {
       return cursor.error(Code::INVALID_ARGUMENT, "{}: expected {}, found {}", what, bank_text(bank),
                           bank_text(reg.bank));
     if (reg.move() && !move)
-      return cursor.error(Code::INVALID_ARGUMENT, "{}: this operand cannot be moved; write %r{} instead of %R{}", what,
-                          reg.last, reg.last);
+      return cursor.error(Code::INVALID_ARGUMENT,
+                          "{}: this operand cannot be moved; write %r{} instead of %R{}", what, reg.last,
+                          reg.last);
     use(reg);
     return {};
   }
 
   // In a list a 64-bit register may be named by its low half alone.
   Result<> check_entry(const Cursor& cursor, const RegisterName& reg, Bank bank, std::string_view what) {
-    if (bank != Bank::any && ((reg.bank == Bank::ref) != (bank == Bank::ref) ||
-                              (reg.bank == Bank::i64 && !is_wide(bank))))
+    if (bank != Bank::any &&
+        ((reg.bank == Bank::ref) != (bank == Bank::ref) || (reg.bank == Bank::i64 && !is_wide(bank))))
       return cursor.error(Code::INVALID_ARGUMENT, "{}: expected {}, found {}", what, bank_text(bank),
                           bank_text(reg.bank));
     use(reg);
@@ -358,7 +375,8 @@ class Body {
                           max_length);
     const CInteger integer = parse_c_integer(text);
     if (integer.length == 0)
-      return cursor.error(Code::INVALID_ARGUMENT, "expected an integer such as 42, -1 or 0xFF, found {}", quoted(text));
+      return cursor.error(Code::INVALID_ARGUMENT, "expected an integer such as 42, -1 or 0xFF, found {}",
+                          quoted(text));
     const uint64_t limit = integer.negative ? uint64_t{1} << 63 : (uint64_t{1} << 63) - 1;
     if (wide && (integer.overflow || integer.magnitude > limit))
       return cursor.error(Code::INVALID_ARGUMENT, "{} does not fit into an i64", quoted(text));
@@ -386,8 +404,8 @@ class Body {
                           suggestion(name, module_.global_ordinals));
     const Global& global = module_.globals[found->second];
     if (global.size() != size)
-      return cursor.error(Code::INVALID_ARGUMENT, "global '@{}' has {} bytes, vm.{} accesses {}", name, global.size(),
-                          op_info.mnemonic, size);
+      return cursor.error(Code::INVALID_ARGUMENT, "global '@{}' has {} bytes, vm.{} accesses {}", name,
+                          global.size(), op_info.mnemonic, size);
     value.number = global.offset;
     return {};
   }
@@ -422,7 +440,8 @@ class Body {
       HALYARD_TRY(cursor.expect("->", "between source and destination"));
       const auto destination = HALYARD_TRY(cursor.reg("the destination of a branch argument"));
       if ((source.bank == Bank::ref) != (destination.bank == Bank::ref))
-        return cursor.error(Code::INVALID_ARGUMENT, "a branch argument moves {} into {}; both must be of one kind",
+        return cursor.error(Code::INVALID_ARGUMENT,
+                            "a branch argument moves {} into {}; both must be of one kind",
                             bank_text(source.bank), bank_text(destination.bank));
       use(source);
       use(destination);
@@ -437,7 +456,8 @@ class Body {
     while (cursor.accept(",")) {
       const uint32_t number = HALYARD_TRY(cursor.number("a case of vm.br_table"));
       if (number != value.edges.size())
-        return cursor.error(Code::INVALID_ARGUMENT, "expected case {} of vm.br_table, found {}; cases count from 0 up",
+        return cursor.error(Code::INVALID_ARGUMENT,
+                            "expected case {} of vm.br_table, found {}; cases count from 0 up",
                             value.edges.size(), number);
       HALYARD_TRY(cursor.expect(":", "after the number of a case"));
       HALYARD_TRY(read_edge(cursor, value.edges.emplace_back()));
@@ -481,7 +501,9 @@ class Body {
     for (size_t i = 0; i < op_info.operand_count; ++i) {
       const Value& value = values[i];
       switch (op_info.operands[i].kind) {
-        case OperandKind::reg: u16(value.number); break;
+        case OperandKind::reg:
+          u16(value.number);
+          break;
         case OperandKind::immediate:
           u32(value.number);
           if (is_wide(op_info.operands[i].bank)) u32(value.number >> 32);
@@ -489,10 +511,12 @@ class Body {
         case OperandKind::global_bytes:
         case OperandKind::global_ref:
         case OperandKind::rodata:
-        case OperandKind::type: u32(value.number); break;
+        case OperandKind::type:
+          u32(value.number);
+          break;
         case OperandKind::func:
-          module_.callees.push_back(
-              {cursor, value.text, module_.bytecode.size(), op_info.mnemonic == info(Op::import_resolved).mnemonic});
+          module_.callees.push_back({cursor, value.text, module_.bytecode.size(),
+                                     op_info.mnemonic == info(Op::import_resolved).mnemonic});
           u32(0);
           break;
         case OperandKind::string:
@@ -500,8 +524,12 @@ class Body {
           module_.bytecode.insert(module_.bytecode.end(), value.text.begin(), value.text.end());
           break;
         case OperandKind::reg_list:
-        case OperandKind::u16_list: encode_list(value.numbers, value.numbers.size()); break;
-        case OperandKind::block: encode_target(cursor, value.edges[0]); break;
+        case OperandKind::u16_list:
+          encode_list(value.numbers, value.numbers.size());
+          break;
+        case OperandKind::block:
+          encode_target(cursor, value.edges[0]);
+          break;
         case OperandKind::remap: {
           const auto& pairs = values[i - 1].edges[0].pairs;
           encode_list(pairs, pairs.size() / 2);
@@ -552,13 +580,14 @@ Result<ArgumentType> read_type(Cursor& cursor) {
   if (written == "i8" || written == "i16")
     return cursor.error(Code::UNIMPLEMENTED, "arguments and results cannot be {}; use i32", written);
   if (!written.starts_with('!'))
-    return cursor.error(Code::INVALID_ARGUMENT, "expected i32, i64, f32, f64 or a ref type such as !vm.buffer, found {}",
+    return cursor.error(Code::INVALID_ARGUMENT,
+                        "expected i32, i64, f32, f64 or a ref type such as !vm.buffer, found {}",
                         quoted(written));
   return ArgumentType{written, Bank::ref, 'r'};
 }
 
-// Arguments are numbered per kind from 0. A 64-bit one may follow without a gap, or at the even register where callers
-// put it.
+// Arguments are numbered per kind from 0. A 64-bit one may follow without a gap, or at the even register
+// where callers put it.
 Result<> read_arguments(Cursor& cursor, Function& function, Body& body) {
   uint32_t next_value = 0;
   uint32_t next_ref = 0;
@@ -573,13 +602,16 @@ Result<> read_arguments(Cursor& cursor, Function& function, Body& body) {
         return cursor.error(Code::INVALID_ARGUMENT, "an argument of type {} is {}, found {}", type.text,
                             bank_text(type.bank), bank_text(reg.bank));
       if (reg.move())
-        return cursor.error(Code::INVALID_ARGUMENT, "an argument is declared as %r{}, not %R{}", reg.last, reg.last);
+        return cursor.error(Code::INVALID_ARGUMENT, "an argument is declared as %r{}, not %R{}", reg.last,
+                            reg.last);
       const uint32_t first = wide ? reg.last - 1 : reg.last;
       uint32_t& next = type.bank == Bank::ref ? next_ref : next_value;
       const bool at_even = wide && first == ((next + 1) & ~1u);
       if (first != next && !at_even)
-        return cursor.error(Code::INVALID_ARGUMENT, "expected register {} for the next argument, found {}; arguments "
-                            "take registers in sequence from 0, values and refs separately", next, first);
+        return cursor.error(Code::INVALID_ARGUMENT,
+                            "expected register {} for the next argument, found {}; arguments "
+                            "take registers in sequence from 0, values and refs separately",
+                            next, first);
       next = reg.last + 1;
       body.use(reg);
       function.calling_convention += type.code;

@@ -1,5 +1,5 @@
-// The module that the assembler is building: what directives declare and what function bodies refer to by name. Names
-// are views of the text being assembled.
+// The module that the assembler is building: what directives declare and what function bodies refer to by
+// name. Names are views of the text being assembled.
 #pragma once
 
 #include <cstdint>

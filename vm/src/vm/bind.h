@@ -13,8 +13,8 @@
 // and, outside of the convention:
 //   State&       the module's state in this context: any class that is not an Object
 //   CallContext& the call itself: to defer it
-// Results: void, one of the values, Ref<T>, or a std::tuple of them; written only on success, and not when deferred.
-// Refs among the arguments are borrowed; what outlives the call is retained with Ref<T>::share.
+// Results: void, one of the values, Ref<T>, or a std::tuple of them; written only on success, and not when
+// deferred. Refs among the arguments are borrowed; what outlives the call is retained with Ref<T>::share.
 #pragma once
 
 #include <array>
@@ -48,8 +48,8 @@ class Lenient {
   T* object_ = nullptr;
 };
 
-// What a function that may defer needs of its call. A deferred function is called again, with the same arguments, when
-// the invocation resumes; what it returned is not looked at.
+// What a function that may defer needs of its call. A deferred function is called again, with the same
+// arguments, when the invocation resumes; what it returned is not looked at.
 class CallContext {
  public:
   explicit CallContext(NativeCall& call) : call_(call) {}
@@ -63,8 +63,9 @@ class CallContext {
 
 namespace internal {
 
-Status null_ref();                                                   // "ref is null"
-Status wrong_ref(const ObjectType* expected, const Object* found);   // "ref type mismatch; expected a, found b"
+Status null_ref();  // "ref is null"
+Status wrong_ref(const ObjectType* expected,
+                 const Object* found);  // "ref type mismatch; expected a, found b"
 
 struct BindCursor {
   const NativeCall& call;
@@ -81,8 +82,8 @@ T load_value(const NativeCall& call, uint16_t reg) {
   return value;
 }
 
-// Passing<P>: how a parameter of type P is passed. `type` is its character; check() says what is wrong with the register,
-// load() reads it. One argument each.
+// Passing<P>: how a parameter of type P is passed. `type` is its character; check() says what is wrong with
+// the register, load() reads it. One argument each.
 template <typename P>
 struct Passing {
   static constexpr bool in_convention = false;
@@ -95,12 +96,18 @@ struct PassingValue {
   static Status check(const NativeCall&, uint16_t) { return {}; }
   static T load(const NativeCall& call, uint16_t reg) { return load_value<T>(call, reg); }
 };
-template <> struct Passing<int32_t> : PassingValue<int32_t, 'i'> {};
-template <> struct Passing<uint32_t> : PassingValue<uint32_t, 'i'> {};
-template <> struct Passing<int64_t> : PassingValue<int64_t, 'I'> {};
-template <> struct Passing<uint64_t> : PassingValue<uint64_t, 'I'> {};
-template <> struct Passing<float> : PassingValue<float, 'f'> {};
-template <> struct Passing<double> : PassingValue<double, 'F'> {};
+template <>
+struct Passing<int32_t> : PassingValue<int32_t, 'i'> {};
+template <>
+struct Passing<uint32_t> : PassingValue<uint32_t, 'i'> {};
+template <>
+struct Passing<int64_t> : PassingValue<int64_t, 'I'> {};
+template <>
+struct Passing<uint64_t> : PassingValue<uint64_t, 'I'> {};
+template <>
+struct Passing<float> : PassingValue<float, 'f'> {};
+template <>
+struct Passing<double> : PassingValue<double, 'F'> {};
 
 template <typename T>
 inline constexpr bool kIsObject = std::is_base_of_v<Object, std::remove_const_t<T>>;
@@ -109,7 +116,7 @@ template <typename T>
 inline constexpr bool kIsAnyObject = std::is_same_v<std::remove_const_t<T>, Object>;
 
 template <typename T>
-  requires kIsObject<T>
+requires kIsObject<T>
 struct Passing<T*> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
@@ -124,7 +131,7 @@ struct Passing<T*> {
 };
 
 template <typename T>
-  requires kIsObject<T>
+requires kIsObject<T>
 struct Passing<T&> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
@@ -140,7 +147,9 @@ struct Passing<Lenient<T>> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
   static Status check(const NativeCall&, uint16_t) { return {}; }
-  static Lenient<T> load(const NativeCall& call, uint16_t reg) { return Lenient<T>(cast<T>(load_ref(call, reg))); }
+  static Lenient<T> load(const NativeCall& call, uint16_t reg) {
+    return Lenient<T>(cast<T>(load_ref(call, reg)));
+  }
 };
 
 }  // namespace internal
@@ -262,7 +271,8 @@ template <typename... Types>
 struct Returning<std::tuple<Types...>> {
   static constexpr std::array<char, sizeof...(Types)> types = {Returning<Types>::types[0]...};
   static void store(NativeCall& call, const uint16_t* reg, std::tuple<Types...> values) {
-    std::apply([&](auto&... value) { (Returning<Types>::store(call, reg++, std::move(value)), ...); }, values);
+    std::apply([&](auto&... value) { (Returning<Types>::store(call, reg++, std::move(value)), ...); },
+               values);
   }
 };
 

@@ -24,10 +24,12 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   if (length > limit) {
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
   }
-  // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside a larger block.
+  // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside
+  // a larger block.
   const uint64_t slack = alignment - kMinimumAlignment;
   uint8_t* memory = nullptr;
-  if (length < SIZE_MAX - slack) memory = static_cast<uint8_t*>(std::calloc(1, std::max<uint64_t>(length + slack, 1)));
+  if (length < SIZE_MAX - slack)
+    memory = static_cast<uint8_t*>(std::calloc(1, std::max<uint64_t>(length + slack, 1)));
   if (!memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", length);
   const uintptr_t misfit = reinterpret_cast<uintptr_t>(memory) & (alignment - 1);
   uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
@@ -39,7 +41,8 @@ Ref<Buffer> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, std::functio
 }
 
 Ref<Buffer> Buffer::wrap_const(std::span<const uint8_t> bytes, std::function<void()> released) {
-  return make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false, std::move(released));
+  return make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false,
+                      std::move(released));
 }
 
 }  // namespace halyard::vm

@@ -1,5 +1,5 @@
-// vm.buffer: a byte array of fixed length with access flags. Specified by verifier-and-execution.md, section 9, and
-// isa.md 5.6. The bytes may be shared between threads; the program orders its accesses.
+// vm.buffer: a byte array of fixed length with access flags. Specified by verifier-and-execution.md, section
+// 9, and isa.md 5.6. The bytes may be shared between threads; the program orders its accesses.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
-// Loading: from the tables of the file to the module's own, one check after another in the order of module-format.md,
-// section 4; and functions in decoded form, made on first use.
+// Loading: from the tables of the file to the module's own, one check after another in the order of
+// module-format.md, section 4; and functions in decoded form, made on first use.
 #include "vm/bytecode_module.h"
 
 #include <bytecode_module_generated.h>
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -25,15 +24,9 @@ namespace {
 
 struct Release {
   uint32_t bytecode;
-  uint32_t features;  // known to it
   std::string_view compilers;
 };
-constexpr uint32_t kFeaturesOf15 = kFeatureF32 | kFeatureF64;
-constexpr Release kReleases[] = {
-    {15, kFeaturesOf15, "3.1 to 3.9"},
-    {16, kFeaturesOf15, "3.10"},
-    {17, kFeaturesOf15 | kFeatureYield | kFeatureUnwind, "3.11 and later"},
-};
+constexpr Release kReleases[] = {{15, "3.1 to 3.9"}, {16, "3.10"}, {17, "3.11 and later"}};
 
 // What a small file may ask for by naming the same thing many times. Compiled modules are far below.
 constexpr uint64_t kMostAttributes = uint64_t{1} << 20;
@@ -43,8 +36,9 @@ struct ValueTypeName {
   std::string_view name;
   ValueType type;
 };
-constexpr ValueTypeName kValueTypes[] = {{"i8", ValueType::i8},   {"i16", ValueType::i16}, {"i32", ValueType::i32},
-                                         {"i64", ValueType::i64}, {"f32", ValueType::f32}, {"f64", ValueType::f64}};
+constexpr ValueTypeName kValueTypes[] = {{"i8", ValueType::i8},   {"i16", ValueType::i16},
+                                         {"i32", ValueType::i32}, {"i64", ValueType::i64},
+                                         {"f32", ValueType::f32}, {"f64", ValueType::f64}};
 
 std::string_view view(const flatbuffers::String* string) {
   return string ? std::string_view(string->c_str(), string->size()) : std::string_view();
@@ -58,7 +52,8 @@ uint32_t count(const Vector* vector) {
 std::vector<Attribute> attributes(const flatbuffers::Vector<flatbuffers::Offset<schema::Attribute>>* source) {
   std::vector<Attribute> result;
   result.reserve(count(source));
-  for (uint32_t i = 0; i < count(source); ++i) result.push_back({view(source->Get(i)->key()), view(source->Get(i)->value())});
+  for (uint32_t i = 0; i < count(source); ++i)
+    result.push_back({view(source->Get(i)->key()), view(source->Get(i)->value())});
   return result;
 }
 
@@ -83,7 +78,9 @@ std::string feature_names(uint32_t features) {
 }
 
 // Registers are addressed up to the next power of two (verifier-and-execution.md, 3.1).
-uint16_t rounded(int16_t registers) { return static_cast<uint16_t>(std::bit_ceil(std::max<uint32_t>(1, registers))); }
+uint16_t rounded(int16_t registers) {
+  return static_cast<uint16_t>(std::bit_ceil(std::max<uint32_t>(1, registers)));
+}
 
 // What a list of this element holds; nothing where the name is not known.
 std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& types) {
@@ -110,17 +107,20 @@ struct ModuleLoader {
     HALYARD_TRY(load_requirements());
     module.name_ = view(source.name());
     module.version_ = source.version();
-    if (module.name_.empty()) return fail(Code::INVALID_ARGUMENT, "the module's name is empty; expected a name");
+    if (module.name_.empty())
+      return fail(Code::INVALID_ARGUMENT, "the module's name is empty; expected a name");
     return with_note(load_tables(), fmt::format("loading module '{}'", module.name_));
   }
 
   Result<> load_tables() {
-    for (uint32_t i = 0; i < count(source.types()); ++i) HALYARD_TRY(named("types", i, source.types()->Get(i)->full_name()));
+    for (uint32_t i = 0; i < count(source.types()); ++i)
+      HALYARD_TRY(named("types", i, source.types()->Get(i)->full_name()));
     HALYARD_TRY(load_rodata());
     HALYARD_TRY(load_dependencies());
     HALYARD_TRY(load_imports());
     if (count(source.function_signatures()) != count(source.function_descriptors()))
-      return fail(Code::INVALID_ARGUMENT, "expected as many function signatures as functions, found {} and {}",
+      return fail(Code::INVALID_ARGUMENT,
+                  "expected as many function signatures as functions, found {} and {}",
                   count(source.function_signatures()), count(source.function_descriptors()));
     HALYARD_TRY(load_exports());
     HALYARD_TRY(load_version());
@@ -129,7 +129,9 @@ struct ModuleLoader {
     HALYARD_TRY(load_types());
     module.attributes_ = attributes(source.attributes());
     if (source.debug_database())
-      for (uint32_t i = 0; i < std::min(count(source.debug_database()->functions()), count(source.function_descriptors())); ++i)
+      for (uint32_t i = 0;
+           i < std::min(count(source.debug_database()->functions()), count(source.function_descriptors()));
+           ++i)
         module.debug_names_.push_back(view(source.debug_database()->functions()->Get(i)->local_name()));
     return {};
   }
@@ -137,11 +139,11 @@ struct ModuleLoader {
   Result<> load_requirements() {
     const Release* release = find_release(source.bytecode_version());
     const auto features = static_cast<uint32_t>(source.requirements());
-    const uint32_t missing = features & ~(release ? release->features : kReleases[2].features);
+    const uint32_t missing = features & ~known_features(release ? release->bytecode : 17);
     if (missing != 0) {
       HALYARD_TRY(load_version());
-      return fail(Code::INVALID_ARGUMENT, "the module requires features that bytecode {} does not have: {}", release->bytecode,
-                  feature_names(missing));
+      return fail(Code::INVALID_ARGUMENT, "the module requires features that bytecode {} does not have: {}",
+                  release->bytecode, feature_names(missing));
     }
     module.features_ = features;
     return {};
@@ -156,11 +158,13 @@ struct ModuleLoader {
     }
     std::string known;
     for (const Release& entry : kReleases) {
-      known += fmt::format("{}{}.0 (made by IREE {})", known.empty() ? "" : ", ", entry.bytecode, entry.compilers);
+      known +=
+          fmt::format("{}{}.0 (made by IREE {})", known.empty() ? "" : ", ", entry.bytecode, entry.compilers);
     }
     return fail(Code::INVALID_ARGUMENT,
-                "the module has bytecode version {}.{}; expected one of {}; compile it again with one of these releases", word >> 16,
-                word & 0xFFFF, known);
+                "the module has bytecode version {}.{}; expected one of {}; compile it again with one of "
+                "these releases",
+                word >> 16, word & 0xFFFF, known);
   }
 
   Result<> named(std::string_view table, uint32_t index, const flatbuffers::String* name) {
@@ -182,7 +186,8 @@ struct ModuleLoader {
         if (archive.rodata_base > file_size || offset > file_size - archive.rodata_base ||
             length > file_size - archive.rodata_base - offset)
           return fail(Code::INVALID_ARGUMENT,
-                      "constant {} ({} bytes at {} past byte {} of the file) reaches past the end of the file ({} bytes); the file "
+                      "constant {} ({} bytes at {} past byte {} of the file) reaches past the end of the "
+                      "file ({} bytes); the file "
                       "was cut off",
                       i, length, offset, archive.rodata_base, file_size);
         data = archive.bytes->span().subspan(archive.rodata_base + offset, length);
@@ -198,9 +203,10 @@ struct ModuleLoader {
       const schema::ModuleDependency& dependency = *source.dependencies()->Get(i);
       HALYARD_TRY(named("dependencies", i, dependency.name()));
       const auto flags = static_cast<uint32_t>(dependency.flags());
-      module.dependencies_.push_back({view(dependency.name()), dependency.minimum_version(),
-                                      (flags & static_cast<uint32_t>(schema::ModuleDependencyFlags::REQUIRED)) != 0,
-                                      (flags & static_cast<uint32_t>(schema::ModuleDependencyFlags::OPTIONAL)) != 0});
+      module.dependencies_.push_back(
+          {view(dependency.name()), dependency.minimum_version(),
+           (flags & static_cast<uint32_t>(schema::ModuleDependencyFlags::REQUIRED)) != 0,
+           (flags & static_cast<uint32_t>(schema::ModuleDependencyFlags::OPTIONAL)) != 0});
     }
     return {};
   }
@@ -224,11 +230,13 @@ struct ModuleLoader {
       const auto ordinal = static_cast<uint32_t>(function.internal_ordinal());
       if (ordinal >= count(source.function_descriptors()))
         return fail(Code::INVALID_ARGUMENT, "export '{}' is function {}, but the module has {} functions",
-                    view(function.local_name()), function.internal_ordinal(), count(source.function_descriptors()));
+                    view(function.local_name()), function.internal_ordinal(),
+                    count(source.function_descriptors()));
       const schema::FunctionSignature& signature = *source.function_signatures()->Get(ordinal);
       attribute_count += count(signature.attributes());
       if (attribute_count > std::max<uint64_t>(kMostAttributes, archive.metadata->size()))
-        return fail(Code::RESOURCE_EXHAUSTED, "the exports have more than {} attributes in all", attribute_count - 1);
+        return fail(Code::RESOURCE_EXHAUSTED, "the exports have more than {} attributes in all",
+                    attribute_count - 1);
       module.exports_.push_back(
           {view(function.local_name()), convention(&signature), ordinal, attributes(signature.attributes())});
     }
@@ -249,7 +257,8 @@ struct ModuleLoader {
       if (length <= 0) return refuse("bytecode length", length, "at least 1");
       if (offset < 0) return refuse("bytecode offset", offset, "0 or more");
       if (static_cast<uint64_t>(offset + length) > bytecode_size)
-        return fail(Code::INVALID_ARGUMENT, "function {} has its bytecode at {} to {}; expected within the {} bytes there are", i,
+        return fail(Code::INVALID_ARGUMENT,
+                    "function {} has its bytecode at {} to {}; expected within the {} bytes there are", i,
                     offset, offset + length, bytecode_size);
       if (descriptor.i32_register_count() < 0)
         return refuse("value register count", descriptor.i32_register_count(), "0 to 32767");
@@ -257,7 +266,8 @@ struct ModuleLoader {
         return refuse("ref register count", descriptor.ref_register_count(), "0 to 16383");
       function_bytes += static_cast<uint64_t>(length);
       if (function_bytes > std::max(kMostFunctionBytes, 8 * bytecode_size))
-        return fail(Code::RESOURCE_EXHAUSTED, "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
+        return fail(Code::RESOURCE_EXHAUSTED,
+                    "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
                     bytecode_size, function_bytes);
       module.functions_.push_back({{source.bytecode_data()->data() + offset, static_cast<size_t>(length)},
                                    descriptor.requirements(),
@@ -274,7 +284,8 @@ struct ModuleLoader {
     const schema::ModuleState* state = source.module_state();
     if (!state) return {};
     if (state->global_bytes_capacity() < 0 || state->global_ref_count() < 0)
-      return fail(Code::INVALID_ARGUMENT, "the module has {} bytes of globals and {} ref globals; expected 0 or more",
+      return fail(Code::INVALID_ARGUMENT,
+                  "the module has {} bytes of globals and {} ref globals; expected 0 or more",
                   state->global_bytes_capacity(), state->global_ref_count());
     module.global_bytes_ = static_cast<uint32_t>(state->global_bytes_capacity());
     module.global_refs_ = static_cast<uint32_t>(state->global_ref_count());
@@ -312,7 +323,8 @@ BytecodeModule::~BytecodeModule() {
   for (size_t i = 0; i < functions_.size() && code_; ++i) delete code_[i].load(std::memory_order_relaxed);
 }
 
-Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeRegistry& types, LoadOptions options) {
+Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeRegistry& types,
+                                                 LoadOptions options) {
   const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
   auto module = make<BytecodeModule>();
   HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
@@ -329,7 +341,8 @@ std::string_view BytecodeModule::function_name(uint32_t function) const {
 
 Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {
   if (function >= functions_.size())
-    return fail(Code::INVALID_ARGUMENT, "module '{}' has no function {}; it has {}", name_, function, functions_.size());
+    return fail(Code::INVALID_ARGUMENT, "module '{}' has no function {}; it has {}", name_, function,
+                functions_.size());
   std::atomic<const FunctionCode*>& slot = code_[function];
   if (const FunctionCode* ready = slot.load(std::memory_order_acquire)) return ready;
   const std::lock_guard lock(decode_mutex_);

@@ -7,7 +7,8 @@ namespace halyard::vm {
 
 namespace {
 
-// Takes little-endian numbers off the front of what is left of the function; false where they are not all there.
+// Takes little-endian numbers off the front of what is left of the function; false where they are not all
+// there.
 class Cursor {
  public:
   Cursor(std::span<const uint8_t> code, uint32_t pc) : code_(code), pc_(pc) {}
@@ -60,7 +61,8 @@ bool read_immediate(Cursor& cursor, Bank bank, uint64_t& bits) {
   return true;
 }
 
-bool read_operand(std::span<const uint8_t> code, Cursor& cursor, const Operand& operand, DecodedOperand& out) {
+bool read_operand(std::span<const uint8_t> code, Cursor& cursor, const Operand& operand,
+                  DecodedOperand& out) {
   uint16_t count = 0;
   switch (operand.kind) {
     case OperandKind::reg:
@@ -94,25 +96,28 @@ bool read_operand(std::span<const uint8_t> code, Cursor& cursor, const Operand& 
 Result<Op> read_opcode(Cursor& cursor, uint32_t bytecode_version, uint32_t features) {
   uint8_t byte = 0;
   if (!cursor.read(byte))
-    return fail(Code::OUT_OF_RANGE, "expected an instruction at pc {}, found the end of the function", cursor.pc());
+    return fail(Code::OUT_OF_RANGE, "expected an instruction at pc {}, found the end of the function",
+                cursor.pc());
   Op op = kOpBySetAndByte[static_cast<size_t>(OpSet::CORE)][byte];
   if (op == Op::kCount) return fail(Code::INVALID_ARGUMENT, "byte 0x{:02X} is not an opcode", byte);
   if (info(op).flags & PREFIX) {
     const bool wide = op == Op::prefix_ext_f64;
     if (!(features & (wide ? kFeatureF64 : kFeatureF32)))
-      return fail(Code::INVALID_ARGUMENT,
-                  "opcode of the {0} set in a function whose requirements lack {0}; expected the bit to be set",
-                  wide ? "EXT_F64" : "EXT_F32");
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "opcode of the {0} set in a function whose requirements lack {0}; expected the bit to be set",
+          wide ? "EXT_F64" : "EXT_F32");
     const uint8_t prefix = byte;
     if (!cursor.read(byte))
-      return fail(Code::OUT_OF_RANGE, "expected an opcode after the prefix 0x{:02X}, found the end of the function",
-                  prefix);
+      return fail(Code::OUT_OF_RANGE,
+                  "expected an opcode after the prefix 0x{:02X}, found the end of the function", prefix);
     op = kOpBySetAndByte[static_cast<size_t>(wide ? OpSet::F64 : OpSet::F32)][byte];
     if (op == Op::kCount)
       return fail(Code::INVALID_ARGUMENT, "bytes 0x{:02X} 0x{:02X} are not an opcode", prefix, byte);
   }
   if (info(op).since > bytecode_version)
-    return fail(Code::INVALID_ARGUMENT, "opcode '{}' (0x{:02X}) exists since bytecode {}, the module is bytecode {}",
+    return fail(Code::INVALID_ARGUMENT,
+                "opcode '{}' (0x{:02X}) exists since bytecode {}, the module is bytecode {}",
                 info(op).mnemonic, byte, info(op).since, bytecode_version);
   return op;
 }
@@ -135,7 +140,8 @@ CaseList::Iterator& CaseList::Iterator::operator++() {
 Result<Instruction> read_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                                      uint32_t features) {
   if (pc >= code.size())
-    return fail(Code::OUT_OF_RANGE, "expected an instruction at pc {}, but the function has {} bytes", pc, code.size());
+    return fail(Code::OUT_OF_RANGE, "expected an instruction at pc {}, but the function has {} bytes", pc,
+                code.size());
   Cursor cursor(code, pc);
   Instruction instruction;
   instruction.op = HALYARD_TRY(read_opcode(cursor, bytecode_version, features));

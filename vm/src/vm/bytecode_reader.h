@@ -1,7 +1,7 @@
-// Reads bytecode one instruction at a time. The only place that knows how operands are encoded: verifier, decoder and
-// disassembler all read through it. Allocates nothing; what it returns points into the function's bytes and has been
-// checked to lie inside them. Nothing is said about what the operands mean: that is the verifier's work.
-// Specified by isa.md, sections 1 and 2.
+// Reads bytecode one instruction at a time. The only place that knows how operands are encoded: verifier,
+// decoder and disassembler all read through it. Allocates nothing; what it returns points into the function's
+// bytes and has been checked to lie inside them. Nothing is said about what the operands mean: that is the
+// verifier's work. Specified by isa.md, sections 1 and 2.
 #pragma once
 
 #include <array>
@@ -98,8 +98,9 @@ class CaseList {
 
 // One operand. Which member holds it follows from the OperandKind in the opcode table.
 struct DecodedOperand {
-  uint64_t immediate = 0;   // immediate: the bits, zero-extended
-  uint32_t index = 0;       // global_bytes, global_ref, rodata, type, func (with the import bit), block (the marker's pc)
+  uint64_t immediate = 0;  // immediate: the bits, zero-extended
+  uint32_t index =
+      0;  // global_bytes, global_ref, rodata, type, func (with the import bit), block (the marker's pc)
   uint16_t reg = 0;         // reg: as encoded, with ref and MOVE bits
   RegList regs;             // reg_list, u16_list
   RemapList remap;          // remap
@@ -109,18 +110,21 @@ struct DecodedOperand {
 
 struct Instruction {
   Op op = Op::kCount;
-  uint32_t pc = 0;       // of the first byte, the prefix where there is one
-  uint32_t next_pc = 0;  // just past the last byte
+  uint32_t pc = 0;                                    // of the first byte, the prefix where there is one
+  uint32_t next_pc = 0;                               // just past the last byte
   std::array<DecodedOperand, kMaxOperands> operands;  // the first info(op).operand_count
 };
 
-// Reads the instruction at `pc`. OUT_OF_RANGE where it does not lie wholly inside `code`; INVALID_ARGUMENT for an unknown
-// opcode, one that is newer than `bytecode_version` (15, 16 or 17), or one of an extension set whose bit is not in
-// `features` (of the function).
+// Reads the instruction at `pc`. OUT_OF_RANGE where it does not lie wholly inside `code`; INVALID_ARGUMENT
+// for an unknown opcode, one that is newer than `bytecode_version` (15, 16 or 17), or one of an extension set
+// whose bit is not in `features` (of the function).
 Result<Instruction> read_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                                      uint32_t features);
 
-// Whether the walk over a function goes on at `pc`. A single byte after the last instruction is never looked at.
-inline bool has_instruction(std::span<const uint8_t> code, uint32_t pc) { return uint64_t{pc} + 1 < code.size(); }
+// Whether the walk over a function goes on at `pc`. A single byte after the last instruction is never looked
+// at.
+inline bool has_instruction(std::span<const uint8_t> code, uint32_t pc) {
+  return uint64_t{pc} + 1 < code.size();
+}
 
 }  // namespace halyard::vm

@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::string_view kTypes = "iIfFr";
 
-// The items of one fragment. A fragment that is "v" as a whole is empty; a stray 'v' stands for nothing but has a place
-// among the segment sizes.
-Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::string_view fragment, bool spans_allowed) {
+// The items of one fragment. A fragment that is "v" as a whole is empty; a stray 'v' stands for nothing but
+// has a place among the segment sizes.
+Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::string_view fragment,
+                                                   bool spans_allowed) {
   std::vector<ConventionItem> items;
   if (fragment == "v") return items;
   uint32_t segment = 0;
@@ -23,24 +24,28 @@ Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::s
       continue;
     }
     if (type != 'C')
-      return fail(Code::UNIMPLEMENTED,
-                  "calling convention '{}': unknown character '{}'; expected one of i I f F r v, or C...D for a span", text,
-                  type);
+      return fail(
+          Code::UNIMPLEMENTED,
+          "calling convention '{}': unknown character '{}'; expected one of i I f F r v, or C...D for a span",
+          text, type);
     if (!spans_allowed)
-      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span (C...D) may stand in arguments only", text);
+      return fail(Code::INVALID_ARGUMENT,
+                  "calling convention '{}': a span (C...D) may stand in arguments only", text);
     ConventionItem span{'C', "", segment};
     for (++i; i < fragment.size() && fragment[i] != 'D'; ++i) {
       if (fragment[i] == 'C')
-        return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span inside a span is not allowed", text);
+        return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span inside a span is not allowed",
+                    text);
       if (fragment[i] == 'v') continue;
       if (!kTypes.contains(fragment[i]))
         return fail(Code::UNIMPLEMENTED,
-                    "calling convention '{}': unknown character '{}' in a span; expected one of i I f F r", text,
-                    fragment[i]);
+                    "calling convention '{}': unknown character '{}' in a span; expected one of i I f F r",
+                    text, fragment[i]);
       span.span += fragment[i];
     }
     if (span.span.empty())
-      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span without types; expected one of i I f F r", text);
+      return fail(Code::INVALID_ARGUMENT,
+                  "calling convention '{}': a span without types; expected one of i I f F r", text);
     items.push_back(std::move(span));
   }
   return items;
@@ -52,7 +57,8 @@ Result<Convention> Convention::parse(std::string_view text) {
   Convention convention;
   if (text.empty()) return convention;
   if (text[0] != '0')
-    return fail(Code::UNIMPLEMENTED, "calling convention '{}': version '{}' is not known; expected '0' as in '0ii_i'", text,
+    return fail(Code::UNIMPLEMENTED,
+                "calling convention '{}': version '{}' is not known; expected '0' as in '0ii_i'", text,
                 text[0]);
   const size_t separator = std::min(text.find('_'), text.size());
   convention.arguments = HALYARD_TRY(parse_fragment(text, text.substr(1, separator - 1), true));

@@ -14,8 +14,8 @@ namespace halyard::vm {
 struct ConventionItem {
   char type;
   std::string span;
-  // Of an argument: which number of a variadic call's segment sizes is its own. Its position among the arguments, except
-  // that a stray 'v' counts there though it stands for nothing.
+  // Of an argument: which number of a variadic call's segment sizes is its own. Its position among the
+  // arguments, except that a stray 'v' counts there though it stands for nothing.
   uint32_t segment = 0;
 };
 
@@ -23,8 +23,8 @@ struct Convention {
   std::vector<ConventionItem> arguments;
   std::vector<ConventionItem> results;  // never spans
 
-  // The empty string means () -> (). UNIMPLEMENTED: a version other than '0', or an unknown character. INVALID_ARGUMENT: a
-  // nested or empty span, a span in the results.
+  // The empty string means () -> (). UNIMPLEMENTED: a version other than '0', or an unknown character.
+  // INVALID_ARGUMENT: a nested or empty span, a span in the results.
   static Result<Convention> parse(std::string_view text);
   bool has_span() const;
 };

@@ -1,6 +1,6 @@
-// Context: modules linked together, with a state of their own (globals, resolved imports). Specified by module-format.md,
-// sections 5, 7, 8 and 10. Several invocations may use a context one after another; at the same time only where the program
-// allows it (globals are not locked).
+// Context: modules linked together, with a state of their own (globals, resolved imports). Specified by
+// module-format.md, sections 5, 7, 8 and 10. Several invocations may use a context one after another; at the
+// same time only where the program allows it (globals are not locked).
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@ struct ModuleInstance;
 
 // What an import is bound to.
 struct Target {
-  ModuleInstance* instance = nullptr;      // null: an unresolved optional import
-  uint32_t function = 0;                   // bytecode function or native export
-  NativeFunction native = nullptr;         // set where the provider is native
+  ModuleInstance* instance = nullptr;  // null: an unresolved optional import
+  uint32_t function = 0;               // bytecode function or native export
+  NativeFunction native = nullptr;     // set where the provider is native
 };
 
 // A module in a context.
 struct ModuleInstance {
   Ref<Module> module;
-  const BytecodeModule* bytecode = nullptr;      // the same module, where it is one
-  std::unique_ptr<uint8_t[]> global_bytes;       // 16-byte aligned
-  std::vector<Object*> global_refs;              // owned
+  const BytecodeModule* bytecode = nullptr;  // the same module, where it is one
+  std::unique_ptr<uint8_t[]> global_bytes;   // 16-byte aligned
+  std::vector<Object*> global_refs;          // owned
   std::vector<Target> imports;
   NativeState native_state;
 
@@ -62,7 +62,8 @@ class Context final : public ObjectOf<Context> {
   static Ref<Context> create(Limits limits = {});
   ~Context();
 
-  // Adds a module: state, dependencies, imports (from modules added before), __init. On failure the module is not added.
+  // Adds a module: state, dependencies, imports (from modules added before), __init. On failure the module is
+  // not added.
   Result<> add(Ref<Module> module);
   // The export of the module added last under that name. NOT_FOUND names near ones.
   Result<Callable> find(std::string_view module, std::string_view function) const;

@@ -16,7 +16,10 @@ namespace {
 class Decoder {
  public:
   Decoder(const BytecodeModule& module, uint32_t function, FunctionCode& code)
-      : module_(module), function_(module.functions()[function]), version_(module.bytecode_version()), code_(code) {
+      : module_(module),
+        function_(module.functions()[function]),
+        version_(module.bytecode_version()),
+        code_(code) {
     code_.module = &module;
     code_.function = function;
     code_.has_convention = !function_.convention.empty();
@@ -53,8 +56,12 @@ class Decoder {
     uint32_t target;  // to the block at this pc
   };
 
-  static Word inner(InnerOp op, uint16_t a = 0, uint16_t b = 0) { return {static_cast<uint16_t>(op), a, b, 0}; }
-  static Word head(Op op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) { return {static_cast<uint16_t>(op), a, b, c}; }
+  static Word inner(InnerOp op, uint16_t a = 0, uint16_t b = 0) {
+    return {static_cast<uint16_t>(op), a, b, 0};
+  }
+  static Word head(Op op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) {
+    return {static_cast<uint16_t>(op), a, b, c};
+  }
   static Word with_wide(uint16_t op, uint16_t a, uint32_t wide) {
     return {op, a, static_cast<uint16_t>(wide), static_cast<uint16_t>(wide >> 16)};
   }
@@ -101,7 +108,8 @@ class Decoder {
   uint16_t field(Op op, const Operand& operand, uint16_t reg) {
     mention(reg, operand.bank == Bank::i64 || operand.bank == Bank::f64);
     if (!(reg & kRefBit)) return reg;
-    const bool result_moves = op == Op::global_load_ref || op == Op::global_load_indirect_ref || op == Op::list_get_ref;
+    const bool result_moves =
+        op == Op::global_load_ref || op == Op::global_load_indirect_ref || op == Op::list_get_ref;
     const bool moves = version_ >= 16 && operand.move && (!operand.writes || result_moves);
     return reg & (moves ? kRegisterMask | kMoveBit : kRegisterMask);
   }
@@ -131,8 +139,8 @@ class Decoder {
     return false;
   }
 
-  // The moves of an edge, one after another as they are listed. The halves of a pair move together: pairs begin at even
-  // registers, so the half that moves first is never a source of the other.
+  // The moves of an edge, one after another as they are listed. The halves of a pair move together: pairs
+  // begin at even registers, so the half that moves first is never a source of the other.
   void emit_moves(const RemapList& remap) {
     for (size_t i = 0; i < remap.size(); ++i) {
       const Remap move = remap[i];
@@ -141,8 +149,8 @@ class Decoder {
       assert((move.source & kRefBit) == (move.destination & kRefBit));
       if (is_self(move)) continue;
       if (move.source & kRefBit) {
-        emit(inner(move.source & kMoveBit ? InnerOp::move_ref : InnerOp::copy_ref, move.source & kRegisterMask,
-                   move.destination & kRegisterMask));
+        emit(inner(move.source & kMoveBit ? InnerOp::move_ref : InnerOp::copy_ref,
+                   move.source & kRegisterMask, move.destination & kRegisterMask));
         continue;
       }
       if (i + 1 < remap.size() && move.source % 2 == move.destination % 2) {
@@ -160,8 +168,8 @@ class Decoder {
     }
   }
 
-  // A word of several targets: leads to the block, by way of the edge's moves where there are any. Those are put behind the
-  // instruction, once all of its words are out.
+  // A word of several targets: leads to the block, by way of the edge's moves where there are any. Those are
+  // put behind the instruction, once all of its words are out.
   struct Edge {
     uint32_t word;
     uint32_t origin;
@@ -195,18 +203,23 @@ class Decoder {
     const auto& operands = instruction.operands;
     switch (instruction.op) {
       case Op::br:
-      case Op::break_: return decode_branch(instruction, operands[0].index, operands[1].remap);
-      case Op::cond_break: return decode_branch(instruction, operands[1].index, operands[2].remap);
-      case Op::cond_br: return decode_cond_br(instruction);
-      case Op::br_table: return decode_br_table(instruction);
+      case Op::break_:
+        return decode_branch(instruction, operands[0].index, operands[1].remap);
+      case Op::cond_break:
+        return decode_branch(instruction, operands[1].index, operands[2].remap);
+      case Op::cond_br:
+        return decode_cond_br(instruction);
+      case Op::br_table:
+        return decode_br_table(instruction);
       case Op::yield: {
         emit_moves(operands[1].remap);
         branch(here(), here(), operands[0].index);
         return emit(head(Op::yield));
       }
       case Op::call:
-        return decode_call({.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
-                           instruction);
+        return decode_call(
+            {.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
+            instruction);
       case Op::call_variadic:
         return decode_call({.callee = operands[0].index,
                             .segments = operands[1].regs,
@@ -226,7 +239,8 @@ class Decoder {
                             .results = operands[4].regs,
                             .resume = operands[3].index},
                            instruction);
-      case Op::return_: return decode_return(operands[0].regs);
+      case Op::return_:
+        return decode_return(operands[0].regs);
       case Op::fail: {
         const std::string_view message = operands[1].string;
         emit(head(Op::fail, field(Op::fail, info(Op::fail).operands[0], operands[0].reg),
@@ -234,17 +248,21 @@ class Decoder {
         return emit(data(message.data()));
       }
       case Op::trace:
-      case Op::print: return decode_discard(operands[1].regs, true);
-      case Op::discard_refs: return decode_discard(operands[0].regs, false);
+      case Op::print:
+        return decode_discard(operands[1].regs, true);
+      case Op::discard_refs:
+        return decode_discard(operands[0].regs, false);
       case Op::switch_i32:
       case Op::switch_i64:
       case Op::switch_f32:
-      case Op::switch_f64: return decode_switch(instruction, operands[2].regs, operands[3].reg);
+      case Op::switch_f64:
+        return decode_switch(instruction, operands[2].regs, operands[3].reg);
       case Op::switch_ref: {
         decode_switch(instruction, operands[3].regs, operands[4].reg);
         return emit(data(type(operands[1].index).object));
       }
-      default: return decode_plain(instruction);
+      default:
+        return decode_plain(instruction);
     }
   }
 
@@ -259,7 +277,9 @@ class Decoder {
       const Operand& operand = op.operands[i];
       const DecodedOperand& decoded = instruction.operands[i];
       switch (operand.kind) {
-        case OperandKind::reg: fields[count++] = field(instruction.op, operand, decoded.reg); break;
+        case OperandKind::reg:
+          fields[count++] = field(instruction.op, operand, decoded.reg);
+          break;
         case OperandKind::immediate:
           if (operand.bank == Bank::i64 || operand.bank == Bank::f64) {
             extra = data(decoded.immediate);
@@ -268,13 +288,22 @@ class Decoder {
           }
           break;
         case OperandKind::global_bytes:
-        case OperandKind::global_ref: wide = decoded.index; break;
-        case OperandKind::func: wide = decoded.index & ~kImportBit; break;
-        case OperandKind::rodata: extra = data(static_cast<Object*>(module_.rodata()[decoded.index].get())); break;
-        case OperandKind::type:
-          extra = instruction.op == Op::list_alloc ? data(&type(decoded.index)) : data(type(decoded.index).object);
+        case OperandKind::global_ref:
+          wide = decoded.index;
           break;
-        default: assert(false && "an operand that needs a case of its own"); break;
+        case OperandKind::func:
+          wide = decoded.index & ~kImportBit;
+          break;
+        case OperandKind::rodata:
+          extra = data(static_cast<Object*>(module_.rodata()[decoded.index].get()));
+          break;
+        case OperandKind::type:
+          extra = instruction.op == Op::list_alloc ? data(&type(decoded.index))
+                                                   : data(type(decoded.index).object);
+          break;
+        default:
+          assert(false && "an operand that needs a case of its own");
+          break;
       }
     }
     if (wide) {
@@ -312,7 +341,8 @@ class Decoder {
     for (const CaseEntry entry : operands[3].cases) {
       edges.push_back({start + 1 + static_cast<uint32_t>(edges.size()), start, entry.target, entry.remap});
     }
-    emit(with_wide(static_cast<uint16_t>(Op::br_table), field(Op::br_table, info(Op::br_table).operands[0], operands[0].reg),
+    emit(with_wide(static_cast<uint16_t>(Op::br_table),
+                   field(Op::br_table, info(Op::br_table).operands[0], operands[0].reg),
                    operands[3].cases.size()));
     for (size_t i = 0; i < edges.size(); ++i) emit(data(uint64_t{0}));
     emit_edges(edges);
@@ -376,16 +406,19 @@ class Decoder {
       site.bare_arguments = emit_list(call.arguments, false);
       site.variadic = call.segments.has_value();
       site.segments = static_cast<uint32_t>(code_.lists.size());
-      for (size_t i = 0; call.segments && i < call.segments->size(); ++i) code_.lists.push_back((*call.segments)[i]);
+      for (size_t i = 0; call.segments && i < call.segments->size(); ++i)
+        code_.lists.push_back((*call.segments)[i]);
       site.releases = static_cast<uint32_t>(code_.lists.size());
       for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
         const uint16_t argument = call.arguments[i];
-        if (!(argument & kRefBit) || !(argument & kMoveBit) || lists_register(call.results, argument)) continue;
+        if (!(argument & kRefBit) || !(argument & kMoveBit) || lists_register(call.results, argument))
+          continue;
         code_.lists.push_back(argument & kRegisterMask);
       }
       site.release_count = static_cast<uint16_t>(code_.lists.size() - site.releases);
     }
-    const uint16_t op = site.is_import ? static_cast<uint16_t>(InnerOp::call_import) : static_cast<uint16_t>(Op::call);
+    const uint16_t op =
+        site.is_import ? static_cast<uint16_t>(InnerOp::call_import) : static_cast<uint16_t>(Op::call);
     emit(with_wide(op, 0, static_cast<uint32_t>(code_.calls.size())));
     site.next = here();
     if (call.resume) resumes_.push_back({static_cast<uint32_t>(code_.calls.size()), *call.resume});
@@ -415,8 +448,8 @@ class Decoder {
     code_.value_slots = std::min<uint32_t>(value_slots_, function_.value_registers);
     code_.ref_slots = std::min<uint32_t>(ref_slots_, function_.ref_registers);
     code_.refs_offset = bank_bytes(code_.value_slots, sizeof(uint32_t));
-    code_.frame_bytes =
-        static_cast<uint32_t>(sizeof(Frame)) + code_.refs_offset + bank_bytes(code_.ref_slots, sizeof(Object*));
+    code_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + code_.refs_offset +
+                        bank_bytes(code_.ref_slots, sizeof(Object*));
   }
 
   const BytecodeModule& module_;

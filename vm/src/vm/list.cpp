@@ -12,11 +12,15 @@ namespace {
 
 uint32_t width(ValueType type) {
   switch (type) {
-    case ValueType::i8: return 1;
-    case ValueType::i16: return 2;
+    case ValueType::i8:
+      return 1;
+    case ValueType::i16:
+      return 2;
     case ValueType::i64:
-    case ValueType::f64: return 8;
-    default: return 4;
+    case ValueType::f64:
+      return 8;
+    default:
+      return 4;
   }
 }
 
@@ -51,7 +55,8 @@ void List::each_ref(Visit visit) {
   }
 }
 
-// Lists can hold lists as deeply as a program likes, so their ends are worked off one after another, not nested.
+// Lists can hold lists as deeply as a program likes, so their ends are worked off one after another, not
+// nested.
 void List::destroy(Object* object) {
   List* doomed = static_cast<List*>(object);
   while (doomed) {
@@ -68,36 +73,46 @@ void List::destroy(Object* object) {
   }
 }
 
-Result<> List::reserve(uint32_t capacity, uint32_t limit) {
-  if (capacity > limit) {
-    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", capacity, limit);
-  }
-  const uint64_t rounded = (uint64_t{capacity} + 63) & ~uint64_t{63};
+namespace {
+
+// Runs what may allocate for `count` elements.
+template <typename Action>
+Result<> allocating(uint32_t count, uint32_t limit, Action action) {
+  if (count > limit)
+    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", count, limit);
   try {
-    if (element_.value != ValueType::none) {
-      if (capacity > packed_.capacity() / width(element_.value)) packed_.reserve(rounded * width(element_.value));
-    } else if (element_.object) {
-      if (capacity > refs_.capacity()) refs_.reserve(rounded);
-    } else {
-      if (capacity > variants_.capacity()) variants_.reserve(rounded);
-    }
+    action();
   } catch (const std::bad_alloc&) {
-    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a list of {} elements", capacity);
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a list of {} elements", count);
   }
   return {};
 }
 
+}  // namespace
+
+Result<> List::reserve(uint32_t capacity, uint32_t limit) {
+  return allocating(capacity, limit, [&] {
+    if (element_.value != ValueType::none) {
+      packed_.reserve(size_t{capacity} * width(element_.value));
+    } else if (element_.object) {
+      refs_.reserve(capacity);
+    } else {
+      variants_.reserve(capacity);
+    }
+  });
+}
+
 Result<> List::resize(uint32_t size, uint32_t limit) {
-  HALYARD_TRY(reserve(size, limit));
-  if (element_.value != ValueType::none) {
-    packed_.resize(uint64_t{size} * width(element_.value));
-  } else if (element_.object) {
-    refs_.resize(size);
-  } else {
-    variants_.resize(size);
-  }
-  size_ = size;
-  return {};
+  return allocating(size, limit, [&] {
+    if (element_.value != ValueType::none) {
+      packed_.resize(size_t{size} * width(element_.value));
+    } else if (element_.object) {
+      refs_.resize(size);
+    } else {
+      variants_.resize(size);
+    }
+    size_ = size;
+  });
 }
 
 Result<uint64_t> List::get_value(uint32_t index, ValueType as, bool legacy_floats) const {
@@ -114,10 +129,18 @@ Result<uint64_t> List::get_value(uint32_t index, ValueType as, bool legacy_float
   const uint8_t* from = packed_.data() + size_t{index} * width(element_.value);
   uint64_t bits = 0;
   switch (width(element_.value)) {
-    case 1: bits = load<uint8_t>(from); break;
-    case 2: bits = load<uint16_t>(from); break;
-    case 4: bits = load<uint32_t>(from); break;
-    default: bits = load<uint64_t>(from); break;
+    case 1:
+      bits = load<uint8_t>(from);
+      break;
+    case 2:
+      bits = load<uint16_t>(from);
+      break;
+    case 4:
+      bits = load<uint32_t>(from);
+      break;
+    default:
+      bits = load<uint64_t>(from);
+      break;
   }
   return coerce(element_.value, bits, as, legacy_floats);
 }
@@ -161,7 +184,8 @@ Result<> List::set_ref(uint32_t index, Ref<Object> object) {
     return {};
   }
   if (object && object->type() != element_.object) {
-    return fail(Code::INVALID_ARGUMENT, "a list of {} cannot hold a {}", element_.object->name, object->type()->name);
+    return fail(Code::INVALID_ARGUMENT, "a list of {} cannot hold a {}", element_.object->name,
+                object->type()->name);
   }
   refs_[index] = std::move(object);
   return {};

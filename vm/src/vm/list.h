@@ -1,5 +1,5 @@
-// vm.list: a growable array of values, refs of one type, or variants. Specified by verifier-and-execution.md, section 8.
-// Shared by reference; not synchronised: one thread at a time.
+// vm.list: a growable array of values, refs of one type, or variants. Specified by verifier-and-execution.md,
+// section 8. Shared by reference; not synchronised: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace halyard::vm {
 
 // What a list holds, or what a type table entry means.
 struct ElementType {
-  ValueType value = ValueType::none;     // packed values of this type
-  const ObjectType* object = nullptr;    // refs of this type
+  ValueType value = ValueType::none;   // packed values of this type
+  const ObjectType* object = nullptr;  // refs of this type
   bool is_variant() const { return value == ValueType::none && object == nullptr; }  // !vm.opaque
   friend bool operator==(const ElementType&, const ElementType&) = default;
 };
@@ -34,8 +34,8 @@ class List final : public ObjectOf<List> {
   // OUT_OF_RANGE, FAILED_PRECONDITION, INVALID_ARGUMENT as section 8.2 says.
   Result<uint64_t> get_value(uint32_t index, ValueType as, bool legacy_floats = false) const;
   Result<> set_value(uint32_t index, ValueType type, uint64_t bits, bool legacy_floats = false);
-  Result<Object*> get_ref(uint32_t index) const;        // borrowed; null where empty
-  Result<Ref<Object>> take_ref(uint32_t index);         // moves the element out
+  Result<Object*> get_ref(uint32_t index) const;  // borrowed; null where empty
+  Result<Ref<Object>> take_ref(uint32_t index);   // moves the element out
   Result<> set_ref(uint32_t index, Ref<Object> object);
   // A copy of the element as it is: for hosts and printers.
   Result<Variant> get(uint32_t index) const;
@@ -51,10 +51,10 @@ class List final : public ObjectOf<List> {
 
   ElementType element_;
   uint32_t size_ = 0;
-  std::vector<uint8_t> packed_;      // value lists
-  std::vector<Ref<Object>> refs_;    // ref lists
-  std::vector<Variant> variants_;    // variant lists
-  List* next_doomed_ = nullptr;      // while being destroyed
+  std::vector<uint8_t> packed_;    // value lists
+  std::vector<Ref<Object>> refs_;  // ref lists
+  std::vector<Variant> variants_;  // variant lists
+  List* next_doomed_ = nullptr;    // while being destroyed
 };
 
 }  // namespace halyard::vm

@@ -36,7 +36,8 @@ Result<const Export*> Module::resolve(std::string_view name, std::string_view co
   }
   if (convention.empty()) return last;
   return fail(Code::INTERNAL,
-              "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come from releases that "
+              "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come "
+              "from releases that "
               "agree on its signature",
               name_, name, convention, fmt::join(conventions, "', '"));
 }

@@ -21,8 +21,8 @@ struct Attribute {
 struct Export {
   std::string_view name;
   std::string_view convention;
-  uint32_t function = 0;               // index of what it runs, in its module
-  std::vector<Attribute> attributes;   // reflection
+  uint32_t function = 0;              // index of what it runs, in its module
+  std::vector<Attribute> attributes;  // reflection
 
   std::string_view attribute(std::string_view key) const;  // first match; empty where absent
 };
@@ -54,8 +54,9 @@ class Module : public Object {
 
   // First export of that name. A native module may export one name with several conventions.
   const Export* find_export(std::string_view name) const;
-  // What an import of `name` with `convention` links to: the export whose string is equal, or, where the import states none,
-  // the last of that name. NOT_FOUND (with near names), INTERNAL for a mismatch (with the strings there are).
+  // What an import of `name` with `convention` links to: the export whose string is equal, or, where the
+  // import states none, the last of that name (of a compiled module, the first). NOT_FOUND (with near names),
+  // INTERNAL for a mismatch (with the strings there are).
   Result<const Export*> resolve(std::string_view name, std::string_view convention) const;
 
  protected:

@@ -20,7 +20,9 @@ NativeModule::NativeModule(Definition definition)
   }
 }
 
-Ref<NativeModule> NativeModule::create(Definition definition) { return make<NativeModule>(std::move(definition)); }
+Ref<NativeModule> NativeModule::create(Definition definition) {
+  return make<NativeModule>(std::move(definition));
+}
 
 Result<NativeState> NativeModule::create_state() const {
   if (!definition_.create_state) return NativeState();

@@ -1,5 +1,6 @@
-// NativeModule: functions written in C++ that bytecode imports. A function receives the caller's registers in place; the
-// typed wrapper bind<> (vm/bind.h) makes one from a plain C++ function. Specified by calling-convention.md, section 6.
+// NativeModule: functions written in C++ that bytecode imports. A function receives the caller's registers in
+// place; the typed wrapper bind<> (vm/bind.h) makes one from a plain C++ function. Specified by
+// calling-convention.md, section 6.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace halyard::vm {
 
 class Invocation;
 
-// One call of a native function, as the caller's frame holds it. Arguments are borrowed: what the callee keeps it retains.
-// Registers are named as in bytecode (bit 15: a ref; MOVE bits are removed); a 64-bit value by its low slot.
+// One call of a native function, as the caller's frame holds it. Arguments are borrowed: what the callee
+// keeps it retains. Registers are named as in bytecode (bit 15: a ref; MOVE bits are removed); a 64-bit value
+// by its low slot.
 struct NativeCall {
   Invocation* invocation = nullptr;
   void* state = nullptr;                // of the module in this context
@@ -24,9 +26,9 @@ struct NativeCall {
   Object** refs = nullptr;              // the caller's refs
   const uint16_t* arguments = nullptr;  // flattened in the order of the convention
   const uint16_t* segments = nullptr;   // one count per top-level item; null where the convention has no span
-  const uint16_t* results = nullptr;    // where results go; written only on success, the old refs are released
-  bool resumed = false;                 // called again after it had deferred
-  bool deferred = false;                // set by the callee: not done, call again when the invocation resumes
+  const uint16_t* results = nullptr;  // where results go; written only on success, the old refs are released
+  bool resumed = false;               // called again after it had deferred
+  bool deferred = false;              // set by the callee: not done, call again when the invocation resumes
 };
 
 using NativeFunction = Status (*)(NativeCall& call);
@@ -50,8 +52,8 @@ class NativeModule final : public Module {
   struct Definition {
     std::string name;
     uint32_t version = 0;
-    std::vector<NativeExport> exports;                           // one name may stand with several conventions
-    std::function<Result<NativeState>()> create_state;           // may be empty
+    std::vector<NativeExport> exports;                  // one name may stand with several conventions
+    std::function<Result<NativeState>()> create_state;  // may be empty
   };
   static Ref<NativeModule> create(Definition definition);
 

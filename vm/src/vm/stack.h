@@ -1,5 +1,5 @@
-// The stack of an invocation: frames one after another in one block of memory that grows by moving. A frame is a header,
-// its value bank and its ref bank. Pointers into it are good until the next push.
+// The stack of an invocation: frames one after another in one block of memory that grows by moving. A frame
+// is a header, its value bank and its ref bank. Pointers into it are good until the next push.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,26 @@
 namespace halyard::vm {
 
 struct alignas(16) Frame {
-  const FunctionCode* code;            // null: the call of a native function from outside
+  const FunctionCode* code;  // null: the call of a native function from outside
   ModuleInstance* instance;
-  uint8_t* globals;            // of the instance
-  const CallSite* site;        // the call that this frame is in, or was in last
-  const Word* ip;              // where a suspended frame goes on
-  uint32_t bytes;              // of the frame
-  uint32_t caller_bytes;       // of the frame below; 0: there is none
-  uint32_t values_bytes;       // of the value bank, a multiple of 16
-  bool resumed;                // ip is at a native call that has deferred
+  uint8_t* globals;       // of the instance
+  const CallSite* site;   // the call that this frame is in, or was in last
+  const Word* ip;         // where a suspended frame goes on
+  uint32_t bytes;         // of the frame
+  uint32_t caller_bytes;  // of the frame below; 0: there is none
+  uint32_t values_bytes;  // of the value bank, a multiple of 16
+  bool resumed;           // ip is at a native call that has deferred
 
   uint32_t* values() { return reinterpret_cast<uint32_t*>(this + 1); }
-  Object** refs() { return reinterpret_cast<Object**>(reinterpret_cast<std::byte*>(this + 1) + values_bytes); }
-  uint32_t ref_count() const { return static_cast<uint32_t>((bytes - sizeof(Frame) - values_bytes) / sizeof(Object*)); }
+  Object** refs() {
+    return reinterpret_cast<Object**>(reinterpret_cast<std::byte*>(this + 1) + values_bytes);
+  }
+  uint32_t ref_count() const {
+    return static_cast<uint32_t>((bytes - sizeof(Frame) - values_bytes) / sizeof(Object*));
+  }
   Frame* caller() {
-    return caller_bytes ? reinterpret_cast<Frame*>(reinterpret_cast<std::byte*>(this) - caller_bytes) : nullptr;
+    return caller_bytes ? reinterpret_cast<Frame*>(reinterpret_cast<std::byte*>(this) - caller_bytes)
+                        : nullptr;
   }
 };
 static_assert(sizeof(Frame) == 64);
@@ -35,29 +40,32 @@ static_assert(sizeof(Frame) == 64);
 // Bytes of a bank of `count` registers of `size` bytes.
 constexpr uint32_t bank_bytes(uint32_t count, uint32_t size) { return (count * size + 15) & ~15u; }
 
-struct Invocation::Stack {
+struct Stack {
   std::byte* memory = nullptr;
   size_t capacity = 0;
-  Frame* top = nullptr;           // null: no call is under way
+  Frame* top = nullptr;  // null: no call is under way
   Invocation* invocation = nullptr;
   Limits limits;
-  Status error;                   // what a failing instruction leaves
-  const Callable* callee = nullptr;   // during begin()
-  std::string result_types;       // of the outermost function
-  std::vector<Variant> results;   // of a call that is done
-  std::string failure_notes;      // "invoking function ..."
+  Status error;                    // what a failing instruction leaves
+  const Export* callee = nullptr;  // the outermost function
+  std::string result_types;        // of it
+  std::vector<Variant> results;    // of a call that is done
 
   // The call of a native function from outside: its registers are in the only frame.
   NativeFunction native = nullptr;
-  const Export* native_export = nullptr;
   std::vector<uint16_t> native_arguments;
   std::vector<uint16_t> native_results;
 
+  Stack() = default;
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
   ~Stack();
   // A new frame on top, its banks zero. Null, with `error` set, where the stack would pass its limit.
   Frame* push(const FunctionCode* code, ModuleInstance* instance, uint32_t values_bytes, uint32_t bytes) {
-    const size_t used = top ? static_cast<size_t>(reinterpret_cast<std::byte*>(top) - memory) + top->bytes : 0;
-    if (capacity - used < bytes && !grow(used + bytes)) [[unlikely]] return nullptr;
+    const size_t used =
+        top ? static_cast<size_t>(reinterpret_cast<std::byte*>(top) - memory) + top->bytes : 0;
+    if (capacity - used < bytes && !grow(used + bytes)) [[unlikely]]
+      return nullptr;
     const uint32_t caller_bytes = top ? top->bytes : 0;
     top = reinterpret_cast<Frame*>(memory + used);
     *top = Frame{.code = code,
@@ -69,7 +77,14 @@ struct Invocation::Stack {
                  .caller_bytes = caller_bytes,
                  .values_bytes = values_bytes,
                  .resumed = false};
-    std::memset(static_cast<void*>(top + 1), 0, bytes - sizeof(Frame));
+    // Frames are small: stores beat a call of memset, which the empty asm keeps the compiler from making of
+    // them.
+    auto* bank = reinterpret_cast<uint64_t*>(top + 1);
+    for (auto* end = bank + (bytes - sizeof(Frame)) / sizeof(uint64_t); bank != end; bank += 2) {
+      bank[0] = 0;
+      bank[1] = 0;
+      asm volatile("" ::: "memory");
+    }
     return top;
   }
   // Drops the top frame and releases its refs.

@@ -1,5 +1,5 @@
-// The ref types that modules may name. One registry per host; built-in: vm.buffer and vm.list. Filled before modules are
-// loaded, then only read (any thread).
+// The ref types that modules may name. One registry per host; built-in: vm.buffer and vm.list. Filled before
+// modules are loaded, then only read (any thread).
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@ namespace halyard::vm {
 class TypeRegistry {
  public:
   TypeRegistry();
-  void add(const ObjectType* type);                      // `type` outlives the registry; adding it twice has no effect
-  const ObjectType* find(std::string_view name) const;   // "hal.buffer"; null where unknown
+  void add(const ObjectType* type);  // `type` outlives the registry; adding it twice has no effect
+  const ObjectType* find(std::string_view name) const;  // "hal.buffer"; null where unknown
   std::span<const ObjectType* const> all() const { return types_; }
 
  private:

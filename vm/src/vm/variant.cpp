@@ -9,20 +9,28 @@ bool is_integer(ValueType type) { return type >= ValueType::i8 && type <= ValueT
 
 int64_t sign_extend(ValueType type, uint64_t bits) {
   switch (type) {
-    case ValueType::i8: return static_cast<int8_t>(bits);
-    case ValueType::i16: return static_cast<int16_t>(bits);
-    case ValueType::i32: return static_cast<int32_t>(bits);
-    default: return static_cast<int64_t>(bits);
+    case ValueType::i8:
+      return static_cast<int8_t>(bits);
+    case ValueType::i16:
+      return static_cast<int16_t>(bits);
+    case ValueType::i32:
+      return static_cast<int32_t>(bits);
+    default:
+      return static_cast<int64_t>(bits);
   }
 }
 
 // The low bits that a value of this integer type has.
 uint64_t truncate(ValueType type, uint64_t bits) {
   switch (type) {
-    case ValueType::i8: return static_cast<uint8_t>(bits);
-    case ValueType::i16: return static_cast<uint16_t>(bits);
-    case ValueType::i32: return static_cast<uint32_t>(bits);
-    default: return bits;
+    case ValueType::i8:
+      return static_cast<uint8_t>(bits);
+    case ValueType::i16:
+      return static_cast<uint16_t>(bits);
+    case ValueType::i32:
+      return static_cast<uint32_t>(bits);
+    default:
+      return bits;
   }
 }
 

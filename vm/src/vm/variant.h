@@ -57,8 +57,9 @@ class Variant {
   uint64_t bits_ = 0;  // the value, or an owned Object*
 };
 
-// The value converted to `to` by the coercion table: integers among themselves by truncation or sign extension, floats among
-// themselves by rounding to nearest (bytecode 15: f32 and f64 give 0 to each other, `legacy_floats`), otherwise 0.
+// The value converted to `to` by the coercion table: integers among themselves by truncation or sign
+// extension, floats among themselves by rounding to nearest (bytecode 15: f32 and f64 give 0 to each other,
+// `legacy_floats`), otherwise 0.
 uint64_t coerce(ValueType from, uint64_t bits, ValueType to, bool legacy_floats = false);
 
 }  // namespace halyard::vm

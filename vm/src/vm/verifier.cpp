@@ -1,5 +1,5 @@
-// One walk over a function. Operands are checked by their kind as the opcode table states it; calls and returns in addition
-// by the calling convention of who is called.
+// One walk over a function. Operands are checked by their kind as the opcode table states it; calls and
+// returns in addition by the calling convention of who is called.
 #include "vm/verifier.h"
 
 #include <string_view>
@@ -17,17 +17,18 @@ constexpr uint32_t kMostValueRegisters = 0x7FFF;
 constexpr uint32_t kMostRefRegisters = 0x3FFF;
 constexpr uint32_t kEndOfBlockPcs = 0x00FFFFFF;
 
-uint32_t known_features(uint32_t bytecode_version) {
-  return bytecode_version < 17 ? kFeatureF32 | kFeatureF64 : kFeatureF32 | kFeatureF64 | kFeatureYield | kFeatureUnwind;
-}
-
 Bank bank_of(char type) {
   switch (type) {
-    case 'i': return Bank::i32;
-    case 'I': return Bank::i64;
-    case 'f': return Bank::f32;
-    case 'F': return Bank::f64;
-    default: return Bank::ref;
+    case 'i':
+      return Bank::i32;
+    case 'I':
+      return Bank::i64;
+    case 'f':
+      return Bank::f32;
+    case 'F':
+      return Bank::f64;
+    default:
+      return Bank::ref;
   }
 }
 
@@ -58,10 +59,11 @@ struct RegisterCheck {
   Result<> exists(uint16_t reg) const {
     if (reg & kRefBit) {
       if ((reg & kRefOrdinalMask) >= function.ref_registers)
-        return fail(Code::OUT_OF_RANGE, "names r{}, but the function has {} ref registers", reg & kRefOrdinalMask,
-                    function.ref_registers);
+        return fail(Code::OUT_OF_RANGE, "names r{}, but the function has {} ref registers",
+                    reg & kRefOrdinalMask, function.ref_registers);
     } else if (reg >= function.value_registers) {
-      return fail(Code::OUT_OF_RANGE, "names i{}, but the function has {} value registers", reg, function.value_registers);
+      return fail(Code::OUT_OF_RANGE, "names i{}, but the function has {} value registers", reg,
+                  function.value_registers);
     }
     return {};
   }
@@ -73,10 +75,11 @@ struct RegisterCheck {
                   is_ref ? reg & kRefOrdinalMask : reg, bank_name(bank));
     if (is_wide(bank)) {
       if (reg % 2 != 0)
-        return fail(Code::INVALID_ARGUMENT, "names i{}; expected an even register, the low half of a 64-bit pair", reg);
+        return fail(Code::INVALID_ARGUMENT,
+                    "names i{}; expected an even register, the low half of a 64-bit pair", reg);
       if (reg + 1 >= function.value_registers)
-        return fail(Code::OUT_OF_RANGE, "names the pair i{}:{}, but the function has {} value registers", reg, reg + 1,
-                    function.value_registers);
+        return fail(Code::OUT_OF_RANGE, "names the pair i{}:{}, but the function has {} value registers", reg,
+                    reg + 1, function.value_registers);
       return {};
     }
     return exists(reg);
@@ -103,7 +106,8 @@ struct RegisterCheck {
         continue;
       }
       if (item.segment >= segments->size())
-        return fail(Code::OUT_OF_RANGE, "expected at least {} segment sizes, found {}", item.segment + 1, segments->size());
+        return fail(Code::OUT_OF_RANGE, "expected at least {} segment sizes, found {}", item.segment + 1,
+                    segments->size());
       for (uint32_t tuple = (*segments)[item.segment]; tuple > 0; --tuple)
         for (const char type : item.span) HALYARD_TRY(entry("arguments", list, index, type));
     }
@@ -153,14 +157,17 @@ struct Call {
 };
 
 bool is_call(Op op) {
-  return op == Op::call || op == Op::call_variadic || op == Op::call_yieldable || op == Op::call_variadic_yieldable;
+  return op == Op::call || op == Op::call_variadic || op == Op::call_yieldable ||
+         op == Op::call_variadic_yieldable;
 }
 
 std::string describe_call(const BytecodeModule& module, Op op, uint32_t callee) {
   const bool yieldable = op == Op::call_yieldable || op == Op::call_variadic_yieldable;
   const bool variadic = op == Op::call_variadic || op == Op::call_variadic_yieldable;
-  const std::string form = fmt::format("{}{}call to ", yieldable ? "yieldable " : "", variadic ? "variadic " : "");
-  if (callee & kImportBit) return fmt::format("{}import '{}'", form, module.imports()[callee & ~kImportBit].name);
+  const std::string form =
+      fmt::format("{}{}call to ", yieldable ? "yieldable " : "", variadic ? "variadic " : "");
+  if (callee & kImportBit)
+    return fmt::format("{}import '{}'", form, module.imports()[callee & ~kImportBit].name);
   return fmt::format("{}internal function {}", form, callee);
 }
 
@@ -178,11 +185,12 @@ class FunctionVerifier {
     while (has_instruction(function_.bytecode, pc_)) {
       const bool marker = function_.bytecode[pc_] == info(Op::block).byte;
       if (marker == in_block)
-        return in_block ? fail(Code::INVALID_ARGUMENT, "a block marker inside a block; expected a terminator before it")
+        return in_block ? fail(Code::INVALID_ARGUMENT,
+                               "a block marker inside a block; expected a terminator before it")
                         : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x79), found byte 0x{:02X}",
                                function_.bytecode[pc_]);
-      const Instruction instruction =
-          HALYARD_TRY(read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features));
+      const Instruction instruction = HALYARD_TRY(
+          read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features));
       if (marker) HALYARD_TRY(add_block(pc_, kMarker));
       HALYARD_TRY(check_operands(instruction));
       if (is_call(instruction.op)) HALYARD_TRY(check_call(instruction));
@@ -202,15 +210,18 @@ class FunctionVerifier {
   Result<> check_frame() {
     const uint32_t unknown = function_.features & ~known_features(module_.bytecode_version());
     if (unknown != 0)
-      return fail(Code::INVALID_ARGUMENT, "the function requires features 0x{:X}, which bytecode {} does not have", unknown,
+      return fail(Code::INVALID_ARGUMENT,
+                  "the function requires features 0x{:X}, which bytecode {} does not have", unknown,
                   module_.bytecode_version());
     if (function_.value_registers > kMostValueRegisters || function_.ref_registers > kMostRefRegisters)
       return fail(Code::RESOURCE_EXHAUSTED,
-                  "the function has {} value and {} ref registers (rounded up to powers of two); expected at most 16384 and 8192",
+                  "the function has {} value and {} ref registers (rounded up to powers of two); expected at "
+                  "most 16384 and 8192",
                   function_.value_registers, function_.ref_registers);
     convention_ = HALYARD_TRY(parse_convention(function_.convention));
     if (convention_.has_span())
-      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': only imports may take spans", function_.convention);
+      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': only imports may take spans",
+                  function_.convention);
     uint64_t values = 0;
     uint64_t refs = 0;
     for (const ConventionItem& item : convention_.arguments) {
@@ -223,8 +234,8 @@ class FunctionVerifier {
     }
     if (values > function_.value_registers || refs > function_.ref_registers)
       return fail(Code::INVALID_ARGUMENT,
-                  "the arguments of '{}' take {} value and {} ref registers, but the function has {} and {}", function_.convention,
-                  values, refs, function_.value_registers, function_.ref_registers);
+                  "the arguments of '{}' take {} value and {} ref registers, but the function has {} and {}",
+                  function_.convention, values, refs, function_.value_registers, function_.ref_registers);
     return {};
   }
 
@@ -232,17 +243,20 @@ class FunctionVerifier {
     if (pc >= kEndOfBlockPcs)
       return fail(Code::OUT_OF_RANGE, "a block at pc 0x{:X}; expected it below 0x{:X}", pc, kEndOfBlockPcs);
     if (!has_instruction(function_.bytecode, pc))
-      return fail(Code::INVALID_ARGUMENT, "a branch to pc 0x{:X}, where no block can be: the function has 0x{:X} bytes", pc,
+      return fail(Code::INVALID_ARGUMENT,
+                  "a branch to pc 0x{:X}, where no block can be: the function has 0x{:X} bytes", pc,
                   function_.bytecode.size());
     if (blocks_[pc] == 0 && ++block_count_ > function_.block_count)
-      return fail(Code::INVALID_ARGUMENT, "the function has more blocks than the {} it states", function_.block_count);
+      return fail(Code::INVALID_ARGUMENT, "the function has more blocks than the {} it states",
+                  function_.block_count);
     blocks_[pc] |= kind;
     return {};
   }
 
   Result<> check_blocks() {
     if (block_count_ != function_.block_count)
-      return fail(Code::INVALID_ARGUMENT, "the function states {} blocks, but {} were found", function_.block_count, block_count_);
+      return fail(Code::INVALID_ARGUMENT, "the function states {} blocks, but {} were found",
+                  function_.block_count, block_count_);
     for (size_t pc = 0; pc < blocks_.size(); ++pc)
       if (blocks_[pc] == kTarget)
         return fail(Code::INVALID_ARGUMENT, "a branch to pc 0x{:X}, where no block starts", pc);
@@ -254,17 +268,20 @@ class FunctionVerifier {
     for (size_t i = 0; i < opcode.operand_count; ++i) {
       Result<> result = check_operand(instruction, opcode.operands[i], instruction.operands[i]);
       if (!result)
-        return in_place(fmt::format("operand '{}' of '{}'", opcode.operands[i].name, opcode.mnemonic), std::move(result));
+        return in_place(fmt::format("operand '{}' of '{}'", opcode.operands[i].name, opcode.mnemonic),
+                        std::move(result));
     }
     return {};
   }
 
-  Result<> check_operand(const Instruction& instruction, const Operand& operand, const DecodedOperand& value) {
+  Result<> check_operand(const Instruction& instruction, const Operand& operand,
+                         const DecodedOperand& value) {
     switch (operand.kind) {
       case OperandKind::reg:
         return registers_.holds(value.reg, operand.bank);
       case OperandKind::reg_list:
-        for (size_t i = 0; i < value.regs.size(); ++i) HALYARD_TRY(registers_.holds(value.regs[i], operand.bank));
+        for (size_t i = 0; i < value.regs.size(); ++i)
+          HALYARD_TRY(registers_.holds(value.regs[i], operand.bank));
         return {};
       case OperandKind::immediate:
       case OperandKind::string:
@@ -295,7 +312,8 @@ class FunctionVerifier {
   }
 
   Result<> in_table(uint32_t ordinal, size_t count, std::string_view what) {
-    if (ordinal >= count) return fail(Code::OUT_OF_RANGE, "{} {} does not exist; the module has {}", what, ordinal, count);
+    if (ordinal >= count)
+      return fail(Code::OUT_OF_RANGE, "{} {} does not exist; the module has {}", what, ordinal, count);
     return {};
   }
 
@@ -303,8 +321,8 @@ class FunctionVerifier {
   Result<> check_global(const Instruction& instruction, uint32_t offset) {
     const uint64_t size = is_wide(info(instruction.op).operands[1].bank) ? 8 : 4;
     if (offset + size > module_.global_bytes())
-      return fail(Code::OUT_OF_RANGE, "globals {} to {} do not exist; the module has {} bytes of them", offset, offset + size,
-                  module_.global_bytes());
+      return fail(Code::OUT_OF_RANGE, "globals {} to {} do not exist; the module has {} bytes of them",
+                  offset, offset + size, module_.global_bytes());
     return {};
   }
 
@@ -312,10 +330,12 @@ class FunctionVerifier {
     const bool import = function & kImportBit;
     const uint32_t ordinal = function & ~kImportBit;
     if (op == Op::import_resolved && !import)
-      return fail(Code::INVALID_ARGUMENT, "names internal function {}; expected an import (bit 31 set)", ordinal);
+      return fail(Code::INVALID_ARGUMENT, "names internal function {}; expected an import (bit 31 set)",
+                  ordinal);
     const size_t count = import ? module_.imports().size() : module_.functions().size();
     if (ordinal >= count)
-      return fail(Code::INVALID_ARGUMENT, "{} {} does not exist; the module has {}", import ? "import" : "function", ordinal, count);
+      return fail(Code::INVALID_ARGUMENT, "{} {} does not exist; the module has {}",
+                  import ? "import" : "function", ordinal, count);
     return {};
   }
 
@@ -324,7 +344,8 @@ class FunctionVerifier {
       HALYARD_TRY(registers_.exists(remap[i].source));
       HALYARD_TRY(registers_.exists(remap[i].destination));
       if ((remap[i].source & kRefBit) != (remap[i].destination & kRefBit))
-        return fail(Code::INVALID_ARGUMENT, "move {} is between a value and a ref register; expected two of one kind", i);
+        return fail(Code::INVALID_ARGUMENT,
+                    "move {} is between a value and a ref register; expected two of one kind", i);
     }
     return {};
   }
@@ -339,7 +360,8 @@ class FunctionVerifier {
   Result<> check_callee(const Call& call) {
     const bool import = call.callee & kImportBit;
     if (call.variadic && !import)
-      return fail(Code::FAILED_PRECONDITION, "a variadic call to a function of the module; only imports can be called so");
+      return fail(Code::FAILED_PRECONDITION,
+                  "a variadic call to a function of the module; only imports can be called so");
     return call.check(registers_, *HALYARD_TRY(callee_convention(call.callee)));
   }
 

@@ -82,7 +82,8 @@ const std::string& text_form(Op op) {
 }
 
 Op op_by_mnemonic(std::string_view mnemonic) {
-  const auto found = std::ranges::lower_bound(mnemonics(), mnemonic, {}, &std::pair<std::string_view, Op>::first);
+  const auto found =
+      std::ranges::lower_bound(mnemonics(), mnemonic, {}, &std::pair<std::string_view, Op>::first);
   return found != mnemonics().end() && found->first == mnemonic ? found->second : Op::kCount;
 }
 

@@ -1,5 +1,5 @@
-// How each instruction is written in text, vmasm.md section 5, as data: one form per opcode, read by the assembler and
-// by whoever prints instructions.
+// How each instruction is written in text, vmasm.md section 5, as data: one form per opcode, read by the
+// assembler and by whoever prints instructions.
 //
 // A form is literal text with places:
 //   $N      operand N of the opcode's table entry (a list: registers with commas)
@@ -23,7 +23,8 @@ namespace halyard::vm {
 
 const std::string& text_form(Op op);
 
-// The opcode of a mnemonic without "vm."; Op::kCount where there is none that can be written (markers, prefixes).
+// The opcode of a mnemonic without "vm."; Op::kCount where there is none that can be written (markers,
+// prefixes).
 Op op_by_mnemonic(std::string_view mnemonic);
 std::vector<std::string_view> writable_mnemonics();
 

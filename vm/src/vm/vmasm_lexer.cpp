@@ -129,8 +129,8 @@ std::string Cursor::located(std::string_view message) const {
 
 std::unexpected<Status> Cursor::expected(std::string_view what, std::string_view advice) {
   skip_blanks();
-  return error(Code::INVALID_ARGUMENT, "expected {}, found {}{}{}", what, quoted(rest()), advice.empty() ? "" : "; ",
-               advice);
+  return error(Code::INVALID_ARGUMENT, "expected {}, found {}{}{}", what, quoted(rest()),
+               advice.empty() ? "" : "; ", advice);
 }
 
 Result<> Cursor::expect(std::string_view text, std::string_view where) {
@@ -147,7 +147,8 @@ Result<std::string_view> Cursor::symbol(std::string_view what) {
   if (!accept("@")) return expected(fmt::format("{}: '@' and a name", what));
   const size_t first = position_;
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
-  if (position_ == first) return expected(fmt::format("{}: letters, digits, '_', '$' or '.' after '@'", what));
+  if (position_ == first)
+    return expected(fmt::format("{}: letters, digits, '_', '$' or '.' after '@'", what));
   return line_.text.substr(first, position_ - first);
 }
 
@@ -155,8 +156,8 @@ Result<std::string_view> Cursor::string(std::string_view what) {
   if (!accept("\"")) return expected(fmt::format("{}: a string in double quotes", what));
   const size_t end = line_.text.find('"', position_);
   if (end == std::string_view::npos)
-    return error(Code::INVALID_ARGUMENT, "{}: the string has no closing '\"'; strings end on the line they begin on",
-                 what);
+    return error(Code::INVALID_ARGUMENT,
+                 "{}: the string has no closing '\"'; strings end on the line they begin on", what);
   const std::string_view text = line_.text.substr(position_, end - position_);
   position_ = end + 1;
   return text;
@@ -184,7 +185,8 @@ Result<std::string_view> Cursor::type() {
       if (line_.text[position_] == '>' && --depth == 0) break;
     }
     if (position_ == line_.text.size())
-      return error(Code::INVALID_ARGUMENT, "the type {} has no closing '>'", quoted(line_.text.substr(first)));
+      return error(Code::INVALID_ARGUMENT, "the type {} has no closing '>'",
+                   quoted(line_.text.substr(first)));
     ++position_;
   }
   const std::string_view text = line_.text.substr(first, position_ - first);
@@ -207,8 +209,8 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
   const uint32_t max = is_ref ? kMaxRefOrdinal : kMaxValueOrdinal;
   const std::string_view name = text.substr(0, 2 + number.length);
   if (number.overflow || (number.negative && number.magnitude != 0) || number.magnitude > max)
-    return error(Code::OUT_OF_RANGE, "{}: register {} is out of range; %{} registers are 0 to {}", what, quoted(name),
-                 is_ref ? 'r' : 'i', max);
+    return error(Code::OUT_OF_RANGE, "{}: register {} is out of range; %{} registers are 0 to {}", what,
+                 quoted(name), is_ref ? 'r' : 'i', max);
   position_ += name.size();
   // As in the language's definition: what is glued to the number does not count.
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
@@ -227,11 +229,12 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
   if (after.size() < 2 || after[0] != ':' || !is_digit(after[1])) return result;
   const CInteger high = parse_c_integer(after.substr(1));
   if (high.overflow || high.magnitude != ordinal + 1)
-    return error(Code::INVALID_ARGUMENT, "{}: {}{} is not a 64-bit register; its halves are adjacent: %i{}:{}", what,
-                 name, after.substr(0, 1 + high.length), ordinal, ordinal + 1);
+    return error(Code::INVALID_ARGUMENT,
+                 "{}: {}{} is not a 64-bit register; its halves are adjacent: %i{}:{}", what, name,
+                 after.substr(0, 1 + high.length), ordinal, ordinal + 1);
   if (high.magnitude > max)
-    return error(Code::OUT_OF_RANGE, "{}: register %i{}:{} is out of range; %i registers are 0 to {}", what, ordinal,
-                 ordinal + 1, max);
+    return error(Code::OUT_OF_RANGE, "{}: register %i{}:{} is out of range; %i registers are 0 to {}", what,
+                 ordinal, ordinal + 1, max);
   position_ += 1 + high.length;
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
   result.bank = Bank::i64;

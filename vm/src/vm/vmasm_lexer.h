@@ -1,5 +1,5 @@
-// The words of .vmasm text, vmasm.md section 1: lines without comments and listing prefixes, and a cursor that reads
-// the words of one line. What a word means is the assembler's business.
+// The words of .vmasm text, vmasm.md section 1: lines without comments and listing prefixes, and a cursor
+// that reads the words of one line. What a word means is the assembler's business.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class LineReader {
 // A register as written. 64-bit pairs are Bank::i64, single value registers Bank::i32, refs Bank::ref.
 struct RegisterName {
   Bank bank = Bank::none;
-  uint16_t field = 0;   // as encoded, MOVE bit included
-  uint32_t last = 0;    // the highest ordinal it covers, within its kind (values or refs)
+  uint16_t field = 0;  // as encoded, MOVE bit included
+  uint32_t last = 0;   // the highest ordinal it covers, within its kind (values or refs)
   bool move() const { return bank == Bank::ref && (field & kMoveBit); }
 };
 
@@ -52,12 +52,12 @@ class Cursor {
 
   SourceLine line() const { return line_; }
   std::string_view rest() const { return line_.text.substr(position_); }
-  bool at_end();                  // skips blanks
-  bool at(std::string_view text);  // skips blanks; does not consume
-  size_t skip_blanks();           // how many
-  bool accept(std::string_view text);        // skips blanks before it
-  bool accept_word(std::string_view word);   // as accept, but only where the word ends there
-  std::string_view word();                   // letters, digits, '_', '.', '$'; maybe empty
+  bool at_end();                            // skips blanks
+  bool at(std::string_view text);           // skips blanks; does not consume
+  size_t skip_blanks();                     // how many
+  bool accept(std::string_view text);       // skips blanks before it
+  bool accept_word(std::string_view word);  // as accept, but only where the word ends there
+  std::string_view word();                  // letters, digits, '_', '.', '$'; maybe empty
 
   // All skip blanks first. `what` names the thing in messages.
   Result<> expect(std::string_view text, std::string_view where);
@@ -86,7 +86,8 @@ class Cursor {
 };
 
 bool is_symbol_char(char c);
-std::string quoted(std::string_view text);  // 'text', shortened, control characters replaced; "the end of the line"
+std::string quoted(
+    std::string_view text);  // 'text', shortened, control characters replaced; "the end of the line"
 std::string_view trimmed(std::string_view text);
 
 }  // namespace halyard::vm

@@ -1,0 +1,160 @@
+// What the driver says about itself and its devices.
+#include "harness.h"
+
+namespace halyard::local_tests {
+namespace {
+
+halyard_driver_request_t request(uint32_t abi_min, uint32_t abi_max, uint32_t sanitizer = HALYARD_SANITIZER_KIND) {
+  return {.struct_size = sizeof(halyard_driver_request_t),
+          .abi_min = abi_min,
+          .abi_max = abi_max,
+          .sanitizer = sanitizer,
+          .host_version = "test"};
+}
+
+TEST(Negotiate, GivesVersionTableAndKinds) {
+  const halyard_driver_request_t ours = request(1, 7);
+  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
+  ASSERT_EQ(halyard_driver_negotiate(&ours, &reply), 1);
+  EXPECT_EQ(reply.abi_version, 1u);
+  EXPECT_GE(reply.table->struct_size, HALYARD_FIELD_END(halyard_driver_table_t, queue_flush));
+  ASSERT_EQ(reply.kind_count, 1u);
+  EXPECT_STREQ(reply.kinds[0].name, "local-sync");
+  EXPECT_STRNE(reply.kinds[0].description, "");
+}
+
+TEST(Negotiate, RefusesWithAReason) {
+  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
+  const halyard_driver_request_t newer = request(2, 3);
+  EXPECT_EQ(halyard_driver_negotiate(&newer, &reply), 0);
+  EXPECT_STREQ(reply.refusal, "this driver speaks ABI version 1, the host 2 to 3");
+  const halyard_driver_request_t zero = request(0, 0);
+  EXPECT_EQ(halyard_driver_negotiate(&zero, &reply), 0);
+  const halyard_driver_request_t instrumented = request(1, 1, HALYARD_SANITIZER_KIND + 1);
+  EXPECT_EQ(halyard_driver_negotiate(&instrumented, &reply), 0);
+  EXPECT_NE(std::string_view(reply.refusal).find("sanitizer"), std::string_view::npos);
+
+  const halyard_extension_t needed = {.struct_size = sizeof needed, .kind = 9, .must_understand = 1};
+  halyard_driver_request_t extended = request(1, 1);
+  extended.extensions = &needed;
+  EXPECT_EQ(halyard_driver_negotiate(&extended, &reply), 0);
+  EXPECT_STREQ(reply.refusal, "this driver does not know extension kind 9");
+}
+
+TEST(Negotiate, EveryMandatoryFunctionIsThere) {
+  const halyard_driver_table_t& functions = table();
+  EXPECT_TRUE(functions.initialize && functions.shutdown && functions.enumerate_devices && functions.device_open &&
+              functions.device_close && functions.device_properties && functions.device_query_i64);
+  EXPECT_TRUE(functions.memory_allocate && functions.memory_free && functions.memory_map && functions.memory_unmap);
+  EXPECT_TRUE(functions.semaphore_create && functions.semaphore_destroy && functions.semaphore_query &&
+              functions.semaphore_signal && functions.semaphore_fail && functions.semaphore_wait &&
+              functions.semaphore_subscribe && functions.semaphore_unsubscribe);
+  EXPECT_TRUE(functions.executable_grade && functions.executable_create && functions.executable_destroy &&
+              functions.executable_function_count && functions.executable_function_info);
+  EXPECT_TRUE(functions.command_list_create && functions.command_list_destroy && functions.queue_submit);
+}
+
+class Devices : public LocalTest {
+ public:
+  Outcome open_with(std::string_view kind, std::string_view path, const std::vector<halyard_option_t>& options = {},
+                    const halyard_extension_t* extensions = nullptr) {
+    const halyard_device_open_args_t args = {.struct_size = sizeof args,
+                                             .option_count = static_cast<uint32_t>(options.size()),
+                                             .kind = text(kind),
+                                             .path = text(path),
+                                             .options = options.data(),
+                                             .extensions = extensions};
+    halyard_driver_device_t device = nullptr;
+    Outcome outcome = host_.take(table_.device_open(instance_, &args, &device));
+    EXPECT_EQ(device != nullptr, outcome.ok());
+    if (device) table_.device_close(device);
+    return outcome;
+  }
+  int64_t ask(std::string_view category, std::string_view key, bool* is_known) {
+    int32_t known = 7;
+    int64_t value = 7;
+    EXPECT_OK(host_.take(table_.device_query_i64(device_, text(category), text(key), &known, &value)));
+    *is_known = known == 1;
+    EXPECT_TRUE(known == 0 || known == 1);
+    return value;
+  }
+};
+
+TEST_F(Devices, AreEnumerated) {
+  uint32_t count = 0;
+  EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 0, nullptr, &count)));
+  ASSERT_EQ(count, 1u);
+  halyard_device_info_t info = {.struct_size = sizeof info};
+  EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 1, &info, &count)));
+  EXPECT_STREQ(info.kind, "local-sync");
+  EXPECT_STREQ(info.path, "");
+  EXPECT_STRNE(info.name, "");
+}
+
+TEST_F(Devices, OpenByKindAndEmptyPath) {
+  EXPECT_OK(open_with("local-sync", ""));
+  EXPECT_CODE(NOT_FOUND, open_with("local-sync", "1"));
+  EXPECT_CODE(NOT_FOUND, open_with("local", ""));
+  const Outcome option = open_with("local-sync", "", {{text("threads"), text("4")}});
+  EXPECT_CODE(INVALID_ARGUMENT, option);
+  EXPECT_NE(option.message().find("'threads'"), std::string::npos) << option.text();
+}
+
+TEST_F(Devices, SkipOrRefuseUnknownExtensions) {
+  halyard_extension_t extension = {.struct_size = sizeof extension, .kind = 12, .must_understand = 0};
+  EXPECT_OK(open_with("local-sync", "", {}, &extension));
+  const halyard_extension_t first = {.struct_size = sizeof first, .kind = 11, .next = &extension};
+  extension.must_understand = 1;
+  const Outcome refused = open_with("local-sync", "", {}, &first);
+  EXPECT_CODE(UNIMPLEMENTED, refused);
+  EXPECT_NE(refused.message().find("12"), std::string::npos) << refused.text();
+}
+
+TEST_F(Devices, HaveProperties) {
+  halyard_device_properties_t properties = {.struct_size = sizeof properties};
+  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+  EXPECT_EQ(properties.capabilities,
+            unsigned{HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
+                     HALYARD_DEVICE_QUEUE_ALLOCA});
+  EXPECT_EQ(properties.queue_count, 1u);
+  EXPECT_EQ(properties.operations, 0x3FFu);
+  EXPECT_EQ(properties.memory_alignment, 64u);
+  EXPECT_EQ(properties.import_alignment, 64u);
+  EXPECT_GT(properties.maximum_allocation, uint64_t{1} << 20);
+}
+
+TEST_F(Devices, AnswerQueries) {
+  bool known = false;
+  EXPECT_EQ(ask("hal.device", "concurrency", &known), 1);
+  EXPECT_TRUE(known);
+  EXPECT_EQ(ask("hal.dispatch", "concurrency", &known), 1);
+  EXPECT_TRUE(known);
+  for (const char* key : {"Concurrency", "concurrency ", ""}) {
+    EXPECT_EQ(ask("hal.device", key, &known), 0);
+    EXPECT_FALSE(known) << key;
+  }
+  EXPECT_EQ(ask("vulkan.device", "concurrency", &known), 0);
+  EXPECT_FALSE(known);
+}
+
+TEST_F(Devices, KnowTheProcessor) {
+  bool known = false;
+#if defined(__x86_64__)
+  for (const char* key :
+       {"sse3", "ssse3", "sse4.1", "sse4.2", "sse4a", "avx", "fma", "fma4", "xop", "f16c", "avx2", "avx512f", "avx512cd",
+        "avx512vl", "avx512dq", "avx512bw", "avx512ifma", "avx512vbmi", "avx512vpopcntdq", "avx512vnni", "avx512vbmi2",
+        "avx512bitalg", "avx512bf16", "avx512fp16", "amx-tile", "amx-int8", "amx-bf16"}) {
+    const int64_t value = ask("hal.cpu", key, &known);
+    EXPECT_TRUE(known) << key;
+    EXPECT_TRUE(value == 0 || value == 1) << key;
+  }
+  EXPECT_EQ(ask("hal.cpu", "avx2", &known), __builtin_cpu_supports("avx2") ? 1 : 0);
+  EXPECT_EQ(ask("hal.cpu", "dotprod", &known), 0);
+  EXPECT_FALSE(known) << "a name of another architecture";
+#endif
+  EXPECT_EQ(ask("hal.cpu", "no-such-feature", &known), 0);
+  EXPECT_FALSE(known);
+}
+
+}  // namespace
+}  // namespace halyard::local_tests

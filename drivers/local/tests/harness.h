@@ -1,0 +1,348 @@
+// What a host is to a driver, for tests: services with leak counts, owned handles, and short ways to say a submission. Tests
+// go through the function table alone.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "halyard/driver.h"
+
+namespace halyard::local_tests {
+
+// A status that came from the driver, owned.
+using Outcome = Status;
+
+class Host {
+ public:
+  Host() {
+    services_.struct_size = sizeof services_;
+    services_.host = this;
+    services_.status_create = [](void* host, halyard_status_code_t code, const char* message, size_t size) {
+      ++static_cast<Host*>(host)->live_;
+      return Status(failure_code(static_cast<uint32_t>(code)), std::string(message, size)).release();
+    };
+    services_.status_retain = [](void* host, halyard_status_t status) -> halyard_status_t {
+      if (!status) return nullptr;
+      ++static_cast<Host*>(host)->live_;
+      Status borrowed = Status::adopt(status);
+      Status copy = borrowed;
+      (void)std::move(borrowed).release();
+      return std::move(copy).release();
+    };
+    services_.status_release = [](void* host, halyard_status_t status) {
+      (void)static_cast<Host*>(host)->take(status);
+    };
+    services_.status_code = [](void*, halyard_status_t status) -> halyard_status_code_t {
+      Status borrowed = Status::adopt(status);
+      const auto code = static_cast<halyard_status_code_t>(borrowed.code());
+      (void)std::move(borrowed).release();
+      return code;
+    };
+    services_.status_message = [](void*, halyard_status_t status) -> const char* {
+      Status borrowed = Status::adopt(status);
+      const char* message = borrowed.message().c_str();
+      (void)std::move(borrowed).release();
+      return message;
+    };
+    services_.status_note = [](void*, halyard_status_t status, const char* note, size_t size) {
+      return Status::adopt(status).note(std::string_view(note, size)).release();
+    };
+    services_.log = [](void*, int32_t, const char*, size_t) {};
+  }
+  ~Host() { EXPECT_EQ(live_, 0) << "references to statuses that nobody released"; }
+  Host(const Host&) = delete;
+
+  const halyard_host_services_t& services() const { return services_; }
+  // Takes over a reference that the driver gave.
+  Outcome take(halyard_status_t status) {
+    if (status) --live_;
+    return Outcome::adopt(status);
+  }
+  // A reference for the driver to take over.
+  halyard_status_t give(Code code, std::string_view message) {
+    return services_.status_create(this, static_cast<halyard_status_code_t>(code), message.data(), message.size());
+  }
+
+ private:
+  halyard_host_services_t services_ = {};
+  std::atomic<int> live_ = 0;
+};
+
+inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
+
+inline const halyard_driver_table_t& table() {
+  halyard_driver_request_t request = {
+      .struct_size = sizeof request, .abi_min = 1, .abi_max = 1, .sanitizer = HALYARD_SANITIZER_KIND, .host_version = "test"};
+  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
+  if (!halyard_driver_negotiate(&request, &reply)) ADD_FAILURE() << reply.refusal;
+  return *reply.table;
+}
+
+inline testing::AssertionResult is_ok(const Outcome& outcome) {
+  if (outcome.ok()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << outcome.text();
+}
+inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
+  if (outcome.code() == code) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "expected " << name(code) << ", found " << outcome.text();
+}
+#define EXPECT_OK(...) EXPECT_TRUE(::halyard::local_tests::is_ok(__VA_ARGS__))
+#define EXPECT_CODE(code, ...) EXPECT_TRUE(::halyard::local_tests::has_code(::halyard::Code::code, __VA_ARGS__))
+
+// An open device and everything it takes to use it. Handles are destroyed with the fixture, in reverse order.
+class LocalTest : public testing::Test {
+ public:
+  using Memory = halyard_driver_memory_t;
+  using Semaphore = halyard_driver_semaphore_t;
+  using List = halyard_driver_command_list_t;
+  using Executable = halyard_driver_executable_t;
+
+  LocalTest() : table_(table()) {
+    const halyard_driver_init_args_t init = {
+        .struct_size = sizeof init, .abi_version = 1, .services = &host_.services()};
+    EXPECT_OK(host_.take(table_.initialize(&init, &instance_)));
+    device_ = open();
+  }
+  ~LocalTest() override {
+    for (List list : lists_) table_.command_list_destroy(device_, list);
+    for (Executable executable : executables_) table_.executable_destroy(device_, executable);
+    for (Semaphore semaphore : semaphores_) table_.semaphore_destroy(device_, semaphore);
+    for (Memory memory : memories_) table_.memory_free(device_, memory);
+    table_.device_close(device_);
+    table_.shutdown(&instance_);
+    EXPECT_EQ(instance_, nullptr);
+  }
+
+  halyard_driver_device_t open() {
+    const halyard_device_open_args_t args = {.struct_size = sizeof args, .kind = text("local-sync")};
+    halyard_driver_device_t device = nullptr;
+    EXPECT_OK(host_.take(table_.device_open(instance_, &args, &device)));
+    return device;
+  }
+
+  // ---- Memory
+
+  static halyard_memory_request_t request(uint64_t size, uint32_t type = HALYARD_MEMORY_DEVICE_LOCAL) {
+    return {.struct_size = sizeof(halyard_memory_request_t),
+            .memory_type = type,
+            .usage = HALYARD_USAGE_DEFAULT,
+            .affinity = 1,
+            .size = size};
+  }
+  Memory allocate(uint64_t size) {
+    const halyard_memory_request_t wanted = request(size);
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    Memory memory = nullptr;
+    EXPECT_OK(host_.take(table_.memory_allocate(device_, &wanted, &memory, &info)));
+    memories_.push_back(memory);
+    return memory;
+  }
+  template <typename T>
+  Memory allocate(const std::vector<T>& content) {
+    Memory memory = allocate(content.size() * sizeof(T));
+    if (!content.empty()) std::memcpy(bytes(memory), content.data(), content.size() * sizeof(T));
+    return memory;
+  }
+  uint8_t* bytes(Memory memory) {
+    void* pointer = nullptr;
+    EXPECT_OK(map(memory, &pointer));
+    if (pointer) table_.memory_unmap(device_, memory);
+    return static_cast<uint8_t*>(pointer);
+  }
+  Outcome map(Memory memory, void** pointer) {
+    return host_.take(table_.memory_map(device_, memory, HALYARD_MAP_READ, 0, 0, pointer));
+  }
+  template <typename T>
+  std::vector<T> content(Memory memory, size_t count) {
+    std::vector<T> result(count);
+    std::memcpy(result.data(), bytes(memory), count * sizeof(T));
+    return result;
+  }
+  static halyard_range_t range(Memory memory, uint64_t offset, uint64_t length) {
+    return {.memory = memory, .offset = offset, .length = length};
+  }
+  static halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
+    return {.slot = number, .offset = offset, .length = length};
+  }
+
+  // ---- Semaphores
+
+  Semaphore semaphore(uint64_t initial = 0) {
+    Semaphore result = nullptr;
+    EXPECT_OK(host_.take(table_.semaphore_create(device_, initial, &result)));
+    semaphores_.push_back(result);
+    return result;
+  }
+  Outcome signal(Semaphore semaphore, uint64_t value) { return host_.take(table_.semaphore_signal(semaphore, value)); }
+  void fail(Semaphore semaphore, Code code, std::string_view message = "failed by the test") {
+    table_.semaphore_fail(semaphore, host_.give(code, message));
+  }
+  Outcome query(Semaphore semaphore, uint64_t* value) { return host_.take(table_.semaphore_query(semaphore, value)); }
+  uint64_t value(Semaphore semaphore) {
+    uint64_t value = ~uint64_t{0};
+    EXPECT_OK(query(semaphore, &value));
+    return value;
+  }
+  Outcome failure(Semaphore semaphore) {
+    uint64_t value = 0;
+    return query(semaphore, &value);
+  }
+  Outcome wait(std::vector<halyard_timepoint_t> points, bool any, int64_t deadline) {
+    const halyard_semaphore_wait_args_t args = {.struct_size = sizeof args,
+                                                .any = any,
+                                                .timepoint_count = static_cast<uint32_t>(points.size()),
+                                                .timepoints = points.data(),
+                                                .deadline_ns = deadline};
+    return host_.take(table_.semaphore_wait(device_, &args));
+  }
+
+  // ---- Queue work
+
+  // Who was told that a submission is done.
+  struct Completion {
+    Host* host = nullptr;
+    std::atomic<int> calls = 0;
+    Outcome outcome;
+  };
+  static void completed(void* user, halyard_status_t status) {
+    auto* completion = static_cast<Completion*>(user);
+    completion->outcome = completion->host->take(status);
+    ++completion->calls;
+  }
+
+  using Points = std::vector<halyard_timepoint_t>;
+  Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals, Completion& completion) {
+    completion.host = &host_;
+    const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                             .wait_count = static_cast<uint32_t>(waits.size()),
+                                             .signal_count = static_cast<uint32_t>(signals.size()),
+                                             .affinity = 1,
+                                             .waits = waits.data(),
+                                             .signals = signals.data(),
+                                             .operation = &operation,
+                                             .completed = completed,
+                                             .completed_user = &completion};
+    return host_.take(table_.queue_submit(device_, &submission));
+  }
+  // Work that is due: how it ended.
+  Outcome run(const halyard_operation_t& operation) {
+    Completion completion;
+    EXPECT_OK(submit(operation, {}, {}, completion));
+    EXPECT_EQ(completion.calls, 1);
+    return completion.outcome;
+  }
+
+  static halyard_operation_t operation(uint32_t kind) {
+    halyard_operation_t result = {};
+    result.struct_size = sizeof result;
+    result.kind = kind;
+    return result;
+  }
+  static halyard_operation_t barrier() { return operation(HALYARD_OPERATION_BARRIER); }
+  static halyard_operation_t fill(halyard_range_t target, uint32_t pattern, uint32_t pattern_size) {
+    halyard_operation_t result = operation(HALYARD_OPERATION_FILL);
+    result.fill = {target, pattern, pattern_size};
+    return result;
+  }
+  static halyard_operation_t copy(halyard_range_t source, halyard_range_t target) {
+    halyard_operation_t result = operation(HALYARD_OPERATION_COPY);
+    result.copy = {source, target};
+    return result;
+  }
+  static halyard_operation_t update(const void* source, halyard_range_t target) {
+    halyard_operation_t result = operation(HALYARD_OPERATION_UPDATE);
+    result.update = {source, target};
+    return result;
+  }
+  static halyard_operation_t dealloca(Memory memory) {
+    halyard_operation_t result = operation(HALYARD_OPERATION_DEALLOCA);
+    result.dealloca = {memory};
+    return result;
+  }
+  static halyard_operation_t execute(List list, const std::vector<halyard_binding_t>& bindings) {
+    halyard_operation_t result = operation(HALYARD_OPERATION_EXECUTE);
+    result.execute = {list, bindings.data(), bindings.size()};
+    return result;
+  }
+  // alloca, with the memory in `memories_` to be freed.
+  Memory queue_allocate(uint64_t size, const Points& waits, const Points& signals, Completion& completion) {
+    Memory memory = nullptr;
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    halyard_operation_t result = operation(HALYARD_OPERATION_ALLOCA);
+    result.alloca_ = {request(size), &memory, &info};
+    EXPECT_OK(submit(result, waits, signals, completion));
+    EXPECT_NE(memory, nullptr);
+    EXPECT_EQ(info.size, size);
+    if (memory) memories_.push_back(memory);
+    return memory;
+  }
+
+  // ---- Recordings
+
+  // Commands in the form that a driver gets.
+  class Recording {
+   public:
+    template <typename Command>
+    Recording& add(uint32_t kind, Command command) {
+      command.header = {sizeof command, kind};
+      static_assert(sizeof command % 8 == 0);
+      const size_t at = words_.size();
+      words_.resize(at + sizeof command / 8);
+      std::memcpy(&words_[at], &command, sizeof command);
+      ++count_;
+      return *this;
+    }
+    Recording& barrier() { return add(HALYARD_COMMAND_BARRIER, halyard_command_barrier_t{{}, 28, 13}); }
+    Recording& fill(halyard_range_t target, uint32_t pattern, uint32_t size) {
+      return add(HALYARD_COMMAND_FILL, halyard_command_fill_t{{}, target, pattern, size});
+    }
+    Recording& update(const void* source, halyard_range_t target) {
+      return add(HALYARD_COMMAND_UPDATE, halyard_command_update_t{{}, source, target});
+    }
+    Recording& copy(halyard_range_t source, halyard_range_t target) {
+      return add(HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, source, target});
+    }
+    Recording& dispatch(const halyard_command_dispatch_t& command) { return add(HALYARD_COMMAND_DISPATCH, command); }
+
+    halyard_command_list_args_t args(uint32_t binding_count) const {
+      return {.struct_size = sizeof(halyard_command_list_args_t),
+              .affinity = 1,
+              .commands = reinterpret_cast<const halyard_command_t*>(words_.data()),
+              .commands_size = words_.size() * 8,
+              .command_count = count_,
+              .binding_count = binding_count};
+    }
+
+   private:
+    std::vector<uint64_t> words_;
+    uint32_t count_ = 0;
+  };
+  // The recording stays alive as long as the list.
+  List finish(const Recording& recording, uint32_t binding_count = 0) {
+    const halyard_command_list_args_t args = recording.args(binding_count);
+    List list = nullptr;
+    EXPECT_OK(host_.take(table_.command_list_create(device_, &args, &list)));
+    if (list) lists_.push_back(list);
+    return list;
+  }
+
+  Host host_;
+  const halyard_driver_table_t& table_;
+  halyard_driver_instance_t instance_ = nullptr;
+  halyard_driver_device_t device_ = nullptr;
+  std::vector<Memory> memories_;
+  std::vector<Semaphore> semaphores_;
+  std::vector<Executable> executables_;
+  std::vector<List> lists_;
+};
+
+}  // namespace halyard::local_tests

@@ -1,0 +1,364 @@
+// Queue work: order, held work, failures, alloca and dealloca, files.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <numeric>
+#include <thread>
+
+#include "harness.h"
+
+namespace halyard::local_tests {
+namespace {
+
+class QueueTest : public LocalTest {
+ public:
+  static halyard_operation_t file_operation(uint32_t kind, int file, uint64_t offset, halyard_range_t target) {
+    halyard_operation_t result = operation(kind);
+    result.read = {.fd = file, .file_offset = offset, .range = target};
+    return result;
+  }
+  halyard_memory_statistics_t statistics() {
+    halyard_memory_statistics_t result = {.struct_size = sizeof result};
+    EXPECT_OK(host_.take(table_.device_memory_statistics(device_, &result)));
+    return result;
+  }
+};
+
+TEST_F(QueueTest, DueWorkIsDoneBeforeSubmitReturns) {
+  Semaphore done = semaphore(0);
+  Memory memory = allocate(std::vector<uint8_t>(4, 0));
+  Completion completion;
+  EXPECT_OK(submit(fill(range(memory, 0, 4), 0x11, 1), {{done, 0}}, {{done, 3}}, completion));
+  EXPECT_EQ(completion.calls, 1);
+  EXPECT_OK(completion.outcome);
+  EXPECT_EQ(value(done), 3u);
+  EXPECT_EQ(content<uint8_t>(memory, 4), std::vector<uint8_t>(4, 0x11));
+}
+
+TEST_F(QueueTest, SignalThatIsNotLargerHasNoEffect) {
+  Semaphore done = semaphore(5);
+  Completion completion;
+  EXPECT_OK(submit(barrier(), {}, {{done, 5}, {done, 2}}, completion));
+  EXPECT_OK(completion.outcome);
+  EXPECT_EQ(value(done), 5u);
+}
+
+TEST_F(QueueTest, HeldWorkRunsWhenTheLastWaitIsReached) {
+  Semaphore first = semaphore(0);
+  Semaphore second = semaphore(0);
+  Semaphore done = semaphore(0);
+  Memory memory = allocate(std::vector<uint8_t>(4, 0));
+  Completion completion;
+  {
+    // What is borrowed for the call goes away before the work is due.
+    auto points = std::make_unique<Points>(Points{{first, 2}, {second, 1}, {first, 1}});
+    auto signals = std::make_unique<Points>(Points{{done, 1}});
+    EXPECT_OK(submit(fill(range(memory, 0, 4), 0x22, 1), *points, *signals, completion));
+  }
+  EXPECT_OK(signal(first, 1));
+  EXPECT_OK(signal(second, 1));
+  EXPECT_EQ(completion.calls, 0);
+  EXPECT_EQ(value(done), 0u);
+  EXPECT_EQ(content<uint8_t>(memory, 4), std::vector<uint8_t>(4, 0));
+  EXPECT_OK(signal(first, 2));
+  EXPECT_EQ(completion.calls, 1);
+  EXPECT_EQ(value(done), 1u);
+  EXPECT_EQ(content<uint8_t>(memory, 4), std::vector<uint8_t>(4, 0x22));
+}
+
+TEST_F(QueueTest, HeldExecutionKeepsItsBindingTable) {
+  Semaphore start = semaphore(0);
+  Memory memory = allocate(std::vector<uint8_t>(8, 0));
+  const Recording recording = Recording().fill(slot(1, 2, 2), 0x33, 1);
+  List list = finish(recording, 2);
+  Completion completion;
+  {
+    auto bindings = std::make_unique<std::vector<halyard_binding_t>>(2);
+    (*bindings)[1] = {memory, 4, 4};
+    EXPECT_OK(submit(execute(list, *bindings), {{start, 1}}, {}, completion));
+  }
+  EXPECT_OK(signal(start, 1));
+  EXPECT_EQ(completion.calls, 1);
+  EXPECT_EQ(content<uint8_t>(memory, 8), (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 0x33, 0x33}));
+}
+
+TEST_F(QueueTest, LongChainsOfHeldWork) {
+  constexpr uint64_t kLength = 50000;  // deep enough to end a stack
+  Semaphore timeline = semaphore(0);
+  std::vector<Completion> completions(kLength);
+  for (uint64_t i = kLength; i >= 1; --i)
+    EXPECT_OK(submit(barrier(), {{timeline, i}}, {{timeline, i + 1}}, completions[i - 1]));
+  EXPECT_OK(signal(timeline, 1));
+  EXPECT_EQ(value(timeline), kLength + 1);
+  for (const Completion& completion : completions) ASSERT_EQ(completion.calls, 1);
+}
+
+TEST_F(QueueTest, FailedWaitSkipsTheWorkAndFailsTheSignals) {
+  Semaphore failed = semaphore(0);
+  Semaphore never = semaphore(0);
+  Semaphore done = semaphore(0);
+  Semaphore also = semaphore(7);
+  Memory memory = allocate(std::vector<uint8_t>(4, 0));
+  fail(failed, Code::DATA_LOSS, "gone");
+  Completion completion;
+  EXPECT_OK(submit(fill(range(memory, 0, 4), 1, 1), {{never, 1}, {failed, 0}}, {{done, 1}, {also, 1}}, completion));
+  EXPECT_EQ(completion.calls, 1) << "a failure does not wait for the other waits";
+  EXPECT_CODE(DATA_LOSS, completion.outcome);
+  EXPECT_CODE(DATA_LOSS, failure(done));
+  EXPECT_CODE(DATA_LOSS, failure(also));
+  EXPECT_EQ(failure(done).message(), "gone");
+  EXPECT_EQ(content<uint8_t>(memory, 4), std::vector<uint8_t>(4, 0));
+}
+
+TEST_F(QueueTest, FailurePassesThroughHeldChains) {
+  Semaphore start = semaphore(0);
+  Semaphore never = semaphore(0);
+  Semaphore middle = semaphore(0);
+  Semaphore end = semaphore(0);
+  Completion first, second, bystander;
+  EXPECT_OK(submit(barrier(), {{middle, 1}, {never, 1}}, {{end, 1}}, second));
+  EXPECT_OK(submit(barrier(), {{never, 1}, {start, 1}}, {{middle, 1}}, first));
+  EXPECT_OK(submit(barrier(), {{never, 1}}, {}, bystander));
+  fail(start, Code::UNAUTHENTICATED, "who are you");
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(second.calls, 1);
+  EXPECT_CODE(UNAUTHENTICATED, first.outcome);
+  EXPECT_CODE(UNAUTHENTICATED, second.outcome);
+  EXPECT_EQ(failure(end).message(), "who are you");
+  // The other timeline no longer knows the work that has failed.
+  EXPECT_EQ(bystander.calls, 0);
+  EXPECT_OK(signal(never, 1));
+  EXPECT_EQ(first.calls + second.calls, 2);
+  EXPECT_EQ(bystander.calls, 1);
+}
+
+TEST_F(QueueTest, FailedOperationFailsTheSignals) {
+  Semaphore done = semaphore(0);
+  Completion alloca_done, completion;
+  Semaphore later = semaphore(0);
+  Memory memory = queue_allocate(16, {{later, 1}}, {}, alloca_done);
+  EXPECT_OK(submit(fill(range(memory, 0, 16), 1, 1), {}, {{done, 1}}, completion)) << "accepted; it fails as it runs";
+  EXPECT_CODE(FAILED_PRECONDITION, completion.outcome);
+  EXPECT_CODE(FAILED_PRECONDITION, failure(done));
+  EXPECT_OK(signal(later, 1));
+}
+
+TEST_F(QueueTest, UnknownOperationsAndExtensionsAreRefused) {
+  Semaphore done = semaphore(0);
+  Completion completion;
+  EXPECT_OK(submit(operation(40), {}, {{done, 1}}, completion));
+  EXPECT_CODE(UNIMPLEMENTED, completion.outcome);
+
+  const halyard_extension_t needed = {.struct_size = sizeof needed, .kind = 3, .must_understand = 1};
+  const halyard_operation_t nothing = barrier();
+  const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                           .affinity = 1,
+                                           .operation = &nothing,
+                                           .completed = completed,
+                                           .completed_user = nullptr,
+                                           .extensions = &needed};
+  EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.queue_submit(device_, &submission)));
+}
+
+TEST_F(QueueTest, SemaphoresOfOtherDevices) {
+  halyard_driver_device_t other = open();
+  Semaphore foreign = nullptr;
+  EXPECT_OK(host_.take(table_.semaphore_create(other, 0, &foreign)));
+  Completion completion;
+  EXPECT_OK(submit(barrier(), {{foreign, 1}}, {{foreign, 2}}, completion));
+  EXPECT_OK(signal(foreign, 1));
+  EXPECT_EQ(value(foreign), 2u);
+  table_.semaphore_destroy(other, foreign);
+  table_.device_close(other);
+}
+
+// Many threads hold work for each other; every piece is done exactly once, in the order of its waits.
+TEST_F(QueueTest, ManyThreadsSubmit) {
+  constexpr int kThreads = 4;
+  constexpr uint64_t kSteps = 100;
+  std::vector<Semaphore> timelines;
+  for (int i = 0; i < kThreads; ++i) timelines.push_back(semaphore(0));
+  Memory memory = allocate(std::vector<uint32_t>(kThreads, 0));
+  std::vector<std::vector<Completion>> completions(kThreads);
+  for (auto& list : completions) list = std::vector<Completion>(kSteps);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const int before = (i + kThreads - 1) % kThreads;
+      for (uint64_t step = 1; step <= kSteps; ++step) {
+        // Step n of a thread waits for step n-1 of its own and of the thread before it.
+        EXPECT_OK(submit(fill(range(memory, 4u * static_cast<unsigned>(i), 4), static_cast<uint32_t>(step), 4),
+                         {{timelines[i], step - 1}, {timelines[before], step - 1}}, {{timelines[i], step}},
+                         completions[i][step - 1]));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < kThreads; ++i) {
+    EXPECT_OK(wait({{timelines[i], kSteps}}, false, HALYARD_WAIT_FOREVER));
+    for (const Completion& completion : completions[i]) EXPECT_OK(completion.outcome);
+  }
+  EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kSteps));
+}
+
+// A wait fails on one thread while another reaches the rest: done once, and the timelines forget the work.
+TEST_F(QueueTest, FailureRacesWithSignal) {
+  for (int round = 0; round < 300; ++round) {
+    Semaphore good = nullptr;
+    Semaphore bad = nullptr;
+    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &good)));
+    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &bad)));
+    Completion completion;
+    EXPECT_OK(submit(barrier(), {{good, 1}, {bad, 1}, {good, 2}}, {}, completion));
+    std::thread failing([&] { fail(bad, Code::ABORTED); });
+    EXPECT_OK(signal(good, 2));
+    failing.join();
+    EXPECT_EQ(completion.calls, 1);
+    EXPECT_CODE(ABORTED, completion.outcome);
+    table_.semaphore_destroy(device_, good);
+    table_.semaphore_destroy(device_, bad);
+  }
+}
+
+// ---- Alloca and dealloca
+
+TEST_F(QueueTest, AllocaGivesMemory) {
+  Semaphore done = semaphore(0);
+  Completion completion;
+  Memory memory = queue_allocate(100, {}, {{done, 1}}, completion);
+  EXPECT_OK(completion.outcome);
+  EXPECT_EQ(value(done), 1u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes(memory)) % 64, 0u);
+  EXPECT_OK(run(fill(range(memory, 0, 100), 5, 1)));
+  EXPECT_EQ(statistics().device_bytes_live, 100u);
+}
+
+TEST_F(QueueTest, BytesExistBetweenAllocaAndDealloca) {
+  Semaphore timeline = semaphore(0);
+  Completion made, filled, gone;
+  Memory memory = queue_allocate(64, {{timeline, 1}}, {{timeline, 2}}, made);
+  EXPECT_OK(submit(fill(range(memory, 0, 64), 7, 1), {{timeline, 2}}, {{timeline, 3}}, filled));
+  EXPECT_OK(submit(dealloca(memory), {{timeline, 4}}, {{timeline, 5}}, gone));
+  EXPECT_EQ(statistics().device_bytes_live, 0u);
+  void* pointer = nullptr;
+  EXPECT_CODE(FAILED_PRECONDITION, map(memory, &pointer));
+  EXPECT_EQ(pointer, nullptr);
+
+  EXPECT_OK(signal(timeline, 1));
+  EXPECT_EQ(value(timeline), 3u);
+  EXPECT_OK(filled.outcome);
+  EXPECT_EQ(content<uint8_t>(memory, 64), std::vector<uint8_t>(64, 7));
+  EXPECT_EQ(statistics().device_bytes_live, 64u);
+
+  EXPECT_OK(signal(timeline, 4));
+  EXPECT_OK(gone.outcome);
+  EXPECT_EQ(value(timeline), 5u);
+  EXPECT_EQ(statistics().device_bytes_live, 0u) << "the bytes went back in queue order, not with the handle";
+  EXPECT_CODE(FAILED_PRECONDITION, map(memory, &pointer));
+  EXPECT_CODE(FAILED_PRECONDITION, run(fill(range(memory, 0, 64), 7, 1)));
+  EXPECT_OK(run(dealloca(memory))) << "twice has no effect";
+}
+
+TEST_F(QueueTest, DeallocaLeavesMappedBytesUntilTheHandleGoes) {
+  Completion completion;
+  Memory memory = queue_allocate(64, {}, {}, completion);
+  std::erase(memories_, memory);
+  void* pointer = nullptr;
+  EXPECT_OK(map(memory, &pointer));
+  EXPECT_OK(run(dealloca(memory)));
+  std::memset(pointer, 1, 64);
+  EXPECT_EQ(statistics().device_bytes_live, 64u);
+  table_.memory_unmap(device_, memory);
+  table_.memory_free(device_, memory);
+  EXPECT_EQ(statistics().device_bytes_live, 0u);
+}
+
+TEST_F(QueueTest, DeallocaOfOtherMemoryHasNoEffect) {
+  Memory memory = allocate(std::vector<uint8_t>{1, 2});
+  EXPECT_OK(run(dealloca(memory)));
+  EXPECT_EQ(content<uint8_t>(memory, 2), (std::vector<uint8_t>{1, 2}));
+}
+
+TEST_F(QueueTest, AllocaAfterAFailedWaitGivesAHandleWithoutBytes) {
+  Semaphore failed = semaphore(0);
+  fail(failed, Code::CANCELLED);
+  Completion completion;
+  Memory memory = queue_allocate(64, {{failed, 1}}, {}, completion);
+  EXPECT_CODE(CANCELLED, completion.outcome);
+  void* pointer = nullptr;
+  EXPECT_CODE(FAILED_PRECONDITION, map(memory, &pointer));
+}
+
+TEST_F(QueueTest, AllocaPastAllThereIsIsRefused) {
+  Semaphore done = semaphore(0);
+  Memory memory = nullptr;
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  halyard_operation_t huge = operation(HALYARD_OPERATION_ALLOCA);
+  huge.alloca_ = {request(UINT64_MAX - 10), &memory, &info};
+  Completion completion;
+  EXPECT_CODE(RESOURCE_EXHAUSTED, submit(huge, {}, {{done, 1}}, completion));
+  EXPECT_EQ(completion.calls, 0);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_EQ(value(done), 0u) << "nothing happened";
+}
+
+TEST_F(QueueTest, AllocaThatFindsNoMemoryLeftFailsItsSignals) {
+  halyard_device_properties_t properties = {.struct_size = sizeof properties};
+  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+  allocate(64);
+  Semaphore done = semaphore(0);
+  Completion completion;
+  Memory memory = queue_allocate(properties.maximum_allocation, {}, {{done, 1}}, completion);
+  EXPECT_NE(memory, nullptr);
+  EXPECT_CODE(RESOURCE_EXHAUSTED, completion.outcome);
+  EXPECT_CODE(RESOURCE_EXHAUSTED, failure(done));
+}
+
+// Programs that use memory without waiting for anything: any order of what happens is fine, a stray access is not.
+TEST_F(QueueTest, UseRacesWithDealloca) {
+  for (int round = 0; round < 200; ++round) {
+    Completion made;
+    Memory memory = queue_allocate(256, {}, {}, made);
+    std::erase(memories_, memory);
+    std::thread user([&] {
+      Completion used;
+      EXPECT_OK(submit(copy(range(memory, 0, 128), range(memory, 128, 128)), {}, {}, used));
+      EXPECT_TRUE(used.outcome.ok() || used.outcome.code() == Code::FAILED_PRECONDITION);
+    });
+    EXPECT_OK(run(dealloca(memory)));
+    Completion again;
+    Memory next = queue_allocate(256, {}, {}, again);
+    std::erase(memories_, next);
+    user.join();
+    table_.memory_free(device_, next);
+    table_.memory_free(device_, memory);
+  }
+  EXPECT_EQ(statistics().device_bytes_live, 0u);
+}
+
+// ---- Files
+
+TEST_F(QueueTest, ReadsAndWritesFiles) {
+  const int file = memfd_create("test", 0);
+  ASSERT_GE(file, 0);
+  std::vector<uint8_t> numbers(100);
+  std::iota(numbers.begin(), numbers.end(), uint8_t{0});
+  Memory source = allocate(numbers);
+  EXPECT_OK(run(file_operation(HALYARD_OPERATION_WRITE, file, 10, range(source, 20, 50))));
+  EXPECT_EQ(lseek(file, 0, SEEK_END), 60);
+  Memory target = allocate(std::vector<uint8_t>(50, 0xFF));
+  EXPECT_OK(run(file_operation(HALYARD_OPERATION_READ, file, 12, range(target, 1, 48))));
+  const std::vector<uint8_t> result = content<uint8_t>(target, 50);
+  EXPECT_EQ(result[0], 0xFF);
+  EXPECT_EQ(result[1], 22);
+  EXPECT_EQ(result[48], 69);
+  EXPECT_EQ(result[49], 0xFF);
+
+  EXPECT_CODE(OUT_OF_RANGE, run(file_operation(HALYARD_OPERATION_READ, file, 30, range(target, 0, 50))));
+  EXPECT_CODE(OUT_OF_RANGE, run(file_operation(HALYARD_OPERATION_READ, file, UINT64_MAX, range(target, 0, 50))));
+  close(file);
+  EXPECT_CODE(UNAVAILABLE, run(file_operation(HALYARD_OPERATION_READ, file, 0, range(target, 0, 1))));
+}
+
+}  // namespace
+}  // namespace halyard::local_tests

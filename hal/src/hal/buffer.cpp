@@ -1,0 +1,140 @@
+// Ranges, permissions and host access of buffers.
+#include "hal/buffer.h"
+
+#include <cstring>
+
+namespace halyard::hal {
+
+const ObjectType Allocation::kType = object_type<Allocation>("hal.allocation");
+const ObjectType Buffer::kType = object_type<Buffer>("hal.buffer");
+
+namespace {
+
+bool lies_within(uint64_t offset, uint64_t length, uint64_t size) {
+  return offset <= size && length <= size - offset;
+}
+
+// A mapping for the time of one access.
+class Mapping {
+ public:
+  static Result<Mapping> map(const Allocation& allocation, uint32_t access, uint64_t offset,
+                             uint64_t length) {
+    const Device& device = *allocation.device;
+    const halyard_driver_table_t& table = device.table();
+    if (!table.memory_map || !table.memory_unmap)
+      return fail(Code::UNIMPLEMENTED,
+                  "the driver of device '{}' cannot map memory (memory_map, memory_unmap)", device.uri());
+    void* pointer = nullptr;
+    if (Status status = Status::adopt(
+            table.memory_map(device.handle(), allocation.memory, access, offset, length, &pointer)))
+      return std::unexpected(std::move(status).note("while mapping a buffer for the host"));
+    return Mapping(allocation, pointer);
+  }
+  Mapping(Mapping&& other) noexcept
+      : allocation_(other.allocation_), pointer_(std::exchange(other.pointer_, nullptr)) {}
+  ~Mapping() {
+    const Device& device = *allocation_.device;
+    if (pointer_) device.table().memory_unmap(device.handle(), allocation_.memory);
+  }
+  void* pointer() const { return pointer_; }
+
+ private:
+  Mapping(const Allocation& allocation, void* pointer) : allocation_(allocation), pointer_(pointer) {}
+
+  const Allocation& allocation_;
+  void* pointer_;
+};
+
+// What keeps host and device in step where memory is not coherent: invalidate before reads, flush after
+// writes.
+using Synchronize = decltype(halyard_driver_table_t::memory_flush);
+Result<> synchronize(const Allocation& allocation, Synchronize function, const char* name, uint64_t offset,
+                     uint64_t length) {
+  if (allocation.memory_type & HALYARD_MEMORY_HOST_COHERENT) return {};
+  const Device& device = *allocation.device;
+  if (!function)
+    return fail(Code::UNIMPLEMENTED, "memory of device '{}' is not coherent, and its driver lacks {}",
+                device.uri(), name);
+  return to_result(Status::adopt(function(device.handle(), allocation.memory, offset, length)));
+}
+
+}  // namespace
+
+Allocation::~Allocation() {
+  if (memory) device->table().memory_free(device->handle(), memory);
+}
+
+Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
+  const uint64_t size = allocation->size;
+  return make<Buffer>(std::move(allocation), 0, size);
+}
+
+Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
+  if (length == kWholeLength && offset <= length_) length = length_ - offset;
+  if (!lies_within(offset, length, length_)) {
+    const auto note =
+        fmt::format("invalid subspan of an existing buffer (source_offset={}, length={})", offset, length);
+    return std::unexpected(std::move(check_range(offset, length).error()).note(note));
+  }
+  if (offset == 0 && length == length_) return Ref<Buffer>::share(this);
+  return make<Buffer>(allocation_, offset_ + offset, length);
+}
+
+Result<> Buffer::check_range(uint64_t offset, uint64_t length) const {
+  if (lies_within(offset, length, length_)) return {};
+  return fail(Code::OUT_OF_RANGE,
+              "attempted to access an address outside of the valid buffer range (offset={}, length={}, "
+              "buffer length={})",
+              offset, length, length_);
+}
+
+Result<> Buffer::check_memory_type(uint32_t bits) const {
+  if ((memory_type() & bits) == bits) return {};
+  return fail(Code::PERMISSION_DENIED,
+              "buffer memory type is not compatible; buffer has {}, operation requires {}",
+              memory_type_text(memory_type()), memory_type_text(bits));
+}
+
+Result<> Buffer::check_usage(uint32_t bits) const {
+  if ((usage() & bits) == bits) return {};
+  return fail(Code::PERMISSION_DENIED,
+              "requested usage was not specified when the buffer was allocated; buffer allows {}, operation "
+              "requires {}",
+              usage_text(usage()), usage_text(bits));
+}
+
+Result<> Buffer::check_access(uint32_t bits) const {
+  if ((access() & bits) == bits) return {};
+  return fail(Code::PERMISSION_DENIED,
+              "buffer does not support the requested access type; buffer allows {}, operation requires {}",
+              access_text(access()), access_text(bits));
+}
+
+Result<> Buffer::read(uint64_t offset, void* target, uint64_t length) const {
+  HALYARD_TRY(check_range(offset, length));
+  HALYARD_TRY(check_access(kRead));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  if (length == 0) return {};
+  const uint64_t begin = offset_ + offset;
+  const Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_READ, begin, length));
+  HALYARD_TRY(
+      synchronize(*allocation_, device().table().memory_invalidate, "memory_invalidate", begin, length));
+  std::memcpy(target, mapping.pointer(), length);
+  return {};
+}
+
+Result<> Buffer::write(uint64_t offset, const void* source, uint64_t length) {
+  HALYARD_TRY(check_range(offset, length));
+  HALYARD_TRY(check_access(kDiscardWrite));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  if (length == 0) return {};
+  const uint64_t begin = offset_ + offset;
+  const Mapping mapping =
+      HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, begin, length));
+  std::memcpy(mapping.pointer(), source, length);
+  return synchronize(*allocation_, device().table().memory_flush, "memory_flush", begin, length);
+}
+
+}  // namespace halyard::hal

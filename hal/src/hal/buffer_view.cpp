@@ -1,0 +1,67 @@
+// Views: what they are checked against, and their contents as text.
+#include "hal/buffer_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace halyard::hal {
+
+const ObjectType BufferView::kType = object_type<BufferView>("hal.buffer_view");
+
+namespace {
+
+// Integers of any signedness, and truth values, count as the same when they are equally wide.
+bool is_integer(ElementType type) { return (numerical_type(type) & kInteger) != 0; }
+
+bool accepts(ElementType expected, ElementType actual) {
+  if (expected == actual || numerical_type(actual) == kOpaque) return true;
+  return is_integer(expected) && is_integer(actual) && bit_count(expected) == bit_count(actual);
+}
+
+}  // namespace
+
+Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const int64_t> shape,
+                                           ElementType type, uint32_t encoding) {
+  if (shape.size() > kMaximumRank)
+    return fail(Code::OUT_OF_RANGE, "a buffer view has at most {} dimensions: count {} > {}", kMaximumRank,
+                shape.size(), kMaximumRank);
+  return make<BufferView>(std::move(buffer), shape, type, encoding);
+}
+
+Result<> BufferView::check(std::string_view message, ElementType type, uint32_t encoding,
+                           std::span<const int64_t> shape) const {
+  if (encoding_ != kEncodingOpaque && encoding_ != encoding)
+    return fail(Code::INVALID_ARGUMENT, "{} encoding mismatch; expected {:08X} but have {:08X}", message,
+                encoding, encoding_);
+  if (!accepts(type, type_))
+    return fail(Code::INVALID_ARGUMENT, "{} element type mismatch; expected {} ({:08X}) but have {} ({:08X})",
+                message, element_type_text(type), type, element_type_text(type_), type_);
+  const auto shapes = [&] {
+    return fmt::format("expected shape `{}`, actual shape `{}`", shape_text(shape), shape_text(shape_));
+  };
+  if (shape.size() != shape_.size())
+    return fail(Code::INVALID_ARGUMENT, "{} shape rank mismatch; expected {} but have {}; {}", message,
+                shape.size(), shape_.size(), shapes());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != shape_[i])
+      return fail(Code::INVALID_ARGUMENT, "{} shape dimension {} mismatch; expected {} but have {}; {}",
+                  message, i, shape[i], shape_[i], shapes());
+  }
+  return {};
+}
+
+Result<std::string> BufferView::text(uint64_t max_elements) const {
+  const uint64_t size = HALYARD_TRY(dense_byte_count(shape_, type_));
+  if (size > buffer_->length())
+    return fail(Code::OUT_OF_RANGE, "a view of {}{}{} needs {} bytes, but its buffer has {}",
+                shape_text(shape_), shape_.empty() ? "" : "x", element_type_text(type_), size,
+                buffer_->length());
+  const uint64_t element_size = std::max<uint64_t>(bit_count(type_) / 8, 1);
+  const uint64_t printed = size / element_size <= max_elements ? size : max_elements * element_size;
+  std::vector<uint8_t> bytes(printed);
+  HALYARD_TRY(buffer_->read(0, bytes.data(), bytes.size()));
+  return format_leading(shape_, type_, bytes, max_elements);
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,31 @@
+// What a driver may call in its host: statuses and the log.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "halyard/driver.h"
+
+namespace halyard::hal {
+
+// Gets lines from drivers: HALYARD_LOG_*, text. Called from any thread; must not open drivers.
+using DriverLog = std::function<void(int32_t severity, std::string_view line)>;
+
+// The services, bound to where this driver's lines go.
+class HostServices {
+ public:
+  HostServices(std::string driver, DriverLog log);
+  HostServices(const HostServices&) = delete;
+  HostServices& operator=(const HostServices&) = delete;
+
+  const halyard_host_services_t& table() const { return table_; }
+  void log(int32_t severity, std::string_view line) const;
+
+ private:
+  std::string driver_;
+  DriverLog log_;
+  halyard_host_services_t table_;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,212 @@
+// Buffers: ranges, permissions, host access, lifetimes of allocations.
+#include "hal/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "sample_drivers.h"
+
+namespace halyard::hal {
+namespace {
+
+constexpr uint32_t kUsage = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED;
+
+Ref<Buffer> allocate(Device& device, uint64_t size, uint32_t usage = kUsage) {
+  return device.allocate(kAnyQueue, 0, usage, size).value();
+}
+
+TEST(BitTexts, Words) {
+  EXPECT_EQ(memory_type_text(0), "NONE");
+  EXPECT_EQ(memory_type_text(0x30), "DEVICE_LOCAL");
+  EXPECT_EQ(memory_type_text(0x46), "HOST_LOCAL");
+  EXPECT_EQ(memory_type_text(0x12), "HOST_VISIBLE|DEVICE_VISIBLE");
+  EXPECT_EQ(memory_type_text(0x56), "HOST_LOCAL|DEVICE_VISIBLE");
+  EXPECT_EQ(memory_type_text(0x31), "DEVICE_LOCAL|OPTIMAL");
+  EXPECT_EQ(memory_type_text(0x100), "0x100");
+  EXPECT_EQ(memory_type_text(0x20), "0x20");
+  EXPECT_EQ(usage_text(0xC03), "TRANSFER|DISPATCH_STORAGE");
+  EXPECT_EQ(usage_text(HALYARD_USAGE_MAPPING_SCOPED), "MAPPING_SCOPED");
+  EXPECT_EQ(usage_text(0x40000002), "TRANSFER_TARGET|0x40000000");
+  EXPECT_EQ(usage_text(0x80401), "TRANSFER_SOURCE|DISPATCH_STORAGE_READ|SHARING_IMMUTABLE");
+  EXPECT_EQ(access_text(kAccessAll), "ALL");
+  EXPECT_EQ(access_text(kRead | kWrite), "READ|WRITE");
+  EXPECT_EQ(access_text(kDiscardWrite), "DISCARD_WRITE");
+}
+
+TEST(Buffer, SubspanOfEverythingIsTheSameObject) {
+  auto device = sample_device();
+  auto buffer = allocate(*device, 16);
+  EXPECT_EQ(buffer->subspan(0, 16).value(), buffer);
+  EXPECT_EQ(buffer->subspan(0, kWholeLength).value(), buffer);
+  auto part = buffer->subspan(4, 8).value();
+  EXPECT_NE(part, buffer);
+  EXPECT_EQ(part->subspan(0, 8).value(), part);
+}
+
+TEST(Buffer, SubspansReferToTheAllocation) {
+  auto device = sample_device();
+  auto buffer = allocate(*device, 16);
+  auto part = buffer->subspan(4, 8).value();
+  auto inner = part->subspan(2, kWholeLength).value();
+  EXPECT_EQ(inner->offset(), 6u);
+  EXPECT_EQ(inner->length(), 6u);
+  EXPECT_EQ(&inner->allocation(), &buffer->allocation());
+  EXPECT_EQ(inner->usage(), buffer->usage());
+  EXPECT_EQ(inner->memory_type(), buffer->memory_type());
+  EXPECT_EQ(inner->access(), buffer->access());
+  buffer = nullptr;
+  part = nullptr;
+  const uint32_t value = 0x11223344;
+  EXPECT_OK(inner->write(1, &value, 4));
+  EXPECT_EQ(seen(*device, "live_memories"), 1);
+  inner = nullptr;
+  EXPECT_EQ(seen(*device, "live_memories"), 0);
+}
+
+TEST(Buffer, SubspanRanges) {
+  auto device = sample_device();
+  auto part = allocate(*device, 32)->subspan(8, 16).value();
+  EXPECT_EQ(part->subspan(16, 0).value()->length(), 0u);
+  EXPECT_EQ(part->subspan(16, kWholeLength).value()->length(), 0u);
+  EXPECT_EQ(part->subspan(5, 0).value()->offset(), 13u);
+  for (const auto& [offset, length] : std::vector<std::pair<uint64_t, uint64_t>>{{17, 0},
+                                                                                 {17, kWholeLength},
+                                                                                 {0, 17},
+                                                                                 {16, 1},
+                                                                                 {1, 16},
+                                                                                 {8, UINT64_MAX - 4},
+                                                                                 {UINT64_MAX, 1},
+                                                                                 {UINT64_MAX, 2}}) {
+    EXPECT_FAILS(
+        OUT_OF_RANGE,
+        fmt::format("invalid subspan of an existing buffer (source_offset={}, length={})", offset, length),
+        part->subspan(offset, length));
+  }
+}
+
+TEST(Buffer, EmptyBuffers) {
+  auto device = sample_device();
+  auto buffer = allocate(*device, 0);
+  EXPECT_EQ(buffer->length(), 0u);
+  EXPECT_EQ(buffer->subspan(0, kWholeLength).value(), buffer);
+  EXPECT_OK(buffer->read(0, nullptr, 0));
+  EXPECT_OK(buffer->write(0, nullptr, 0));
+  uint8_t byte = 0;
+  EXPECT_FAILS(OUT_OF_RANGE, "outside of the valid buffer range (offset=0, length=1, buffer length=0)",
+               buffer->read(0, &byte, 1));
+}
+
+TEST(Buffer, ReadsAndWrites) {
+  auto device = sample_device();
+  auto buffer = allocate(*device, 8);
+  const uint8_t bytes[] = {1, 2, 3, 4};
+  EXPECT_OK(buffer->write(4, bytes, 4));
+  EXPECT_EQ(seen(*device, "map_access"), HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD);
+  uint8_t back[8];
+  EXPECT_OK(buffer->read(0, back, 8));
+  EXPECT_EQ(seen(*device, "map_access"), HALYARD_MAP_READ);
+  const uint8_t expected[] = {0, 0, 0, 0, 1, 2, 3, 4};
+  EXPECT_EQ(std::memcmp(back, expected, 8), 0);
+  auto part = buffer->subspan(5, 3).value();
+  EXPECT_OK(part->read(1, back, 2));
+  EXPECT_EQ(back[0], 3);
+  EXPECT_EQ(back[1], 4);
+  EXPECT_EQ(seen(*device, "live_mappings"), 0);
+  EXPECT_EQ(seen(*device, "flushes"), 0);
+  EXPECT_EQ(seen(*device, "invalidates"), 0);
+}
+
+TEST(Buffer, AccessOutsideOfTheBuffer) {
+  auto device = sample_device();
+  auto part = allocate(*device, 16)->subspan(4, 4).value();
+  uint8_t byte = 0;
+  for (const auto& [offset, length] : std::vector<std::pair<uint64_t, uint64_t>>{
+           {4, 1}, {5, 0}, {0, 5}, {3, 2}, {UINT64_MAX, 1}, {1, UINT64_MAX}, {2, kWholeLength}}) {
+    EXPECT_FAILS(OUT_OF_RANGE, "attempted to access an address outside of the valid buffer range",
+                 part->check_range(offset, length));
+    EXPECT_FAILS(OUT_OF_RANGE, "buffer length=4", part->read(offset, &byte, length));
+    EXPECT_FAILS(OUT_OF_RANGE, "buffer length=4", part->write(offset, &byte, length));
+  }
+  EXPECT_OK(part->check_range(0, 4));
+  EXPECT_OK(part->check_range(4, 0));
+}
+
+TEST(Buffer, MemoryThatIsNotCoherentIsKeptInStep) {
+  auto device = sample_device("slack");
+  auto buffer = allocate(*device, 8);
+  uint32_t value = 5;
+  EXPECT_OK(buffer->write(0, &value, 4));
+  EXPECT_EQ(seen(*device, "flushes"), 1);
+  EXPECT_EQ(seen(*device, "invalidates"), 0);
+  EXPECT_OK(buffer->read(0, &value, 4));
+  EXPECT_EQ(seen(*device, "flushes"), 1);
+  EXPECT_EQ(seen(*device, "invalidates"), 1);
+}
+
+TEST(Buffer, MemoryThatTheHostCannotSee) {
+  auto device = sample_device("hidden");
+  auto buffer = allocate(*device, 8);
+  uint32_t value = 0;
+  EXPECT_FAILS(
+      PERMISSION_DENIED,
+      "buffer memory type is not compatible; buffer has DEVICE_LOCAL, operation requires HOST_VISIBLE",
+      buffer->read(0, &value, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "operation requires HOST_VISIBLE", buffer->write(0, &value, 4));
+}
+
+TEST(Buffer, UsageWithoutMapping) {
+  auto device = sample_device();
+  auto buffer = allocate(*device, 8, HALYARD_USAGE_DEFAULT);
+  uint32_t value = 0;
+  EXPECT_FAILS(PERMISSION_DENIED,
+               "requested usage was not specified when the buffer was allocated; buffer allows "
+               "TRANSFER|DISPATCH_STORAGE, "
+               "operation requires MAPPING_SCOPED",
+               buffer->read(0, &value, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "operation requires MAPPING_SCOPED", buffer->write(0, &value, 4));
+}
+
+TEST(Buffer, AccessThatWasNotGiven) {
+  auto device = sample_device();
+  alignas(64) uint8_t bytes[64] = {9};
+  auto buffer = device->import_host(kAnyQueue, 0, kUsage, kRead | kWrite, bytes, 64, nullptr).value();
+  uint8_t byte = 0;
+  EXPECT_OK(buffer->read(0, &byte, 1));
+  EXPECT_EQ(byte, 9);
+  EXPECT_FAILS(
+      PERMISSION_DENIED,
+      "buffer does not support the requested access type; buffer allows READ|WRITE, operation requires "
+      "DISCARD_WRITE",
+      buffer->write(0, &byte, 1));
+  EXPECT_OK(buffer->check_access(kRead | kWrite));
+  EXPECT_FAILS(PERMISSION_DENIED, "requires DISCARD", buffer->check_access(kDiscard));
+}
+
+TEST(Buffer, Checks) {
+  auto device = sample_device();
+  auto buffer = allocate(*device, 8);
+  EXPECT_OK(buffer->check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
+  EXPECT_OK(buffer->check_memory_type(0));
+  EXPECT_FAILS(PERMISSION_DENIED, "buffer has HOST_LOCAL|DEVICE_VISIBLE, operation requires DEVICE_LOCAL",
+               buffer->check_memory_type(HALYARD_MEMORY_DEVICE_LOCAL));
+  EXPECT_OK(buffer->check_usage(HALYARD_USAGE_DEFAULT));
+  EXPECT_FAILS(PERMISSION_DENIED, "operation requires DISPATCH_INDIRECT_PARAMETERS",
+               buffer->check_usage(HALYARD_USAGE_INDIRECT_PARAMETERS));
+}
+
+TEST(Buffer, BytesThatAreNotThereYet) {
+  auto device = sample_device("unmapped");
+  auto buffer = allocate(*device, 8);
+  uint32_t value = 0;
+  EXPECT_FAILS(FAILED_PRECONDITION, "transient buffer has not been committed", buffer->read(0, &value, 4));
+  EXPECT_FAILS(FAILED_PRECONDITION, "transient buffer has not been committed", buffer->write(0, &value, 4));
+}
+
+TEST(Buffer, OneOwnerAtFirst) {
+  auto device = sample_device();
+  EXPECT_EQ(allocate(*device, 8)->allocation().owners.load(), 1);
+}
+
+}  // namespace
+}  // namespace halyard::hal

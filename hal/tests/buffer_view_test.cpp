@@ -1,0 +1,115 @@
+// Buffer views: limits, assertions in the order of the specification, contents.
+#include "hal/buffer_view.h"
+
+#include <gtest/gtest.h>
+
+#include "sample_drivers.h"
+
+namespace halyard::hal {
+namespace {
+
+constexpr ElementType kF32 = element_type(kFloatIeee, 32);
+constexpr ElementType kI32 = element_type(kInteger, 32);
+
+class BufferViewTest : public testing::Test {
+ protected:
+  Ref<Buffer> buffer_of(const std::vector<float>& values, const std::string& path = "") {
+    auto device = sample_device(path);
+    auto buffer = device->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED,
+                                   4 * values.size());
+    EXPECT_OK((*buffer)->write(0, values.data(), 4 * values.size()));
+    return *buffer;
+  }
+  Ref<BufferView> view(std::vector<int64_t> shape, ElementType type = kF32,
+                       uint32_t encoding = kEncodingDenseRowMajor) {
+    return BufferView::create(buffer_of({1, 2, 3, 4, 5, 6}), shape, type, encoding).value();
+  }
+};
+
+TEST_F(BufferViewTest, KeepsWhatItIsGiven) {
+  auto buffer = buffer_of({1, 2});
+  const int64_t shape[] = {7, -3, 0};
+  auto made = BufferView::create(buffer, shape, 0x7F0000FF, 42).value();
+  EXPECT_EQ(&made->buffer(), buffer.get());
+  EXPECT_EQ(std::vector<int64_t>(made->shape().begin(), made->shape().end()),
+            (std::vector<int64_t>{7, -3, 0}));
+  EXPECT_EQ(made->type(), 0x7F0000FFu);
+  EXPECT_EQ(made->encoding(), 42u);
+}
+
+TEST_F(BufferViewTest, AtMost128Dimensions) {
+  auto buffer = buffer_of({1});
+  EXPECT_OK(BufferView::create(buffer, std::vector<int64_t>(128, 1), kF32, 1));
+  EXPECT_FAILS(OUT_OF_RANGE, "count 129 > 128",
+               BufferView::create(buffer, std::vector<int64_t>(129, 1), kF32, 1));
+}
+
+TEST_F(BufferViewTest, AssertionsThatHold) {
+  const int64_t shape[] = {2, 3};
+  EXPECT_OK(view({2, 3})->check("m", kF32, 1, shape));
+  EXPECT_OK(view({2, 3}, kF32, kEncodingOpaque)->check("m", kF32, 1, shape));
+  EXPECT_OK(view({2, 3}, element_type(kOpaque, 8))->check("m", kF32, 1, shape));
+  EXPECT_OK(view({2, 3}, kI32)->check("m", element_type(kIntegerUnsigned, 32), 1, shape));
+  EXPECT_OK(view({2, 3}, element_type(kIntegerSigned, 32))->check("m", kI32, 1, shape));
+  EXPECT_OK(view({2, 3}, element_type(kBoolean, 8))->check("m", element_type(kInteger, 8), 1, shape));
+  EXPECT_OK(view({})->check("m", kF32, 1, {}));
+}
+
+TEST_F(BufferViewTest, AssertionsInOrder) {
+  const int64_t shape[] = {2, 3};
+  const int64_t other[] = {2, 4};
+  EXPECT_FAILS(INVALID_ARGUMENT, "arg0 encoding mismatch; expected 00000002 but have 00000001",
+               view({5}, kI32)->check("arg0", kF32, 2, shape));
+  EXPECT_FAILS(INVALID_ARGUMENT, "encoding mismatch; expected 00000000 but have 00000001",
+               view({2, 3})->check("arg0", kF32, kEncodingOpaque, shape));
+  EXPECT_FAILS(INVALID_ARGUMENT,
+               "arg0 element type mismatch; expected f32 (21000020) but have i32 (10000020)",
+               view({5}, kI32)->check("arg0", kF32, 1, shape));
+  EXPECT_FAILS(INVALID_ARGUMENT,
+               "arg0 shape rank mismatch; expected 2 but have 1; expected shape `2x3`, actual shape `5`",
+               view({5})->check("arg0", kF32, 1, shape));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT,
+      "arg0 shape dimension 1 mismatch; expected 4 but have 3; expected shape `2x4`, actual shape `2x3`",
+      view({2, 3})->check("arg0", kF32, 1, other));
+  EXPECT_FAILS(INVALID_ARGUMENT, "arg0 shape dimension 0 mismatch; expected 2 but have 9",
+               view({9, 9})->check("arg0", kF32, 1, shape));
+}
+
+TEST_F(BufferViewTest, TypesThatDiffer) {
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected i32 (10000020) but have i64",
+               view({}, element_type(kInteger, 64))->check("m", kI32, 1, {}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected f16",
+               view({}, element_type(kFloatBrain, 16))->check("m", element_type(kFloatIeee, 16), 1, {}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected *32", view({})->check("m", element_type(kOpaque, 32), 1, {}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected i8",
+               view({}, element_type(kFloat8E5M2, 8))->check("m", element_type(kInteger, 8), 1, {}));
+}
+
+TEST_F(BufferViewTest, Text) {
+  EXPECT_EQ(view({2, 3})->text(1024).value(), "2x3xf32=[1 2 3][4 5 6]");
+  EXPECT_EQ(view({2, 3})->text(4).value(), "2x3xf32=[1 2 3][4...]");
+  EXPECT_EQ(view({2, 3})->text(0).value(), "2x3xf32=[...][...]");
+  EXPECT_EQ(view({6})->text(UINT64_MAX).value(), "6xf32=1 2 3 4 5 6");
+  EXPECT_EQ(view({})->text(1).value(), "f32=1");
+  EXPECT_EQ(view({0, 3})->text(1).value(), "0x3xf32=");
+}
+
+TEST_F(BufferViewTest, TextOfWhatIsNotThere) {
+  EXPECT_FAILS(OUT_OF_RANGE, "a view of 7xf32 needs 28 bytes, but its buffer has 24", view({7})->text(1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "-1", view({-1})->text(1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "no size", view({INT64_MAX, INT64_MAX})->text(1));
+  EXPECT_FAILS(OUT_OF_RANGE, "i4", view({2}, element_type(kInteger, 4))->text(9));
+  EXPECT_FAILS(OUT_OF_RANGE, "*0", view({2}, 0)->text(9));
+}
+
+TEST_F(BufferViewTest, TextNeedsHostAccess) {
+  auto device = sample_device("hidden");
+  auto buffer = device->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 4).value();
+  const int64_t shape[] = {1};
+  EXPECT_FAILS(PERMISSION_DENIED, "HOST_VISIBLE",
+               BufferView::create(buffer, shape, kF32, 1).value()->text(9));
+}
+
+}  // namespace
+}  // namespace halyard::hal

@@ -1,0 +1,265 @@
+// Devices: opening, queries, allocation and import, and who keeps whom alive.
+#include "hal/device.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/bytes.h"
+#include "hal/buffer.h"
+#include "sample_drivers.h"
+
+namespace halyard::hal {
+namespace {
+
+TEST(Device, OpensAndCloses) {
+  auto library = DriverLibrary::open(sample_path("sample")).value();
+  auto watcher = sample_device("", library);
+  auto device = Device::open(library, "sample", "slack", {{"label", "x"}}).value();
+  EXPECT_EQ(device->id(), "sample");
+  EXPECT_EQ(device->path(), "slack");
+  EXPECT_EQ(device->uri(), "sample://slack");
+  EXPECT_EQ(device->properties().queue_count, 4u);
+  EXPECT_TRUE(device->has_operation(HALYARD_OPERATION_EXECUTE));
+  EXPECT_FALSE(device->has_operation(HALYARD_OPERATION_FILL));
+  EXPECT_FALSE(device->has_operation(64));
+  EXPECT_EQ(seen(*watcher, "open_devices"), 2);
+  device = nullptr;
+  EXPECT_EQ(seen(*watcher, "open_devices"), 1);
+}
+
+TEST(Device, KeepsItsDriver) {
+  std::vector<std::string> lines;
+  auto library = DriverLibrary::open(sample_path("sample"), [&](int32_t, std::string_view line) {
+                   lines.emplace_back(line);
+                 }).value();
+  auto device = Device::open(std::move(library), "sample", "", {}).value();
+  auto buffer = device->allocate(kAnyQueue, 0, 0, 16).value();
+  device = nullptr;
+  EXPECT_EQ(lines.size(), 1u);
+  buffer = nullptr;
+  EXPECT_EQ(lines.size(), 2u);
+}
+
+TEST(Device, FailuresToOpen) {
+  auto library = DriverLibrary::open(sample_path("sample")).value();
+  EXPECT_FAILS(NOT_FOUND, "no such sample; while opening device 'sample://nowhere'",
+               Device::open(library, "sample", "nowhere", {}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "known is label",
+               Device::open(library, "sample", "", {{"label", ""}, {"colour", "red"}}));
+  EXPECT_FAILS(UNAVAILABLE, "the device is lost", Device::open(library, "sample", "broken-device", {}));
+  EXPECT_FAILS(INTERNAL, "65 queues; expected 1 to 64", Device::open(library, "sample", "broken-queues", {}));
+  EXPECT_FAILS(INTERNAL, "memory alignment of 48", Device::open(library, "sample", "broken-alignment", {}));
+  EXPECT_FAILS(INTERNAL, "expected barrier and execute",
+               Device::open(library, "sample", "broken-operations", {}));
+  EXPECT_EQ(seen(*sample_device("", library), "open_devices"), 1);
+}
+
+TEST(Device, Queues) {
+  auto device = sample_device();
+  EXPECT_EQ(device->queues(0), 0xFu);
+  EXPECT_EQ(device->queues(kAnyQueue), 0xFu);
+  EXPECT_EQ(device->queues(0x2), 0x2u);
+  EXPECT_EQ(device->queues(0x16), 0x6u);
+  EXPECT_EQ(device->queues(0x10), 0xFu);
+  EXPECT_EQ(sample_device("wide")->queues(0), UINT64_MAX);
+  EXPECT_EQ(sample_device("wide")->queues(uint64_t{1} << 63), uint64_t{1} << 63);
+}
+
+TEST(DeviceQueries, IdPatterns) {
+  auto device = sample_device();
+  const auto answer = device->query_i64("hal.device.id", "sam*");
+  EXPECT_TRUE(answer.known);
+  EXPECT_EQ(answer.value, 1);
+  EXPECT_TRUE(device->query_i64("hal.device.id", "local*").known);
+  EXPECT_EQ(device->query_i64("hal.device.id", "local*").value, 0);
+  EXPECT_EQ(device->query_i64("hal.device.id", "").value, 0);
+}
+
+TEST(DeviceQueries, ExecutableFormats) {
+  auto device = sample_device();
+  for (const auto& [format, value] : std::vector<std::pair<const char*, int64_t>>{
+           {"native", 1}, {"loadable", 1}, {"old", 0}, {"other", 0}, {"", 0}}) {
+    const auto answer = device->query_i64("hal.executable.format", format);
+    EXPECT_TRUE(answer.known) << format;
+    EXPECT_EQ(answer.value, value) << format;
+  }
+  EXPECT_EQ(device->grade_executable("native", nullptr, 0).grade, uint32_t{HALYARD_GRADE_NATIVE});
+  EXPECT_EQ(device->grade_executable("native", nullptr, 0).reason, "");
+  EXPECT_EQ(device->grade_executable("old", "x", 1).reason, "made for another sample");
+}
+
+TEST(DeviceQueries, TheDriversOwn) {
+  auto device = sample_device();
+  EXPECT_TRUE(device->query_i64("sample", "trims").known);
+  EXPECT_FALSE(device->query_i64("sample", "Trims").known);
+  EXPECT_FALSE(device->query_i64("sample ", "trims").known);
+  EXPECT_FALSE(device->query_i64("hal.device", "concurrency").known);
+  EXPECT_EQ(device->query_i64("hal.device", "concurrency").value, 0);
+  EXPECT_FALSE(device->query_i64("fail", "").known);
+  EXPECT_FALSE(device->query_i64("hal.device.Id", "sample").known);
+}
+
+TEST(Patterns, Wildcards) {
+  EXPECT_TRUE(matches_pattern("local-sync", "local-sync"));
+  EXPECT_TRUE(matches_pattern("local*", "local-sync"));
+  EXPECT_TRUE(matches_pattern("*", "local-sync"));
+  EXPECT_TRUE(matches_pattern("**", "x"));
+  EXPECT_TRUE(matches_pattern("*sync", "local-sync"));
+  EXPECT_TRUE(matches_pattern("l*-*c", "local-sync"));
+  EXPECT_TRUE(matches_pattern("local?sync", "local-sync"));
+  EXPECT_TRUE(matches_pattern("*aab", "aaaaab"));
+  EXPECT_TRUE(matches_pattern("a*b*c", "a-b-b-c"));
+  EXPECT_TRUE(matches_pattern("", ""));
+  EXPECT_TRUE(matches_pattern("*", ""));
+  EXPECT_FALSE(matches_pattern("local", "local-sync"));
+  EXPECT_FALSE(matches_pattern("", "local-sync"));
+  EXPECT_FALSE(matches_pattern("local-sync?", "local-sync"));
+  EXPECT_FALSE(matches_pattern("?", ""));
+  EXPECT_FALSE(matches_pattern("Local*", "local-sync"));
+  EXPECT_FALSE(matches_pattern("*task", "local-sync"));
+  EXPECT_FALSE(matches_pattern("l*x", "local-sync"));
+}
+
+TEST(Patterns, AtMostSixteenWildcards) {
+  EXPECT_TRUE(matches_pattern(std::string(16, '*'), "vulkan"));
+  EXPECT_FALSE(matches_pattern(std::string(17, '*'), "vulkan"));
+  EXPECT_FALSE(matches_pattern(std::string(11, '*') + "??????", "vulkan"));
+  EXPECT_TRUE(matches_pattern(std::string(10, '*') + "??????", "vulkan"));
+}
+
+TEST(DeviceMemory, Defaults) {
+  auto device = sample_device();
+  auto buffer = device->allocate(0, 0, 0, 24).value();
+  EXPECT_EQ(seen(*device, "request_type"), HALYARD_MEMORY_OPTIMAL);
+  EXPECT_EQ(seen(*device, "request_usage"), HALYARD_USAGE_DEFAULT);
+  EXPECT_EQ(seen(*device, "request_affinity"), 0xF);
+  EXPECT_EQ(buffer->length(), 24u);
+  EXPECT_EQ(buffer->offset(), 0u);
+  EXPECT_EQ(buffer->usage(), uint32_t{HALYARD_USAGE_DEFAULT});
+  EXPECT_EQ(buffer->memory_type(), HALYARD_MEMORY_HOST_LOCAL | uint32_t{HALYARD_MEMORY_DEVICE_VISIBLE});
+  EXPECT_EQ(buffer->access(), uint32_t{kAccessAll});
+  EXPECT_EQ(&buffer->device(), device.get());
+  EXPECT_EQ(buffer->allocation().origin_affinity, 0xFu);
+  EXPECT_FALSE(buffer->allocation().queue_ordered);
+}
+
+TEST(DeviceMemory, PassesOnWhatIsWanted) {
+  auto device = sample_device();
+  auto buffer = device->allocate(0x4, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_TRANSFER_SOURCE, 0).value();
+  EXPECT_EQ(seen(*device, "request_type"), HALYARD_MEMORY_DEVICE_LOCAL);
+  EXPECT_EQ(seen(*device, "request_usage"), HALYARD_USAGE_TRANSFER_SOURCE);
+  EXPECT_EQ(seen(*device, "request_affinity"), 0x4);
+  EXPECT_EQ(buffer->length(), 0u);
+}
+
+TEST(DeviceMemory, FailuresToAllocate) {
+  auto device = sample_device();
+  EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; failed to allocate buffer of length 7",
+               device->allocate(0, 0, HALYARD_USAGE_SHARING_EXPORT, 7));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "failed to allocate buffer of length 1048577",
+               device->allocate(0, 0, 0, (1 << 20) + 1));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "failed to allocate buffer of length 18446744073709551615",
+               device->allocate(0, 0, 0, UINT64_MAX));
+  EXPECT_OK(device->allocate(0, 0, 0, 1 << 20));
+  auto broken = sample_device("broken-size");
+  EXPECT_FAILS(INTERNAL, "the driver gave 4 bytes of 8", broken->allocate(0, 0, 0, 8));
+  EXPECT_EQ(seen(*device, "live_memories"), 0);
+  EXPECT_EQ(seen(*broken, "live_memories"), 0);
+}
+
+TEST(DeviceMemory, ImportsHostBytes) {
+  auto device = sample_device();
+  bool released = false;
+  alignas(64) uint8_t bytes[128] = {};
+  bytes[70] = 3;
+  Ref<Bytes> keep = Bytes::borrow(bytes, [&] { released = true; });
+  auto buffer = device
+                    ->import_host(0, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED, kRead,
+                                  bytes + 64, 64, keep)
+                    .value();
+  keep = nullptr;
+  EXPECT_EQ(buffer->length(), 64u);
+  EXPECT_EQ(buffer->access(), uint32_t{kRead});
+  uint8_t byte = 0;
+  EXPECT_OK(buffer->read(6, &byte, 1));
+  EXPECT_EQ(byte, 3);
+  EXPECT_FALSE(released);
+  buffer = nullptr;
+  EXPECT_TRUE(released);
+  EXPECT_EQ(seen(*device, "live_memories"), 0);
+}
+
+TEST(DeviceMemory, FailuresToImport) {
+  auto device = sample_device();
+  alignas(64) uint8_t bytes[128] = {};
+  EXPECT_FAILS(OUT_OF_RANGE, "imported heap buffer data must be aligned to 64",
+               device->import_host(0, 0, 0, kRead, bytes + 8, 64, nullptr));
+  EXPECT_FAILS(UNIMPLEMENTED, "memory_import",
+               sample_device("sealed")->import_host(0, 0, 0, kRead, bytes, 64, nullptr));
+  EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; failed to import 64 bytes of host memory",
+               device->import_host(0, 0, HALYARD_USAGE_SHARING_EXPORT, kRead, bytes, 64, nullptr));
+  EXPECT_EQ(seen(*device, "live_memories"), 0);
+}
+
+TEST(DeviceMemory, TrimAndStatistics) {
+  auto device = sample_device();
+  EXPECT_OK(device->trim());
+  EXPECT_EQ(seen(*device, "trims"), 1);
+  auto buffer = device->allocate(0, 0, 0, 4).value();
+  EXPECT_EQ(device->statistics().value().host_bytes_live, 1u);
+}
+
+TEST(Allocator, IsOneObject) {
+  auto device = sample_device();
+  auto first = device->allocator();
+  EXPECT_EQ(first, device->allocator());
+  EXPECT_STREQ(first->type()->name, "hal.allocator");
+  EXPECT_EQ(cast<Allocator>(first.get()), first.get());
+  EXPECT_EQ(&first->device(), device.get());
+}
+
+TEST(Allocator, KeepsTheDevice) {
+  auto library = DriverLibrary::open(sample_path("sample")).value();
+  auto watcher = sample_device("", library);
+  auto device = sample_device("slack", library);
+  auto allocator = device->allocator();
+  auto other = device->allocator();
+  device = nullptr;
+  other = nullptr;
+  EXPECT_EQ(seen(*watcher, "open_devices"), 2);
+  EXPECT_EQ(allocator->device().allocate(0, 0, 0, 8).value()->length(), 8u);
+  EXPECT_EQ(allocator, allocator->device().allocator());
+  allocator = nullptr;
+  EXPECT_EQ(seen(*watcher, "open_devices"), 1);
+}
+
+TEST(Allocator, ComesBackAfterItsLastUser) {
+  auto device = sample_device();
+  device->allocator() = nullptr;
+  EXPECT_EQ(&device->allocator()->device(), device.get());
+}
+
+TEST(Allocator, TakenAndDroppedByManyThreads) {
+  auto library = DriverLibrary::open(sample_path("sample")).value();
+  auto watcher = sample_device("", library);
+  auto device = sample_device("slack", library);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([device] {
+      for (int round = 0; round < 2000; ++round) {
+        Ref<Allocator> allocator = device->allocator();
+        const Ref<Allocator> copy = allocator;
+        allocator = nullptr;
+        if (&copy->device() != device.get()) std::abort();
+      }
+    });
+  }
+  device = nullptr;
+  for (std::thread& thread : threads) thread.join();
+  threads.clear();
+  EXPECT_EQ(seen(*watcher, "open_devices"), 1);
+}
+
+}  // namespace
+}  // namespace halyard::hal

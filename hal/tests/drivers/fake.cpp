@@ -1,0 +1,641 @@
+// The fake driver: see fake_driver.h. Executables are of format "fake"; their data is text, "name bindings
+// constants" for each function, one a line. A dispatch adds workgroups x*y*z and all constants to the 32-bit
+// number at the start of each binding.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../fake_driver.h"
+#include "halyard/driver.h"
+
+HALYARD_DRIVER_NOTE("fake", "1.0", "fake");
+
+struct halyard_driver_instance {};
+
+struct halyard_driver_device {
+  std::string path;
+  bool queued() const { return path == "queued"; }
+  bool bare() const { return path == "bare"; }
+  bool opaque() const { return path == "opaque"; }
+};
+
+struct halyard_driver_memory {
+  std::vector<uint8_t> own;
+  uint8_t* bytes = nullptr;
+  uint64_t size = 0;
+};
+
+struct Subscription {
+  uint64_t value;
+  halyard_subscriber_fn subscriber;
+  void* user;
+};
+
+struct halyard_driver_semaphore {
+  uint64_t value = 0;
+  halyard_status_t failure = nullptr;
+  std::list<Subscription> subscriptions;
+};
+
+struct Function {
+  std::string name;
+  uint32_t bindings = 0;
+  uint32_t constants = 0;
+};
+
+struct halyard_driver_executable {
+  std::vector<Function> functions;
+};
+
+struct halyard_driver_command_list {
+  halyard_command_list_args_t args;
+};
+
+namespace {
+
+struct Work {
+  halyard_driver_device_t device;
+  halyard_operation_t operation;
+  halyard_driver_memory_t allocated = nullptr;
+  std::vector<halyard_binding_t> bindings;
+  std::vector<halyard_timepoint_t> waits, signals;
+  halyard_completed_fn completed;
+  void* user;
+  halyard_status_t failure = nullptr;
+};
+
+const halyard_host_services_t* services = nullptr;
+std::mutex mutex;  // guards all below, and every timeline
+std::condition_variable changed;
+std::set<halyard_driver_semaphore_t> semaphores;
+std::list<std::unique_ptr<Work>> held;
+std::deque<std::unique_ptr<Work>> ready;
+std::string log_text;
+int32_t refusal = 0;
+int32_t failure = 0;
+int64_t live_handles[FAKE_HANDLE_KINDS] = {};
+
+void count(FakeHandle kind, int64_t change) {
+  const std::lock_guard lock(mutex);
+  live_handles[kind] += change;
+}
+
+halyard_status_t fail(int32_t code, const std::string& message) {
+  return services->status_create(services->host, code, message.data(), message.size());
+}
+halyard_status_t retain(halyard_status_t status) { return services->status_retain(services->host, status); }
+void release(halyard_status_t status) { services->status_release(services->host, status); }
+
+template <typename T>
+void answer(T* target, T source) {
+  source.struct_size = target->struct_size;
+  std::memcpy(target, &source, std::min<size_t>(target->struct_size, sizeof(T)));
+}
+
+// ---- Operations ----
+
+uint8_t* address(const Work& work, const halyard_range_t& range) {
+  if (range.memory) return range.memory->bytes + range.offset;
+  const halyard_binding_t& binding = work.bindings[range.slot];
+  return binding.memory->bytes + binding.offset + range.offset;
+}
+
+void fill(const Work& work, const halyard_range_t& target, uint32_t pattern, uint32_t size,
+          std::ostream& out) {
+  uint8_t* bytes = address(work, target);
+  for (uint64_t i = 0; i < target.length; ++i) bytes[i] = static_cast<uint8_t>(pattern >> 8 * (i % size));
+  out << "fill " << target.length << "\n";
+}
+
+void dispatch(const Work& work, const halyard_command_dispatch_t& command, std::ostream& out) {
+  uint32_t counts[3];
+  std::memcpy(counts, command.workgroups, sizeof(counts));
+  if (command.flags & HALYARD_DISPATCH_INDIRECT)
+    std::memcpy(counts, address(work, command.indirect), sizeof(counts));
+  uint32_t sum = counts[0] * counts[1] * counts[2];
+  for (uint32_t i = 0; i < command.constant_count; ++i) sum += command.constants[i];
+  for (uint32_t i = 0; i < command.binding_count; ++i) {
+    if (command.bindings[i].length < sizeof(uint32_t)) continue;
+    uint32_t value = 0;
+    std::memcpy(&value, address(work, command.bindings[i]), sizeof(value));
+    value += sum;
+    std::memcpy(address(work, command.bindings[i]), &value, sizeof(value));
+  }
+  out << "dispatch " << command.executable->functions[command.function].name << "\n";
+}
+
+void execute(const Work& work, std::ostream& out) {
+  const halyard_command_list_args_t& list = work.operation.execute.list->args;
+  const auto* at = reinterpret_cast<const char*>(list.commands);
+  for (uint32_t i = 0; i < list.command_count; ++i) {
+    halyard_command_t header;
+    std::memcpy(&header, at, sizeof(header));
+    const void* body = at;
+    if (header.kind == HALYARD_COMMAND_FILL) {
+      const auto* it = static_cast<const halyard_command_fill_t*>(body);
+      fill(work, it->target, it->pattern, it->pattern_size, out);
+    } else if (header.kind == HALYARD_COMMAND_UPDATE) {
+      const auto* it = static_cast<const halyard_command_update_t*>(body);
+      std::memcpy(address(work, it->target), it->source, it->target.length);
+      out << "update " << it->target.length << "\n";
+    } else if (header.kind == HALYARD_COMMAND_COPY) {
+      const auto* it = static_cast<const halyard_command_copy_t*>(body);
+      std::memmove(address(work, it->target), address(work, it->source), it->target.length);
+      out << "copy " << it->target.length << "\n";
+    } else if (header.kind == HALYARD_COMMAND_DISPATCH) {
+      dispatch(work, *static_cast<const halyard_command_dispatch_t*>(body), out);
+    }
+    at += header.size;
+  }
+}
+
+void give_bytes(halyard_driver_memory_t memory) {
+  memory->own.resize(memory->size + 1);
+  memory->bytes = memory->own.data();
+}
+
+halyard_status_t perform(Work& work) {
+  std::ostringstream out;
+  int32_t code = 0;
+  {
+    const std::lock_guard lock(mutex);
+    code = std::exchange(failure, 0);
+  }
+  if (code != 0) return fail(code, "told to fail");
+  const halyard_operation_t& operation = work.operation;
+  switch (operation.kind) {
+    case HALYARD_OPERATION_ALLOCA:
+      give_bytes(work.allocated), out << "alloca\n";
+      break;
+    case HALYARD_OPERATION_DEALLOCA:
+      operation.dealloca.memory->bytes = nullptr, out << "dealloca\n";
+      break;
+    case HALYARD_OPERATION_FILL:
+      fill(work, operation.fill.target, operation.fill.pattern, operation.fill.pattern_size, out);
+      break;
+    case HALYARD_OPERATION_UPDATE:
+      std::memcpy(address(work, operation.update.target), operation.update.source,
+                  operation.update.target.length);
+      out << "update " << operation.update.target.length << "\n";
+      break;
+    case HALYARD_OPERATION_COPY:
+      std::memcpy(address(work, operation.copy.target), address(work, operation.copy.source),
+                  operation.copy.target.length);
+      out << "copy " << operation.copy.target.length << "\n";
+      break;
+    case HALYARD_OPERATION_EXECUTE:
+      execute(work, out);
+      break;
+    default:
+      out << "barrier\n";
+  }
+  const std::lock_guard lock(mutex);
+  log_text += out.str();
+  return nullptr;
+}
+
+// ---- Timelines and queue ----
+
+// Under the lock.
+void advance(halyard_driver_semaphore_t semaphore, uint64_t value, halyard_status_t why) {
+  if (semaphore->failure || (!why && value <= semaphore->value)) return;
+  if (why) {
+    semaphore->failure = retain(why);
+  } else {
+    semaphore->value = value;
+  }
+  changed.notify_all();
+}
+
+void run(std::unique_ptr<Work> work) {
+  halyard_status_t status = work->failure ? work->failure : perform(*work);
+  {
+    const std::lock_guard lock(mutex);
+    for (const halyard_timepoint_t& signal : work->signals) advance(signal.semaphore, signal.value, status);
+  }
+  work->completed(work->user, status);
+}
+
+// Whether it need not wait any longer; under the lock.
+bool is_due(Work& work) {
+  bool all = true;
+  for (const halyard_timepoint_t& wait : work.waits) {
+    if (wait.semaphore->failure) {
+      work.failure = retain(wait.semaphore->failure);
+      return true;
+    }
+    all &= wait.semaphore->value >= wait.value;
+  }
+  return all;
+}
+
+// Calls subscribers and runs work, as long as some are due.
+void settle() {
+  while (true) {
+    std::function<void()> next;
+    {
+      const std::lock_guard lock(mutex);
+      for (auto it = held.begin(); it != held.end() && !next;) {
+        if (!is_due(**it)) {
+          ++it;
+          continue;
+        }
+        std::unique_ptr<Work> work = std::move(*it);
+        it = held.erase(it);
+        if (work->device->queued()) {
+          ready.push_back(std::move(work));
+        } else {
+          next = [raw = work.release()] { run(std::unique_ptr<Work>(raw)); };
+        }
+      }
+      for (halyard_driver_semaphore_t semaphore : semaphores) {
+        for (auto it = semaphore->subscriptions.begin(); it != semaphore->subscriptions.end() && !next;
+             ++it) {
+          if (!semaphore->failure && semaphore->value < it->value) continue;
+          next = [found = *it, status = retain(semaphore->failure)] { found.subscriber(found.user, status); };
+          semaphore->subscriptions.erase(it);
+          break;
+        }
+        if (next) break;
+      }
+    }
+    if (!next) return;
+    next();
+  }
+}
+
+// ---- The table ----
+
+halyard_status_t initialize(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance) {
+  services = args->services;
+  *instance = new halyard_driver_instance();
+  return nullptr;
+}
+
+void shutdown(halyard_driver_instance_t* instance) {
+  if (!instance) return;
+  delete *instance;
+  *instance = nullptr;
+}
+
+halyard_status_t enumerate_devices(halyard_driver_instance_t, uint32_t capacity, halyard_device_info_t* infos,
+                                   uint32_t* count) {
+  static const char* const paths[] = {"", "queued", "bare", "opaque"};
+  for (uint32_t i = 0; i < std::min<uint32_t>(capacity, 4); ++i)
+    answer(&infos[i], halyard_device_info_t{0, 0, "fake", paths[i], "fake device"});
+  *count = 4;
+  return nullptr;
+}
+
+halyard_status_t device_open(halyard_driver_instance_t, const halyard_device_open_args_t* args,
+                             halyard_driver_device_t* device) {
+  *device = new halyard_driver_device{std::string(args->path.data, args->path.size)};
+  count(FAKE_DEVICE, 1);
+  return nullptr;
+}
+
+void device_close(halyard_driver_device_t device) {
+  delete device;
+  count(FAKE_DEVICE, -1);
+}
+
+halyard_status_t device_properties(halyard_driver_device_t device, halyard_device_properties_t* properties) {
+  halyard_device_properties_t known = {};
+  if (!device->queued()) known.capabilities |= HALYARD_DEVICE_RUNS_IN_CALLER;
+  known.operations = uint64_t{1} << HALYARD_OPERATION_BARRIER | uint64_t{1} << HALYARD_OPERATION_EXECUTE;
+  if (!device->bare()) {
+    known.capabilities |= HALYARD_DEVICE_QUEUE_ALLOCA;
+    for (const int kind : {HALYARD_OPERATION_ALLOCA, HALYARD_OPERATION_DEALLOCA, HALYARD_OPERATION_FILL,
+                           HALYARD_OPERATION_UPDATE, HALYARD_OPERATION_COPY})
+      known.operations |= uint64_t{1} << kind;
+  }
+  known.queue_count = 2;
+  known.memory_alignment = 1;
+  known.maximum_allocation = 1 << 20;
+  answer(properties, known);
+  return nullptr;
+}
+
+halyard_status_t device_query_i64(halyard_driver_device_t, halyard_text_t, halyard_text_t, int32_t* known,
+                                  int64_t*) {
+  *known = 0;
+  return nullptr;
+}
+
+void describe(halyard_driver_device_t device, const halyard_memory_request_t& request,
+              halyard_memory_info_t* info) {
+  halyard_memory_info_t given = {};
+  given.memory_type = HALYARD_MEMORY_DEVICE_LOCAL | request.memory_type;
+  given.usage = request.usage;
+  if (!device->opaque()) {
+    given.memory_type |= HALYARD_MEMORY_HOST_LOCAL;
+    given.usage |= HALYARD_USAGE_MAPPING_SCOPED;
+  }
+  given.memory_type &= ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
+  given.size = request.size;
+  answer(info, given);
+}
+
+halyard_status_t memory_allocate(halyard_driver_device_t device, const halyard_memory_request_t* request,
+                                 halyard_driver_memory_t* memory, halyard_memory_info_t* info) {
+  *memory = new halyard_driver_memory();
+  (*memory)->size = request->size;
+  give_bytes(*memory);
+  describe(device, *request, info);
+  count(FAKE_MEMORY, 1);
+  return nullptr;
+}
+
+void memory_free(halyard_driver_device_t, halyard_driver_memory_t memory) {
+  delete memory;
+  count(FAKE_MEMORY, -1);
+}
+
+halyard_status_t memory_map(halyard_driver_device_t, halyard_driver_memory_t memory, uint32_t,
+                            uint64_t offset, uint64_t, void** pointer) {
+  if (!memory->bytes) return fail(HALYARD_FAILED_PRECONDITION, "no bytes");
+  *pointer = memory->bytes + offset;
+  return nullptr;
+}
+void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t) {}
+halyard_status_t memory_sync(halyard_driver_device_t, halyard_driver_memory_t, uint64_t, uint64_t) {
+  return nullptr;
+}
+
+halyard_status_t semaphore_create(halyard_driver_device_t, uint64_t initial,
+                                  halyard_driver_semaphore_t* semaphore) {
+  *semaphore = new halyard_driver_semaphore();
+  (*semaphore)->value = initial;
+  const std::lock_guard lock(mutex);
+  semaphores.insert(*semaphore);
+  ++live_handles[FAKE_SEMAPHORE];
+  return nullptr;
+}
+
+void semaphore_destroy(halyard_driver_device_t, halyard_driver_semaphore_t semaphore) {
+  {
+    const std::lock_guard lock(mutex);
+    semaphores.erase(semaphore);
+    --live_handles[FAKE_SEMAPHORE];
+  }
+  release(semaphore->failure);
+  delete semaphore;
+}
+
+halyard_status_t semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t* value) {
+  const std::lock_guard lock(mutex);
+  if (semaphore->failure) return retain(semaphore->failure);
+  *value = semaphore->value;
+  return nullptr;
+}
+
+halyard_status_t semaphore_signal(halyard_driver_semaphore_t semaphore, uint64_t value) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!semaphore->failure && value <= semaphore->value) return fail(HALYARD_INVALID_ARGUMENT, "not larger");
+    advance(semaphore, value, nullptr);
+  }
+  settle();
+  return nullptr;
+}
+
+void semaphore_fail(halyard_driver_semaphore_t semaphore, halyard_status_t status) {
+  {
+    const std::lock_guard lock(mutex);
+    advance(semaphore, 0, status);
+  }
+  release(status);
+  settle();
+}
+
+halyard_status_t semaphore_wait(halyard_driver_device_t, const halyard_semaphore_wait_args_t* args) {
+  std::unique_lock lock(mutex);
+  halyard_status_t found = nullptr;
+  const auto done = [&] {
+    uint32_t reached = 0;
+    for (uint32_t i = 0; i < args->timepoint_count && !found; ++i) {
+      found = retain(args->timepoints[i].semaphore->failure);
+      reached += args->timepoints[i].semaphore->value >= args->timepoints[i].value;
+    }
+    return found || reached == args->timepoint_count;
+  };
+  if (args->deadline_ns == HALYARD_WAIT_FOREVER) {
+    changed.wait(lock, done);
+    return found;
+  }
+  const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(args->deadline_ns)};
+  if (changed.wait_until(lock, deadline, done)) return found;
+  return fail(HALYARD_DEADLINE_EXCEEDED, "deadline");
+}
+
+halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
+                                     halyard_subscriber_fn subscriber, void* user) {
+  {
+    const std::lock_guard lock(mutex);
+    semaphore->subscriptions.push_back({value, subscriber, user});
+  }
+  settle();
+  return nullptr;
+}
+
+int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
+                              void* user) {
+  const std::lock_guard lock(mutex);
+  return semaphore->subscriptions.remove_if(
+             [&](const Subscription& it) { return it.subscriber == subscriber && it.user == user; }) > 0;
+}
+
+void executable_grade(halyard_driver_device_t, halyard_text_t format, const void*, uint64_t,
+                      halyard_executable_grade_t* grade) {
+  halyard_executable_grade_t given = {};
+  const bool known = std::string(format.data, format.size) == "fake";
+  given.grade = known ? HALYARD_GRADE_NATIVE : HALYARD_GRADE_NO;
+  if (!known) std::strcpy(given.reason, "fake loads 'fake' only");
+  answer(grade, given);
+}
+
+halyard_status_t executable_create(halyard_driver_device_t, const halyard_executable_args_t* args,
+                                   halyard_driver_executable_t* executable) {
+  if (args->constant_count > 0)
+    return fail(HALYARD_INVALID_ARGUMENT, "executable has no executable-level constants");
+  std::istringstream text(std::string(static_cast<const char*>(args->data), args->data_size));
+  auto made = std::make_unique<halyard_driver_executable>();
+  for (Function function; text >> function.name;) {
+    if (!(text >> function.bindings >> function.constants)) return fail(HALYARD_INVALID_ARGUMENT, "bad data");
+    made->functions.push_back(function);
+  }
+  *executable = made.release();
+  count(FAKE_EXECUTABLE, 1);
+  return nullptr;
+}
+
+void executable_destroy(halyard_driver_device_t, halyard_driver_executable_t executable) {
+  delete executable;
+  count(FAKE_EXECUTABLE, -1);
+}
+
+uint32_t executable_function_count(halyard_driver_executable_t executable) {
+  return static_cast<uint32_t>(executable->functions.size());
+}
+
+halyard_status_t executable_function_info(halyard_driver_executable_t executable, uint32_t index,
+                                          halyard_function_info_t* info) {
+  const Function& function = executable->functions[index];
+  halyard_function_info_t given = {};
+  given.binding_count = function.bindings;
+  given.constant_count = function.constants;
+  given.workgroup_size[0] = 8;
+  given.local_memory = 64;
+  given.name = {function.name.data(), function.name.size()};
+  answer(info, given);
+  return nullptr;
+}
+
+halyard_status_t command_list_create(halyard_driver_device_t, const halyard_command_list_args_t* args,
+                                     halyard_driver_command_list_t* list) {
+  *list = new halyard_driver_command_list{*args};
+  count(FAKE_LIST, 1);
+  return nullptr;
+}
+
+void command_list_destroy(halyard_driver_device_t, halyard_driver_command_list_t list) {
+  delete list;
+  count(FAKE_LIST, -1);
+}
+
+halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_submission_t* submission) {
+  auto work = std::make_unique<Work>();
+  work->device = device;
+  work->operation = *submission->operation;
+  work->completed = submission->completed;
+  work->user = submission->completed_user;
+  work->waits.assign(submission->waits, submission->waits + submission->wait_count);
+  work->signals.assign(submission->signals, submission->signals + submission->signal_count);
+  {
+    const std::lock_guard lock(mutex);
+    if (const int32_t code = std::exchange(refusal, 0)) return fail(code, "told to refuse");
+  }
+  if (work->operation.kind == HALYARD_OPERATION_EXECUTE) {
+    const halyard_operation_execute_t& execute = work->operation.execute;
+    work->bindings.assign(execute.bindings, execute.bindings + execute.binding_count);
+  } else if (work->operation.kind == HALYARD_OPERATION_ALLOCA) {
+    const halyard_operation_alloca_t& alloca_ = work->operation.alloca_;
+    work->allocated = new halyard_driver_memory();
+    work->allocated->size = alloca_.request.size;
+    describe(device, alloca_.request, alloca_.info);
+    *alloca_.memory = work->allocated;
+    count(FAKE_MEMORY, 1);
+  }
+  {
+    const std::lock_guard lock(mutex);
+    held.push_back(std::move(work));
+  }
+  settle();
+  return nullptr;
+}
+
+const halyard_driver_table_t table = [] {
+  halyard_driver_table_t t = {};
+  t.struct_size = sizeof(t);
+  t.initialize = initialize;
+  t.shutdown = shutdown;
+  t.enumerate_devices = enumerate_devices;
+  t.device_open = device_open;
+  t.device_close = device_close;
+  t.device_properties = device_properties;
+  t.device_query_i64 = device_query_i64;
+  t.memory_allocate = memory_allocate;
+  t.memory_free = memory_free;
+  t.memory_map = memory_map;
+  t.memory_unmap = memory_unmap;
+  t.memory_flush = memory_sync;
+  t.memory_invalidate = memory_sync;
+  t.semaphore_create = semaphore_create;
+  t.semaphore_destroy = semaphore_destroy;
+  t.semaphore_query = semaphore_query;
+  t.semaphore_signal = semaphore_signal;
+  t.semaphore_fail = semaphore_fail;
+  t.semaphore_wait = semaphore_wait;
+  t.semaphore_subscribe = semaphore_subscribe;
+  t.semaphore_unsubscribe = semaphore_unsubscribe;
+  t.executable_grade = executable_grade;
+  t.executable_create = executable_create;
+  t.executable_destroy = executable_destroy;
+  t.executable_function_count = executable_function_count;
+  t.executable_function_info = executable_function_info;
+  t.command_list_create = command_list_create;
+  t.command_list_destroy = command_list_destroy;
+  t.queue_submit = queue_submit;
+  return t;
+}();
+
+const halyard_driver_kind_t kinds[] = {{"fake", "for tests"}};
+
+// ---- Controls ----
+
+const FakeControls controls = {
+    [] {
+      const std::lock_guard lock(mutex);
+      log_text.clear();
+      refusal = failure = 0;
+    },
+    [](FakeHandle kind) {
+      const std::lock_guard lock(mutex);
+      return live_handles[kind];
+    },
+    [] {
+      const std::lock_guard lock(mutex);
+      return ready.size();
+    },
+    [] {
+      for (size_t done = 0;; ++done) {
+        std::unique_ptr<Work> work;
+        {
+          const std::lock_guard lock(mutex);
+          if (ready.empty()) return done;
+          work = std::move(ready.front());
+          ready.pop_front();
+        }
+        run(std::move(work));
+        settle();
+      }
+    },
+    [](char* text, size_t capacity) {
+      const std::lock_guard lock(mutex);
+      std::memcpy(text, log_text.data(), std::min(capacity, log_text.size()));
+      return log_text.size();
+    },
+    [](int32_t code) {
+      const std::lock_guard lock(mutex);
+      refusal = code;
+    },
+    [](int32_t code) {
+      const std::lock_guard lock(mutex);
+      failure = code;
+    },
+};
+
+}  // namespace
+
+extern "C" HALYARD_DRIVER_EXPORT const FakeControls* fake_driver_controls() { return &controls; }
+
+int32_t halyard_driver_negotiate(const halyard_driver_request_t*, halyard_driver_reply_t* reply) {
+  halyard_driver_reply_t filled = {};
+  filled.abi_version = HALYARD_DRIVER_ABI_V1;
+  filled.table = &table;
+  filled.kinds = kinds;
+  filled.kind_count = 1;
+  answer(reply, filled);
+  return 1;
+}

@@ -1,0 +1,5 @@
+/* Speaks only versions of the ABI that are to come. */
+#define SAMPLE_LIBRARY "future"
+#define SAMPLE_KINDS "future"
+#define SAMPLE_NOTE SAMPLE_NOTE_OF(2, 3, HALYARD_SANITIZER_KIND)
+#include "sample.h"

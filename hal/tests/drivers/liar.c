@@ -1,0 +1,5 @@
+/* Chooses a version that nobody offered. */
+#define SAMPLE_LIBRARY "liar"
+#define SAMPLE_KINDS "liar"
+#define SAMPLE_ABI_VERSION 7
+#include "sample.h"

@@ -1,0 +1,5 @@
+/* Exports nothing. */
+#define SAMPLE_LIBRARY "symbolless"
+#define SAMPLE_KINDS "symbolless"
+#define SAMPLE_NO_SYMBOL
+#include "sample.h"

@@ -1,0 +1,5 @@
+/* Finds nothing to drive. */
+#define SAMPLE_LIBRARY "unavailable"
+#define SAMPLE_KINDS "unavailable"
+#define SAMPLE_UNAVAILABLE "no hardware is plugged in"
+#include "sample.h"

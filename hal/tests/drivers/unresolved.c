@@ -1,0 +1,8 @@
+/* Needs a function that is nowhere. */
+#define SAMPLE_LIBRARY "unresolved"
+#define SAMPLE_KINDS "unresolved"
+#include "sample.h"
+
+void function_that_is_nowhere(void);
+HALYARD_DRIVER_EXPORT void call_it(void);
+void call_it(void) { function_that_is_nowhere(); }

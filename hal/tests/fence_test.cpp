@@ -1,0 +1,195 @@
+// Fences: what they say, and waiting for them, with one driver and with several.
+#include "hal/fence.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "hal_test.h"
+
+namespace halyard::hal {
+namespace {
+
+class FenceTest : public FakeDriverTest {
+ protected:
+  Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
+  Ref<Fence> make_fence() { return make_fence(open_fake_device()); }
+  static Ref<Fence> join(std::initializer_list<Fence*> fences) {
+    return Fence::join(std::vector(fences)).value();
+  }
+  static Status wait(std::initializer_list<Fence*> fences, uint32_t milliseconds, bool* timed_out = nullptr) {
+    return await(std::vector(fences), milliseconds, timed_out);
+  }
+};
+
+using SemaphoreTest = FakeDriverTest;
+
+TEST_F(SemaphoreTest, GrowsAndFails) {
+  const Ref<Semaphore> semaphore = Semaphore::create(open_fake_device(), 5).value();
+  EXPECT_EQ(semaphore->query().value(), 5u);
+  EXPECT_OK(semaphore->signal(9));
+  EXPECT_EQ(semaphore->query().value(), 9u);
+  EXPECT_FAILS(INVALID_ARGUMENT, "semaphore already signaled past 9", semaphore->signal(9));
+  EXPECT_FAILS(INVALID_ARGUMENT, "semaphore already signaled past 3", semaphore->signal(3));
+  semaphore->fail(Status(Code::DATA_LOSS, "first"));
+  semaphore->fail(Status(Code::ABORTED, "second"));
+  EXPECT_FAILS(DATA_LOSS, "first", semaphore->query());
+  EXPECT_OK(semaphore->signal(10));
+  EXPECT_FAILS(DATA_LOSS, "first", semaphore->query());
+}
+
+TEST_F(FenceTest, StartsUnreachedAndIsSignalledOnce) {
+  const Ref<Fence> fence = make_fence();
+  ASSERT_EQ(fence->timepoints().size(), 1u);
+  EXPECT_EQ(fence->timepoints()[0].value, 1u);
+  EXPECT_EQ(fence->query().code(), Code::DEFERRED);
+  EXPECT_OK(fence->signal());
+  EXPECT_OK(fence->query());
+  EXPECT_FAILS(INVALID_ARGUMENT, "semaphore already signaled past 1", fence->signal());
+  EXPECT_OK(fence->query());
+}
+
+TEST_F(FenceTest, KeepsItsFirstFailureEvenWhenReached) {
+  const Ref<Fence> fence = make_fence();
+  EXPECT_OK(fence->signal());
+  fence->fail(Status(Code::NOT_FOUND, "first"));
+  fence->fail(Status(Code::ABORTED, "second"));
+  EXPECT_FAILS(NOT_FOUND, "first", fence->query());
+  EXPECT_OK(fence->signal());
+  EXPECT_FAILS(NOT_FOUND, "first", fence->query());
+}
+
+TEST_F(FenceTest, LooksForFailureFirst) {
+  const Ref<Fence> unreached = make_fence();
+  const Ref<Fence> failed = make_fence();
+  failed->fail(Status(Code::UNAVAILABLE, "gone"));
+  const Ref<Fence> both = join({unreached.get(), failed.get()});
+  EXPECT_FAILS(UNAVAILABLE, "gone", both->query());
+  EXPECT_FAILS(UNAVAILABLE, "gone", wait({both.get()}, kWaitForever));
+  EXPECT_FAILS(UNAVAILABLE, "gone", wait({unreached.get(), failed.get()}, kWaitForever));
+}
+
+TEST_F(FenceTest, EmptyFenceIsReached) {
+  const Ref<Fence> fence = make<Fence>(std::vector<Timepoint>());
+  EXPECT_OK(fence->query());
+  EXPECT_OK(fence->signal());
+  EXPECT_OK(wait({fence.get(), nullptr}, kWaitForever));
+}
+
+TEST_F(FenceTest, JoinKeepsTheLargestValueOfEachSemaphore) {
+  const Ref<Semaphore> a = Semaphore::create(open_fake_device(), 0).value();
+  const Ref<Semaphore> b = Semaphore::create(open_fake_device(), 0).value();
+  const Ref<Fence> low = make<Fence>(std::vector<Timepoint>{{a, 2}});
+  const Ref<Fence> high = make<Fence>(std::vector<Timepoint>{{b, 1}, {a, 7}});
+  const Ref<Fence> joined = join({low.get(), nullptr, high.get(), low.get()});
+  ASSERT_EQ(joined->timepoints().size(), 2u);
+  EXPECT_EQ(joined->timepoints()[0].semaphore, a);
+  EXPECT_EQ(joined->timepoints()[0].value, 7u);
+  EXPECT_EQ(joined->timepoints()[1].semaphore, b);
+  EXPECT_EQ(joined->timepoints()[1].value, 1u);
+}
+
+TEST_F(FenceTest, JoinOfNothingIsNull) {
+  const Ref<Fence> empty = make<Fence>(std::vector<Timepoint>());
+  EXPECT_FALSE(join({}));
+  EXPECT_FALSE(join({nullptr, nullptr}));
+  EXPECT_FALSE(join({empty.get()}));
+}
+
+TEST_F(FenceTest, SignalReachesTheRestOfAJoinThatIsPartlyReached) {
+  const Ref<Fence> first = make_fence();
+  const Ref<Fence> second = make_fence();
+  EXPECT_OK(first->signal());
+  EXPECT_FAILS(INVALID_ARGUMENT, "already signaled", join({first.get(), second.get()})->signal());
+  EXPECT_OK(second->query());
+}
+
+TEST_F(FenceTest, AwaitPolls) {
+  const Ref<Fence> fence = make_fence();
+  bool timed_out = false;
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "value 1 of semaphore", wait({fence.get()}, 0, &timed_out));
+  EXPECT_TRUE(timed_out);
+  EXPECT_OK(fence->signal());
+  EXPECT_OK(wait({fence.get()}, 0, &timed_out));
+  EXPECT_FALSE(timed_out);
+}
+
+TEST_F(FenceTest, AwaitStopsAtItsDeadline) {
+  const Ref<Fence> fence = make_fence();
+  bool timed_out = false;
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({fence.get()}, 1, &timed_out));
+  EXPECT_TRUE(timed_out);
+}
+
+TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNone) {
+  const Ref<Fence> fence = make_fence();
+  fence->fail(Status(Code::DEADLINE_EXCEEDED, "too late"));
+  bool timed_out = true;
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "too late", wait({fence.get()}, 0, &timed_out));
+  EXPECT_FALSE(timed_out);
+  timed_out = true;
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "too late", wait({fence.get()}, 1, &timed_out));
+  EXPECT_FALSE(timed_out);
+}
+
+TEST_F(FenceTest, AwaitSeesWhatAnotherThreadSignals) {
+  const Ref<Fence> fence = make_fence(open_fake_device("queued"));
+  std::thread signaller([&] { EXPECT_OK(fence->signal()); });
+  EXPECT_OK(wait({fence.get()}, kWaitForever));
+  signaller.join();
+}
+
+TEST_F(FenceTest, AwaitEndsAtAFailureDuringTheWait) {
+  const Ref<Fence> failing = make_fence(open_fake_device("queued"));
+  const Ref<Fence> unreached = make_fence(open_fake_device("queued"));
+  std::thread failer([&] { failing->fail(Status(Code::DATA_LOSS, "lost")); });
+  EXPECT_FAILS(DATA_LOSS, "lost", wait({unreached.get(), failing.get()}, kWaitForever));
+  failer.join();
+}
+
+TEST_F(FenceTest, AwaitWithoutAnyoneToSignalIsAborted) {
+  if (HALYARD_SANITIZER_KIND == 2u) GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
+  const Ref<Fence> fence = make_fence();
+  EXPECT_FAILS(ABORTED, "waiting without limit for value 1 of semaphore", wait({fence.get()}, kWaitForever));
+  EXPECT_EQ(fence->query().code(), Code::DEFERRED);
+}
+
+TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
+  const Ref<Fence> here = make_fence(open_fake_device("queued"));
+  const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
+  const Ref<Fence> both = join({here.get(), there.get()});
+  bool timed_out = false;
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1, &timed_out));
+  EXPECT_TRUE(timed_out);
+  EXPECT_OK(here->signal());
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1));
+  std::thread signaller([&] { EXPECT_OK(there->signal()); });
+  EXPECT_OK(wait({both.get()}, kWaitForever));
+  signaller.join();
+}
+
+TEST_F(FenceTest, AwaitAcrossDriversEndsAtTheFirstFailure) {
+  const Ref<Fence> here = make_fence(open_fake_device("queued"));
+  const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
+  std::thread failer([&] { there->fail(Status(Code::DEADLINE_EXCEEDED, "their deadline")); });
+  bool timed_out = true;
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "their deadline",
+               wait({here.get(), there.get()}, kWaitForever, &timed_out));
+  EXPECT_FALSE(timed_out);
+  failer.join();
+}
+
+TEST_F(FenceTest, ManyThreadsAwaitAcrossDrivers) {
+  const Ref<Fence> here = make_fence(open_fake_device("queued"));
+  const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { EXPECT_OK(wait({here.get(), there.get()}, kWaitForever)); });
+  EXPECT_OK(here->signal());
+  EXPECT_OK(there->signal());
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace halyard::hal

@@ -1,0 +1,334 @@
+// The native module `io_parameters`. A call has three steps: read its tables, find and check what every span
+// means, then submit. Nothing is submitted before everything has been checked. Specified by
+// parameters-and-files.md, section 4.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "base/suggest.h"
+#include "hal/fence.h"
+#include "hal/file.h"
+#include "hal/queue.h"
+#include "modules/parameters.h"
+#include "vm/bind.h"
+#include "vm/buffer.h"
+#include "vm/list.h"
+
+namespace halyard::modules {
+namespace {
+
+using OptionalFence = vm::Lenient<hal::Fence>;
+
+constexpr size_t kKeyEntrySize = 8;    // u32 offset, u32 length
+constexpr size_t kSpanEntrySize = 24;  // u64 parameter offset, u64 buffer offset, u64 length
+
+// One span of a call, found and within its parameter.
+struct Operation {
+  const Parameter* parameter = nullptr;
+  std::string_view key;
+  uint64_t parameter_offset = 0;
+  uint64_t buffer_offset = 0;
+  uint64_t length = 0;
+};
+
+std::string_view text(const vm::Buffer* buffer) {
+  return buffer ? std::string_view(reinterpret_cast<const char*>(buffer->data()), buffer->length())
+                : std::string_view();
+}
+
+template <typename T>
+T field(const vm::Buffer& buffer, uint64_t offset) {
+  T value;
+  std::memcpy(&value, buffer.data() + offset, sizeof value);
+  return value;
+}
+
+Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::string_view name) {
+  const auto found = scopes.find(name);
+  if (found != scopes.end()) return found->second.get();
+  std::string known;
+  for (const auto& [scope, parameters] : scopes)
+    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", scope);
+  return fail(Code::NOT_FOUND,
+              "no provider registered that handles scopes like '{}'; {}{}; give the file with "
+              "--parameters=SCOPE=FILE",
+              name, known.empty() ? "no parameters were given" : "there are parameters for ", known);
+}
+
+Result<std::vector<Operation>> read_operations(const ParameterScope& scope, const vm::Buffer& key_table,
+                                               const vm::Buffer& key_data, const vm::Buffer& spans) {
+  if (spans.length() % kSpanEntrySize != 0)
+    return fail(Code::INVALID_ARGUMENT, "buffer span storage must be aligned to {} bytes; it has {}",
+                kSpanEntrySize, spans.length());
+  const uint64_t count = spans.length() / kSpanEntrySize;
+  if (key_table.length() / kKeyEntrySize < count)
+    return fail(Code::INVALID_ARGUMENT,
+                "key string table must have enough data for {} spans ({} bytes each); it has {} bytes", count,
+                kKeyEntrySize, key_table.length());
+  std::vector<Operation> operations(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    Operation& operation = operations[i];
+    const auto key_offset = field<uint32_t>(key_table, i * kKeyEntrySize);
+    const auto key_length = field<uint32_t>(key_table, i * kKeyEntrySize + 4);
+    if (key_offset > key_data.length() || key_length > key_data.length() - key_offset)
+      return fail(Code::OUT_OF_RANGE,
+                  "key {} (offset={}, length={}) lies outside of the key data of {} bytes", i, key_offset,
+                  key_length, key_data.length());
+    operation.key = text(&key_data).substr(key_offset, key_length);
+    operation.parameter = scope.find(operation.key);
+    if (!operation.parameter)
+      return fail(Code::NOT_FOUND, "no parameter found in index with key '{}'{}", operation.key,
+                  did_you_mean(operation.key, scope.keys()));
+    operation.parameter_offset = field<uint64_t>(spans, i * kSpanEntrySize);
+    operation.buffer_offset = field<uint64_t>(spans, i * kSpanEntrySize + 8);
+    operation.length = field<uint64_t>(spans, i * kSpanEntrySize + 16);
+    const uint64_t size = operation.parameter->length;
+    if (operation.parameter_offset > size || operation.length > size - operation.parameter_offset)
+      return fail(Code::OUT_OF_RANGE, "parameter `{}` range out of bounds (offset={}, length={}, size={})",
+                  operation.key, operation.parameter_offset, operation.length, size);
+  }
+  return operations;
+}
+
+// Submits a group of operations between the fences of a call. The operations are dealt to a few lanes: within
+// a lane they run one after another, each waiting for the one before, lanes run side by side; the signal
+// fence is reached when all lanes are done, and fails when one of them does. A lane needs one semaphore,
+// however many operations there are.
+class Batch {
+ public:
+  Batch(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal)
+      : device_(device), affinity_(affinity), wait_(wait), signal_(signal) {}
+
+  // The lane of the next group of operations that depend on each other.
+  void next_lane() { lane_ = group_++ % kLanes; }
+
+  // Runs submit(point), which submits one operation, as the next of the lane. An affinity other than the
+  // call's may be given.
+  template <typename Submit>
+  auto step(uint64_t affinity, Submit&& submit) -> decltype(submit(std::declval<hal::QueuePoint>())) {
+    Lane& lane = lanes_[lane_];
+    if (!lane.semaphore)
+      lane.semaphore = HALYARD_TRY(hal::Semaphore::create(Ref<hal::Device>::share(&device_), 0));
+    const Ref<hal::Fence> wait = lane.end;
+    lane.end = make<hal::Fence>(std::vector<hal::Timepoint>{{lane.semaphore, ++lane.value}});
+    return submit(hal::QueuePoint{device_, affinity, wait ? wait.get() : wait_.get(), lane.end.get()});
+  }
+  template <typename Submit>
+  auto step(Submit&& submit) {
+    return step(affinity_, std::forward<Submit>(submit));
+  }
+
+  Result<> finish() {
+    std::vector<hal::Fence*> ends;
+    for (const Lane& lane : lanes_) ends.push_back(lane.end.get());
+    const Ref<hal::Fence> done = HALYARD_TRY(hal::Fence::join(ends));
+    return hal::queue_barrier({device_, affinity_, done ? done.get() : wait_.get(), signal_.get()});
+  }
+
+ private:
+  static constexpr size_t kLanes = 8;
+  struct Lane {
+    Ref<hal::Semaphore> semaphore;
+    uint64_t value = 0;
+    Ref<hal::Fence> end;
+  };
+
+  hal::Device& device_;
+  uint64_t affinity_;
+  OptionalFence wait_;
+  OptionalFence signal_;
+  std::array<Lane, kLanes> lanes_;
+  size_t group_ = 0;
+  size_t lane_ = 0;
+};
+
+// The pattern of a splat as it reads from `offset` on, in its shortest form: 1, 2, 4, 8 or 16 bytes.
+std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
+  std::vector<uint8_t> pattern = splat.pattern;
+  std::ranges::rotate(pattern, pattern.begin() + static_cast<ptrdiff_t>(offset % pattern.size()));
+  while (pattern.size() > 1 && std::equal(pattern.begin() + static_cast<ptrdiff_t>(pattern.size() / 2),
+                                          pattern.end(), pattern.begin()))
+    pattern.resize(pattern.size() / 2);
+  return pattern;
+}
+
+// Fills target[offset, length) with a splat. What a queue fill cannot say (longer patterns, pieces of a
+// pattern) is read from a block of host memory, as often as it takes.
+Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
+  constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every pattern
+  const std::vector<uint8_t> pattern = pattern_at(*operation.parameter, operation.parameter_offset);
+  const uint64_t size = pattern.size();
+  if (size <= sizeof(uint32_t) && offset % size == 0 && operation.length % size == 0) {
+    uint32_t value = 0;
+    std::memcpy(&value, pattern.data(), size);
+    return batch.step([&](const hal::QueuePoint& point) {
+      return hal::queue_fill(point, target, offset, operation.length, value, static_cast<uint32_t>(size));
+    });
+  }
+  std::vector<uint8_t> block(std::min(operation.length, kBlock));
+  for (size_t i = 0; i < block.size(); ++i) block[i] = pattern[i % size];
+  const Ref<Bytes> bytes = Bytes::own(std::move(block));
+  const Ref<hal::File> file =
+      hal::File::from_memory({const_cast<uint8_t*>(bytes->data()), bytes->size()}, hal::kRead, bytes);
+  for (uint64_t done = 0; done < operation.length;) {
+    const uint64_t length = std::min(operation.length - done, kBlock);
+    HALYARD_TRY(batch.step([&](const hal::QueuePoint& point) {
+      return hal::queue_read(point, *file, 0, target, offset + done, length);
+    }));
+    done += length;
+  }
+  return {};
+}
+
+// Brings the range of the parameter into target[offset, length).
+Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
+  const Parameter& parameter = *operation.parameter;
+  if (!parameter.pattern.empty()) return submit_splat(batch, operation, target, offset);
+  // The mapped file as a file of the queue, which may only read it.
+  const Ref<hal::File> file = hal::File::from_memory(
+      {const_cast<uint8_t*>(parameter.bytes.data()), parameter.bytes.size()}, hal::kRead, parameter.keep);
+  return batch.step([&](const hal::QueuePoint& point) {
+    return hal::queue_read(point, *file, operation.parameter_offset, target, offset, operation.length);
+  });
+}
+
+// The mapped file itself as the buffer, where the program promises not to write to it and the device can use
+// such memory.
+Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_t memory_types,
+                                 uint32_t usage, const Operation& operation) {
+  const Parameter& parameter = *operation.parameter;
+  if (!(usage & HALYARD_USAGE_SHARING_IMMUTABLE) || !parameter.pattern.empty() || operation.length == 0)
+    return nullptr;
+  auto* bytes = const_cast<uint8_t*>(parameter.bytes.data()) + operation.parameter_offset;
+  return device
+      .import_host(affinity, memory_types, usage, hal::kRead, bytes, operation.length, parameter.keep)
+      .value_or(nullptr);
+}
+
+struct Target {
+  uint64_t affinity;
+  uint32_t memory_types;
+  uint32_t usage;
+};
+
+Result<Ref<vm::List>> load_all(const ParameterScopes& scopes, hal::Device& device, Batch& batch,
+                               const vm::Buffer* scope, Target target, const vm::Buffer& key_table,
+                               const vm::Buffer& key_data, const vm::Buffer& spans) {
+  const ParameterScope* source = HALYARD_TRY(find_scope(scopes, text(scope)));
+  const std::vector<Operation> operations = HALYARD_TRY(read_operations(*source, key_table, key_data, spans));
+  for (const Operation& operation : operations) {
+    if (operation.buffer_offset != 0)
+      return fail(Code::OUT_OF_RANGE,
+                  "parameter `{}`: buffer offset {} given for a buffer that load allocates; expected 0",
+                  operation.key, operation.buffer_offset);
+  }
+  auto list = vm::List::create({vm::ValueType::none, &hal::Buffer::kType});
+  if (operations.size() > UINT32_MAX)
+    return fail(Code::RESOURCE_EXHAUSTED, "{} spans in one call; a list has at most {} elements",
+                operations.size(), UINT32_MAX);
+  const auto count = static_cast<uint32_t>(operations.size());
+  HALYARD_TRY(list->resize(count, count));
+  for (uint32_t i = 0; i < count; ++i) {
+    const Operation& operation = operations[i];
+    Ref<hal::Buffer> buffer =
+        import_in_place(device, target.affinity, target.memory_types, target.usage, operation);
+    if (!buffer) {
+      batch.next_lane();
+      buffer = HALYARD_TRY(batch.step(target.affinity, [&](const hal::QueuePoint& point) {
+        return hal::queue_alloca(point, 0, target.memory_types, target.usage, operation.length, 0);
+      }));
+      HALYARD_TRY(submit_contents(batch, operation, *buffer, 0));
+    }
+    HALYARD_TRY(list->set_ref(i, std::move(buffer)));
+  }
+  HALYARD_TRY(batch.finish());
+  return list;
+}
+
+Result<> gather_all(const ParameterScopes& scopes, Batch& batch, const vm::Buffer* scope, hal::Buffer& target,
+                    const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
+  const ParameterScope* source = HALYARD_TRY(find_scope(scopes, text(scope)));
+  const std::vector<Operation> operations = HALYARD_TRY(read_operations(*source, key_table, key_data, spans));
+  for (const Operation& operation : operations)
+    HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
+                          fmt::format("gathering parameter `{}`", operation.key)));
+  for (const Operation& operation : operations) {
+    batch.next_lane();
+    HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));
+  }
+  return batch.finish();
+}
+
+// Files are opened for reading only, so what is left of a scatter is to say which parameter cannot be
+// written.
+Result<> scatter_all(const ParameterScopes& scopes, Batch& batch, hal::Buffer& source,
+                     const vm::Buffer* scope, const vm::Buffer& key_table, const vm::Buffer& key_data,
+                     const vm::Buffer& spans) {
+  const ParameterScope* target = HALYARD_TRY(find_scope(scopes, text(scope)));
+  for (const Operation& operation : HALYARD_TRY(read_operations(*target, key_table, key_data, spans))) {
+    HALYARD_TRY(with_note(source.check_range(operation.buffer_offset, operation.length),
+                          fmt::format("scattering parameter `{}`", operation.key)));
+    return fail(Code::PERMISSION_DENIED, "parameter `{}` cannot be written: {}", operation.key,
+                operation.parameter->pattern.empty() ? "its file was opened for reading only"
+                                                     : "it is a splat, a pattern without storage of its own");
+  }
+  return batch.finish();
+}
+
+// An error fails the signal fence and is returned.
+template <typename T>
+Result<T> signalled(Result<T> result, OptionalFence signal) {
+  if (!result && signal) signal->fail(result.error());
+  return result;
+}
+
+Result<Ref<vm::List>> load(ParameterScopes& scopes, hal::Device& device, uint64_t affinity,
+                           OptionalFence wait, OptionalFence signal, vm::Buffer* scope,
+                           uint64_t target_affinity, uint32_t memory_types, uint32_t usage,
+                           vm::Buffer& key_table, vm::Buffer& key_data, vm::Buffer& spans) {
+  Batch batch(device, affinity, wait, signal);
+  // Whatever else the program does with the buffer, its contents arrive by transfer.
+  const Target target = {target_affinity, memory_types,
+                         (usage ? usage : uint32_t{HALYARD_USAGE_DEFAULT}) | HALYARD_USAGE_TRANSFER_TARGET};
+  return signalled(load_all(scopes, device, batch, scope, target, key_table, key_data, spans), signal);
+}
+
+Result<> gather(ParameterScopes& scopes, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                OptionalFence signal, vm::Buffer* scope, hal::Buffer& target, vm::Buffer& key_table,
+                vm::Buffer& key_data, vm::Buffer& spans) {
+  Batch batch(device, affinity, wait, signal);
+  return signalled(gather_all(scopes, batch, scope, target, key_table, key_data, spans), signal);
+}
+
+Result<> scatter(ParameterScopes& scopes, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                 OptionalFence signal, hal::Buffer& source, vm::Buffer* scope, vm::Buffer& key_table,
+                 vm::Buffer& key_data, vm::Buffer& spans) {
+  Batch batch(device, affinity, wait, signal);
+  return signalled(scatter_all(scopes, batch, source, scope, key_table, key_data, spans), signal);
+}
+
+constexpr vm::NativeExport kExports[] = {
+    {"load", "0rIrrrIiirrr_r", vm::bind<&load>},
+    {"gather", "0rIrrrrrrr_v", vm::bind<&gather>},
+    {"scatter", "0rIrrrrrrr_v", vm::bind<&scatter>},
+};
+static_assert(std::string_view(vm::convention_of<&load>) == kExports[0].convention);
+static_assert(std::string_view(vm::convention_of<&gather>) == kExports[1].convention);
+static_assert(std::string_view(vm::convention_of<&scatter>) == kExports[2].convention);
+
+}  // namespace
+
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes) {
+  vm::NativeModule::Definition definition;
+  definition.name = "io_parameters";
+  definition.version = 0;
+  definition.exports.assign(std::begin(kExports), std::end(kExports));
+  definition.create_state = [scopes = std::move(scopes)]() -> Result<vm::NativeState> {
+    return vm::NativeState{new ParameterScopes(scopes),
+                           [](void* state) { delete static_cast<ParameterScopes*>(state); }};
+  };
+  return vm::NativeModule::create(std::move(definition));
+}
+
+}  // namespace halyard::modules

@@ -1,0 +1,24 @@
+// Readers of parameter files: bytes to named parameters. Specified by parameters-and-files.md, section 3.
+// Files are untrusted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "modules/parameters.h"
+
+namespace halyard::modules {
+
+using ParameterEntries =
+    std::vector<std::pair<std::string, Parameter>>;  // in the order of the file; names may repeat
+
+// An .irpa archive with everything that it links to. `path` is for messages, which say what is wrong and at
+// which byte: INVALID_ARGUMENT: not an archive, or damaged; OUT_OF_RANGE: something lies outside of where it
+// must; UNIMPLEMENTED: a newer version, or an entry that refers to another file.
+Result<ParameterEntries> read_irpa(const Ref<Bytes>& file, std::string_view path);
+
+}  // namespace halyard::modules

@@ -1,0 +1,72 @@
+// Scopes: which files belong to which, and which of several entries of a name counts.
+#include "modules/parameters.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "modules/parameter_archive.h"
+
+namespace halyard::modules {
+
+const ObjectType ParameterScope::kType = object_type<ParameterScope>("parameter_scope");
+
+namespace {
+
+using Reader = Result<ParameterEntries> (*)(const Ref<Bytes>& file, std::string_view path);
+
+// By extension. Formats without a reader are named, so that their message can be better than "unknown".
+struct Format {
+  std::string_view extension;
+  Reader reader;
+};
+constexpr Format kFormats[] = {{".irpa", &read_irpa}, {".gguf", nullptr}, {".safetensors", nullptr}};
+
+Result<Reader> reader_for(const std::string& path) {
+  std::string lower = path;
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto* format =
+      std::ranges::find_if(kFormats, [&](const Format& known) { return lower.ends_with(known.extension); });
+  if (format == std::end(kFormats))
+    return fail(Code::UNIMPLEMENTED, "'{}' does not look like a parameter file; expected an .irpa archive",
+                path);
+  if (!format->reader)
+    return fail(
+        Code::UNIMPLEMENTED,
+        "'{}': {} files cannot be read yet; expected an .irpa archive, which conversion tools can make of it",
+        path, format->extension);
+  return format->reader;
+}
+
+}  // namespace
+
+Result<> ParameterScope::add_file(const std::string& path) {
+  const Reader read = HALYARD_TRY(reader_for(path));
+  const Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
+  for (auto& [key, parameter] : HALYARD_TRY(read(file, path)))
+    parameters_.try_emplace(std::move(key), std::move(parameter));
+  return {};
+}
+
+const Parameter* ParameterScope::find(std::string_view key) const {
+  const auto found = parameters_.find(key);
+  return found == parameters_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string_view> ParameterScope::keys() const {
+  std::vector<std::string_view> result;
+  for (const auto& [key, parameter] : parameters_) result.push_back(key);
+  return result;
+}
+
+Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files) {
+  ParameterScopes scopes;
+  for (const ParameterFile& file : files) {
+    Ref<ParameterScope>& scope = scopes[file.scope];
+    if (!scope) scope = make<ParameterScope>();
+    HALYARD_TRY(scope->add_file(file.path));
+  }
+  return scopes;
+}
+
+}  // namespace halyard::modules

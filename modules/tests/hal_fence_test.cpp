@@ -1,0 +1,178 @@
+// hal.fence.*, in both of their versions, and what queue work does with fences.
+#include <gtest/gtest.h>
+
+#include "modules/hal_functions.h"
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr int kAny = -1;
+constexpr int kReached = 0;
+constexpr int kNotReached = 17;
+constexpr int kTimeout = 4;
+
+class HalFence : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_device("local-sync");
+    ASSERT_TRUE(opened) << opened.error().text();
+    device = *opened;
+    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
+  }
+  Ref<hal::Fence> fence() { return hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0}); }
+  int64_t query(const Ref<hal::Fence>& fence) { return hal->number("fence.query", "0r_i", {fence}); }
+  Status signal(const Ref<hal::Fence>& fence) { return hal->status("fence.signal", "0r_v", {fence}); }
+  Status fail(const Ref<hal::Fence>& fence, int code) {
+    return hal->status("fence.fail", "0ri_v", {fence, code});
+  }
+  Ref<hal::Fence> join(Entries fences) {
+    return hal->object<hal::Fence>("fence.join", "0ICrD_r", {0, std::move(fences)});
+  }
+
+  Ref<hal::Device> device;
+  std::unique_ptr<ModuleCaller> hal;
+};
+
+TEST_F(HalFence, both_forms_of_create_give_an_unreached_fence) {
+  for (const char* convention : {"0ri_r", "0rI_r"}) {
+    const auto made = hal->object<hal::Fence>("fence.create", convention, {device, 0});
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(query(made), kNotReached);
+    expect_failure(hal->status("fence.create", convention, {nullptr, 0}), Code::INVALID_ARGUMENT,
+                   "ref is null");
+  }
+}
+
+TEST_F(HalFence, signal_reaches_it_once) {
+  const auto made = fence();
+  EXPECT_TRUE(signal(made).ok());
+  EXPECT_EQ(query(made), kReached);
+  expect_failure(signal(made), Code::INVALID_ARGUMENT, "semaphore already signaled past");
+  EXPECT_EQ(query(made), kReached);
+  expect_failure(signal(nullptr), Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalFence, fail_gives_the_code_to_query_and_await) {
+  const auto made = fence();
+  EXPECT_TRUE(fail(made, 10).ok());
+  EXPECT_EQ(query(made), 10);
+  EXPECT_EQ(query(made), 10) << "asking changes nothing";
+  expect_failure(hal->status("fence.await", "0iICrD_i", {-1, 0, Entries{made}}), Code::ABORTED, "");
+  EXPECT_TRUE(signal(made).ok()) << "no error and no effect on a failed fence";
+  EXPECT_EQ(query(made), 10);
+}
+
+TEST_F(HalFence, the_first_failure_stays_also_on_a_reached_fence) {
+  const auto made = fence();
+  EXPECT_TRUE(signal(made).ok());
+  EXPECT_TRUE(fail(made, 9).ok());
+  EXPECT_TRUE(fail(made, 5).ok());
+  EXPECT_EQ(query(made), 9);
+}
+
+// Ruling 11: what is not the code of a failure becomes UNKNOWN, so that failed and not reached can be told
+// apart.
+TEST_F(HalFence, five_bits_of_a_code_count_and_all_are_failures) {
+  const std::pair<int, int> kCases[] = {{1, 1},  {18, 18},    {0, 2},       {17, 2},      {19, 2}, {31, 2},
+                                        {32, 2}, {32 + 5, 5}, {64 + 17, 2}, {-32 + 5, 5}, {-1, 2}};
+  for (const auto& [code, expected] : kCases) {
+    const auto made = fence();
+    EXPECT_TRUE(fail(made, code).ok());
+    EXPECT_EQ(query(made), expected) << "code " << code;
+  }
+}
+
+TEST_F(HalFence, join_is_reached_when_all_are) {
+  const auto a = fence();
+  const auto b = fence();
+  const auto both = join({a, nullptr, b, a});
+  EXPECT_EQ(query(both), kNotReached);
+  EXPECT_TRUE(signal(a).ok());
+  EXPECT_EQ(query(both), kNotReached);
+  EXPECT_TRUE(signal(b).ok());
+  EXPECT_EQ(query(both), kReached);
+}
+
+TEST_F(HalFence, join_without_timepoints_is_null) {
+  EXPECT_EQ(join({}), nullptr);
+  EXPECT_EQ(join({nullptr, nullptr}), nullptr);
+  EXPECT_EQ(hal->object<hal::Fence>("fence.join", "0CrD_r", {Entries{nullptr}}), nullptr);
+  expect_failure(hal->status("fence.join", "0CrD_r", {Entries{device}}), Code::INVALID_ARGUMENT,
+                 "ref type mismatch");
+}
+
+// Ruling 10.
+TEST_F(HalFence, a_failure_counts_before_what_is_not_reached) {
+  const auto a = fence();
+  const auto b = fence();
+  const auto both = join({a, b});
+  EXPECT_TRUE(fail(b, 14).ok());
+  EXPECT_EQ(query(both), 14);
+  expect_failure(hal->status("fence.await", "0iICrD_i", {-1, 0, Entries{a, b}}), Code::UNAVAILABLE, "");
+  expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{a, b}}), Code::UNAVAILABLE, "");
+}
+
+TEST_F(HalFence, await_in_both_forms) {
+  const auto made = fence();
+  EXPECT_EQ(hal->number("fence.await", "0iCrD_i", {0, Entries{made}}), kTimeout);
+  EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {0, 0, Entries{made}}), kTimeout);
+  EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {1, 0, Entries{made}}), kTimeout);
+  EXPECT_TRUE(signal(made).ok());
+  EXPECT_EQ(hal->number("fence.await", "0iCrD_i", {-1, Entries{made}}), kReached);
+  EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries{nullptr, made}}), kReached);
+  EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries{}}), kReached);
+  expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{device}}), Code::INVALID_ARGUMENT,
+                 "ref type mismatch");
+}
+
+TEST_F(HalFence, a_failure_with_the_code_of_a_timeout_is_a_failure) {
+  const auto made = fence();
+  EXPECT_TRUE(fail(made, kTimeout).ok());
+  expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{made}}), Code::DEADLINE_EXCEEDED,
+                 "code 4");
+  expect_failure(hal->status("fence.await", "0iICrD_i", {5, 0, Entries{made}}), Code::DEADLINE_EXCEEDED,
+                 "code 4");
+}
+
+TEST_F(HalFence, await_takes_32_fences) {
+  const auto made = fence();
+  EXPECT_TRUE(signal(made).ok());
+  EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries(32, made)}), kReached);
+  for (const Argument& entry : {Argument(made), Argument(nullptr)})
+    expect_failure(hal->status("fence.await", "0iICrD_i", {-1, 0, Entries(33, entry)}), Code::OUT_OF_RANGE,
+                   "33");
+}
+
+// Ruling 12. This process may have other threads, so only the timeout can be tested for certain.
+TEST_F(HalFence, await_of_what_nobody_reaches_ends_at_the_deadline) {
+  EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {10, 0, Entries{fence()}}), kTimeout);
+}
+
+TEST_F(HalFence, queue_work_passes_failures_on) {
+  const auto failed = fence();
+  const auto middle = fence();
+  const auto last = fence();
+  EXPECT_TRUE(fail(failed, 15).ok());
+  const auto barrier = [&](Argument wait, Argument signal) {
+    return hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, wait, signal, 0});
+  };
+  expect_failure(barrier(failed, middle), Code::DATA_LOSS, "");
+  expect_failure(barrier(middle, last), Code::DATA_LOSS, "");
+  EXPECT_EQ(query(last), 15);
+}
+
+TEST_F(HalFence, wait_and_signal_fences_of_another_type_count_as_null) {
+  EXPECT_TRUE(hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, device, device, 0}).ok());
+}
+
+// Ruling 9.
+TEST_F(HalFence, a_queue_signal_of_a_reached_fence_is_no_error) {
+  const auto made = fence();
+  EXPECT_TRUE(signal(made).ok());
+  EXPECT_TRUE(hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, nullptr, made, 0}).ok());
+  EXPECT_EQ(query(made), kReached);
+}
+
+}  // namespace
+}  // namespace halyard::modules

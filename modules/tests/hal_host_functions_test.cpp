@@ -1,0 +1,489 @@
+// hal functions that act at once: devices, allocator, buffers, views, channels, files, executables.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "modules/hal_functions.h"
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr int kAny = -1;
+constexpr int kDeviceLocal = 0x30;
+constexpr int kDefault = 0xC03;
+constexpr int kFloat32 = 0x21000020;
+constexpr int kInt32 = 0x10000020;
+constexpr int kSint32 = 0x11000020;
+
+class HalHostFunctions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (auto& device : devices) {
+      auto opened = open_device("local-sync");
+      ASSERT_TRUE(opened) << opened.error().text();
+      device = *opened;
+    }
+    hal = std::make_unique<ModuleCaller>(create_hal_module(
+        {.devices = {devices[0], devices[1]}, .trace = trace_sink(), .lead_allocator = lead_allocator()}));
+    allocator = hal->object<hal::Allocator>("device.allocator", "0r_r", {devices[0]});
+  }
+  virtual TraceSink trace_sink() { return {}; }
+  virtual std::optional<size_t> lead_allocator() { return {}; }
+
+  Ref<hal::Buffer> allocate(uint64_t size) {
+    return hal->object<hal::Buffer>("allocator.allocate", "0rIiiI_r",
+                                    {allocator, kAny, kDeviceLocal, kDefault, size});
+  }
+  Ref<hal::BufferView> view(const Ref<hal::Buffer>& buffer, int type, Entries shape) {
+    return hal->object<hal::BufferView>("buffer_view.create", "0rIIiiCID_r",
+                                        {buffer, 0, buffer->length(), type, 1, std::move(shape)});
+  }
+
+  Ref<hal::Device> devices[2];
+  std::unique_ptr<ModuleCaller> hal;
+  Ref<hal::Allocator> allocator;
+};
+
+// ---- Devices ----
+
+TEST_F(HalHostFunctions, devices_are_counted_in_the_order_of_the_host) {
+  EXPECT_EQ(hal->number("devices.count", "0v_i", {}), 2);
+  EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {0}), devices[0]);
+  EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {1}), devices[1]);
+  EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {2}), nullptr);
+  EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {-1}), nullptr);
+}
+
+TEST_F(HalHostFunctions, the_allocator_of_a_device_is_one_object) {
+  ASSERT_NE(allocator, nullptr);
+  EXPECT_EQ(hal->object<hal::Allocator>("device.allocator", "0r_r", {devices[0]}), allocator);
+  EXPECT_NE(hal->object<hal::Allocator>("device.allocator", "0r_r", {devices[1]}), allocator);
+}
+
+TEST_F(HalHostFunctions, queries_answer_known_and_value) {
+  auto known =
+      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("local-*")});
+  ASSERT_TRUE(known) << known.error().text();
+  EXPECT_EQ((*known)[0].as_i32(), 1);
+  EXPECT_EQ((*known)[1].as_i64(), 1);
+  auto other =
+      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("vulkan")});
+  ASSERT_TRUE(other) << other.error().text();
+  EXPECT_EQ((*other)[0].as_i32(), 1);
+  EXPECT_EQ((*other)[1].as_i64(), 0);
+  auto unknown = hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("no.such"), text_of("key")});
+  ASSERT_TRUE(unknown) << unknown.error().text();
+  EXPECT_EQ((*unknown)[0].as_i32(), 0);
+  EXPECT_EQ((*unknown)[1].as_i64(), 0);
+  expect_failure(hal->status("device.query.i64", "0rrr_iI", {devices[0], nullptr, text_of("key")}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalHostFunctions, references_are_checked) {
+  expect_failure(hal->status("device.allocator", "0r_r", {nullptr}), Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(hal->status("device.allocator", "0r_r", {allocator}), Code::INVALID_ARGUMENT,
+                 "ref type mismatch");
+}
+
+// ---- Allocator ----
+
+TEST_F(HalHostFunctions, allocate_gives_the_length_asked_for) {
+  const Ref<hal::Buffer> buffer = allocate(13);
+  EXPECT_EQ(hal->number("buffer.length", "0r_I", {buffer}), 13);
+  EXPECT_EQ(hal->number("buffer.length", "0r_I", {allocate(0)}), 0);
+}
+
+TEST_F(HalHostFunctions, allocate_past_memory_names_the_length) {
+  expect_failure(
+      hal->status("allocator.allocate", "0rIiiI_r", {allocator, kAny, kDeviceLocal, kDefault, int64_t{-1}}),
+      Code::RESOURCE_EXHAUSTED, "failed to allocate buffer of length 18446744073709551615");
+}
+
+TEST_F(HalHostFunctions, allocate_puts_defaults_for_zero) {
+  const auto buffer = hal->object<hal::Buffer>("allocator.allocate", "0rIiiI_r", {allocator, 0, 0, 0, 8});
+  ASSERT_NE(buffer, nullptr);
+  EXPECT_EQ(buffer->usage() & 0xC03, 0xC03u);
+  EXPECT_EQ(buffer->access(), 7u);
+}
+
+TEST_F(HalHostFunctions, select_without_policy_takes_the_first) {
+  auto chosen = hal->call("allocator.select", "0iiICrID_rI",
+                          {0x32, kDefault, 0, Entries{devices[1], 4, devices[0], 2}});
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  EXPECT_EQ((*chosen)[0].object(), devices[1].get());
+  EXPECT_EQ((*chosen)[1].as_i64(), 4);
+}
+
+TEST_F(HalHostFunctions, select_without_policy_does_not_look_at_the_others) {
+  EXPECT_TRUE(
+      hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[1], 4, nullptr, 2}}));
+  expect_failure(
+      hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{nullptr, 4, devices[1], 2}}),
+      Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{allocator, 4}}),
+                 Code::INVALID_ARGUMENT, "ref type mismatch");
+  expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{}}),
+                 Code::INVALID_ARGUMENT, "at least one device/queue affinity pair must be provided");
+}
+
+class HalLeadAllocator : public HalHostFunctions {
+  std::optional<size_t> lead_allocator() override { return 1; }
+};
+
+TEST_F(HalLeadAllocator, select_takes_the_lead_where_it_is_a_candidate) {
+  auto chosen = hal->call("allocator.select", "0iiICrID_rI",
+                          {0x32, kDefault, 0, Entries{devices[0], 4, devices[1], 2}});
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  EXPECT_EQ((*chosen)[0].object(), devices[1].get());
+  EXPECT_EQ((*chosen)[1].as_i64(), 2);
+  chosen = hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[0], 4}});
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  EXPECT_EQ((*chosen)[0].object(), devices[0].get());
+  EXPECT_EQ((*chosen)[1].as_i64(), 4);
+}
+
+TEST_F(HalLeadAllocator, select_takes_the_first_of_equal_candidates) {
+  auto chosen =
+      hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, devices[1], 8}});
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  EXPECT_EQ((*chosen)[1].as_i64(), 7);
+}
+
+TEST_F(HalLeadAllocator, select_looks_at_64_candidates) {
+  Entries many{};
+  for (int i = 0; i < 64; ++i) many.values.insert(many.values.end(), {Argument(devices[0]), Argument(i)});
+  EXPECT_TRUE(hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, many}));
+  many.values.insert(many.values.end(), {Argument(devices[1]), Argument(64)});
+  expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, many}), Code::RESOURCE_EXHAUSTED,
+                 "too many devices");
+  expect_failure(
+      hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, nullptr, 8}}),
+      Code::INVALID_ARGUMENT, "ref is null");
+}
+
+// ---- allocator.import ----
+
+class HalImport : public HalHostFunctions {
+ protected:
+  static constexpr const char* kImport = "0riIiirII_r";
+  static constexpr int kImmutable = 0x80C03;
+
+  // 128 bytes, `shift` bytes past a 64-byte boundary.
+  Ref<vm::Buffer> source(bool is_mutable, size_t shift = 0) {
+    void* memory = std::aligned_alloc(64, 256);
+    for (int i = 0; i < 256; ++i) static_cast<uint8_t*>(memory)[i] = static_cast<uint8_t>(i);
+    return vm::Buffer::wrap({static_cast<uint8_t*>(memory) + shift, 128}, is_mutable,
+                            [memory] { std::free(memory); });
+  }
+};
+
+TEST_F(HalImport, constant_bytes_are_aliased_and_kept) {
+  Ref<vm::Buffer> bytes = source(false);
+  const auto buffer = hal->object<hal::Buffer>("allocator.import", kImport,
+                                               {allocator, 0, kAny, kDeviceLocal, kImmutable, bytes, 64, 64});
+  ASSERT_NE(buffer, nullptr);
+  EXPECT_EQ(buffer->length(), 64u);
+  EXPECT_EQ(buffer->access(), uint32_t{hal::kRead});
+  bytes = nullptr;
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 0, 4}), 0x43424140);
+  expect_failure(hal->status("buffer.store", "0irIi_v", {1, buffer, 0, 4}), Code::PERMISSION_DENIED, "");
+}
+
+TEST_F(HalImport, minus_one_is_the_whole_source) {
+  const auto buffer = hal->object<hal::Buffer>("allocator.import", kImport,
+                                               {allocator, 0, kAny, 0x30, kImmutable, source(false), 0, -1});
+  ASSERT_NE(buffer, nullptr);
+  EXPECT_EQ(buffer->length(), 128u);
+  expect_failure(
+      hal->status("allocator.import", kImport, {allocator, 1, kAny, 0x30, kImmutable, source(false), 64, -1}),
+      Code::INVALID_ARGUMENT, "byte range out of bounds (requested 64-192 of available 128)");
+}
+
+TEST_F(HalImport, ranges_and_access_are_checked_even_when_only_trying) {
+  for (int only_try : {0, 1}) {
+    expect_failure(hal->status("allocator.import", kImport,
+                               {allocator, only_try, kAny, 0x30, kImmutable, source(false), 64, 65}),
+                   Code::INVALID_ARGUMENT, "byte range out of bounds (requested 64-129 of available 128)");
+    expect_failure(
+        hal->status("allocator.import", kImport,
+                    {allocator, only_try, kAny, 0x30, kImmutable, source(false), int64_t{-64}, 128}),
+        Code::INVALID_ARGUMENT, "byte range out of bounds");
+    expect_failure(hal->status("allocator.import", kImport,
+                               {allocator, only_try, kAny, 0x30, kDefault, source(false), 0, 64}),
+                   Code::PERMISSION_DENIED,
+                   "source buffer is immutable and can only be imported for constant usage");
+  }
+}
+
+TEST_F(HalImport, mutable_bytes_can_be_written_by_devices_but_not_discarded_by_the_host) {
+  const auto writable = hal->object<hal::Buffer>("allocator.import", kImport,
+                                                 {allocator, 0, kAny, 0x30, kDefault, source(true), 0, 64});
+  ASSERT_NE(writable, nullptr);
+  EXPECT_EQ(writable->access(), uint32_t{hal::kRead | hal::kWrite});
+  expect_failure(hal->status("buffer.store", "0irIi_v", {1, writable, 0, 4}), Code::PERMISSION_DENIED, "");
+  const auto constant = hal->object<hal::Buffer>("allocator.import", kImport,
+                                                 {allocator, 0, kAny, 0x30, kImmutable, source(true), 0, 64});
+  ASSERT_NE(constant, nullptr);
+  EXPECT_EQ(constant->access(), uint32_t{hal::kRead});
+}
+
+TEST_F(HalImport, what_the_device_cannot_import_is_null_when_only_trying) {
+  EXPECT_EQ(hal->object<hal::Buffer>("allocator.import", kImport,
+                                     {allocator, 1, kAny, 0x30, kImmutable, source(false, 4), 0, 64}),
+            nullptr);
+  expect_failure(hal->status("allocator.import", kImport,
+                             {allocator, 0, kAny, 0x30, kImmutable, source(false, 4), 0, 64}),
+                 Code::OUT_OF_RANGE, "64");
+}
+
+// ---- Buffers ----
+
+TEST_F(HalHostFunctions, assert_checks_length_then_type_then_usage_then_allocator) {
+  const Ref<hal::Buffer> buffer = allocate(16);
+  const Ref<vm::Buffer> message = text_of("tensor");
+  EXPECT_TRUE(
+      hal->status("buffer.assert", "0rrrIii_v", {buffer, message, allocator, 16, 0x10, kDefault}).ok());
+  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 17, 0x80, 0x1000}),
+                 Code::INVALID_ARGUMENT, "tensor buffer byte length 16 less than expected minimum 17");
+  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x80, 0x1000}),
+                 Code::PERMISSION_DENIED, "tensor buffer memory type is not compatible; buffer has ");
+  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, 0x1000}),
+                 Code::PERMISSION_DENIED,
+                 "tensor requested usage was not specified when the buffer was allocated; buffer allows ");
+  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, kDefault}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, buffer, 16, 0x10, kDefault}),
+                 Code::INVALID_ARGUMENT, "ref type mismatch");
+  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, nullptr, allocator, 16, 0x10, kDefault}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalHostFunctions, owners_are_counted_on_the_allocation) {
+  const Ref<hal::Buffer> buffer = allocate(16);
+  const auto part = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 4, 8});
+  EXPECT_EQ(hal->number("buffer.allocation.is_terminal", "0r_i", {buffer}), 1);
+  EXPECT_TRUE(hal->status("buffer.allocation.preserve", "0r_v", {part}).ok());
+  EXPECT_EQ(hal->number("buffer.allocation.is_terminal", "0r_i", {buffer}), 0);
+  EXPECT_EQ(hal->number("buffer.allocation.discard", "0r_i", {buffer}), 0);
+  EXPECT_EQ(hal->number("buffer.allocation.is_terminal", "0r_i", {part}), 1);
+  EXPECT_EQ(hal->number("buffer.allocation.discard", "0r_i", {part}), 1);
+  EXPECT_EQ(hal->number("buffer.allocation.is_terminal", "0r_i", {buffer}), 0) << "no owner is not one owner";
+  EXPECT_EQ(hal->number("buffer.allocation.discard", "0r_i", {part}), 0) << "only from 1 to 0";
+}
+
+TEST_F(HalHostFunctions, subspans) {
+  const Ref<hal::Buffer> buffer = allocate(16);
+  EXPECT_EQ(hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 0, 16}), buffer);
+  EXPECT_EQ(hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 0, -1}), buffer);
+  const auto rest = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 6, -1});
+  EXPECT_EQ(hal->number("buffer.length", "0r_I", {rest}), 10);
+  EXPECT_EQ(hal->number("buffer.length", "0r_I",
+                        {hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {rest, 10, 0})}),
+            0);
+  EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0x11223344, buffer, 8, 4}).ok());
+  const auto inner = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {rest, 2, 4});
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {inner, 0, 4}), 0x11223344);
+  expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, 8, 9}), Code::OUT_OF_RANGE,
+                 "invalid subspan of an existing buffer (source_offset=8, length=9)");
+  expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, 17, 0}), Code::OUT_OF_RANGE,
+                 "source_offset=17");
+  expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, int64_t{-1}, 2}), Code::OUT_OF_RANGE, "");
+}
+
+TEST_F(HalHostFunctions, loads_and_stores_of_up_to_four_bytes) {
+  const Ref<hal::Buffer> buffer = allocate(8);
+  EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {int64_t{0xFFEEDDCC}, buffer, 0, 4}).ok());
+  EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0x01020304, buffer, 4, 4}).ok());
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 0, 1}), 0xCC) << "no sign extension";
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 1, 2}), 0xEEDD);
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 1, 3}), 0xFFEEDD);
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 3, 4}), 0x020304FF);
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 8, 0}), 0);
+  EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0, buffer, 1, 2}).ok());
+  EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 0, 4}), static_cast<int32_t>(0xFF0000CCu));
+  EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0x77777777, buffer, 8, 0}).ok());
+}
+
+TEST_F(HalHostFunctions, load_and_store_errors) {
+  const Ref<hal::Buffer> buffer = allocate(8);
+  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 0, 5}), Code::INVALID_ARGUMENT,
+                 "load length byte count 5 exceeds max");
+  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 0, -1}), Code::INVALID_ARGUMENT,
+                 "load length byte count 4294967295 exceeds max");
+  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 6, 4}), Code::OUT_OF_RANGE, "");
+  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, -2, 4}), Code::OUT_OF_RANGE, "");
+  expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, 0, 5}), Code::INVALID_ARGUMENT,
+                 "store length byte count 5 exceeds max");
+  expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, 5, 4}), Code::OUT_OF_RANGE,
+                 "store out of bounds (target_offset=5, length=4 into max 8)");
+  expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, -1, 1}), Code::OUT_OF_RANGE,
+                 "store out of bounds");
+}
+
+// ---- Buffer views ----
+
+TEST_F(HalHostFunctions, views_have_what_they_were_given) {
+  const Ref<hal::Buffer> buffer = allocate(16);
+  const Ref<hal::BufferView> made = view(buffer, kFloat32, {2, 3});
+  EXPECT_EQ(hal->object<hal::Buffer>("buffer_view.buffer", "0r_r", {made}), buffer);
+  EXPECT_EQ(hal->number("buffer_view.element_type", "0r_i", {made}), kFloat32);
+  EXPECT_EQ(hal->number("buffer_view.encoding_type", "0r_i", {made}), 1);
+  EXPECT_EQ(hal->number("buffer_view.rank", "0r_i", {made}), 2);
+  EXPECT_EQ(hal->number("buffer_view.dim", "0ri_I", {made, 0}), 2);
+  EXPECT_EQ(hal->number("buffer_view.dim", "0ri_I", {made, 1}), 3);
+  EXPECT_EQ(hal->number("buffer_view.dim", "0ri_I", {made, 2}), 0) << "index = rank";
+  EXPECT_EQ(hal->number("buffer_view.dim", "0ri_I", {made, -1}), 0);
+  EXPECT_EQ(hal->number("buffer_view.rank", "0r_i", {view(buffer, kFloat32, {})}), 0);
+}
+
+TEST_F(HalHostFunctions, a_view_of_a_part_takes_a_subspan) {
+  const Ref<hal::Buffer> buffer = allocate(16);
+  const auto part = hal->object<hal::BufferView>("buffer_view.create", "0rIIiiCID_r",
+                                                 {buffer, 4, 8, kFloat32, 1, Entries{2}});
+  ASSERT_NE(part, nullptr);
+  EXPECT_NE(&part->buffer(), buffer.get());
+  EXPECT_EQ(part->buffer().length(), 8u);
+  expect_failure(hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 8, 9, kFloat32, 1, Entries{2}}),
+                 Code::OUT_OF_RANGE, "invalid subspan of an existing buffer (source_offset=8, length=9)");
+}
+
+TEST_F(HalHostFunctions, a_view_has_at_most_128_dimensions) {
+  const Ref<hal::Buffer> buffer = allocate(4);
+  EXPECT_NE(view(buffer, kFloat32, Entries(128, 1)), nullptr);
+  expect_failure(
+      hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 0, 4, kFloat32, 1, Entries(129, 1)}),
+      Code::OUT_OF_RANGE, "count 129 > 128");
+}
+
+TEST_F(HalHostFunctions, view_assert) {
+  const Ref<vm::Buffer> message = text_of("input0");
+  const Ref<hal::BufferView> made = view(allocate(24), kInt32, {2, 3});
+  const char* kAssert = "0rriiCID_v";
+  EXPECT_TRUE(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 3}}).ok());
+  EXPECT_TRUE(hal->status("buffer_view.assert", kAssert, {made, message, kSint32, 1, Entries{2, 3}}).ok());
+  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 2, Entries{2}}),
+                 Code::INVALID_ARGUMENT, "input0 encoding mismatch; expected 00000002 but have 00000001");
+  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 1, Entries{2}}),
+                 Code::INVALID_ARGUMENT,
+                 "input0 element type mismatch; expected f32 (21000020) but have i32 (10000020)");
+  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2}}),
+                 Code::INVALID_ARGUMENT, "input0 shape rank mismatch; expected 1 but have 2");
+  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 4}}),
+                 Code::INVALID_ARGUMENT, "input0 shape dimension 1 mismatch; expected 4 but have 3");
+  expect_failure(hal->status("buffer_view.assert", kAssert, {nullptr, message, kInt32, 1, Entries{}}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalHostFunctions, trace_without_a_sink_checks_nothing) {
+  EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries(200, nullptr)}).ok());
+}
+
+class HalTrace : public HalHostFunctions {
+ protected:
+  TraceSink trace_sink() override {
+    return [this](std::string_view key, std::span<hal::BufferView* const> views) {
+      traced.emplace_back(key, std::vector<hal::BufferView*>(views.begin(), views.end()));
+    };
+  }
+  std::vector<std::pair<std::string, std::vector<hal::BufferView*>>> traced;
+};
+
+TEST_F(HalTrace, the_sink_gets_title_and_views) {
+  const Ref<hal::BufferView> a = view(allocate(4), kInt32, {});
+  const Ref<hal::BufferView> b = view(allocate(4), kInt32, {1});
+  EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of("key"), Entries{a, b}}).ok());
+  EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of(""), Entries{}}).ok());
+  ASSERT_EQ(traced.size(), 2u);
+  EXPECT_EQ(traced[0].first, "key");
+  EXPECT_EQ(traced[0].second, (std::vector<hal::BufferView*>{a.get(), b.get()}));
+  EXPECT_EQ(traced[1].first, "");
+  EXPECT_TRUE(traced[1].second.empty());
+}
+
+TEST_F(HalTrace, errors) {
+  const Ref<hal::BufferView> a = view(allocate(4), kInt32, {});
+  EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(128, a)}).ok());
+  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(129, a)}),
+                 Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call");
+  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries{a}}), Code::INVALID_ARGUMENT,
+                 "ref is null");
+  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{a, nullptr}}),
+                 Code::INVALID_ARGUMENT, "operand 1");
+  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{devices[0]}}),
+                 Code::INVALID_ARGUMENT, "ref type mismatch");
+}
+
+// ---- Channels ----
+
+TEST_F(HalHostFunctions, channels) {
+  expect_failure(hal->status("channel.create", "0rIirrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1}),
+                 Code::UNIMPLEMENTED, "collectives not implemented");
+  expect_failure(hal->status("channel.create", "0rIIrrii_r",
+                             {devices[0], kAny, 0, text_of("id"), text_of("group"), 0, 1}),
+                 Code::UNIMPLEMENTED, "collectives not implemented");
+  expect_failure(hal->status("channel.create", "0rIIrrii_r", {nullptr, kAny, 0, nullptr, nullptr, -1, -1}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}), Code::INVALID_ARGUMENT,
+                 "ref is null");
+  expect_failure(hal->status("channel.split", "0riiI_r", {devices[0], 0, 0, 0}), Code::INVALID_ARGUMENT,
+                 "ref type mismatch");
+  expect_failure(hal->status("channel.rank_and_count", "0r_ii", {nullptr}), Code::INVALID_ARGUMENT,
+                 "ref is null");
+}
+
+// ---- Files and executables ----
+
+TEST_F(HalHostFunctions, files_over_host_bytes) {
+  const Ref<vm::Buffer> bytes = bytes_of(std::vector<uint8_t>(16));
+  const char* kFile = "0rIirIIi_r";
+  const auto file =
+      hal->object<hal::File>("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, 4, 12, 0});
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(file->length(), 12u);
+  EXPECT_EQ(file->access(), uint32_t{hal::kRead});
+  EXPECT_EQ(file->bytes().data(), bytes->data() + 4);
+  expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 3, bytes, 0, 16, 0}),
+                 Code::PERMISSION_DENIED, "only read-only memory can be accessed via a file handle");
+  expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, 8, 9, 0}),
+                 Code::OUT_OF_RANGE,
+                 "out-of-bounds access detected (offset=8, length=9, alignment=1, buffer length=16)");
+  expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, -8, 16, 0}),
+                 Code::OUT_OF_RANGE, "out-of-bounds access detected");
+  expect_failure(hal->status("ex.file.from_memory", kFile, {nullptr, kAny, 1, bytes, 0, 1, 0}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalHostFunctions, executables_are_made_for_devices_of_the_module) {
+  auto stranger = open_device("local-sync");
+  ASSERT_TRUE(stranger) << stranger.error().text();
+  const Ref<vm::Buffer> format = text_of("no-such-format");
+  const Ref<vm::Buffer> data = bytes_of({1, 2, 3, 4});
+  expect_failure(hal->status("executable.create", "0rIrrr_r", {*stranger, kAny, format, data, nullptr}),
+                 Code::NOT_FOUND, "not one of the 2 devices");
+  expect_failure(hal->status("executable.create", "0rrrr_r", {*stranger, format, data, nullptr}),
+                 Code::NOT_FOUND, "not one of the 2 devices");
+}
+
+TEST_F(HalHostFunctions, executable_errors) {
+  const Ref<vm::Buffer> format = text_of("no-such-format");
+  const Ref<vm::Buffer> data = bytes_of({1, 2, 3, 4});
+  for (const char* convention : {"0rrrr_r", "0rIrrr_r"}) {
+    const auto status = [&](Argument name, Argument contents, Argument constants) {
+      std::vector<Argument> arguments = {devices[0], name, contents, constants};
+      if (std::string_view(convention) == "0rIrrr_r") arguments.insert(arguments.begin() + 1, kAny);
+      return hal->status("executable.create", convention, arguments);
+    };
+    expect_failure(status(format, data, nullptr), Code::NOT_FOUND, "no-such-format");
+    expect_failure(status(format, data, bytes_of({1, 2, 3})), Code::INVALID_ARGUMENT,
+                   "constant buffer data must contain 4-byte elements but data length is 3");
+    expect_failure(status(format, data, devices[1]), Code::NOT_FOUND,
+                   "no-such-format");  // another type: as null
+    expect_failure(status(nullptr, data, nullptr), Code::INVALID_ARGUMENT, "ref is null");
+    expect_failure(status(format, nullptr, nullptr), Code::INVALID_ARGUMENT, "ref is null");
+    expect_failure(status(text_of("vmvx-bytecode-fb"), data, nullptr), Code::INVALID_ARGUMENT, "");
+  }
+}
+
+}  // namespace
+}  // namespace halyard::modules

@@ -1,0 +1,342 @@
+// hal.device.queue.* and hal.command_buffer.*, every signature of every version, on local-sync: the work is
+// done when the call returns.
+#include <gtest/gtest.h>
+
+#include "modules/hal_functions.h"
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr int kAny = -1;
+constexpr int kDefault = 0xC03;
+
+class HalQueue : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_device("local-sync");
+    ASSERT_TRUE(opened) << opened.error().text();
+    device = *opened;
+    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
+    done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
+  }
+
+  Ref<hal::Buffer> buffer(const std::vector<uint8_t>& contents) {
+    auto allocated = device->allocate(hal::kAnyQueue, 0x30, kDefault | 0x3000000, contents.size());
+    EXPECT_TRUE(allocated);
+    if (!allocated) return nullptr;
+    EXPECT_TRUE((*allocated)->write(0, contents.data(), contents.size()));
+    return *allocated;
+  }
+  std::vector<uint8_t> contents(const Ref<hal::Buffer>& buffer) {
+    std::vector<uint8_t> bytes(buffer->length());
+    EXPECT_TRUE(buffer->read(0, bytes.data(), bytes.size()));
+    return bytes;
+  }
+  bool signalled() { return hal->number("fence.query", "0r_i", {done}) == 0; }
+  bool untouched() { return hal->number("fence.query", "0r_i", {done}) == 17; }
+  Status run(std::string_view name, std::string_view convention, const std::vector<Argument>& rest) {
+    std::vector<Argument> arguments = {device, kAny, nullptr, done};
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    return hal->status(name, convention, arguments);
+  }
+  // With an older form: the same without the last argument.
+  std::vector<Argument> without_last(std::vector<Argument> arguments) {
+    arguments.pop_back();
+    return arguments;
+  }
+
+  Ref<hal::Device> device;
+  std::unique_ptr<ModuleCaller> hal;
+  Ref<hal::Fence> done;
+};
+
+using Bytes = std::vector<uint8_t>;
+
+TEST_F(HalQueue, fill) {
+  const auto target = buffer(Bytes(8, 9));
+  EXPECT_TRUE(run("device.queue.fill", "0rIrrrIIIiI_v", {target, 2, 4, 0x998877665544'0102, 2, 0}).ok());
+  EXPECT_EQ(contents(target), (Bytes{9, 9, 2, 1, 2, 1, 9, 9}));
+  EXPECT_TRUE(signalled());
+  EXPECT_TRUE(run("device.queue.fill", "0rIrrrIIIiI_v", {target, 4, -1, 7, 4, 0}).ok());
+  EXPECT_EQ(contents(target), (Bytes{9, 9, 2, 1, 7, 0, 0, 0}));
+}
+
+TEST_F(HalQueue, fill_errors_submit_nothing) {
+  const auto target = buffer(Bytes(8));
+  const auto fill = [&](int64_t offset, int64_t length, int size) {
+    return run("device.queue.fill", "0rIrrrIIIiI_v", {target, offset, length, 1, size, 0});
+  };
+  expect_failure(fill(0, 6, 3), Code::INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got 3)");
+  expect_failure(fill(2, 4, 4), Code::INVALID_ARGUMENT, "");
+  expect_failure(fill(0, 6, 4), Code::INVALID_ARGUMENT, "");
+  expect_failure(fill(4, 8, 4), Code::OUT_OF_RANGE, "");
+  expect_failure(fill(-4, 8, 4), Code::OUT_OF_RANGE, "");
+  EXPECT_TRUE(untouched());
+  EXPECT_TRUE(fill(100, 0, 4).ok()) << "length 0 chains the fences only";
+  EXPECT_TRUE(signalled());
+}
+
+TEST_F(HalQueue, update) {
+  const auto target = buffer(Bytes(4, 9));
+  const auto source = bytes_of({1, 2, 3, 4});
+  EXPECT_TRUE(run("device.queue.update", "0rIrrrIrIII_v", {source, 1, target, 2, 2, 0}).ok());
+  EXPECT_EQ(contents(target), (Bytes{9, 9, 2, 3}));
+  EXPECT_TRUE(signalled());
+}
+
+TEST_F(HalQueue, update_errors) {
+  const auto target = buffer(Bytes(4, 9));
+  const auto source = bytes_of({1, 2, 3, 4});
+  expect_failure(run("device.queue.update", "0rIrrrIrIII_v", {source, 3, target, 0, 2, 0}),
+                 Code::OUT_OF_RANGE,
+                 "out-of-bounds access detected (offset=3, length=2, alignment=1, buffer length=4)");
+  expect_failure(run("device.queue.update", "0rIrrrIrIII_v", {source, 0, target, 3, 2, 0}),
+                 Code::OUT_OF_RANGE, "");
+  EXPECT_TRUE(untouched());
+}
+
+TEST_F(HalQueue, copy) {
+  const auto source = buffer({1, 2, 3, 4});
+  const auto target = buffer(Bytes(4, 9));
+  EXPECT_TRUE(run("device.queue.copy", "0rIrrrIrIII_v", {source, 1, target, 0, 3, 0}).ok());
+  EXPECT_EQ(contents(target), (Bytes{2, 3, 4, 9}));
+  expect_failure(run("device.queue.copy", "0rIrrrIrIII_v", {source, 2, target, 0, 3, 0}), Code::OUT_OF_RANGE,
+                 "");
+  expect_failure(run("device.queue.copy", "0rIrrrIrIII_v", {nullptr, 2, target, 0, 3, 0}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalQueue, read_and_write_in_both_forms) {
+  const auto bytes = bytes_of({1, 2, 3, 4});
+  const auto file =
+      hal->object<hal::File>("ex.file.from_memory", "0rIirIIi_r", {device, kAny, 1, bytes, 0, 4, 0});
+  for (const char* convention : {"0rIrrrIrIIi_v", "0rIrrrIrIII_v"}) {
+    const auto target = buffer(Bytes(4, 9));
+    EXPECT_TRUE(run("device.queue.read", convention, {file, 1, target, 2, 2, 0}).ok());
+    EXPECT_EQ(contents(target), (Bytes{9, 9, 2, 3}));
+    expect_failure(run("device.queue.read", convention, {file, 3, target, 0, 2, 0}), Code::OUT_OF_RANGE,
+                   "read range [3, 5) exceeds file length 4");
+    expect_failure(run("device.queue.read", convention, {file, 0, target, 3, 2, 0}), Code::OUT_OF_RANGE, "");
+    expect_failure(run("device.queue.write", convention, {target, 0, file, 0, 4, 0}), Code::PERMISSION_DENIED,
+                   "file operation cannot be performed; file allows READ, operation requires WRITE");
+    std::vector<uint8_t> writable(4, 0);
+    const auto out = hal::File::from_memory(writable, hal::kRead | hal::kWrite, nullptr);
+    EXPECT_TRUE(run("device.queue.write", convention, {target, 2, out, 1, 2, 0}).ok());
+    EXPECT_EQ(writable, (Bytes{0, 2, 3, 0}));
+  }
+}
+
+TEST_F(HalQueue, alloca_and_dealloca_in_both_forms) {
+  for (const bool is_new : {false, true}) {
+    std::vector<Argument> arguments = {device, kAny, nullptr, done, 0, 0x30, kDefault, 24};
+    if (is_new) arguments.push_back(0);
+    const char* convention = is_new ? "0rIrrIiiII_r" : "0rIrriiiI_r";
+    const auto made = hal->object<hal::Buffer>("device.queue.alloca", convention, arguments);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made->length(), 24u);
+    EXPECT_TRUE(signalled());
+    arguments[4] = 1;
+    expect_failure(hal->status("device.queue.alloca", convention, arguments), Code::UNIMPLEMENTED,
+                   "VM queue allocation pools are not supported");
+    std::vector<Argument> last = {made};
+    if (is_new) last.push_back(1);
+    EXPECT_TRUE(run("device.queue.dealloca", is_new ? "0rIrrrI_v" : "0rIrrr_v", last).ok());
+    EXPECT_EQ(made->length(), 24u);
+  }
+}
+
+TEST_F(HalQueue, dealloca_of_other_memory_chains_the_fences) {
+  const auto target = buffer({1, 2, 3});
+  EXPECT_TRUE(run("device.queue.dealloca", "0rIrrrI_v", {target, 0}).ok());
+  EXPECT_TRUE(signalled());
+  EXPECT_EQ(contents(target), (Bytes{1, 2, 3}));
+}
+
+TEST_F(HalQueue, barrier_and_flush) {
+  EXPECT_TRUE(run("device.queue.barrier", "0rIrrI_v", {0}).ok());
+  EXPECT_TRUE(signalled());
+  EXPECT_TRUE(hal->status("device.queue.flush", "0rI_v", {device, kAny}).ok());
+  expect_failure(hal->status("device.queue.flush", "0rI_v", {nullptr, kAny}), Code::INVALID_ARGUMENT,
+                 "ref is null");
+}
+
+// ---- Recordings ----
+
+class HalRecording : public HalQueue {
+ protected:
+  Ref<hal::CommandBuffer> begin(int modes = 0, int capacity = 0, int categories = 3) {
+    return hal->object<hal::CommandBuffer>("command_buffer.create", "0riiIi_r",
+                                           {device, modes, categories, kAny, capacity});
+  }
+  void finalize(const Ref<hal::CommandBuffer>& commands) {
+    const Status status = hal->status("command_buffer.finalize", "0r_v", {commands});
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
+  Status barrier(const Ref<hal::CommandBuffer>& commands) {
+    return hal->status("command_buffer.execution_barrier", "0riiI_v", {commands, 28, 13, 0});
+  }
+};
+
+TEST_F(HalRecording, transfers_in_both_forms) {
+  for (const bool is_new : {false, true}) {
+    const auto source = buffer({1, 2, 3, 4});
+    const auto target = buffer(Bytes(8, 9));
+    const auto commands = begin(1);
+    const auto record = [&](const char* name, const char* old_form, const char* new_form,
+                            std::vector<Argument> arguments) {
+      const Status status =
+          hal->status(name, is_new ? new_form : old_form, is_new ? arguments : without_last(arguments));
+      EXPECT_TRUE(status.ok()) << name << ": " << status.text();
+      EXPECT_TRUE(hal->status("command_buffer.execution_barrier", is_new ? "0riiI_v" : "0riii_v",
+                              {commands, 28, 13, 0})
+                      .ok());
+    };
+    record("command_buffer.fill_buffer", "0rrIIiii_v", "0rrIIiIiI_v",
+           {commands, target, 0, 4, 0, 0x0605, 2, 0});
+    record("command_buffer.update_buffer", "0rrIrIIi_v", "0rrIrIIiI_v",
+           {commands, bytes_of({70, 71, 72}), 1, target, 3, 2, 0, 0});
+    record("command_buffer.copy_buffer", "0riirIrII_v", "0riirIrIII_v",
+           {commands, 0, 0, source, 1, target, 6, 2, 0});
+    finalize(commands);
+    EXPECT_TRUE(run("device.queue.execute", "0rIrrrI_v", {commands, 0}).ok());
+    EXPECT_EQ(contents(target), (Bytes{5, 6, 5, 71, 72, 9, 2, 3}));
+  }
+}
+
+TEST_F(HalRecording, update_captures_its_bytes) {
+  const auto target = buffer(Bytes(2));
+  const auto source = bytes_of({1, 2}, true);
+  const auto commands = begin();
+  EXPECT_TRUE(
+      hal->status("command_buffer.update_buffer", "0rrIrIIiI_v", {commands, source, 0, target, 0, 2, 0, 0})
+          .ok());
+  source->data()[0] = 50;
+  finalize(commands);
+  EXPECT_TRUE(run("device.queue.execute", "0rIrrrI_v", {commands, 0}).ok());
+  EXPECT_EQ(contents(target), (Bytes{1, 2}));
+  expect_failure(
+      hal->status("command_buffer.update_buffer", "0rrIrIIiI_v", {begin(), source, 1, target, 0, 2, 0, 0}),
+      Code::OUT_OF_RANGE, "out-of-bounds access detected (offset=1, length=2, alignment=1, buffer length=2)");
+}
+
+TEST_F(HalRecording, a_pattern_of_the_old_form_is_its_32_bits) {
+  const auto target = buffer(Bytes(4));
+  const auto commands = begin();
+  EXPECT_TRUE(
+      hal->status("command_buffer.fill_buffer", "0rrIIiii_v", {commands, target, 0, 4, 0, -2, 4}).ok());
+  finalize(commands);
+  EXPECT_TRUE(run("device.queue.execute", "0rIrrrI_v", {commands, 0}).ok());
+  EXPECT_EQ(contents(target), (Bytes{0xFE, 0xFF, 0xFF, 0xFF}));
+}
+
+TEST_F(HalRecording, slots_resolve_through_the_table_in_both_forms) {
+  const auto commands = begin(0, 2);
+  EXPECT_TRUE(
+      hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {commands, nullptr, 1, 2, 1, 7, 1, 0}).ok());
+  finalize(commands);
+  for (const bool is_new : {false, true}) {
+    const auto target = buffer(Bytes(8, 9));
+    std::vector<Argument> arguments = {commands, 0, Entries{nullptr, 0, 0, target, 3, 4}};
+    if (!is_new) arguments.erase(arguments.begin() + 1);
+    const Status status =
+        run("device.queue.execute.indirect", is_new ? "0rIrrrICrIID_v" : "0rIrrrCrIID_v", arguments);
+    EXPECT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(contents(target), (Bytes{9, 9, 9, 9, 7, 7, 9, 9}));
+  }
+  expect_failure(run("device.queue.execute", "0rIrrrI_v", {commands, 0}), Code::INVALID_ARGUMENT,
+                 "indirect command buffer requires at least 2 bindings but no binding table was provided");
+  expect_failure(
+      run("device.queue.execute.indirect", "0rIrrrICrIID_v", {commands, 0, Entries{nullptr, 0, 0}}),
+      Code::OUT_OF_RANGE, "indirect command buffer requires at least 2 bindings but only 1 were provided");
+  expect_failure(run("device.queue.execute.indirect", "0rIrrrICrIID_v",
+                     {commands, 0, Entries{nullptr, 0, 0, nullptr, 0, 0}}),
+                 Code::INVALID_ARGUMENT, "binding table slot 1");
+}
+
+TEST_F(HalRecording, execute_of_hal_5_takes_none_or_one) {
+  const auto target = buffer(Bytes(2));
+  const auto commands = begin();
+  EXPECT_TRUE(
+      hal->status("command_buffer.fill_buffer", "0rrIIiii_v", {commands, target, 0, 2, 0, 3, 1}).ok());
+  finalize(commands);
+  EXPECT_TRUE(run("device.queue.execute", "0rIrrCrD_v", {Entries{}}).ok());
+  EXPECT_TRUE(signalled());
+  EXPECT_EQ(contents(target), (Bytes{0, 0}));
+  EXPECT_TRUE(run("device.queue.execute", "0rIrrCrD_v", {Entries{commands}}).ok());
+  EXPECT_EQ(contents(target), (Bytes{3, 3}));
+  expect_failure(run("device.queue.execute", "0rIrrCrD_v", {Entries{commands, commands}}),
+                 Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed");
+  expect_failure(run("device.queue.execute", "0rIrrCrD_v", {Entries{nullptr}}), Code::INVALID_ARGUMENT,
+                 "ref is null");
+}
+
+TEST_F(HalRecording, life_of_a_recording) {
+  const auto target = buffer(Bytes(4));
+  const auto commands = begin();
+  expect_failure(run("device.queue.execute", "0rIrrrI_v", {commands, 0}), Code::FAILED_PRECONDITION,
+                 "command buffer recording has not been ended");
+  finalize(commands);
+  expect_failure(hal->status("command_buffer.finalize", "0r_v", {commands}), Code::FAILED_PRECONDITION,
+                 "command buffer is not in a recording state");
+  expect_failure(barrier(commands), Code::FAILED_PRECONDITION, "command buffer is not in a recording state");
+  expect_failure(hal->status("command_buffer.advise_buffer", "0rrIIIi_v", {commands, target, 0, 0, 0, 0}),
+                 Code::FAILED_PRECONDITION, "command buffer is not in a recording state");
+  expect_failure(hal->status("command_buffer.begin_debug_group", "0rr_v", {commands, text_of("x")}),
+                 Code::FAILED_PRECONDITION, "command buffer is not in a recording state");
+}
+
+TEST_F(HalRecording, modes) {
+  expect_failure(hal->status("command_buffer.create", "0riiIi_r", {device, 0x10, 3, kAny, 0}),
+                 Code::INVALID_ARGUMENT, "inline command buffers must be one-shot");
+  expect_failure(hal->status("command_buffer.create", "0riiIi_r", {device, 0x11, 3, kAny, 1}),
+                 Code::INVALID_ARGUMENT, "inline command buffers cannot have indirect bindings");
+  expect_failure(hal->status("command_buffer.create", "0riiIi_r", {nullptr, 0, 3, kAny, 0}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalRecording, categories) {
+  const auto target = buffer(Bytes(4));
+  expect_failure(
+      hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {begin(0, 0, 2), target, 0, 4, 0, 0, 4, 0}),
+      Code::FAILED_PRECONDITION,
+      "operation requires categories TRANSFER but command buffer only supports DISPATCH");
+  EXPECT_TRUE(barrier(begin(0, 0, 0)).ok());
+}
+
+TEST_F(HalRecording, debug_groups_and_hints) {
+  const auto commands = begin();
+  EXPECT_TRUE(hal->status("command_buffer.begin_debug_group", "0rr_v", {commands, text_of("")}).ok());
+  EXPECT_TRUE(
+      hal->status("command_buffer.advise_buffer", "0rrIIIi_v", {commands, buffer({1}), 0, 0, 0, 0}).ok());
+  EXPECT_TRUE(hal->status("command_buffer.end_debug_group", "0r_v", {commands}).ok());
+  finalize(commands);
+  EXPECT_TRUE(run("device.queue.execute", "0rIrrrI_v", {commands, 0}).ok());
+
+  const auto unbalanced = begin();
+  EXPECT_TRUE(hal->status("command_buffer.begin_debug_group", "0rr_v", {unbalanced, text_of("open")}).ok());
+  expect_failure(hal->status("command_buffer.finalize", "0r_v", {unbalanced}), Code::FAILED_PRECONDITION,
+                 "unbalanced debug group depth (expected 0, is 1)");
+}
+
+TEST_F(HalRecording, references) {
+  const auto target = buffer(Bytes(4));
+  expect_failure(
+      hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {begin(0, 1), nullptr, 0, 4, 1, 0, 4, 0}),
+      Code::OUT_OF_RANGE,
+      "indirect buffer reference slot 1 is out range of the declared binding capacity of the command buffer "
+      "1");
+  expect_failure(
+      hal->status("command_buffer.copy_buffer", "0riirIrIII_v", {begin(), 0, 0, target, 0, target, 1, 2, 0}),
+      Code::INVALID_ARGUMENT, "source and target ranges overlap within the same buffer");
+  EXPECT_TRUE(
+      hal->status("command_buffer.copy_buffer", "0riirIrIII_v", {begin(), 9, 9, nullptr, 0, nullptr, 1, 0, 0})
+          .ok())
+      << "length 0 is not looked at";
+  expect_failure(hal->status("command_buffer.collective", "0rriiiirrIIIII_v",
+                             {begin(), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+}  // namespace
+}  // namespace halyard::modules

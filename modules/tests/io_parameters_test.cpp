@@ -1,0 +1,337 @@
+// The native module `io_parameters` on local devices.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "hal/fence.h"
+#include "irpa_builder.h"
+#include "modules/parameters.h"
+#include "testing.h"
+#include "vm/list.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr int kAny = -1;
+constexpr int kHostVisible = 0x32;
+constexpr const char* kLoad = "0rIrrrIiirrr_r";
+constexpr const char* kGather = "0rIrrrrrrr_v";
+
+using Contents = std::vector<uint8_t>;
+
+// One span of a call.
+struct Piece {
+  std::string key;
+  uint64_t parameter_offset;
+  uint64_t buffer_offset;
+  uint64_t length;
+};
+
+// The three tables of a call.
+struct Tables {
+  explicit Tables(const std::vector<Piece>& pieces) {
+    std::vector<uint8_t> table, keys, data;
+    const auto put = [](std::vector<uint8_t>& to, const auto value) {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+      to.insert(to.end(), bytes, bytes + sizeof value);
+    };
+    for (const Piece& piece : pieces) {
+      put(table, static_cast<uint32_t>(keys.size()));
+      put(table, static_cast<uint32_t>(piece.key.size()));
+      keys.insert(keys.end(), piece.key.begin(), piece.key.end());
+      put(data, piece.parameter_offset);
+      put(data, piece.buffer_offset);
+      put(data, piece.length);
+    }
+    key_table = bytes_of(table);
+    key_data = bytes_of(keys);
+    spans = bytes_of(data);
+  }
+  Ref<vm::Buffer> key_table, key_data, spans;
+};
+
+class IoParameters : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto opened = open_device(GetParam());
+    ASSERT_TRUE(opened) << opened.error().text();
+    device = *opened;
+    Contents large(3 << 20);
+    for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<uint8_t>(i * 7);
+    IrpaBuilder archive;
+    archive.data("a", {1, 2, 3, 4, 5, 6, 7, 8})
+        .data("b", {11, 12, 13, 14})
+        .data("large", large)
+        .splat("s1", 64, {7})
+        .splat("s2", 64, {1, 2})
+        .splat("s4", 64, {1, 2, 3, 4})
+        .splat("s8", 3 << 20, {1, 2, 3, 4, 5, 6, 7, 8})
+        .splat("s16", 64, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+        .splat("same", 64, {9, 9, 9, 9, 9, 9, 9, 9});
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::string path = ::testing::TempDir() + test->name() + "_" + GetParam();
+    std::replace(path.begin() + static_cast<ptrdiff_t>(::testing::TempDir().size()), path.end(), '/', '_');
+    path += ".irpa";
+    const Contents bytes = archive.bytes();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    auto scopes = load_parameters(std::vector<ParameterFile>{{"model", path}});
+    ASSERT_TRUE(scopes) << scopes.error().text();
+    io = std::make_unique<ModuleCaller>(create_io_parameters_module(*scopes));
+    done = fence();
+  }
+
+  Ref<hal::Fence> fence() { return hal::Fence::create(device).value(); }
+  Status await(const Ref<hal::Fence>& fence) {
+    hal::Fence* awaited = fence.get();
+    return hal::await({&awaited, 1}, 10000);
+  }
+  Ref<hal::Buffer> buffer(uint64_t size) {
+    auto allocated = device->allocate(hal::kAnyQueue, kHostVisible, 0x3000C03, size);
+    EXPECT_TRUE(allocated);
+    const Contents zeros(size);
+    EXPECT_TRUE((*allocated)->write(0, zeros.data(), size));
+    return *allocated;
+  }
+  Contents contents(const Ref<hal::Buffer>& buffer) {
+    Contents bytes(buffer->length());
+    auto read = buffer->read(0, bytes.data(), bytes.size());
+    EXPECT_TRUE(read) << read.error().text();
+    return bytes;
+  }
+  Status gather(const Ref<hal::Buffer>& target, const std::vector<Piece>& pieces,
+                std::string_view scope = "model", Argument wait = nullptr) {
+    const Tables tables(pieces);
+    return io->status(
+        "gather", kGather,
+        {device, kAny, wait, done, text_of(scope), target, tables.key_table, tables.key_data, tables.spans});
+  }
+  Result<std::vector<Ref<hal::Buffer>>> load(const std::vector<Piece>& pieces, int usage = 0x3000C03) {
+    const Tables tables(pieces);
+    auto results = io->call("load", kLoad,
+                            {device, kAny, nullptr, done, text_of("model"), kAny, kHostVisible, usage,
+                             tables.key_table, tables.key_data, tables.spans});
+    if (!results) return std::unexpected(results.error());
+    auto* list = cast<vm::List>((*results)[0].object());
+    std::vector<Ref<hal::Buffer>> buffers;
+    for (uint32_t i = 0; i < list->size(); ++i)
+      buffers.push_back(Ref<hal::Buffer>::share(cast<hal::Buffer>(list->get_ref(i).value())));
+    return buffers;
+  }
+
+  Ref<hal::Device> device;
+  std::unique_ptr<ModuleCaller> io;
+  Ref<hal::Fence> done;
+};
+
+TEST_P(IoParameters, the_module_has_three_functions) {
+  EXPECT_EQ(io->module().name(), "io_parameters");
+  EXPECT_EQ(io->module().version(), 0u);
+  EXPECT_TRUE(io->module().resolve("load", kLoad));
+  EXPECT_TRUE(io->module().resolve("gather", kGather));
+  EXPECT_TRUE(io->module().resolve("scatter", kGather));
+  EXPECT_EQ(io->module().exports().size(), 3u);
+}
+
+TEST_P(IoParameters, gather_puts_each_piece_in_its_place) {
+  const auto target = buffer(16);
+  const Status status =
+      gather(target, {{"a", 2, 1, 3}, {"b", 0, 8, 4}, {"s2", 2, 4, 4}, {"s1", 0, 15, 1}, {"a", 8, 16, 0}});
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_TRUE(await(done).ok());
+  EXPECT_EQ(contents(target), (Contents{0, 3, 4, 5, 1, 2, 1, 2, 11, 12, 13, 14, 0, 0, 0, 7}));
+}
+
+TEST_P(IoParameters, gather_of_many_pieces) {
+  const auto target = buffer(100);
+  std::vector<Piece> pieces;
+  for (uint64_t i = 0; i < 100; ++i) pieces.push_back({"a", i % 8, i, 1});
+  ASSERT_TRUE(gather(target, pieces).ok());
+  EXPECT_TRUE(await(done).ok());
+  const Contents bytes = contents(target);
+  for (size_t i = 0; i < 100; ++i) EXPECT_EQ(bytes[i], i % 8 + 1) << i;
+}
+
+TEST_P(IoParameters, gather_starts_after_its_wait_fence) {
+  const auto target = buffer(8);
+  const auto first = fence();
+  ASSERT_TRUE(gather(target, {{"a", 0, 0, 4}, {"b", 0, 4, 4}}, "model", first).ok());
+  EXPECT_EQ(done->query().code(), Code::DEFERRED);
+  EXPECT_EQ(contents(target), Contents(8));
+  EXPECT_TRUE(first->signal());
+  EXPECT_TRUE(await(done).ok());
+  EXPECT_EQ(contents(target), (Contents{1, 2, 3, 4, 11, 12, 13, 14}));
+}
+
+TEST_P(IoParameters, a_failed_wait_fence_fails_the_signal_fence) {
+  const auto target = buffer(8);
+  const auto first = fence();
+  first->fail(Status(Code::DATA_LOSS, "lost"));
+  (void)gather(target, {{"a", 0, 0, 4}, {"b", 0, 4, 4}}, "model", first);
+  EXPECT_EQ(await(done).code(), Code::DATA_LOSS);
+  EXPECT_EQ(contents(target), Contents(8));
+}
+
+TEST_P(IoParameters, without_spans_only_the_fences_are_chained) {
+  ASSERT_TRUE(gather(buffer(4), {}).ok());
+  EXPECT_TRUE(await(done).ok());
+  done = fence();
+  auto loaded = load({});
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  EXPECT_TRUE(loaded->empty());
+  EXPECT_TRUE(await(done).ok());
+  done = fence();
+  const Tables none({});
+  EXPECT_TRUE(io->status("scatter", kGather,
+                         {device, kAny, nullptr, done, buffer(4), text_of("model"), none.key_table,
+                          none.key_data, none.spans})
+                  .ok());
+  EXPECT_TRUE(await(done).ok());
+}
+
+TEST_P(IoParameters, splats_of_every_size_from_any_offset) {
+  for (const uint64_t size : {1, 2, 4, 8, 16}) {
+    const std::string key = "s" + std::to_string(size);
+    for (const uint64_t offset : {0, 1, 3, 16}) {
+      for (const uint64_t length : {1, 5, 32}) {
+        const auto target = buffer(40);
+        done = fence();
+        const Status status = gather(target, {{key, offset, 3, length}});
+        ASSERT_TRUE(status.ok()) << status.text();
+        EXPECT_TRUE(await(done).ok());
+        const Contents bytes = contents(target);
+        for (uint64_t i = 0; i < 40; ++i) {
+          const uint64_t place = i - 3 + offset;
+          const uint8_t value = static_cast<uint8_t>(size == 1    ? 7
+                                                     : size == 16 ? place % 16
+                                                                  : place % size + 1);
+          EXPECT_EQ(bytes[i], i >= 3 && i < 3 + length ? value : 0)
+              << key << " from " << offset << " byte " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(IoParameters, large_data_and_large_splats) {
+  const uint64_t size = (3 << 20) - 5;
+  const auto target = buffer(size);
+  ASSERT_TRUE(gather(target, {{"large", 5, 0, size}}).ok());
+  EXPECT_TRUE(await(done).ok());
+  Contents bytes = contents(target);
+  for (const uint64_t i : {uint64_t{0}, uint64_t{1} << 20, uint64_t{2} << 20, size - 1})
+    EXPECT_EQ(bytes[i], static_cast<uint8_t>((i + 5) * 7)) << i;
+  done = fence();
+  ASSERT_TRUE(gather(target, {{"s8", 3, 0, size}}).ok());
+  EXPECT_TRUE(await(done).ok());
+  bytes = contents(target);
+  for (const uint64_t i : {uint64_t{0}, uint64_t{1} << 20, (uint64_t{2} << 20) + 1, size - 1})
+    EXPECT_EQ(bytes[i], (i + 3) % 8 + 1) << i;
+}
+
+// Ruling 19.
+TEST_P(IoParameters, load_gives_buffers_of_exactly_the_length) {
+  auto loaded = load({{"a", 1, 0, 6}, {"s4", 4, 0, 8}, {"same", 0, 0, 3}, {"b", 4, 0, 0}});
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  EXPECT_TRUE(await(done).ok());
+  ASSERT_EQ(loaded->size(), 4u);
+  EXPECT_EQ(contents((*loaded)[0]), (Contents{2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(contents((*loaded)[1]), (Contents{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(contents((*loaded)[2]), (Contents{9, 9, 9}));
+  EXPECT_EQ((*loaded)[3]->length(), 0u);
+}
+
+TEST_P(IoParameters, constants_may_lie_in_the_file) {
+  auto loaded = load({{"a", 0, 0, 8}, {"b", 1, 0, 3}, {"s1", 0, 0, 4}}, 0x3080C03);
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  EXPECT_TRUE(await(done).ok());
+  EXPECT_EQ(contents((*loaded)[0]), (Contents{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(contents((*loaded)[1]), (Contents{12, 13, 14}));
+  EXPECT_EQ(contents((*loaded)[2]), (Contents{7, 7, 7, 7}));
+  EXPECT_EQ((*loaded)[0]->access(), uint32_t{hal::kRead}) << "the file itself";
+}
+
+TEST_P(IoParameters, load_takes_no_buffer_offset) {
+  auto loaded = load({{"a", 0, 0, 4}, {"a", 0, 4, 4}});
+  ASSERT_FALSE(loaded);
+  expect_failure(loaded.error(), Code::OUT_OF_RANGE, "buffer offset 4");
+  EXPECT_EQ(done->query().code(), Code::OUT_OF_RANGE) << "an error fails the signal fence";
+}
+
+TEST_P(IoParameters, what_is_missing_is_named) {
+  expect_failure(gather(buffer(8), {{"largo", 0, 0, 4}}), Code::NOT_FOUND,
+                 "no parameter found in index with key 'largo'");
+  EXPECT_EQ(done->query().code(), Code::NOT_FOUND);
+  done = fence();
+  expect_failure(gather(buffer(8), {{"largo", 0, 0, 4}}), Code::NOT_FOUND, "did you mean 'large'?");
+  expect_failure(gather(buffer(8), {{"a", 0, 0, 4}}, "other"), Code::NOT_FOUND,
+                 "no provider registered that handles scopes like 'other'");
+  expect_failure(gather(buffer(8), {{"a", 0, 0, 4}}, "other"), Code::NOT_FOUND, "'model'");
+}
+
+TEST_P(IoParameters, a_null_scope_is_the_empty_one) {
+  const Tables tables({{"a", 0, 0, 4}});
+  const auto call = [&](ModuleCaller& module) {
+    return module.status("gather", kGather,
+                         {device, kAny, nullptr, nullptr, nullptr, buffer(8), tables.key_table,
+                          tables.key_data, tables.spans});
+  };
+  expect_failure(call(*io), Code::NOT_FOUND, "scopes like ''");
+  ModuleCaller none(create_io_parameters_module({}));
+  expect_failure(call(none), Code::NOT_FOUND, "no parameters were given");
+}
+
+TEST_P(IoParameters, ranges_are_checked_before_anything_is_written) {
+  const auto target = buffer(8);
+  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", 6, 4, 3}}), Code::OUT_OF_RANGE,
+                 "parameter `a` range out of bounds (offset=6, length=3, size=8)");
+  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", UINT64_MAX, 4, 3}}), Code::OUT_OF_RANGE,
+                 "range out of bounds");
+  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", 0, 6, 4}}), Code::OUT_OF_RANGE,
+                 "gathering parameter `a`");
+  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", 0, UINT64_MAX, 4}}), Code::OUT_OF_RANGE,
+                 "gathering parameter `a`");
+  EXPECT_EQ(contents(target), Contents(8));
+}
+
+TEST_P(IoParameters, tables_are_checked) {
+  const Tables tables({{"a", 0, 0, 4}, {"b", 0, 4, 4}});
+  const auto call = [&](const Ref<vm::Buffer>& key_table, const Ref<vm::Buffer>& key_data,
+                        const Ref<vm::Buffer>& spans) {
+    return io->status(
+        "gather", kGather,
+        {device, kAny, nullptr, nullptr, text_of("model"), buffer(8), key_table, key_data, spans});
+  };
+  EXPECT_TRUE(call(tables.key_table, tables.key_data, tables.spans).ok());
+  expect_failure(call(tables.key_table, tables.key_data, bytes_of(Contents(25))), Code::INVALID_ARGUMENT,
+                 "buffer span storage must be aligned");
+  expect_failure(call(bytes_of(Contents(15)), tables.key_data, tables.spans), Code::INVALID_ARGUMENT,
+                 "key string table must have enough data");
+  expect_failure(call(tables.key_table, bytes_of({'a'}), tables.spans), Code::OUT_OF_RANGE, "key 1");
+  expect_failure(call(bytes_of({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}),
+                      tables.key_data, tables.spans),
+                 Code::OUT_OF_RANGE, "key 0");
+  expect_failure(call(nullptr, tables.key_data, tables.spans), Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_P(IoParameters, scatter_finds_no_parameter_that_can_be_written) {
+  const auto scatter = [&](const std::vector<Piece>& pieces) {
+    const Tables tables(pieces);
+    return io->status("scatter", kGather,
+                      {device, kAny, nullptr, done, buffer(8), text_of("model"), tables.key_table,
+                       tables.key_data, tables.spans});
+  };
+  expect_failure(scatter({{"a", 0, 0, 4}}), Code::PERMISSION_DENIED, "reading only");
+  EXPECT_EQ(done->query().code(), Code::PERMISSION_DENIED);
+  expect_failure(scatter({{"s1", 0, 0, 4}}), Code::PERMISSION_DENIED, "splat");
+  expect_failure(scatter({{"a", 0, 0, 9}}), Code::OUT_OF_RANGE, "range out of bounds");
+  expect_failure(scatter({{"a", 0, 6, 4}}), Code::OUT_OF_RANGE, "scattering parameter `a`");
+  expect_failure(scatter({{"none", 0, 0, 4}}), Code::NOT_FOUND, "none");
+}
+
+INSTANTIATE_TEST_SUITE_P(Local, IoParameters, ::testing::Values("local-sync"));
+
+}  // namespace
+}  // namespace halyard::modules

@@ -1,0 +1,340 @@
+// The reader of .irpa archives: what it finds in good ones, what it says about bad ones, and that nothing
+// makes it misbehave.
+#include "modules/parameter_archive.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "irpa_builder.h"
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+Result<ParameterEntries> read(std::vector<uint8_t> bytes) {
+  return read_irpa(Bytes::own(std::move(bytes)), "file.irpa");
+}
+
+void set_u64(std::vector<uint8_t>& bytes, size_t offset, uint64_t value) {
+  std::memcpy(&bytes[offset], &value, 8);
+}
+
+std::vector<uint8_t> bytes_of(const Parameter& parameter) {
+  return {parameter.bytes.begin(), parameter.bytes.end()};
+}
+
+IrpaBuilder example() {
+  IrpaBuilder builder;
+  builder.data("a", {1, 2, 3, 4, 5, 6, 7, 8})
+      .skip("gone")
+      .data("layer/b", {9, 10})
+      .splat("s", 64, {0xAB, 0xCD});
+  return builder;
+}
+constexpr size_t kFirstEntry = 96;
+
+TEST(Irpa, data_and_splats_in_the_order_of_the_file) {
+  auto entries = read(example().bytes());
+  ASSERT_TRUE(entries) << entries.error().text();
+  ASSERT_EQ(entries->size(), 3u);
+  EXPECT_EQ((*entries)[0].first, "a");
+  EXPECT_EQ((*entries)[0].second.length, 8u);
+  EXPECT_EQ(bytes_of((*entries)[0].second), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_TRUE((*entries)[0].second.pattern.empty());
+  EXPECT_EQ((*entries)[1].first, "layer/b");
+  EXPECT_EQ(bytes_of((*entries)[1].second), (std::vector<uint8_t>{9, 10}));
+  EXPECT_EQ((*entries)[2].first, "s");
+  EXPECT_EQ((*entries)[2].second.length, 64u);
+  EXPECT_EQ((*entries)[2].second.pattern, (std::vector<uint8_t>{0xAB, 0xCD}));
+  EXPECT_TRUE((*entries)[2].second.bytes.empty());
+}
+
+TEST(Irpa, bytes_stay_with_the_entries) {
+  Result<ParameterEntries> entries = read(example().bytes());
+  ASSERT_TRUE(entries);
+  const Parameter parameter = std::move((*entries)[0].second);
+  entries = ParameterEntries();
+  EXPECT_EQ(bytes_of(parameter), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST(Irpa, no_entries) {
+  auto entries = read(IrpaBuilder().bytes());
+  ASSERT_TRUE(entries) << entries.error().text();
+  EXPECT_TRUE(entries->empty());
+}
+
+TEST(Irpa, entries_need_no_alignment_of_their_data) {
+  auto entries = read(IrpaBuilder().data("a", {1, 2, 3}, 1).data("b", {4, 5}, 1).bytes());
+  ASSERT_TRUE(entries) << entries.error().text();
+  EXPECT_EQ(bytes_of((*entries)[1].second), (std::vector<uint8_t>{4, 5}));
+}
+
+TEST(Irpa, names_are_bytes) {
+  const std::string name("\0\xFF/.", 4);
+  auto entries = read(IrpaBuilder().data(name, {1}).data("", {2}).bytes());
+  ASSERT_TRUE(entries) << entries.error().text();
+  EXPECT_EQ((*entries)[0].first, name);
+  EXPECT_EQ((*entries)[1].first, "");
+}
+
+// Ruling 17.
+TEST(Irpa, patterns_of_a_power_of_two) {
+  for (size_t size = 0; size <= 16; ++size) {
+    auto entries = read(IrpaBuilder().splat("s", 32, std::vector<uint8_t>(size, 7)).bytes());
+    if (size == 1 || size == 2 || size == 4 || size == 8 || size == 16) {
+      ASSERT_TRUE(entries) << entries.error().text();
+      EXPECT_EQ((*entries)[0].second.pattern.size(), size);
+    } else {
+      ASSERT_FALSE(entries) << size;
+      expect_failure(entries.error(), Code::INVALID_ARGUMENT, fmt::format("pattern of {} bytes", size));
+    }
+  }
+}
+
+// Ruling 18: segments of a linked header are relative to it.
+TEST(Irpa, linked_headers) {
+  std::vector<uint8_t> first = IrpaBuilder().data("head", {1}).bytes();
+  first.resize(first.size() + 24);
+  std::vector<uint8_t> archive = IrpaBuilder().data("head", {1}).bytes(first.size());
+  archive.resize(first.size());
+  const auto second = IrpaBuilder().data("linked", {2, 3}).splat("s", 4, {5}).bytes();
+  archive.insert(archive.end(), second.begin(), second.end());
+  auto entries = read(archive);
+  ASSERT_TRUE(entries) << entries.error().text();
+  ASSERT_EQ(entries->size(), 3u);
+  EXPECT_EQ((*entries)[1].first, "linked");
+  EXPECT_EQ(bytes_of((*entries)[1].second), (std::vector<uint8_t>{2, 3}));
+  EXPECT_EQ((*entries)[2].second.pattern, (std::vector<uint8_t>{5}));
+}
+
+TEST(Irpa, a_link_leads_to_a_header_within_the_file) {
+  const uint64_t size = example().bytes().size();
+  auto outside = read(example().bytes(size));
+  ASSERT_FALSE(outside);
+  expect_failure(outside.error(), Code::OUT_OF_RANGE, fmt::format("the next header is {} bytes on", size));
+  auto wraps = read(example().bytes(UINT64_MAX));
+  ASSERT_FALSE(wraps);
+  expect_failure(wraps.error(), Code::OUT_OF_RANGE, "byte 16");
+  auto elsewhere = read(example().bytes(8));
+  ASSERT_FALSE(elsewhere);
+  expect_failure(elsewhere.error(), Code::INVALID_ARGUMENT, "byte 8: expected an .irpa archive");
+}
+
+TEST(Irpa, magic_and_version) {
+  auto bytes = example().bytes();
+  bytes[3] = 'X';
+  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT,
+                 "'file.irpa', byte 0: expected an .irpa archive");
+  bytes = example().bytes();
+  bytes[6] = 1;
+  expect_failure(read(bytes).error(), Code::UNIMPLEMENTED, "version 0.1, expected 0.0");
+  bytes = example().bytes();
+  bytes[4] = 1;
+  expect_failure(read(bytes).error(), Code::UNIMPLEMENTED, "version 1.0, expected 0.0");
+  bytes = example().bytes();
+  set_u64(bytes, 8, 87);
+  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "87");
+}
+
+TEST(Irpa, segments_lie_within_the_file) {
+  for (const auto& [offset, what] : {std::pair{40, "entry segment"}, std::pair{56, "metadata segment"},
+                                     std::pair{72, "storage segment"}}) {
+    for (const uint64_t value : {uint64_t{1} << 20, UINT64_MAX, UINT64_MAX - 7}) {
+      for (const int field : {offset, offset + 8}) {
+        auto bytes = example().bytes();
+        set_u64(bytes, static_cast<size_t>(field), value);
+        auto entries = read(bytes);
+        ASSERT_FALSE(entries) << what;
+        expect_failure(entries.error(), Code::OUT_OF_RANGE, what);
+        expect_failure(entries.error(), Code::OUT_OF_RANGE, fmt::format("byte {}", offset));
+      }
+    }
+  }
+}
+
+TEST(Irpa, entries_lie_within_their_segments) {
+  const auto changed = [](size_t offset, uint64_t value) {
+    auto bytes = example().bytes();
+    set_u64(bytes, kFirstEntry + offset, value);
+    return read(bytes).error();
+  };
+  expect_failure(changed(0, 59), Code::OUT_OF_RANGE, "byte 96: entry 0 of 4 says that it has 59 bytes");
+  expect_failure(changed(0, 60), Code::INVALID_ARGUMENT,
+                 "entry 'a' of type 2 has 60 bytes, expected at least 76");
+  expect_failure(changed(0, UINT64_MAX), Code::OUT_OF_RANGE, "entry 0");
+  expect_failure(changed(20, 1000), Code::OUT_OF_RANGE, "name of an entry");
+  expect_failure(changed(28, 1000), Code::OUT_OF_RANGE, "name of an entry");
+  expect_failure(changed(36, UINT64_MAX), Code::OUT_OF_RANGE, "metadata of an entry");
+  expect_failure(changed(60, UINT64_MAX), Code::OUT_OF_RANGE, "data of an entry");
+  expect_failure(changed(68, 1000), Code::OUT_OF_RANGE, "data of an entry");
+}
+
+TEST(Irpa, more_entries_than_there_is_room_for) {
+  auto bytes = example().bytes();
+  set_u64(bytes, 32, 5);
+  expect_failure(read(bytes).error(), Code::OUT_OF_RANGE, "entry 4 of 5");
+  set_u64(bytes, 32, UINT64_MAX);
+  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "18446744073709551615 entries");
+}
+
+TEST(Irpa, kinds_of_entries) {
+  expect_failure(read(IrpaBuilder().external("e").bytes()).error(), Code::UNIMPLEMENTED,
+                 "entry 'e' refers to another file");
+  auto bytes = example().bytes();
+  bytes[kFirstEntry + 8] = 4;
+  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "entry 'a' has type 4");
+}
+
+// Headers that overlap and share one table of entries, or one long name, must not cost more than the file is
+// worth.
+TEST(Irpa, shared_tables_end) {
+  std::vector<uint8_t> archive;
+  for (int i = 0; i < 2000; ++i) {
+    auto header = IrpaBuilder().bytes(i < 1999 ? 96 : 0);
+    header.resize(96);
+    const auto left = static_cast<uint64_t>(1999 - i) * 96;
+    set_u64(header, 32, 2000);
+    set_u64(header, 40, left);
+    set_u64(header, 48, 2000 * 64 + left);
+    archive.insert(archive.end(), header.begin(), header.end());
+  }
+  archive.resize(archive.size() + 2000 * 64 + 2000 * 96);
+  auto entries = read(archive);
+  ASSERT_FALSE(entries);
+  EXPECT_EQ(entries.error().code() == Code::INVALID_ARGUMENT || entries.error().code() == Code::OUT_OF_RANGE,
+            true);
+}
+
+TEST(Irpa, shared_names_end) {
+  IrpaBuilder builder;
+  const std::string name(400, 'n');
+  for (int i = 0; i < 10; ++i) builder.skip(i == 0 ? name : "");
+  auto bytes = builder.bytes();
+  for (size_t i = 0; i < 10; ++i) {
+    set_u64(bytes, kFirstEntry + 64 * i + 20, 0);
+    set_u64(bytes, kFirstEntry + 64 * i + 28, name.size());
+  }
+  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "names of all entries");
+}
+
+TEST(Irpa, cut_off_anywhere) {
+  const std::vector<uint8_t> whole =
+      IrpaBuilder().data("a", {1, 2, 3, 4}).splat("s", 8, {1}).data("b", {5, 6}).bytes();
+  ASSERT_TRUE(read(whole));
+  for (size_t size = 0; size < whole.size(); ++size) {
+    auto entries = read({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)});
+    ASSERT_FALSE(entries) << size;
+    EXPECT_EQ(entries.error().code(), size < 4 ? Code::INVALID_ARGUMENT : Code::OUT_OF_RANGE)
+        << entries.error().text();
+  }
+}
+
+// Whatever is read from a changed file lies within it.
+TEST(Irpa, every_bit_flipped) {
+  const std::vector<uint8_t> whole = example().bytes();
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::vector<uint8_t> changed = whole;
+    changed[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    const Ref<Bytes> file = Bytes::own(std::move(changed));
+    auto entries = read_irpa(file, "file.irpa");
+    if (!entries) {
+      EXPECT_NE(entries.error().text().find("'file.irpa', byte "), std::string::npos)
+          << entries.error().text();
+      continue;
+    }
+    EXPECT_LE(entries->size(), 4u);
+    for (const auto& [key, parameter] : *entries) {
+      if (!parameter.pattern.empty()) continue;
+      EXPECT_EQ(parameter.length, parameter.bytes.size());
+      EXPECT_GE(parameter.bytes.data(), file->data());
+      EXPECT_LE(parameter.bytes.data() + parameter.bytes.size(), file->data() + file->size());
+    }
+  }
+}
+
+// ---- Files and scopes ----
+
+class ParameterFiles : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::vector<uint8_t>& bytes) {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const std::string path = ::testing::TempDir() + test->name() + "_" + name;
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    return path;
+  }
+};
+
+TEST_F(ParameterFiles, scopes_keep_their_files_apart) {
+  const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).bytes());
+  const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).bytes());
+  auto scopes = load_parameters(std::vector<ParameterFile>{{"x", a}, {"", b}});
+  ASSERT_TRUE(scopes) << scopes.error().text();
+  ASSERT_EQ(scopes->size(), 2u);
+  EXPECT_EQ(scopes->find("x")->second->find("k")->length, 1u);
+  EXPECT_EQ(scopes->find("")->second->find("k")->length, 2u);
+  EXPECT_EQ(scopes->find("x")->second->find("K"), nullptr) << "names are compared exactly";
+}
+
+TEST_F(ParameterFiles, the_first_of_a_name_counts) {
+  const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).data("k", {1, 1}).bytes());
+  const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).data("other", {4}).bytes());
+  auto scopes = load_parameters(std::vector<ParameterFile>{{"x", a}, {"x", b}});
+  ASSERT_TRUE(scopes) << scopes.error().text();
+  const ParameterScope& scope = *scopes->find("x")->second;
+  EXPECT_EQ(scope.find("k")->length, 1u);
+  EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"k", "other"}));
+}
+
+TEST_F(ParameterFiles, the_extension_says_the_format) {
+  const std::string upper = write("A.IRPA", IrpaBuilder().data("k", {1}).bytes());
+  EXPECT_TRUE(load_parameters(std::vector<ParameterFile>{{"", upper}}));
+  for (const char* name : {"a.gguf", "a.SafeTensors", "a.bin", "irpa", "a.irpa.txt"}) {
+    const std::string path = write(name, IrpaBuilder().data("k", {1}).bytes());
+    auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
+    ASSERT_FALSE(scopes) << name;
+    expect_failure(scopes.error(), Code::UNIMPLEMENTED, "expected an .irpa archive");
+    expect_failure(scopes.error(), Code::UNIMPLEMENTED, path);
+  }
+}
+
+TEST_F(ParameterFiles, a_missing_file) {
+  auto scopes = load_parameters(std::vector<ParameterFile>{{"", "/no/such/file.irpa"}});
+  ASSERT_FALSE(scopes);
+  expect_failure(scopes.error(), Code::NOT_FOUND, "/no/such/file.irpa");
+}
+
+TEST_F(ParameterFiles, a_bad_file_is_named) {
+  const std::string path = write("bad.irpa", {'I', 'R', 'P', 'X'});
+  auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
+  ASSERT_FALSE(scopes);
+  expect_failure(scopes.error(), Code::INVALID_ARGUMENT, path);
+}
+
+TEST_F(ParameterFiles, archives_of_the_fixtures) {
+  const char* folder = std::getenv("HALYARD_FIXTURES");
+  const std::string params =
+      (folder ? std::string(folder) : std::string(HALYARD_SOURCE_DIR "/../shared/fixtures")) +
+      "/exec/params/";
+  if (!std::ifstream(params + "main.irpa")) GTEST_SKIP() << "no fixtures at " << params;
+  const auto load = [&](const char* name) {
+    return load_parameters(std::vector<ParameterFile>{{"", params + name}});
+  };
+  auto main = load("main.irpa");
+  ASSERT_TRUE(main) << main.error().text();
+  const ParameterScope& scope = *main->find("")->second;
+  EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"a", "b", "s1", "s4", "s8"}));
+  EXPECT_EQ(scope.find("a")->length, 32u) << "the first of two";
+  EXPECT_EQ(scope.find("s8")->pattern,
+            (std::vector<uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}));
+  auto linked = load("linked.irpa");
+  ASSERT_TRUE(linked) << linked.error().text();
+  EXPECT_EQ(linked->find("")->second->keys(), (std::vector<std::string_view>{"head", "linked"}));
+  expect_failure(load("bad_magic.irpa").error(), Code::INVALID_ARGUMENT, "");
+  expect_failure(load("minor.irpa").error(), Code::UNIMPLEMENTED, "version 0.1");
+}
+
+}  // namespace
+}  // namespace halyard::modules

@@ -1,0 +1,141 @@
+// vm-as: text assembly to a module. Reads one file, writes one file.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "common/flags.h"
+
+namespace halyard::tools {
+
+namespace {
+
+constexpr std::string_view kStandard = "-";  // standard input or output
+
+constexpr Flag kFlags[] = {
+    {"output", FlagKind::value, "FILE",
+     "Where the module goes; '-' or left out: standard output, unless that is a terminal. Also: -o FILE.",
+     "--output=fib.vmfb"},
+    {"bytecode_version", FlagKind::value, "15|16|17",
+     "The format to write (17). Instructions that it does not have are errors.", "--bytecode-version=15"},
+};
+
+constexpr ToolDescription kTool = {"vm-as", "vm-as INPUT.vmasm [--output=FILE] [--bytecode-version=15|16|17]",
+                                   "Assembles a program in text form (docs/vmasm.md) to a module (.vmfb). "
+                                   "'-' as input reads standard input.",
+                                   kFlags,
+                                   "  vm-as examples/fib.vmasm --output=fib.vmfb\n"
+                                   "  vm-as fib.vmasm -o fib.vmfb --bytecode-version=15\n"
+                                   "  vm-as - < fib.vmasm > fib.vmfb\n"};
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin && file != stdout) std::fclose(file);
+  }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+halyard_status_code_t code_of_errno(int error) {
+  if (error == ENOENT) return HALYARD_NOT_FOUND;
+  if (error == EACCES || error == EPERM || error == EROFS) return HALYARD_PERMISSION_DENIED;
+  if (error == EISDIR) return HALYARD_INVALID_ARGUMENT;
+  return HALYARD_UNAVAILABLE;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  const File file(path == kStandard ? stdin : std::fopen(path.c_str(), "rb"));
+  if (!file) return fail(code_of_errno(errno), "cannot open '{}': {}", path, std::strerror(errno));
+  std::string text;
+  char block[1 << 16];
+  while (const size_t size = std::fread(block, 1, sizeof block, file.get())) text.append(block, size);
+  if (std::ferror(file.get()))
+    return fail(code_of_errno(errno), "cannot read '{}': {}", path, std::strerror(errno));
+  return text;
+}
+
+Result<> write_module(const std::string& path, const void* data, size_t size) {
+  if (path == kStandard) {
+    std::fwrite(data, 1, size, stdout);  // the tool's frame checks standard output
+    return {};
+  }
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return fail(code_of_errno(errno), "cannot write '{}': {}", path, std::strerror(errno));
+  bool complete = std::fwrite(data, 1, size, file) == size;
+  complete = std::fclose(file) == 0 && complete;
+  if (!complete)
+    return fail(HALYARD_UNAVAILABLE, "could not write all of '{}': {}", path, std::strerror(errno));
+  return {};
+}
+
+Result<uint32_t> bytecode_version(const Flags& flags) {
+  const std::string text = flags.value("bytecode_version", "17");
+  for (const uint32_t version : {15u, 16u, 17u})
+    if (text == std::to_string(version)) return version;
+  return fail(HALYARD_INVALID_ARGUMENT, "--bytecode-version={}: expected 15, 16 or 17", text);
+}
+
+Result<int> assemble(const Flags& flags) {
+  const std::vector<std::string>& inputs = flags.positional();
+  for (const std::string& input : inputs)
+    if (input.size() > 1 && input.starts_with('-'))
+      return fail(HALYARD_INVALID_ARGUMENT, "flag '{}' not recognized; flags are --NAME=VALUE, or -o FILE",
+                  input);
+  if (inputs.size() != 1)
+    return fail(HALYARD_INVALID_ARGUMENT, "expected one input file, found {}; usage: {}", inputs.size(),
+                kTool.usage);
+  const std::string& input = inputs.front();
+  const std::string output = flags.value("output", kStandard);
+  const uint32_t version = TOOL_TRY(bytecode_version(flags));
+  if (output == kStandard && ::isatty(STDOUT_FILENO) == 1)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "a module is binary and standard output is a terminal; name a file: --output=FILE");
+  std::error_code ignored;
+  if (output != kStandard && std::filesystem::equivalent(input, output, ignored))
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; the module needs a file of its own", output);
+
+  const std::string text = TOOL_TRY(read_text(input));
+  const std::string name = input == kStandard ? "<stdin>" : input;
+  halyard_assemble_options_t options = {};
+  options.struct_size = sizeof options;
+  options.bytecode_version = version;
+  options.file = name.c_str();
+  void* data = nullptr;
+  size_t size = 0;
+  TOOL_TRY(check(halyard_assemble(text.data(), text.size(), &options, &data, &size)));
+  const Block<void> module(data);
+  TOOL_TRY(write_module(output, data, size));
+  return 0;
+}
+
+// The one short flag, "-o FILE" or "-oFILE", in the long grammar.
+std::vector<std::string> with_long_flags(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (i == 0 || !argument.starts_with("-o")) {
+      arguments.emplace_back(argument);
+    } else if (argument.size() > 2) {
+      arguments.push_back("--output=" + std::string(argument.substr(2)));
+    } else if (i + 1 < argc) {
+      arguments.push_back("--output=" + std::string(argv[++i]));
+    } else {
+      arguments.emplace_back("--output");  // without a value: the parser says so
+    }
+  }
+  return arguments;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  using namespace halyard::tools;
+  const std::vector<std::string> arguments = with_long_flags(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+  return run_tool(kTool, static_cast<int>(pointers.size()), pointers.data(), assemble);
+}

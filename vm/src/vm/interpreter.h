@@ -1,0 +1,12 @@
+// Interpreter: runs decoded code until the outermost function returns, suspends or fails.
+#pragma once
+
+#include "vm/calls.h"
+
+namespace halyard::vm {
+
+// Goes on with the top frame at its `ip`. On `done` the results are in stack.results and the stack is empty;
+// on `failed` stack.error says why and the frames are still there.
+CallOutcome interpret(Stack& stack);
+
+}  // namespace halyard::vm

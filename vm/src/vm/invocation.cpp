@@ -1,0 +1,193 @@
+// From the outside into the machine: arguments go into the first frame, results come out of the last.
+#include "vm/invocation.h"
+
+#include <algorithm>
+
+#include "vm/interpreter.h"
+
+namespace halyard::vm {
+
+namespace {
+
+ValueType value_type(char type) {
+  switch (type) {
+    case 'i':
+      return ValueType::i32;
+    case 'I':
+      return ValueType::i64;
+    case 'f':
+      return ValueType::f32;
+    default:
+      return ValueType::f64;
+  }
+}
+
+bool is_wide(char type) { return type == 'I' || type == 'F'; }
+
+Result<> check_arguments(const Convention& convention, std::span<const Variant> arguments) {
+  if (convention.has_span()) {
+    return fail(Code::INVALID_ARGUMENT,
+                "a function with a variable number of arguments can be called by modules only");
+  }
+  if (arguments.size() != convention.arguments.size()) {
+    return fail(Code::INVALID_ARGUMENT, "expected {} arguments but passed {}", convention.arguments.size(),
+                arguments.size());
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool wants_ref = convention.arguments[i].type == 'r';
+    if (wants_ref && arguments[i].is_value()) {
+      return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
+    }
+    if (!wants_ref && !arguments[i].is_value()) {
+      const Object* object = arguments[i].object();
+      return fail(Code::FAILED_PRECONDITION, "argument {} is {}; expected a value", i,
+                  object ? object->type()->name : "empty");
+    }
+  }
+  return {};
+}
+
+void place_argument(Frame& frame, uint16_t place, char type, const Variant& argument) {
+  if (place & kRefBit) {
+    Object* object = argument.object();
+    retain(object);
+    frame.refs()[place & kRegisterMask] = object;
+    return;
+  }
+  const uint64_t bits = coerce(argument.type(), argument.bits(), value_type(type));
+  uint32_t* slot = frame.values() + (place & kRegisterMask);
+  if (place & kWideBit) {
+    store_pair(slot, bits);
+  } else {
+    *slot = static_cast<uint32_t>(bits);
+  }
+}
+
+// Registers for the arguments or results of a native function: pairs at even slots, each bank counted from
+// where it is.
+void assign_places(std::span<const ConventionItem> items, uint32_t& values, uint32_t& refs,
+                   std::vector<uint16_t>& places) {
+  places.clear();
+  for (const ConventionItem& item : items) {
+    if (item.type == 'r') {
+      places.push_back(static_cast<uint16_t>(kRefBit | refs++));
+    } else if (is_wide(item.type)) {
+      values = (values + 1) & ~1u;
+      places.push_back(static_cast<uint16_t>(values));
+      values += 2;
+    } else {
+      places.push_back(static_cast<uint16_t>(values++));
+    }
+  }
+}
+
+Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<const Variant> arguments) {
+  const FunctionCode* code = HALYARD_TRY(callee.instance->bytecode->code(callee.function->function));
+  Frame* frame = stack.push(code, callee.instance, code->refs_offset, code->frame_bytes);
+  if (!frame) return std::unexpected(std::move(stack.error));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    place_argument(*frame, code->arguments[i], callee.convention.arguments[i].type, arguments[i]);
+  }
+  frame->ip = code->words.data();
+  return {};
+}
+
+Result<> set_up_native(Stack& stack, const Callable& callee, std::span<const Variant> arguments) {
+  uint32_t values = 0;
+  uint32_t refs = 0;
+  assign_places(callee.convention.arguments, values, refs, stack.native_arguments);
+  assign_places(callee.convention.results, values, refs, stack.native_results);
+  if (values > kRegisterMask || refs > kRegisterMask) {
+    return fail(Code::INVALID_ARGUMENT, "the signature '{}' has too many values",
+                callee.function->convention);
+  }
+  const uint32_t values_bytes = bank_bytes(values, sizeof(uint32_t));
+  Frame* frame =
+      stack.push(nullptr, callee.instance, values_bytes,
+                 static_cast<uint32_t>(sizeof(Frame)) + values_bytes + bank_bytes(refs, sizeof(Object*)));
+  if (!frame) return std::unexpected(std::move(stack.error));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const char type = callee.convention.arguments[i].type;
+    const uint16_t place = stack.native_arguments[i] | (is_wide(type) ? kWideBit : 0);
+    place_argument(*frame, place, type, arguments[i]);
+  }
+  stack.native = static_cast<const NativeModule&>(*callee.instance->module)
+                     .native_export(callee.function->function)
+                     .function;
+  return {};
+}
+
+Result<Outcome> go_on(Stack& stack) {
+  switch (stack.native ? call_native_entry(stack) : interpret(stack)) {
+    case CallOutcome::done:
+      return Outcome::done;
+    case CallOutcome::suspended:
+      return Outcome::suspended;
+    default:
+      return std::unexpected(unwind_error(stack));
+  }
+}
+
+}  // namespace
+
+Invocation::Invocation(Ref<Context> context)
+    : context_(std::move(context)), stack_(std::make_unique<Stack>()) {
+  stack_->invocation = this;
+  stack_->limits = context_->limits();
+}
+
+Invocation::~Invocation() = default;
+
+Result<> Invocation::call(const Callable& callee, std::span<const Variant> arguments,
+                          std::span<Variant> results) {
+  if (results.size() != callee.convention.results.size()) {
+    return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}",
+                callee.function->name, callee.convention.results.size(), results.size());
+  }
+  Outcome outcome = HALYARD_TRY(begin(callee, arguments));
+  while (outcome == Outcome::suspended) outcome = HALYARD_TRY(resume());
+  take_results(results);
+  return {};
+}
+
+Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Variant> arguments) {
+  Stack& stack = *stack_;
+  if (stack.top) {
+    return fail(Code::FAILED_PRECONDITION,
+                "the invocation is still in the call of '{}'; resume or cancel it first", stack.callee->name);
+  }
+  stack.callee = callee.function;
+  stack.native = nullptr;
+  stack.results.clear();
+  stack.result_types.clear();
+  for (const ConventionItem& item : callee.convention.results) stack.result_types += item.type;
+  Result<> ready = check_arguments(callee.convention, arguments);
+  if (ready) {
+    ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
+                                      : set_up_native(stack, callee, arguments);
+  }
+  if (!ready) {
+    stack.error = std::move(ready).error();
+    return std::unexpected(unwind_error(stack));
+  }
+  return go_on(stack);
+}
+
+Result<Outcome> Invocation::resume() {
+  if (!stack_->top) return fail(Code::FAILED_PRECONDITION, "no call is suspended");
+  return go_on(*stack_);
+}
+
+void Invocation::take_results(std::span<Variant> results) {
+  const size_t count = std::min(results.size(), stack_->results.size());
+  std::move(stack_->results.begin(), stack_->results.begin() + static_cast<ptrdiff_t>(count),
+            results.begin());
+  stack_->results.clear();
+}
+
+void Invocation::cancel() {
+  stack_->unwind();
+  stack_->results.clear();
+}
+
+}  // namespace halyard::vm

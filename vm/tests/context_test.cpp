@@ -1,0 +1,311 @@
+// Linking: dependencies, imports, __init and __deinit. Specified by module-format.md, sections 5, 7, 8
+// and 10.
+#include "vm/context.h"
+
+#include "machine_testing.h"
+#include "module_builder.h"
+
+namespace halyard::vm::test {
+namespace {
+
+const char* const kLibrary = R"(
+vm.module @lib version 3
+vm.export @value
+vm.func @value() -> (i32) {
+  %i0 = vm.const.i32 VALUE
+  vm.return %i0
+}
+)";
+
+std::string library(const std::string& value) {
+  std::string text = kLibrary;
+  return text.replace(text.find("VALUE"), 5, value);
+}
+
+std::string importer(const std::string& name, const std::string& import) {
+  return fmt::format(R"(
+vm.module @{}
+vm.import {}
+vm.export @f
+vm.func @f() -> () {{
+  vm.return
+}}
+)",
+                     name, import);
+}
+
+TEST(Imports, NamesSplitAtTheFirstDot) {
+  Machine machine;
+  machine.add("vm.module @a\nvm.export @b.c\nvm.func @b.c() -> () {\n vm.return\n}\n");
+  EXPECT_TRUE(machine.try_add(importer("m", "@a.b.c cconv \"0v_v\"")));
+  for (const char* name : {"@plain", "@.f", "@a."}) {
+    for (const char* optional : {"", "optional "}) {
+      const Result<> added =
+          machine.try_add(importer("bad", fmt::format("{}{} cconv \"0v_v\"", optional, name)));
+      ASSERT_FALSE(added) << name;
+      EXPECT_EQ(added.error().code(), Code::INVALID_ARGUMENT) << added.error().text();
+    }
+  }
+}
+
+TEST(Imports, FailuresNameWhatIsThere) {
+  Machine machine;
+  machine.add(library("1"));
+  const auto failure = [&](const std::string& import) {
+    const Result<> added = machine.try_add(importer("m", import));
+    EXPECT_FALSE(added) << import;
+    return added ? Status() : added.error();
+  };
+  Status status = failure("@lob.value cconv \"0v_i\"");
+  EXPECT_EQ(status.code(), Code::NOT_FOUND);
+  EXPECT_NE(status.text().find("module 'lob' required for import 'lob.value' not registered with the "
+                               "context; did you mean 'lib'?"),
+            std::string::npos)
+      << status.text();
+  EXPECT_TRUE(status.text().ends_with("; resolving module 'm' imports")) << status.text();
+  status = failure("@lib.valeu cconv \"0v_i\"");
+  EXPECT_EQ(status.code(), Code::NOT_FOUND);
+  EXPECT_NE(status.text().find("did you mean 'value'?"), std::string::npos) << status.text();
+  // Strings are compared as they stand, also where they mean the same, and where the import is optional.
+  EXPECT_EQ(failure("@lib.value cconv \"0_i\"").code(), Code::INTERNAL);
+  EXPECT_EQ(failure("optional @lib.value cconv \"0i_i\"").code(), Code::INTERNAL);
+  EXPECT_EQ(machine.context->modules().size(), 1u);
+}
+
+TEST(Imports, TheNewestModuleOfANameProvides) {
+  Machine machine;
+  machine.add(library("1"));
+  machine.add(library("2"));
+  machine.add(R"(
+vm.module @m
+vm.import @lib.value cconv "0v_i"
+vm.export @f
+vm.func @f() -> (i32) {
+  %i0 = vm.call @lib.value()
+  vm.return %i0
+}
+)");
+  machine.expect("m.f", {}, {i32(2)});
+  machine.expect("lib.value", {}, {i32(2)});
+}
+
+// An import that states no signature gives its calls for checking against the provider's.
+TEST(Imports, UnstatedSignaturesAreCheckedWhenLinked) {
+  Machine machine;
+  machine.add("vm.module @lib\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n vm.return %i0\n}\n");
+  const auto caller = [](const char* call) {
+    return fmt::format(R"(
+vm.module @m
+vm.import @lib.f cconv ""
+vm.export @g
+vm.func @g(%i0: i32) -> (i32) {{
+  {}
+  vm.return %i1
+}}
+)",
+                       call);
+  };
+  machine.add(caller("%i1 = vm.call @lib.f(%i0)"));
+  machine.expect("g", {i32(5)}, {i32(5)});
+  for (const char* call : {"%i1 = vm.call @lib.f()", "vm.call @lib.f(%i0)", "%i1 = vm.call @lib.f(%r0)"}) {
+    EXPECT_FALSE(machine.try_add(caller(call))) << call;
+  }
+}
+
+TEST(Imports, SignaturesBeyondTheLimitAreRefused) {
+  Machine machine;
+  for (const size_t count : {2048u, 2049u}) {
+    ModuleParts parts;
+    parts.name = "lib";
+    parts.exports.emplace_back("f", 0);
+    const std::string convention = "0" + std::string(count, 'I') + "_v";
+    parts.functions.push_back({CodeBuilder().block().ret().bytes(), convention, 8192, 0, 1, 0, {}, {}, {}});
+    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    ASSERT_TRUE(module) << module.error().text();
+    ASSERT_TRUE(machine.context->add(*module));
+    const Result<> added = machine.try_add(importer("m", fmt::format("@lib.f cconv \"{}\"", convention)));
+    EXPECT_EQ(added.has_value(), count == 2048u);
+    if (!added) {
+      EXPECT_EQ(added.error().code(), Code::INVALID_ARGUMENT);
+    }
+  }
+}
+
+TEST(Dependencies, VersionsAndFlags) {
+  enum : uint32_t { kNone = 0, kRequired = 1, kOptional = 2 };
+  struct Case {
+    const char* name;
+    uint32_t version;
+    uint32_t flags;
+    const char* failure;
+  };
+  const Case cases[] = {
+      {"lib", 3, kRequired, nullptr},
+      {"lib", 4, kRequired, "required module 'lib' version mismatch; have 3 but require 4"},
+      {"lib", 4, kNone, nullptr},
+      {"lib", 4, kOptional, nullptr},
+      {"lib", 4, kOptional | kRequired, "required module 'lib' version mismatch; have 3 but require 4"},
+      {"other", 0, kRequired, "required module 'other' not registered with the context"},
+      {"other", 0, kNone, "required module 'other' not registered with the context"},
+      {"other", 0, kOptional, nullptr},
+  };
+  Machine machine;
+  machine.add(library("1"));
+  for (const Case& each : cases) {
+    ModuleParts parts;
+    parts.dependencies = {{each.name, each.version, each.flags}};
+    parts.functions.emplace_back();
+    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    ASSERT_TRUE(module) << module.error().text();
+    const Result<> added = machine.context->add(*module);
+    ASSERT_EQ(added.has_value(), each.failure == nullptr) << each.name << each.version << " " << each.flags;
+    if (added) continue;
+    EXPECT_EQ(added.error().code(), Code::NOT_FOUND);
+    EXPECT_NE(added.error().text().find(each.failure), std::string::npos) << added.error().text();
+  }
+}
+
+// Of modules that share a name, the oldest is the one that dependencies look at.
+TEST(Dependencies, TheOldestModuleCounts) {
+  Machine machine;
+  machine.add("vm.module @lib version 1\nvm.func @f() -> () {\n vm.return\n}\n");
+  machine.add(library("1"));
+  ModuleParts parts;
+  parts.dependencies = {{"lib", 2, 1}};
+  parts.functions.emplace_back();
+  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(machine.context->add(*module).error().code(), Code::NOT_FOUND);
+}
+
+// A native module that writes down what it is called with.
+Result<> log_number(std::vector<int32_t>& log, int32_t number) {
+  log.push_back(number);
+  return {};
+}
+
+std::string logging_module(const std::string& name, int init, int deinit,
+                           const std::string& after_init = "") {
+  return fmt::format(R"(
+vm.module @{}
+vm.import @log.number cconv "0i_v"
+vm.export @__init
+vm.export @__deinit
+vm.func @__init() -> () {{
+  %i0 = vm.const.i32 {}
+  vm.call @log.number(%i0)
+  {}
+  vm.return
+}}
+vm.func @__deinit() -> () {{
+  %i0 = vm.const.i32 {}
+  vm.call @log.number(%i0)
+  vm.fail %i0, "ignored"
+}}
+)",
+                     name, init, after_init, deinit);
+}
+
+TEST(Lifetime, InitInOrderDeinitInReverse) {
+  std::vector<int32_t> log;
+  Machine machine;
+  machine.add_native("log", {{"number", convention_of<&log_number>, bind<&log_number>}}, &log);
+  machine.add(logging_module("a", 1, 11));
+  machine.add(logging_module("b", 2, 12));
+  EXPECT_EQ(log, (std::vector<int32_t>{1, 2}));
+  machine.context = nullptr;
+  EXPECT_EQ(log, (std::vector<int32_t>{1, 2, 12, 11}));
+}
+
+TEST(Lifetime, AFailingInitTakesTheModuleOutAgain) {
+  std::vector<int32_t> log;
+  Machine machine;
+  machine.add_native("log", {{"number", convention_of<&log_number>, bind<&log_number>}}, &log);
+  const Result<> added = machine.try_add(logging_module(
+      "a", 1, 11, "vm.br ^bb1\n^bb1:\n %i0 = vm.const.i32 7\n vm.fail %i0, \"not today\"\n^bb2:"));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code(), Code::PERMISSION_DENIED);
+  EXPECT_NE(added.error().text().find("invoking function '__init'"), std::string::npos)
+      << added.error().text();
+  EXPECT_EQ(log, (std::vector<int32_t>{1, 11}));
+  EXPECT_EQ(machine.context->modules().size(), 1u);
+  EXPECT_EQ(machine.context->find("a", "f").error().code(), Code::NOT_FOUND);
+}
+
+TEST(Lifetime, StatesAreDestroyedInReverse) {
+  static std::vector<int> destroyed;  // what `destroy`, a plain function, can reach
+  destroyed.clear();
+  static int numbers[] = {0, 1, 2};
+  Machine machine;
+  for (int& number : numbers) {
+    const auto create = [&number]() -> Result<NativeState> {
+      return NativeState{.pointer = &number,
+                         .destroy = [](void* state) { destroyed.push_back(*static_cast<int*>(state)); }};
+    };
+    ASSERT_TRUE(machine.context->add(
+        NativeModule::create({.name = fmt::format("m{}", number), .exports = {}, .create_state = create})));
+  }
+  machine.context = nullptr;
+  EXPECT_EQ(destroyed, (std::vector<int>{2, 1, 0}));
+}
+
+TEST(Lifetime, AStateThatCannotBeMadeKeepsTheModuleOut) {
+  Machine machine;
+  const Result<> added = machine.context->add(
+      NativeModule::create({.name = "m", .exports = {}, .create_state = []() -> Result<NativeState> {
+                              return fail(Code::UNAVAILABLE, "no");
+                            }}));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code(), Code::UNAVAILABLE);
+  EXPECT_TRUE(machine.context->modules().empty());
+  EXPECT_EQ(machine.context->add(nullptr).error().code(), Code::INVALID_ARGUMENT);
+}
+
+TEST(Lifetime, ContextsOfOneModuleShareNothingButConstants) {
+  TypeRegistry types;
+  const auto bytes = assemble(R"(
+vm.module @m
+vm.rodata[0] = 01
+vm.global.i32 mutable @g
+vm.export @count
+vm.export @constant
+vm.func @count() -> (i32) {
+  %i0 = vm.global.load.i32 @g
+  %i1 = vm.const.i32 1
+  %i0 = vm.add.i32 %i0, %i1
+  vm.global.store.i32 %i0, @g
+  vm.return %i0
+}
+vm.func @constant() -> (!vm.buffer) {
+  %r0 = vm.const.ref.rodata 0
+  vm.return %R0
+}
+)",
+                              {17, "t"});
+  ASSERT_TRUE(bytes) << bytes.error().text();
+  const auto module = BytecodeModule::load(Bytes::copy(*bytes), types);
+  ASSERT_TRUE(module);
+  Machine first;
+  Machine second;
+  ASSERT_TRUE(first.context->add(*module));
+  ASSERT_TRUE(second.context->add(*module));
+  first.expect("count", {}, {i32(1)});
+  first.expect("count", {}, {i32(2)});
+  second.expect("count", {}, {i32(1)});
+  EXPECT_EQ((*first.call("constant"))[0].object(), (*second.call("constant"))[0].object());
+}
+
+TEST(Find, NamesNearOnes) {
+  Machine machine;
+  machine.add(library("1"));
+  EXPECT_TRUE(machine.context->find("lib", "value"));
+  const Status no_function = machine.context->find("lib", "valeu").error();
+  EXPECT_EQ(no_function.code(), Code::NOT_FOUND);
+  EXPECT_NE(no_function.text().find("did you mean 'value'?"), std::string::npos) << no_function.text();
+  const Status no_module = machine.context->find("lbi", "value").error();
+  EXPECT_EQ(no_module.code(), Code::NOT_FOUND);
+  EXPECT_NE(no_module.text().find("did you mean 'lib'?"), std::string::npos) << no_module.text();
+}
+
+}  // namespace
+}  // namespace halyard::vm::test

@@ -1,0 +1,127 @@
+// For tests of the machine: text to a running module, calls with plain values, and an object whose life can
+// be watched.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "vm/assembler.h"
+#include "vm/bind.h"
+#include "vm/bytecode_module.h"
+#include "vm/context.h"
+#include "vm/invocation.h"
+
+namespace halyard::vm::test {
+
+using Values = std::vector<Variant>;
+
+inline Variant i32(int64_t value) { return Variant::i32(static_cast<int32_t>(value)); }
+inline Variant i64(int64_t value) { return Variant::i64(value); }
+inline Variant f32(float value) { return Variant::f32(value); }
+inline Variant f64(double value) { return Variant::f64(value); }
+inline Variant null() { return Variant(); }
+
+inline std::string to_text(const Variant& value) {
+  switch (value.type()) {
+    case ValueType::none:
+      return value.object() ? value.object()->type()->name : "null";
+    case ValueType::i32:
+      return fmt::format("i32={}", value.as_i32());
+    case ValueType::i64:
+      return fmt::format("i64={}", value.as_i64());
+    case ValueType::f32:
+      return fmt::format("f32={} ({:08X})", value.as_f32(), value.bits());
+    case ValueType::f64:
+      return fmt::format("f64={} ({:016X})", value.as_f64(), value.bits());
+    default:
+      return fmt::format("type {}: {}", static_cast<int>(value.type()), value.bits());
+  }
+}
+
+// An object that counts how many of its kind there are.
+class Thing final : public ObjectOf<Thing> {
+ public:
+  static const ObjectType kType;
+  explicit Thing(int* alive) : alive_(alive) { ++*alive_; }
+  ~Thing() { --*alive_; }
+
+ private:
+  int* alive_;
+};
+inline const ObjectType Thing::kType = object_type<Thing>("test.thing");
+
+// A context, and what modules in it are made of.
+class Machine {
+ public:
+  explicit Machine(Limits limits = {}) : context(Context::create(limits)) { types.add(&Thing::kType); }
+
+  Result<Ref<BytecodeModule>> load(const std::string& text, uint32_t version = 17) {
+    auto bytes = HALYARD_TRY(assemble(text, {version, "test.vmasm"}));
+    return BytecodeModule::load(Bytes::own(std::move(bytes)), types);
+  }
+  Result<> try_add(const std::string& text, uint32_t version = 17) {
+    Ref<BytecodeModule> module = HALYARD_TRY(load(text, version));
+    return context->add(module);
+  }
+  void add(const std::string& text, uint32_t version = 17) {
+    const Result<> added = try_add(text, version);
+    ASSERT_TRUE(added) << added.error().text();
+  }
+  void add_native(const std::string& name, std::vector<NativeExport> exports, void* state = nullptr) {
+    const Result<> added = context->add(NativeModule::create(
+        {.name = name, .exports = std::move(exports), .create_state = [=]() -> Result<NativeState> {
+           return NativeState{.pointer = state};
+         }}));
+    ASSERT_TRUE(added) << added.error().text();
+  }
+
+  // "f" of the module added last, or "module.f".
+  Result<Callable> find(const std::string& name) const {
+    const size_t dot = name.find('.');
+    if (dot != std::string::npos) return context->find(name.substr(0, dot), name.substr(dot + 1));
+    return context->find(context->modules().back()->module->name(), name);
+  }
+  Result<Values> call(const std::string& name, const Values& arguments = {}) const {
+    const Callable callee = HALYARD_TRY(find(name));
+    Values results(callee.convention.results.size());
+    HALYARD_TRY(Invocation(context).call(callee, arguments, results));
+    return results;
+  }
+
+  // The call gives exactly these results.
+  void expect(const std::string& name, const Values& arguments, const Values& expected) const {
+    const Result<Values> results = call(name, arguments);
+    if (!results) {
+      ADD_FAILURE() << name << ": " << results.error().text();
+      return;
+    }
+    ASSERT_EQ(results->size(), expected.size()) << name;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Variant& found = (*results)[i];
+      EXPECT_TRUE(found.type() == expected[i].type() && found.bits() == expected[i].bits() &&
+                  found.object() == expected[i].object())
+          << name << " result " << i << ": " << to_text(found) << ", expected " << to_text(expected[i]);
+    }
+  }
+  // The call fails with this status; its text.
+  std::string expect_failure(const std::string& name, const Values& arguments, Code code) const {
+    const Result<Values> results = call(name, arguments);
+    if (results) {
+      ADD_FAILURE() << name << " does not fail";
+      return "";
+    }
+    EXPECT_EQ(results.error().code(), code) << name << ": " << results.error().text();
+    return results.error().text();
+  }
+
+  Variant thing() { return Variant::ref(make<Thing>(&alive)); }
+
+  int alive = 0;  // things
+  TypeRegistry types;
+  Ref<Context> context;
+};
+
+}  // namespace halyard::vm::test
