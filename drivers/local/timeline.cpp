@@ -47,23 +47,24 @@ HostStatus Semaphore::failure() const {
   return failure_;
 }
 
-// Unlinks, under the lock, everybody who has nothing left to wait for.
+// Unlinks, under the lock, everybody who has nothing left to wait for: those in front.
 Waiter* Semaphore::take_settled() {
-  Waiter* settled = nullptr;
-  Waiter** settled_end = &settled;
-  for (Waiter** link = &waiters_; *link;) {
-    Waiter* waiter = *link;
-    if (progress(waiter->value) == Progress::pending) {
-      link = &waiter->next;
-      continue;
-    }
-    *link = waiter->next;
-    waiter->next = nullptr;
-    waiter->listed = false;
-    *settled_end = waiter;
-    settled_end = &waiter->next;
+  Waiter* settled = first_;
+  Waiter* last = nullptr;
+  while (first_ && progress(first_->value) != Progress::pending) {
+    first_->listed = false;
+    last = std::exchange(first_, first_->next);
   }
+  if (!last) return nullptr;
+  last->next = nullptr;
+  (first_ ? first_->previous : last_) = nullptr;
   return settled;
+}
+
+void Semaphore::unlink(Waiter& waiter) {
+  (waiter.previous ? waiter.previous->next : first_) = waiter.next;
+  (waiter.next ? waiter.next->previous : last_) = waiter.previous;
+  waiter.listed = false;
 }
 
 Result<> Semaphore::signal(uint64_t value, DueList& due) {
@@ -108,21 +109,21 @@ void Semaphore::fail(HostStatus failure, DueList& due) {
 bool Semaphore::watch(Waiter& waiter) {
   const std::lock_guard lock(mutex_);
   if (progress(waiter.value) != Progress::pending) return false;
-  Waiter** end = &waiters_;
-  while (*end) end = &(*end)->next;
-  waiter.next = nullptr;
+  // Looked for from the end first: most wait for something later than all before.
+  Waiter* next = last_ && last_->value > waiter.value ? first_ : nullptr;
+  while (next && next->value <= waiter.value) next = next->next;
+  waiter.next = next;
+  waiter.previous = next ? next->previous : last_;
+  (waiter.previous ? waiter.previous->next : first_) = &waiter;
+  (waiter.next ? waiter.next->previous : last_) = &waiter;
   waiter.listed = true;
-  *end = &waiter;
   return true;
 }
 
 bool Semaphore::unwatch(Waiter& waiter) {
   const std::lock_guard lock(mutex_);
   if (!waiter.listed) return false;
-  Waiter** link = &waiters_;
-  while (*link != &waiter) link = &(*link)->next;
-  *link = waiter.next;
-  waiter.listed = false;
+  unlink(waiter);
   return true;
 }
 
@@ -140,11 +141,11 @@ void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void
 bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {
   std::unique_ptr<Subscriber> found;
   const std::lock_guard lock(mutex_);
-  for (Waiter** link = &waiters_; *link; link = &(*link)->next) {
-    if ((*link)->settled != call_subscriber) continue;
-    auto* candidate = static_cast<Subscriber*>(*link);
+  for (Waiter* waiter = first_; waiter; waiter = waiter->next) {
+    if (waiter->settled != call_subscriber) continue;
+    auto* candidate = static_cast<Subscriber*>(waiter);
     if (candidate->subscriber != subscriber || candidate->user != user) continue;
-    *link = candidate->next;
+    unlink(*candidate);
     found.reset(candidate);
     return true;
   }

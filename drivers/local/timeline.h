@@ -37,6 +37,7 @@ struct Waiter {
   void (*settled)(Waiter& waiter, HostStatus failure, DueList& due) = nullptr;
   // The semaphore's, under its lock:
   Waiter* next = nullptr;
+  Waiter* previous = nullptr;
   bool listed = false;
 };
 
@@ -73,13 +74,15 @@ class Semaphore {
 
  private:
   Waiter* take_settled();
+  void unlink(Waiter& waiter);
 
   const Services& services_;
   std::atomic<uint64_t> value_;
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;  // of what follows, and of writing what stands above
   HostStatus failure_;
-  Waiter* waiters_ = nullptr;  // in order of arrival
+  Waiter* first_ = nullptr;  // waiters by value, then arrival
+  Waiter* last_ = nullptr;
 };
 
 // Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in driver.h.

@@ -181,7 +181,7 @@ TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
     EXPECT_EQ(candidate.loaded, candidate.library == "sample");
     if (candidate.status) {
       ++refused;
-      EXPECT_NE(candidate.status.message().find(candidate.path), std::string::npos)
+      EXPECT_NE(candidate.status.text().find(candidate.path), std::string::npos)
           << candidate.status.text();
     }
   }

@@ -38,6 +38,20 @@ Result<> list_drivers(halyard_instance_t instance) {
   return {};
 }
 
+Result<> explain_drivers(halyard_instance_t instance) {
+  halyard_driver_candidate_t* candidates = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_candidates(instance, &candidates, &count)));
+  const Block<halyard_driver_candidate_t> owned(candidates);
+  for (size_t i = 0; i < count; ++i) {
+    const halyard_driver_candidate_t& candidate = candidates[i];
+    fmt::print("{:7}  {}{}{}{}\n", candidate.accepted ? "taken" : "refused", candidate.path, *candidate.drivers ? "  " : "",
+               candidate.drivers, *candidate.reason ? std::string("\n         ") + candidate.reason : "");
+  }
+  if (count == 0) fmt::print("no file named halyard-driver-NAME.so was found\n");
+  return {};
+}
+
 Result<> list_devices(halyard_instance_t instance, const std::string& driver) {
   halyard_device_entry_t* entries = nullptr;
   size_t count = 0;

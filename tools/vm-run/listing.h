@@ -1,4 +1,4 @@
-// What --list_drivers, --list_devices and --list_functions print.
+// What --list_drivers (with --explain), --list_devices and --list_functions print.
 #pragma once
 
 #include <string>
@@ -8,6 +8,8 @@
 namespace halyard::tools {
 
 Result<> list_drivers(halyard_instance_t instance);
+// One line for each file that was looked at: taken or refused, and why.
+Result<> explain_drivers(halyard_instance_t instance);
 Result<> list_devices(halyard_instance_t instance, const std::string& driver);
 Result<> list_functions(halyard_module_t module);
 

@@ -37,6 +37,8 @@ constexpr Flag kFlags[] = {
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
      "--output_max_element_count=16"},
     {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
+    {"explain", FlagKind::toggle, "", "With --list_drivers: every file that was looked at, and why it was taken or refused.",
+     "--list_drivers --explain"},
     {"list_devices", FlagKind::optional_value, "DRIVER", "Lists devices, of one driver or of all, and exits.",
      "--list_devices=local-sync"},
     {"list_functions", FlagKind::toggle, "", "Lists the functions that the main module exports, and exits.",
@@ -246,7 +248,7 @@ Result<int> vm_run(const Flags& flags) {
   Run run;
   run.instance = TOOL_TRY(make_instance(flags));
   if (flags.on("list_drivers")) {
-    TOOL_TRY(list_drivers(run.instance.get()));
+    TOOL_TRY(flags.on("explain") ? explain_drivers(run.instance.get()) : list_drivers(run.instance.get()));
     return 0;
   }
   if (flags.has("list_devices")) {

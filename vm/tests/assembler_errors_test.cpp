@@ -175,7 +175,7 @@ TEST(Assembler, BodyErrors) {
     const std::string text = std::string("vm.module @m\nvm.global.i32 @narrow\nvm.global.i64 @wide\n") +
                              "vm.func @f() -> () {\n" + line + "\nvm.return\n}\n";
     const std::string message = error_of(text);
-    EXPECT_EQ(message.rfind("t.vmasm:5: ", 0) == 0 || message.rfind("t.vmasm:6: ", 0) == 0, true) << message;
+    EXPECT_TRUE(message.starts_with("t.vmasm:5: ") || message.starts_with("t.vmasm:6: ")) << message;
   }
   error_of("vm.module @m\nvm.func @f() -> () {\n}\n");
   error_of("vm.module @m\nvm.func @f() -> () {\n^bb0:\nvm.br ^bb0\n}\n");

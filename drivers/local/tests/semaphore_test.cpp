@@ -147,6 +147,22 @@ TEST_F(SemaphoreTest, CallsSubscribersOnce) {
   EXPECT_CODE(INTERNAL, after.outcome);
 }
 
+// Whatever order they come in: everybody is told at the right value, and can leave from any place of the list.
+TEST_F(SemaphoreTest, SubscribersInAnyOrder) {
+  const std::vector<uint64_t> values = {5, 3, 8, 3, 1, 8, 2, 9, 4, 5};
+  for (size_t leaver = 0; leaver < values.size(); ++leaver) {
+    Semaphore timeline = semaphore(0);
+    std::vector<Notice> notices(values.size());
+    for (size_t i = 0; i < values.size(); ++i) subscribe(timeline, values[i], notices[i]);
+    EXPECT_EQ(table_.semaphore_unsubscribe(timeline, notify, &notices[leaver]), 1);
+    for (const uint64_t now : {2, 3, 7, 9}) {
+      EXPECT_OK(signal(timeline, now));
+      for (size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(notices[i].calls, i != leaver && values[i] <= now ? 1 : 0) << values[i] << " at " << now;
+    }
+  }
+}
+
 TEST_F(SemaphoreTest, TakesSubscriptionsBack) {
   Semaphore timeline = semaphore(0);
   Notice kept, taken;

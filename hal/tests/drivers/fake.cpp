@@ -21,7 +21,9 @@
 
 HALYARD_DRIVER_NOTE("fake", "1.0", "fake");
 
-struct halyard_driver_instance {};
+struct halyard_driver_instance {
+  const halyard_host_services_t* services;
+};
 
 struct halyard_driver_device {
   std::string path;
@@ -75,8 +77,9 @@ struct Work {
   halyard_status_t failure = nullptr;
 };
 
-const halyard_host_services_t* services = nullptr;
-std::mutex mutex;  // guards all below, and every timeline
+std::vector<halyard_driver_instance_t> instances;
+const halyard_host_services_t* services = nullptr;  // of any instance that is not shut down
+std::mutex mutex;                                   // guards all below, and every timeline
 std::condition_variable changed;
 std::set<halyard_driver_semaphore_t> semaphores;
 std::list<std::unique_ptr<Work>> held;
@@ -278,13 +281,16 @@ void settle() {
 // ---- The table ----
 
 halyard_status_t initialize(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance) {
+  *instance = new halyard_driver_instance{args->services};
+  instances.push_back(*instance);
   services = args->services;
-  *instance = new halyard_driver_instance();
   return nullptr;
 }
 
 void shutdown(halyard_driver_instance_t* instance) {
-  if (!instance) return;
+  if (!instance || !*instance) return;
+  std::erase(instances, *instance);
+  services = instances.empty() ? nullptr : instances.back()->services;
   delete *instance;
   *instance = nullptr;
 }

@@ -32,7 +32,7 @@ enum class InnerOp : uint16_t {
 #define HALYARD_INNER_(name) name,
   HALYARD_INNER_OPS(HALYARD_INNER_)
 #undef HALYARD_INNER_
-  kCount
+      kCount
 };
 
 // One unit of decoded code. The first word of an instruction is

@@ -199,12 +199,7 @@ Result<Callable> Context::find(std::string_view module, std::string_view functio
     return fail(Code::NOT_FOUND, "no module '{}' in the context{}", module, suggest_module(modules_, module));
   }
   const Export* found = instance->module->find_export(function);
-  if (!found) {
-    std::vector<std::string_view> names;
-    for (const Export& each : instance->module->exports()) names.push_back(each.name);
-    return fail(Code::NOT_FOUND, "no function '{}' exported by module '{}'{}", function, module,
-                did_you_mean(function, names));
-  }
+  if (!found) return instance->module->no_export(function);
   return callable(instance, *found);
 }
 

@@ -19,6 +19,16 @@ const Export* Module::find_export(std::string_view name) const {
   return found == exports_.end() ? nullptr : &*found;
 }
 
+std::unexpected<Status> Module::no_export(std::string_view name) const {
+  constexpr size_t kListed = 12;
+  std::vector<std::string_view> names;
+  for (const Export& function : exports_) names.push_back(function.name);
+  std::string hint = did_you_mean(name, names);
+  if (hint.empty() && !names.empty() && names.size() <= kListed)
+    hint = fmt::format("; it exports {}", fmt::join(names, ", "));
+  return fail(Code::NOT_FOUND, "no function '{}' exported by module '{}'{}", name, name_, hint);
+}
+
 Result<const Export*> Module::resolve(std::string_view name, std::string_view convention) const {
   const Export* last = nullptr;
   std::vector<std::string_view> conventions;
@@ -29,11 +39,7 @@ Result<const Export*> Module::resolve(std::string_view name, std::string_view co
     if (!last || kind_ == ModuleKind::native) last = &function;
     conventions.push_back(function.convention);
   }
-  if (!last) {
-    std::vector<std::string_view> names;
-    for (const Export& function : exports_) names.push_back(function.name);
-    return fail(Code::NOT_FOUND, "module '{}' has no export '{}'{}", name_, name, did_you_mean(name, names));
-  }
+  if (!last) return no_export(name);
   if (convention.empty()) return last;
   return fail(Code::INTERNAL,
               "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come "

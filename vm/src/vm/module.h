@@ -54,6 +54,8 @@ class Module : public Object {
 
   // First export of that name. A native module may export one name with several conventions.
   const Export* find_export(std::string_view name) const;
+  // NOT_FOUND for that name, with near names or those there are.
+  std::unexpected<Status> no_export(std::string_view name) const;
   // What an import of `name` with `convention` links to: the export whose string is equal, or, where the
   // import states none, the last of that name (of a compiled module, the first). NOT_FOUND (with near names),
   // INTERNAL for a mismatch (with the strings there are).

@@ -27,7 +27,7 @@ struct NativeCall {
   const uint16_t* arguments = nullptr;  // flattened in the order of the convention
   const uint16_t* segments = nullptr;   // one count per top-level item; null where the convention has no span
   const uint16_t* results = nullptr;  // where results go; written only on success, the old refs are released
-  bool resumed = false;               // called again after it had deferred
+  bool resumed = false;               // called again after it had deferred, with the same arguments
   bool deferred = false;              // set by the callee: not done, call again when the invocation resumes
 };
 

@@ -77,12 +77,11 @@ struct Stack {
                  .caller_bytes = caller_bytes,
                  .values_bytes = values_bytes,
                  .resumed = false};
-    // Frames are small: stores beat a call of memset, which the empty asm keeps the compiler from making of
-    // them.
-    auto* bank = reinterpret_cast<uint64_t*>(top + 1);
-    for (auto* end = bank + (bytes - sizeof(Frame)) / sizeof(uint64_t); bank != end; bank += 2) {
-      bank[0] = 0;
-      bank[1] = 0;
+    // Frames are small: stores in line beat a call of memset, which the empty asm keeps the compiler from
+    // making.
+    auto* bank = reinterpret_cast<std::byte*>(top + 1);
+    for (std::byte* end = memory + used + bytes; bank != end; bank += 16) {
+      std::memset(bank, 0, 16);
       asm volatile("" ::: "memory");
     }
     return top;
