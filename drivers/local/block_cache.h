@@ -1,5 +1,6 @@
-// BlockCache: blocks of memory that were given back, kept by size for whoever wants one next, so that a warm call which
-// allocates and gives back the same sizes reaches neither malloc nor the kernel. Not synchronised: its owner (heap.h) is.
+// BlockCache: blocks of memory that were given back, kept by size for whoever wants one next, so that a warm
+// call which allocates and gives back the same sizes reaches neither malloc nor the kernel. Not synchronised:
+// its owner, the heap, is.
 #pragma once
 
 #include <array>
@@ -9,9 +10,9 @@ namespace halyard::local {
 
 class BlockCache {
  public:
-  static constexpr uint64_t kAlignment = 64;                  // of every block
+  static constexpr uint64_t kAlignment = 64;                    // of every block
   static constexpr uint64_t kLargestBlock = uint64_t{1} << 47;  // bytes
-  static constexpr uint64_t kMostKept = uint64_t{256} << 20;  // bytes in all
+  static constexpr uint64_t kMostKept = uint64_t{256} << 20;    // bytes in all
 
   BlockCache() = default;
   BlockCache(const BlockCache&) = delete;

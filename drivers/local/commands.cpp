@@ -1,3 +1,4 @@
+// One function for each command, and the table that finds it by kind.
 #include "commands.h"
 
 #include <unistd.h>
@@ -11,6 +12,11 @@
 namespace halyard::local {
 
 namespace {
+
+// Whether kernels may write to what the range names; the host has seen to it for other commands.
+bool writable(const halyard_range_t& range, BindingTable table) {
+  return (range.memory ? range.memory : table[range.slot].memory)->writable();
+}
 
 Result<std::span<uint8_t>> resolve(const halyard_range_t& range, BindingTable table) {
   if (range.memory) return bytes_at(*range.memory, range.offset, range.length);
@@ -55,7 +61,9 @@ constexpr Execute kExecute[] = {
     execute_nothing,   // HALYARD_COMMAND_END_GROUP
 };
 
-const halyard_command_t* command_at(const uint8_t* bytes) { return reinterpret_cast<const halyard_command_t*>(bytes); }
+const halyard_command_t* command_at(const uint8_t* bytes) {
+  return reinterpret_cast<const halyard_command_t*>(bytes);
+}
 
 enum class Direction { read, write };
 
@@ -68,14 +76,16 @@ Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direct
   std::span<uint8_t> left = HALYARD_TRY(resolve(transfer.range, {}));
   auto offset = static_cast<off_t>(transfer.file_offset);
   while (!left.empty()) {
-    const ssize_t count = direction == Direction::read ? pread(transfer.fd, left.data(), left.size(), offset)
-                                                       : pwrite(transfer.fd, left.data(), left.size(), offset);
+    const ssize_t count = direction == Direction::read
+                              ? pread(transfer.fd, left.data(), left.size(), offset)
+                              : pwrite(transfer.fd, left.data(), left.size(), offset);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      return fail(Code::UNAVAILABLE, "cannot {} {} bytes at offset {} of file descriptor {}: {}", verb, left.size(),
-                  offset, transfer.fd, std::generic_category().message(errno));
+      return fail(Code::UNAVAILABLE, "cannot {} {} bytes at offset {} of file descriptor {}: {}", verb,
+                  left.size(), offset, transfer.fd, std::generic_category().message(errno));
     if (count == 0)
-      return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of file descriptor {}: the file ends at {}", verb,
+      return fail(Code::OUT_OF_RANGE,
+                  "cannot {} {} bytes at offset {} of file descriptor {}: the file ends at {}", verb,
                   transfer.range.length, transfer.file_offset, transfer.fd, offset);
     left = left.subspan(static_cast<size_t>(count));
     offset += count;
@@ -141,10 +151,12 @@ Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table)
   }
   if (std::ranges::find(count, 0u) != count.end()) return {};
   const Executable::Lease worker = HALYARD_TRY(command.executable->lease());
-  HALYARD_TRY(worker->begin(command.executable->kernel(command.function), {command.constants, command.constant_count},
-                            command.binding_count));
-  for (uint32_t i = 0; i < command.binding_count; ++i)
-    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(command.bindings[i], table))));
+  HALYARD_TRY(worker->begin(command.executable->kernel(command.function),
+                            {command.constants, command.constant_count}, command.binding_count));
+  for (uint32_t i = 0; i < command.binding_count; ++i) {
+    const halyard_range_t& binding = command.bindings[i];
+    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(binding, table)), writable(binding, table)));
+  }
   return worker->run(command.function, count);
 }
 

@@ -1,5 +1,6 @@
-// What the device does: the single commands and operations on bytes, and lists of commands. Ranges, alignments and counts
-// have been checked by the host; whether the bytes of queue allocations are there is checked here.
+// What the device does: the single commands and operations on bytes, and lists of commands. Ranges,
+// alignments and counts have been checked by the host; whether the bytes of queue allocations are there is
+// checked here.
 #pragma once
 
 #include <cstdint>

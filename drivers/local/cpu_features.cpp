@@ -1,3 +1,4 @@
+// The table of features, by architecture.
 #include "cpu_features.h"
 
 #include <algorithm>
@@ -14,15 +15,37 @@ struct Feature {
 
 #if defined(__x86_64__)
 // The compiler's support library looks at cpuid and at what the operating system saves (xgetbv).
-#define FEATURE(name) {name, [] { return __builtin_cpu_supports(name) != 0; }}
+#define FEATURE(name)                                      \
+  {                                                        \
+    name, [] { return __builtin_cpu_supports(name) != 0; } \
+  }
 constexpr Feature kFeatures[] = {
-    FEATURE("sse3"),        FEATURE("ssse3"),           FEATURE("sse4.1"),     FEATURE("sse4.2"),
-    FEATURE("sse4a"),       FEATURE("avx"),             FEATURE("fma"),        FEATURE("fma4"),
-    FEATURE("xop"),         FEATURE("f16c"),            FEATURE("avx2"),       FEATURE("avx512f"),
-    FEATURE("avx512cd"),    FEATURE("avx512vl"),        FEATURE("avx512dq"),   FEATURE("avx512bw"),
-    FEATURE("avx512ifma"),  FEATURE("avx512vbmi"),      FEATURE("avx512vpopcntdq"),
-    FEATURE("avx512vnni"),  FEATURE("avx512vbmi2"),     FEATURE("avx512bitalg"),
-    FEATURE("avx512bf16"),  FEATURE("avx512fp16"),      FEATURE("amx-tile"),   FEATURE("amx-int8"),
+    FEATURE("sse3"),
+    FEATURE("ssse3"),
+    FEATURE("sse4.1"),
+    FEATURE("sse4.2"),
+    FEATURE("sse4a"),
+    FEATURE("avx"),
+    FEATURE("fma"),
+    FEATURE("fma4"),
+    FEATURE("xop"),
+    FEATURE("f16c"),
+    FEATURE("avx2"),
+    FEATURE("avx512f"),
+    FEATURE("avx512cd"),
+    FEATURE("avx512vl"),
+    FEATURE("avx512dq"),
+    FEATURE("avx512bw"),
+    FEATURE("avx512ifma"),
+    FEATURE("avx512vbmi"),
+    FEATURE("avx512vpopcntdq"),
+    FEATURE("avx512vnni"),
+    FEATURE("avx512vbmi2"),
+    FEATURE("avx512bitalg"),
+    FEATURE("avx512bf16"),
+    FEATURE("avx512fp16"),
+    FEATURE("amx-tile"),
+    FEATURE("amx-int8"),
     FEATURE("amx-bf16"),
 };
 #undef FEATURE

@@ -1,3 +1,4 @@
+// What a device says about itself, and what may be said to open one.
 #include "device.h"
 
 #include <unistd.h>
@@ -40,19 +41,20 @@ std::optional<int64_t> Device::query(std::string_view category, std::string_view
 
 Result<> check_open(const halyard_device_open_args_t& args) {
   HALYARD_TRY(check_extensions(args.extensions));
-  const auto* kind = std::ranges::find(kDeviceKinds, view(args.kind), [](const DeviceKind& entry) {
-    return std::string_view(entry.name);
-  });
+  const auto* kind = std::ranges::find(kDeviceKinds, view(args.kind),
+                                       [](const DeviceKind& entry) { return std::string_view(entry.name); });
   if (kind == std::end(kDeviceKinds)) {
     std::string known;
-    for (const DeviceKind& entry : kDeviceKinds) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", entry.name);
+    for (const DeviceKind& entry : kDeviceKinds)
+      known += fmt::format("{}'{}'", known.empty() ? "" : ", ", entry.name);
     return fail(Code::NOT_FOUND, "no device of kind '{}'; this driver has {}", view(args.kind), known);
   }
   if (args.path.size != 0)
-    return fail(Code::NOT_FOUND, "no device '{}://{}'; the only one is '{}://'", kind->name, view(args.path), kind->name);
-  if (args.option_count != 0)
-    return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have no options", view(args.options[0].key),
+    return fail(Code::NOT_FOUND, "no device '{}://{}'; the only one is '{}://'", kind->name, view(args.path),
                 kind->name);
+  if (args.option_count != 0)
+    return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have no options",
+                view(args.options[0].key), kind->name);
   return {};
 }
 

@@ -1,5 +1,4 @@
-// Instance and Device: what every other part hangs from. Devices share nothing but the host's services and the count of
-// those who touch memory.
+// Instance and Device: what every other part hangs from. Devices share nothing but the host's services.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,6 @@ namespace halyard::local {
 
 struct Instance {
   const Services& services;
-  UseCount uses = 0;
 };
 
 // What a user writes in a URI, and what it is.

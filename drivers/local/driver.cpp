@@ -1,5 +1,5 @@
-// The driver as the host sees it: the note, negotiation and the table of functions. Each function unpacks its arguments, calls
-// the part that does the work and turns what comes of it into a status of the host's.
+// The driver as the host sees it: the note, negotiation and the table of functions. Each function unpacks its
+// arguments, calls the part that does the work and turns what comes of it into a status of the host's.
 #include <iterator>
 #include <memory>
 
@@ -19,11 +19,12 @@ namespace {
 // ---- Instance and devices
 
 halyard_status_t initialize(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance) {
-  return guarded(*args->services, [&]() -> Result<> {
-           HALYARD_TRY(check_extensions(args->extensions));
-           *instance = new halyard_driver_instance{{*args->services}};
-           return {};
-         })
+  return guarded(*args->services,
+                 [&]() -> Result<> {
+                   HALYARD_TRY(check_extensions(args->extensions));
+                   *instance = new halyard_driver_instance{{*args->services}};
+                   return {};
+                 })
       .release();
 }
 
@@ -35,21 +36,25 @@ void shutdown(halyard_driver_instance_t* instance) {
 halyard_status_t enumerate_devices(halyard_driver_instance_t, uint32_t capacity, halyard_device_info_t* infos,
                                    uint32_t* count) {
   *count = std::size(kDeviceKinds);
+  auto* bytes = reinterpret_cast<uint8_t*>(infos);
   for (uint32_t i = 0; i < capacity && i < std::size(kDeviceKinds); ++i) {
-    infos[i].kind = kDeviceKinds[i].name;
-    infos[i].path = "";
-    infos[i].name = kDeviceKinds[i].description;
+    // As far apart as the host's infos are large.
+    auto& info = *reinterpret_cast<halyard_device_info_t*>(bytes + uint64_t{i} * infos->struct_size);
+    info.kind = kDeviceKinds[i].name;
+    info.path = "";
+    info.name = kDeviceKinds[i].description;
   }
   return nullptr;
 }
 
 halyard_status_t device_open(halyard_driver_instance_t instance, const halyard_device_open_args_t* args,
                              halyard_driver_device_t* device) {
-  return guarded(instance->services, [&]() -> Result<> {
-           HALYARD_TRY(check_open(*args));
-           *device = new halyard_driver_device(*instance);
-           return {};
-         })
+  return guarded(instance->services,
+                 [&]() -> Result<> {
+                   HALYARD_TRY(check_open(*args));
+                   *device = new halyard_driver_device(*instance);
+                   return {};
+                 })
       .release();
 }
 
@@ -73,7 +78,8 @@ halyard_status_t device_trim(halyard_driver_device_t device) {
   return nullptr;
 }
 
-halyard_status_t device_memory_statistics(halyard_driver_device_t device, halyard_memory_statistics_t* statistics) {
+halyard_status_t device_memory_statistics(halyard_driver_device_t device,
+                                          halyard_memory_statistics_t* statistics) {
   device->heap.statistics(*statistics);
   return nullptr;
 }
@@ -82,49 +88,56 @@ halyard_status_t device_memory_statistics(halyard_driver_device_t device, halyar
 
 halyard_status_t memory_allocate(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                  halyard_driver_memory_t* memory, halyard_memory_info_t* info) {
-  return guarded(device->services(), [&]() -> Result<> {
-           HALYARD_TRY(device->heap.check_size(request->size));
-           auto made = std::make_unique<halyard_driver_memory>(device->heap, *request, false);
-           HALYARD_TRY(made->commit());
-           made->describe(*info);
-           *memory = made.release();
-           return {};
-         })
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   auto made = std::make_unique<halyard_driver_memory>(device->heap, *request);
+                   HALYARD_TRY(made->commit());
+                   made->describe(*info);
+                   *memory = made.release();
+                   return {};
+                 })
       .release();
 }
 
 void memory_free(halyard_driver_device_t, halyard_driver_memory_t memory) { delete memory; }
 
-halyard_status_t memory_map(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t, uint64_t offset,
-                            uint64_t, void** pointer) {
-  return guarded(device->services(), [&]() -> Result<> {
-           *pointer = HALYARD_TRY(memory->map()) + offset;
-           return {};
-         })
+halyard_status_t memory_map(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t,
+                            uint64_t offset, uint64_t, void** pointer) {
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   *pointer = HALYARD_TRY(memory->bytes()) + offset;
+                   return {};
+                 })
       .release();
 }
 
-void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t memory) { memory->unmap(); }
+void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t) {}  // bytes stay where they are
 
 halyard_status_t memory_import(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                const halyard_external_memory_t* external, halyard_driver_memory_t* memory,
                                halyard_memory_info_t* info) {
-  return guarded(device->services(), [&]() -> Result<> {
-           if (external->kind != HALYARD_EXTERNAL_HOST_ALLOCATION)
-             return fail(Code::UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports host allocations",
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   if (external->kind != HALYARD_EXTERNAL_HOST_ALLOCATION)
+                     return fail(
+                         Code::UNIMPLEMENTED,
+                         "cannot import external memory of kind {}; this device imports host allocations",
                          external->kind);
-           auto* bytes = static_cast<uint8_t*>(external->pointer);
-           if (reinterpret_cast<uintptr_t>(bytes) % BlockCache::kAlignment != 0)
-             return fail(Code::OUT_OF_RANGE, "cannot import host memory at {}; expected a multiple of {} bytes",
-                         external->pointer, BlockCache::kAlignment);
-           if (!bytes || request->size > external->size)
-             return fail(Code::INVALID_ARGUMENT, "cannot import {} bytes from the {} bytes of host memory at {}",
-                         request->size, external->size, external->pointer);
-           auto made = std::make_unique<halyard_driver_memory>(bytes, *request);
-           made->describe(*info);
-           *memory = made.release();
-           return {};
-         })
+                   auto* bytes = static_cast<uint8_t*>(external->pointer);
+                   if (reinterpret_cast<uintptr_t>(bytes) % BlockCache::kAlignment != 0)
+                     return fail(Code::OUT_OF_RANGE,
+                                 "cannot import host memory at {}; expected a multiple of {} bytes",
+                                 external->pointer, BlockCache::kAlignment);
+                   if (!bytes || request->size > external->size)
+                     return fail(Code::INVALID_ARGUMENT,
+                                 "cannot import {} bytes from the {} bytes of host memory at {}",
+                                 request->size, external->size, external->pointer);
+                   auto made = std::make_unique<halyard_driver_memory>(
+                       bytes, (external->access & HALYARD_MAP_WRITE) != 0, *request);
+                   made->describe(*info);
+                   *memory = made.release();
+                   return {};
+                 })
       .release();
 }
 
@@ -132,10 +145,11 @@ halyard_status_t memory_import(halyard_driver_device_t device, const halyard_mem
 
 halyard_status_t semaphore_create(halyard_driver_device_t device, uint64_t initial,
                                   halyard_driver_semaphore_t* semaphore) {
-  return guarded(device->services(), [&]() -> Result<> {
-           *semaphore = new halyard_driver_semaphore(device->services(), initial);
-           return {};
-         })
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   *semaphore = new halyard_driver_semaphore(device->services(), initial);
+                   return {};
+                 })
       .release();
 }
 
@@ -152,34 +166,40 @@ halyard_status_t semaphore_signal(halyard_driver_semaphore_t semaphore, uint64_t
   const Services& services = semaphore->services();
   DueList due;
   HostStatus status = guarded(services, [&] { return semaphore->signal(value, due); });
-  run_due(due);
+  due.run();
   return std::move(status).release();
 }
 
 void semaphore_fail(halyard_driver_semaphore_t semaphore, halyard_status_t status) {
   DueList due;
   semaphore->fail(HostStatus::adopt(semaphore->services(), status), due);
-  run_due(due);
+  due.run();
 }
 
 halyard_status_t semaphore_wait(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args) {
   const Services& services = device->services();
-  return guarded(services, [&] {
-           return wait_for(services, {args->timepoints, args->timepoint_count}, args->any != 0, args->deadline_ns);
-         })
+  return guarded(services,
+                 [&] {
+                   return wait_for(services, {args->timepoints, args->timepoint_count}, args->any != 0,
+                                   args->deadline_ns);
+                 })
       .release();
 }
 
 halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
                                      halyard_subscriber_fn subscriber, void* user) {
-  return guarded(semaphore->services(), [&]() -> Result<> {
-           semaphore->subscribe(value, subscriber, user);
-           return {};
-         })
-      .release();
+  const Services& services = semaphore->services();
+  DueList due;
+  HostStatus status = guarded(services, [&]() -> Result<> {
+    semaphore->subscribe(value, subscriber, user, due);
+    return {};
+  });
+  due.run();
+  return std::move(status).release();
 }
 
-int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber, void* user) {
+int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
+                              void* user) {
   return semaphore->unsubscribe(subscriber, user) ? 1 : 0;
 }
 
@@ -187,21 +207,27 @@ int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subs
 
 void executable_grade(halyard_driver_device_t, halyard_text_t format, const void* data, uint64_t data_size,
                       halyard_executable_grade_t* grade) {
-  grade_executable(view(format), {static_cast<const uint8_t*>(data), data ? static_cast<size_t>(data_size) : 0}, *grade);
+  grade_executable(view(format),
+                   {static_cast<const uint8_t*>(data), data ? static_cast<size_t>(data_size) : 0}, *grade);
 }
 
 halyard_status_t executable_create(halyard_driver_device_t device, const halyard_executable_args_t* args,
                                    halyard_driver_executable_t* executable) {
-  return guarded(device->services(), [&]() -> Result<> {
-           *executable = HALYARD_TRY(Executable::create(device->services(), *args)).release();
-           return {};
-         })
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   *executable = HALYARD_TRY(Executable::create(device->services(), *args)).release();
+                   return {};
+                 })
       .release();
 }
 
-void executable_destroy(halyard_driver_device_t, halyard_driver_executable_t executable) { delete executable; }
+void executable_destroy(halyard_driver_device_t, halyard_driver_executable_t executable) {
+  delete executable;
+}
 
-uint32_t executable_function_count(halyard_driver_executable_t executable) { return executable->function_count(); }
+uint32_t executable_function_count(halyard_driver_executable_t executable) {
+  return executable->function_count();
+}
 
 halyard_status_t executable_function_info(halyard_driver_executable_t executable, uint32_t function,
                                           halyard_function_info_t* info) {
@@ -210,11 +236,12 @@ halyard_status_t executable_function_info(halyard_driver_executable_t executable
 
 halyard_status_t command_list_create(halyard_driver_device_t device, const halyard_command_list_args_t* args,
                                      halyard_driver_command_list_t* list) {
-  return guarded(device->services(), [&]() -> Result<> {
-           HALYARD_TRY(CommandList::check(*args));
-           *list = new halyard_driver_command_list(*args);
-           return {};
-         })
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   HALYARD_TRY(CommandList::check(*args));
+                   *list = new halyard_driver_command_list(*args);
+                   return {};
+                 })
       .release();
 }
 
@@ -226,12 +253,12 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   const Services& services = device->services();
   DueList due;
   HostStatus status = guarded(services, [&] { return submit(*device, *submission, due); });
-  run_due(due);
+  due.run();
   return std::move(status).release();
 }
 
-// What is not here is left to the host: flushing and invalidating coherent memory, exporting anything, flushing a queue that
-// collects nothing.
+// What is not here is left to the host: flushing and invalidating coherent memory, exporting anything,
+// flushing a queue that collects nothing.
 constexpr halyard_driver_table_t kTable = {
     .struct_size = sizeof(halyard_driver_table_t),
     .initialize = initialize,
@@ -271,7 +298,8 @@ struct Kinds {
 };
 constexpr Kinds kKinds = [] {
   Kinds kinds = {};
-  for (size_t i = 0; i < std::size(kDeviceKinds); ++i) kinds.list[i] = {kDeviceKinds[i].name, kDeviceKinds[i].description};
+  for (size_t i = 0; i < std::size(kDeviceKinds); ++i)
+    kinds.list[i] = {kDeviceKinds[i].name, kDeviceKinds[i].description};
   return kinds;
 }();
 
@@ -286,13 +314,14 @@ int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyar
     return 0;
   };
   if (request->abi_min > HALYARD_DRIVER_ABI_V1 || request->abi_max < HALYARD_DRIVER_ABI_V1)
-    return refuse("this driver speaks ABI version {}, the host {} to {}", HALYARD_DRIVER_ABI_V1, request->abi_min,
-                  request->abi_max);
+    return refuse("this driver speaks ABI version {}, the host {} to {}; use a driver made for this Halyard",
+                  HALYARD_DRIVER_ABI_V1, request->abi_min, request->abi_max);
   if (request->sanitizer != HALYARD_SANITIZER_KIND)
     return refuse("this driver was built for sanitizer kind {}, the host for {}", HALYARD_SANITIZER_KIND,
                   request->sanitizer);
   for (const halyard_extension_t* extension = request->extensions; extension; extension = extension->next)
-    if (extension->must_understand) return refuse("this driver does not know extension kind {}", extension->kind);
+    if (extension->must_understand)
+      return refuse("this driver does not know extension kind {}", extension->kind);
   reply->abi_version = HALYARD_DRIVER_ABI_V1;
   reply->table = &kTable;
   reply->kinds = kKinds.list;

@@ -1,3 +1,4 @@
+// Judging and loading executables: format, version, exports, imports, attributes.
 #include "executable.h"
 
 #include <bytecode_module_generated.h>
@@ -37,8 +38,8 @@ Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number, base);
   if (error != std::errc() || end != digits.end() || number > most)
-    return fail(Code::INVALID_ARGUMENT, "kernel '{}' has attribute {} = '{}'; expected a number from 0 to {}", kernel.name,
-                key, text, most);
+    return fail(Code::INVALID_ARGUMENT, "kernel '{}' has attribute {} = '{}'; expected a number from 0 to {}",
+                kernel.name, key, text, most);
   return number;
 }
 
@@ -46,11 +47,13 @@ Result<> check_exports(const vm::BytecodeModule& module) {
   for (const vm::Export& function : module.exports()) {
     if (std::ranges::find(kSpecialExports, function.name) != std::end(kSpecialExports))
       return fail(Code::INVALID_ARGUMENT,
-                  "the executable exports '{}'; expected nothing but kernels: nothing else of an executable is ever run",
+                  "the executable exports '{}'; expected nothing but kernels: nothing else of an executable "
+                  "is ever run",
                   function.name);
     if (function.convention != kKernelConvention)
       return fail(Code::INVALID_ARGUMENT,
-                  "export '{}' has the calling convention '{}'; expected a kernel, '{}', as every export of an executable",
+                  "export '{}' has the calling convention '{}'; expected a kernel, '{}', as every export of "
+                  "an executable",
                   function.name, function.convention, kKernelConvention);
   }
   return {};
@@ -62,7 +65,8 @@ Result<> check_imports(const vm::BytecodeModule& module) {
     if (!import.optional) missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
   if (missing.empty()) return {};
   return fail(Code::NOT_FOUND,
-              "the executable imports {}, but this build offers no functions to executables; compile it without microkernels",
+              "the executable imports {}, but this build offers no functions to executables; compile it "
+              "without microkernels",
               missing);
 }
 
@@ -73,7 +77,8 @@ bool has_unknown_version(const Ref<Bytes>& bytes) {
   return (word & 0xFFFF) != 0 || word >> 16 < 15 || word >> 16 > 17;
 }
 
-// INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: no such executable.
+// INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: no such
+// executable.
 Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly) {
   const vm::TypeRegistry types;
   auto loaded = vm::BytecodeModule::load(bytes, types, {.verify_eagerly = verify_eagerly});
@@ -93,16 +98,18 @@ std::string unknown_format(std::string_view format) {
 }  // namespace
 
 Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Services& services,
-                                                                       const halyard_executable_args_t& args) {
+                                                                      const halyard_executable_args_t& args) {
   HALYARD_TRY(check_extensions(args.extensions));
   if (view(args.format) != kFormat) return fail(Code::NOT_FOUND, "{}", unknown_format(view(args.format)));
   if (args.constant_count != 0)
-    return fail(Code::INVALID_ARGUMENT, "the executable has no executable-level constants, but {} were provided",
+    return fail(Code::INVALID_ARGUMENT,
+                "the executable has no executable-level constants, but {} were provided",
                 args.constant_count);
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable = std::make_unique<halyard_driver_executable>(services, HALYARD_TRY(load_module(bytes, true)));
+  auto executable =
+      std::make_unique<halyard_driver_executable>(services, HALYARD_TRY(load_module(bytes, true)));
   HALYARD_TRY(executable->load_kernels());
   // The first worker proves that the module links.
   executable->give_back(HALYARD_TRY(Worker::create(executable->module_, executable->kernels_)));
@@ -117,9 +124,12 @@ Result<> Executable::load_kernels() {
   kernels_.reserve(module_->exports().size());
   for (const vm::Export& function : module_->exports()) {
     Kernel kernel = {.function = &function};
-    kernel.binding_count = static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "binding_count", 255)));
-    kernel.constant_count = static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "constant_count", 255)));
-    kernel.local_memory = HALYARD_TRY(number_attribute(function, "local_memory", kMostLocalMemory)) / kPage * kPage;
+    kernel.binding_count =
+        static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "binding_count", 255)));
+    kernel.constant_count =
+        static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "constant_count", 255)));
+    kernel.local_memory =
+        HALYARD_TRY(number_attribute(function, "local_memory", kMostLocalMemory)) / kPage * kPage;
     kernels_.push_back(kernel);
   }
   return {};
@@ -156,7 +166,8 @@ void Executable::give_back(std::unique_ptr<Worker> worker) {
   idle_ = std::move(worker);
 }
 
-void grade_executable(std::string_view format, std::span<const uint8_t> data, halyard_executable_grade_t& grade) {
+void grade_executable(std::string_view format, std::span<const uint8_t> data,
+                      halyard_executable_grade_t& grade) {
   std::string reason;
   grade.grade = HALYARD_GRADE_NATIVE;
   try {
@@ -167,8 +178,8 @@ void grade_executable(std::string_view format, std::span<const uint8_t> data, ha
       const auto module = load_module(Bytes::copy(data), false);
       if (!module) {
         const Code code = module.error().code();
-        grade.grade =
-            code == Code::INCOMPATIBLE || code == Code::NOT_FOUND ? HALYARD_GRADE_RECOMPILE : HALYARD_GRADE_NO;
+        grade.grade = code == Code::INCOMPATIBLE || code == Code::NOT_FOUND ? HALYARD_GRADE_RECOMPILE
+                                                                            : HALYARD_GRADE_NO;
         reason = module.error().message();
       }
     }

@@ -1,5 +1,5 @@
-// Executable: device code of format `vmvx-bytecode-fb`, a module of the register machine whose every export is a kernel.
-// Specified by exec-vmvx.md, sections 1 to 4.
+// Executable: device code of format `vmvx-bytecode-fb`, a module of the register machine whose every export
+// is a kernel. Specified by exec-vmvx.md, sections 1 to 4.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ class Executable {
 };
 
 // Never fails; `data` may be null: then the format alone is judged.
-void grade_executable(std::string_view format, std::span<const uint8_t> data, halyard_executable_grade_t& grade);
+void grade_executable(std::string_view format, std::span<const uint8_t> data,
+                      halyard_executable_grade_t& grade);
 
 }  // namespace halyard::local
 

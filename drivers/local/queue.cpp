@@ -1,6 +1,8 @@
+// Doing work, and holding work until it is due.
 #include "queue.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,22 +28,27 @@ struct Work {
 
 Result<> run_operation(const Work& work) {
   const halyard_operation_t& operation = work.operation;
-  const Use use(work.device.instance.uses);
   switch (operation.kind) {
-    case HALYARD_OPERATION_BARRIER: return {};
-    case HALYARD_OPERATION_ALLOCA: return work.transient->commit();
-    case HALYARD_OPERATION_DEALLOCA:
-      operation.dealloca.memory->decommit(work.device.instance.uses);
+    case HALYARD_OPERATION_BARRIER:
       return {};
+    case HALYARD_OPERATION_ALLOCA:
+      return work.transient->commit();
+    case HALYARD_OPERATION_DEALLOCA:
+      return {};  // the bytes go with the handle: device_memory.h
     case HALYARD_OPERATION_FILL:
       return fill(operation.fill.target, operation.fill.pattern, operation.fill.pattern_size, {});
-    case HALYARD_OPERATION_UPDATE: return update(operation.update.source, operation.update.target, {});
-    case HALYARD_OPERATION_COPY: return copy(operation.copy.source, operation.copy.target, {});
-    case HALYARD_OPERATION_READ: return read_file(operation.read);
-    case HALYARD_OPERATION_WRITE: return write_file(operation.write);
-    case HALYARD_OPERATION_DISPATCH: return dispatch(*operation.dispatch.dispatch, {});
-    case HALYARD_OPERATION_EXECUTE: return operation.execute.list->execute(work.table);
-    default: return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
+    case HALYARD_OPERATION_UPDATE:
+      return update(operation.update.source, operation.update.target, {});
+    case HALYARD_OPERATION_COPY:
+      return copy(operation.copy.source, operation.copy.target, {});
+    case HALYARD_OPERATION_READ:
+      return read_file(operation.read);
+    case HALYARD_OPERATION_WRITE:
+      return write_file(operation.write);
+    case HALYARD_OPERATION_DISPATCH:
+      return dispatch(*operation.dispatch.dispatch, {});
+    default:  // HALYARD_OPERATION_EXECUTE: submit() takes no others
+      return operation.execute.list->execute(work.table);
   }
 }
 
@@ -58,8 +65,15 @@ void finish(const Work& work, HostStatus failure, DueList& due) {
   work.completed(work.completed_user, std::move(failure).release());
 }
 
+// As much as its writer knew.
+halyard_operation_t copy_of(const halyard_operation_t& operation) {
+  halyard_operation_t copy = {};
+  std::memcpy(&copy, &operation, std::min<size_t>(operation.struct_size, sizeof copy));
+  return copy;
+}
+
 // Work that waits. It lives until it is done and no semaphore can call it any more.
-struct HeldWork final : DueWork {
+struct HeldWork final : Due {
   struct Wait : Waiter {
     HeldWork* owner = nullptr;
     Semaphore* semaphore = nullptr;
@@ -67,7 +81,7 @@ struct HeldWork final : DueWork {
 
   HeldWork(Device& on, const halyard_submission_t& submission, Memory* alloca_memory)
       : device(on),
-        operation(*submission.operation),
+        operation(copy_of(*submission.operation)),
         transient(alloca_memory),
         signals(submission.signals, submission.signals + submission.signal_count),
         completed(submission.completed),
@@ -75,6 +89,7 @@ struct HeldWork final : DueWork {
         waits(submission.wait_count),
         pending(submission.wait_count),
         references(submission.wait_count + 1) {
+    run = [](Due& self, DueList& due) { static_cast<HeldWork&>(self).finish_work(due); };
     if (operation.kind == HALYARD_OPERATION_EXECUTE) {
       const halyard_operation_execute_t& execute = operation.execute;
       table.assign(execute.bindings, execute.bindings + execute.binding_count);
@@ -87,7 +102,8 @@ struct HeldWork final : DueWork {
     }
   }
 
-  // Lists the waits. From then on any thread may make the work due and do it: this may not be touched any more.
+  // Lists the waits. From then on any thread may make the work due and do it: this may not be touched any
+  // more.
   static void hold(HeldWork* work, DueList& due) {
     for (Wait& wait : work->waits)
       if (!wait.semaphore->watch(wait)) wait_settled(wait, wait.semaphore->failure(), due);
@@ -97,7 +113,7 @@ struct HeldWork final : DueWork {
       work->complete = true;
       is_due = work->claim();
     }
-    if (is_due) due.push(work);
+    if (is_due) due.push_work(*work);
   }
 
   static void wait_settled(Waiter& waiter, HostStatus failure, DueList& due) {
@@ -109,11 +125,11 @@ struct HeldWork final : DueWork {
       if (failure && !work->failure) work->failure = std::move(failure);
       is_due = work->claim();
     }
-    if (is_due) due.push(work);
+    if (is_due) due.push_work(*work);
     work->release();
   }
 
-  void run(DueList& due) {
+  void finish_work(DueList& due) {
     HostStatus failed_wait;
     {
       const std::lock_guard lock(mutex);
@@ -123,7 +139,8 @@ struct HeldWork final : DueWork {
       for (Wait& wait : waits)
         if (wait.semaphore->unwatch(wait)) release();
     }
-    finish({device, operation, table, transient, signals, completed, completed_user}, std::move(failed_wait), due);
+    finish({device, operation, table, transient, signals, completed, completed_user}, std::move(failed_wait),
+           due);
     release();
   }
 
@@ -149,10 +166,10 @@ struct HeldWork final : DueWork {
   std::vector<Wait> waits;
 
   std::mutex mutex;
-  size_t pending;         // waits that are not settled
-  bool complete = false;  // all waits are listed
-  bool claimed = false;   // somebody does it or has done it
-  HostStatus failure;     // of the first wait that failed
+  size_t pending;                  // waits that are not settled
+  bool complete = false;           // all waits are listed
+  bool claimed = false;            // somebody does it or has done it
+  HostStatus failure;              // of the first wait that failed
   std::atomic<size_t> references;  // one for each wait that is not settled, one for the work
 };
 
@@ -177,10 +194,11 @@ WaitState look_at(Timepoints waits) {
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due) {
   HALYARD_TRY(check_extensions(submission.extensions));
   const halyard_operation_t& operation = *submission.operation;
+  if (operation.kind > HALYARD_OPERATION_EXECUTE)
+    return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
   std::unique_ptr<halyard_driver_memory> transient;
   if (operation.kind == HALYARD_OPERATION_ALLOCA) {
-    HALYARD_TRY(device.heap.check_size(operation.alloca_.request.size));
-    transient = std::make_unique<halyard_driver_memory>(device.heap, operation.alloca_.request, true);
+    transient = std::make_unique<halyard_driver_memory>(device.heap, *operation.alloca_.request);
   }
   WaitState state = look_at({submission.waits, submission.wait_count});
   std::unique_ptr<HeldWork> held;
@@ -199,14 +217,15 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   BindingTable table;
   if (operation.kind == HALYARD_OPERATION_EXECUTE)
     table = {operation.execute.bindings, static_cast<size_t>(operation.execute.binding_count)};
-  finish({device, operation, table, alloca_memory, {submission.signals, submission.signal_count}, submission.completed,
+  finish({device,
+          operation,
+          table,
+          alloca_memory,
+          {submission.signals, submission.signal_count},
+          submission.completed,
           submission.completed_user},
          std::move(state.failure), due);
   return {};
-}
-
-void run_due(DueList& due) {
-  while (DueWork* work = due.pop()) static_cast<HeldWork*>(work)->run(due);
 }
 
 }  // namespace halyard::local

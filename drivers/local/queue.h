@@ -1,5 +1,6 @@
-// Queue work: waits, one operation, signals. What is due is done at once on the caller's thread. What is not is held, with
-// copies of what was only borrowed, and done by whoever makes the last wait come true, in run_due().
+// Queue work: waits, one operation, signals. What is due is done at once on the caller's thread. What is not
+// is held, with copies of what was only borrowed, and done by whoever makes the last wait come true, in
+// DueList::run().
 #pragma once
 
 #include "device.h"
@@ -10,8 +11,5 @@ namespace halyard::local {
 
 // As queue_submit in driver.h. Work that it makes due goes to `due`.
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
-
-// Does held work that became due, and what becomes due by it, until there is none. Without locks held.
-void run_due(DueList& due);
 
 }  // namespace halyard::local

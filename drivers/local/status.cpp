@@ -1,3 +1,4 @@
+// Statuses of the host, made through its services.
 #include "status.h"
 
 namespace halyard::local {

@@ -1,5 +1,6 @@
-// Failure on both sides of the boundary. Inside the driver code returns Result<>; the host knows only statuses of its own,
-// which its services make. HostStatus owns one of those; guarded() turns what a function returns, or throws, into one.
+// Failure on both sides of the boundary. Inside the driver code returns Result<>; the host knows only
+// statuses of its own, which its services make. HostStatus owns one of those; guarded() turns what a function
+// returns, or throws, into one.
 #pragma once
 
 #include <exception>

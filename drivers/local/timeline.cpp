@@ -1,3 +1,4 @@
+// How timelines move, and how threads and subscribers wait for them.
 #include "timeline.h"
 
 #include <chrono>
@@ -17,29 +18,45 @@ void settle_all(Waiter* first, const HostStatus& failure, DueList& due) {
 }
 
 // A callback of the host's.
-struct Subscriber : Waiter {
+struct Subscriber : Waiter, Due {
   halyard_subscriber_fn subscriber = nullptr;
   void* user = nullptr;
+  HostStatus outcome;
 };
 
-void call_subscriber(Waiter& waiter, HostStatus failure, DueList&) {
-  const std::unique_ptr<Subscriber> subscriber(static_cast<Subscriber*>(&waiter));
-  subscriber->subscriber(subscriber->user, std::move(failure).release());
+void call_subscriber(Due& due_call, DueList&) {
+  const std::unique_ptr<Subscriber> self(static_cast<Subscriber*>(&due_call));
+  self->subscriber(self->user, std::move(self->outcome).release());
+}
+
+void subscription_settled(Waiter& waiter, HostStatus failure, DueList& due) {
+  auto& self = static_cast<Subscriber&>(waiter);
+  self.outcome = std::move(failure);
+  due.push_call(self);
 }
 
 }  // namespace
 
-void DueList::push(DueWork* work) {
-  work->next_due = nullptr;
-  (last_ ? last_->next_due : first_) = work;
-  last_ = work;
+void DueList::Queue::push(Due& due) {
+  due.next_due = nullptr;
+  (last ? last->next_due : first) = &due;
+  last = &due;
 }
 
-DueWork* DueList::pop() {
-  DueWork* work = first_;
-  if (work) first_ = work->next_due;
-  if (!first_) last_ = nullptr;
-  return work;
+Due* DueList::Queue::pop() {
+  Due* due = first;
+  if (due) first = due->next_due;
+  if (!first) last = nullptr;
+  return due;
+}
+
+void DueList::run() {
+  while (true) {
+    Due* next = work_.pop();
+    if (!next) next = calls_.pop();
+    if (!next) return;
+    next->run(*next, *this);
+  }
 }
 
 HostStatus Semaphore::failure() const {
@@ -74,8 +91,8 @@ Result<> Semaphore::signal(uint64_t value, DueList& due) {
     if (failed_) return {};
     if (value <= value_)
       return halyard::fail(Code::INVALID_ARGUMENT,
-                         "cannot signal value {}: the semaphore is at {} and its value can only grow", value,
-                         value_.load());
+                           "cannot signal value {}: the semaphore is at {} and its value can only grow",
+                           value, value_.load());
     value_.store(value, std::memory_order_release);
     settled = take_settled();
   }
@@ -127,22 +144,21 @@ bool Semaphore::unwatch(Waiter& waiter) {
   return true;
 }
 
-void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user) {
-  auto waiter = std::make_unique<Subscriber>();
+void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
+  auto* waiter = new Subscriber;
   waiter->value = value;
-  waiter->settled = call_subscriber;
+  waiter->settled = subscription_settled;
+  waiter->run = call_subscriber;
   waiter->subscriber = subscriber;
   waiter->user = user;
-  Subscriber* listed = waiter.release();
-  DueList none;  // a subscriber is no queue work
-  if (!watch(*listed)) call_subscriber(*listed, failure(), none);
+  if (!watch(*waiter)) subscription_settled(*waiter, failure(), due);
 }
 
 bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {
   std::unique_ptr<Subscriber> found;
   const std::lock_guard lock(mutex_);
   for (Waiter* waiter = first_; waiter; waiter = waiter->next) {
-    if (waiter->settled != call_subscriber) continue;
+    if (waiter->settled != subscription_settled) continue;
     auto* candidate = static_cast<Subscriber*>(waiter);
     if (candidate->subscriber != subscriber || candidate->user != user) continue;
     unlink(*candidate);
@@ -154,7 +170,8 @@ bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {
 
 namespace {
 
-// A blocked thread, shared with the timelines that it waits for: whoever settles a wait may come after the thread has left.
+// A blocked thread, shared with the timelines that it waits for: whoever settles a wait may come after the
+// thread has left.
 struct Blocked {
   struct Wait : Waiter {
     std::shared_ptr<Blocked> owner;  // while on a list, or being settled
@@ -187,7 +204,8 @@ void wake(Waiter& waiter, HostStatus failure, DueList&) {
 }
 
 std::unexpected<Status> deadline_exceeded(size_t reached, size_t count) {
-  return fail(Code::DEADLINE_EXCEEDED, "the deadline passed with {} of {} timepoints reached", reached, count);
+  return fail(Code::DEADLINE_EXCEEDED, "the deadline passed with {} of {} timepoints reached", reached,
+              count);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Semaphore: a timeline. A value that only grows, or a failure that stays; and those who wait for it, as a list of nodes that
-// the waiters own, so that moving the timeline allocates nothing.
+// Semaphore: a timeline. A value that only grows, or a failure that stays; and those who wait for it, as a
+// list of nodes that the waiters own, so that moving the timeline allocates nothing.
 //
-// Moving a timeline makes held queue work due. It is not run in there but handed back in a DueList, for whoever moved the
-// timeline to run once all locks are given back: a chain of held work, however long, is a loop and not a recursion.
+// Moving a timeline makes things due: held queue work, and calls of subscribers. They are not done in there
+// but handed back in a DueList, for whoever moved the timeline to do once all locks are given back. A chain
+// of held work, however long, is a loop and not a recursion, and a subscriber that is slow delays nobody who
+// waits for the same timeline.
 #pragma once
 
 #include <atomic>
@@ -14,24 +16,33 @@
 
 namespace halyard::local {
 
-// Held queue work (queue.cpp), as a link of a list.
-struct DueWork {
-  DueWork* next_due = nullptr;
+// Something to do, as a link of a list. `run` may free it.
+struct Due {
+  void (*run)(Due& self, class DueList& due) = nullptr;
+  Due* next_due = nullptr;
 };
 
-// First in, first out.
+// First in, first out; subscribers after work.
 class DueList {
  public:
-  void push(DueWork* work);
-  DueWork* pop();  // null where empty
+  void push_work(Due& due) { work_.push(due); }
+  void push_call(Due& due) { calls_.push(due); }
+  // Does all there is, and what becomes due by it, until there is none. Without locks held.
+  void run();
 
  private:
-  DueWork* first_ = nullptr;
-  DueWork* last_ = nullptr;
+  struct Queue {
+    Due* first = nullptr;
+    Due* last = nullptr;
+    void push(Due& due);
+    Due* pop();  // null where empty
+  };
+  Queue work_;
+  Queue calls_;
 };
 
-// Somebody who waits for `value`. `settled` is called once, without locks: the value is reached (empty status) or the
-// timeline has failed. It may free the waiter.
+// Somebody who waits for `value`. `settled` is called once, without locks: the value is reached (empty
+// status) or the timeline has failed. It may free the waiter.
 struct Waiter {
   uint64_t value = 0;
   void (*settled)(Waiter& waiter, HostStatus failure, DueList& due) = nullptr;
@@ -60,7 +71,8 @@ class Semaphore {
 
   // INVALID_ARGUMENT where `value` is not larger than the value now.
   Result<> signal(uint64_t value, DueList& due);
-  // As queue work signals: no effect where the value is not larger or the timeline has failed (spec ruling 9).
+  // As queue work signals: no effect where the value is not larger or the timeline has failed (spec ruling
+  // 9).
   void advance(uint64_t value, DueList& due);
   void fail(HostStatus failure, DueList& due);
 
@@ -69,7 +81,8 @@ class Semaphore {
   // Takes it off; false where its `settled` was or is being called.
   bool unwatch(Waiter& waiter);
 
-  void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user);
+  // Where there is nothing to wait for, the call is due at once.
+  void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
   bool unsubscribe(halyard_subscriber_fn subscriber, void* user);
 
  private:
@@ -85,7 +98,8 @@ class Semaphore {
   Waiter* last_ = nullptr;
 };
 
-// Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in driver.h.
+// Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in
+// driver.h.
 HostStatus wait_for(const Services& services, std::span<const halyard_timepoint_t> timepoints, bool any,
                     int64_t deadline_ns);
 

@@ -1,3 +1,4 @@
+// Calling a kernel for every workgroup of a grid.
 #include "worker.h"
 
 #include <cstdlib>
@@ -25,7 +26,8 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 
 void Worker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
 
-Result<std::unique_ptr<Worker>> Worker::create(const Ref<vm::BytecodeModule>& module, std::span<const Kernel> kernels) {
+Result<std::unique_ptr<Worker>> Worker::create(const Ref<vm::BytecodeModule>& module,
+                                               std::span<const Kernel> kernels) {
   auto context = vm::Context::create();
   HALYARD_TRY(context->add(module));
   vm::ModuleInstance* instance = context->modules().back().get();
@@ -39,7 +41,8 @@ Result<std::unique_ptr<Worker>> Worker::create(const Ref<vm::BytecodeModule>& mo
 Result<> Worker::begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) {
   if (kernel.local_memory > local_memory_size_) {
     local_memory_size_ = 0;
-    local_memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, kernel.local_memory)));
+    local_memory_.reset(
+        static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, kernel.local_memory)));
     if (!local_memory_)
       return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
                   kernel.local_memory, kernel.function->name);
@@ -62,10 +65,10 @@ Result<> Worker::begin(const Kernel& kernel, std::span<const uint32_t> constants
       ->resize(binding_count, std::numeric_limits<uint32_t>::max());
 }
 
-Result<> Worker::bind(uint32_t index, std::span<uint8_t> bytes) {
+Result<> Worker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   Ref<vm::Buffer>& buffer = bindings_[index];
   if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
-  buffer->rebind(bytes, true);
+  buffer->rebind(bytes, writable);
   return static_cast<vm::List*>(arguments_[kBindings].object())->set_ref(index, buffer);
 }
 
@@ -80,8 +83,8 @@ Result<> Worker::run(uint32_t function, const WorkgroupCount& count) {
         Result<> result = call(function);
         if (!result)
           return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
-                                                          callables_[function].function->name, x, y, z, count[0],
-                                                          count[1], count[2]));
+                                                          callables_[function].function->name, x, y, z,
+                                                          count[0], count[1], count[2]));
       }
     }
   }

@@ -1,6 +1,6 @@
-// Worker: one instantiation of an executable, with globals of its own, used by one thread at a time. It owns the objects
-// that a kernel is given (local memory, constants, the list of bindings) and points them at new bytes for each dispatch: a
-// warm dispatch allocates nothing.
+// Worker: one instantiation of an executable, with globals of its own, used by one thread at a time. It owns
+// the objects that a kernel is given (local memory, constants, the list of bindings) and points them at new
+// bytes for each dispatch: a warm dispatch allocates nothing.
 #pragma once
 
 #include <array>
@@ -31,12 +31,13 @@ using WorkgroupCount = std::array<uint32_t, 3>;  // x, y, z
 class Worker {
  public:
   // Links the module in a context of its own.
-  static Result<std::unique_ptr<Worker>> create(const Ref<vm::BytecodeModule>& module, std::span<const Kernel> kernels);
+  static Result<std::unique_ptr<Worker>> create(const Ref<vm::BytecodeModule>& module,
+                                                std::span<const Kernel> kernels);
   explicit Worker(Ref<vm::Context> context) : context_(std::move(context)), invocation_(context_) {}
 
   // What the next run gives to the kernel: first the constants, then the bindings in order.
   Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count);
-  Result<> bind(uint32_t index, std::span<uint8_t> bytes);
+  Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable);
   // One call for each workgroup: z outermost, x innermost. The first failure ends it.
   Result<> run(uint32_t function, const WorkgroupCount& count);
   // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.

@@ -467,7 +467,7 @@ static status_t queue_submit(device_t device, const submission_t* submission) {
   }
   work_t* work = make_work(device, submission, &status);
   if (work && it->kind == HALYARD_OPERATION_ALLOCA) {
-    status = make_memory(device, &it->alloca_.request, false, NULL, &work->allocated, it->alloca_.info);
+    status = make_memory(device, it->alloca_.request, false, NULL, &work->allocated, it->alloca_.info);
     if (!status) *it->alloca_.memory = work->allocated;
   }
   if (!work || status) return free(work), status;

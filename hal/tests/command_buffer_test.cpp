@@ -287,6 +287,17 @@ TEST_F(CommandBufferTest, NothingOfAnotherDriver) {
                commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, {}, nullptr}));
 }
 
+TEST_F(CommandBufferTest, OtherDevicesOfTheDriverShareMemoryButNoExecutables) {
+  const Ref<Device> device = open_fake_device();
+  const Ref<Device> other = open_fake_device("queued");
+  const Ref<Buffer> buffer = make_zeros(*other, 8);
+  const Ref<Executable> executable = load(other, "f 0 0\n");
+  const Ref<CommandBuffer> commands = record(device);
+  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 8}, 0, 4));
+  EXPECT_FAILS(INVALID_ARGUMENT, "executable was created for device 'fake://queued'",
+               commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, {}, nullptr}));
+}
+
 TEST_F(CommandBufferTest, DebugGroupsBalance) {
   const Ref<Device> device = open_fake_device();
   const Ref<CommandBuffer> open = record(device);

@@ -1,4 +1,5 @@
-// Fill, update and copy, as queue operations and in command lists; slots; groups and barriers. Dispatch: executable_test.cpp.
+// Fill, update and copy, as queue operations and in command lists; slots; groups and barriers. Dispatch:
+// executable_test.cpp.
 #include <numeric>
 
 #include "harness.h"
@@ -72,16 +73,17 @@ TEST_F(CommandsTest, ListsRunInOrder) {
   Memory second = allocate(std::vector<uint8_t>(8, 0));
   const uint8_t source[] = {9, 8};
   const char label[] = "group";
-  const Recording recording = Recording()
-                                  .add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, {label, 5}})
-                                  .fill(range(first, 0, 8), 1, 1)
-                                  .barrier()
-                                  .update(source, range(first, 2, 2))
-                                  .barrier()
-                                  .copy(range(first, 0, 4), range(second, 4, 4))
-                                  .barrier()
-                                  .fill(range(first, 0, 4), 2, 1)
-                                  .add(HALYARD_COMMAND_END_GROUP, halyard_command_barrier_t{});
+  const Recording recording =
+      Recording()
+          .add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, {label, 5}})
+          .fill(range(first, 0, 8), 1, 1)
+          .barrier()
+          .update(source, range(first, 2, 2))
+          .barrier()
+          .copy(range(first, 0, 4), range(second, 4, 4))
+          .barrier()
+          .fill(range(first, 0, 4), 2, 1)
+          .add(HALYARD_COMMAND_END_GROUP, halyard_command_barrier_t{});
   List list = finish(recording);
   for (int repetition = 0; repetition < 2; ++repetition) {
     EXPECT_OK(run(execute(list, {})));
@@ -95,11 +97,13 @@ TEST_F(CommandsTest, EmptyList) { EXPECT_OK(run(execute(finish(Recording()), {})
 TEST_F(CommandsTest, SlotsAreRelativeToTheirEntry) {
   Memory first = allocate(counting(16));
   Memory second = allocate(std::vector<uint8_t>(16, 0));
-  const Recording recording = Recording().copy(slot(2, 1, 3), slot(0, 2, 3)).fill(range(first, 0, 1), 0xFF, 1);
+  const Recording recording =
+      Recording().copy(slot(2, 1, 3), slot(0, 2, 3)).fill(range(first, 0, 1), 0xFF, 1);
   List list = finish(recording, 3);
   // Slot 1 is used by no command; entries past the last slot are ignored.
   EXPECT_OK(run(execute(list, {{second, 4, 8}, {nullptr, 0, 0}, {first, 8, 8}, {first, 0, 1}})));
-  EXPECT_EQ(content<uint8_t>(second, 16), (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(content<uint8_t>(second, 16),
+            (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(bytes(first)[0], 0xFF);
   // Another table, another place; slots may overlap.
   EXPECT_OK(run(execute(list, {{first, 9, 7}, {}, {first, 9, 7}})));
@@ -110,8 +114,10 @@ TEST_F(CommandsTest, FailureEndsTheList) {
   Completion completion;
   Memory unborn = queue_allocate(4, {{never, 1}}, {}, completion);
   Memory memory = allocate(std::vector<uint8_t>(2, 0));
-  const Recording recording =
-      Recording().fill(range(memory, 0, 1), 1, 1).fill(range(unborn, 0, 4), 1, 1).fill(range(memory, 1, 1), 1, 1);
+  const Recording recording = Recording()
+                                  .fill(range(memory, 0, 1), 1, 1)
+                                  .fill(range(unborn, 0, 4), 1, 1)
+                                  .fill(range(memory, 1, 1), 1, 1);
   List list = finish(recording);
   EXPECT_CODE(FAILED_PRECONDITION, run(execute(list, {})));
   EXPECT_EQ(content<uint8_t>(memory, 2), (std::vector<uint8_t>{1, 0}));
@@ -121,7 +127,8 @@ TEST_F(CommandsTest, FailureEndsTheList) {
 }
 
 TEST_F(CommandsTest, UnknownCommandsAreRefusedAtCreation) {
-  const Outcome collective = create(Recording().barrier().add(HALYARD_COMMAND_COLLECTIVE, halyard_command_collective_t{}));
+  const Outcome collective =
+      create(Recording().barrier().add(HALYARD_COMMAND_COLLECTIVE, halyard_command_collective_t{}));
   EXPECT_CODE(UNIMPLEMENTED, collective);
   EXPECT_NE(collective.message().find("kind 6"), std::string::npos) << collective.text();
   for (const uint32_t kind : {0u, 9u, 1000u, UINT32_MAX})

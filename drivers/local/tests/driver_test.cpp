@@ -4,7 +4,8 @@
 namespace halyard::local_tests {
 namespace {
 
-halyard_driver_request_t request(uint32_t abi_min, uint32_t abi_max, uint32_t sanitizer = HALYARD_SANITIZER_KIND) {
+halyard_driver_request_t request(uint32_t abi_min, uint32_t abi_max,
+                                 uint32_t sanitizer = HALYARD_SANITIZER_KIND) {
   return {.struct_size = sizeof(halyard_driver_request_t),
           .abi_min = abi_min,
           .abi_max = abi_max,
@@ -27,7 +28,8 @@ TEST(Negotiate, RefusesWithAReason) {
   halyard_driver_reply_t reply = {.struct_size = sizeof reply};
   const halyard_driver_request_t newer = request(2, 3);
   EXPECT_EQ(halyard_driver_negotiate(&newer, &reply), 0);
-  EXPECT_STREQ(reply.refusal, "this driver speaks ABI version 1, the host 2 to 3");
+  EXPECT_STREQ(reply.refusal,
+               "this driver speaks ABI version 1, the host 2 to 3; use a driver made for this Halyard");
   const halyard_driver_request_t zero = request(0, 0);
   EXPECT_EQ(halyard_driver_negotiate(&zero, &reply), 0);
   const halyard_driver_request_t instrumented = request(1, 1, HALYARD_SANITIZER_KIND + 1);
@@ -43,9 +45,11 @@ TEST(Negotiate, RefusesWithAReason) {
 
 TEST(Negotiate, EveryMandatoryFunctionIsThere) {
   const halyard_driver_table_t& functions = table();
-  EXPECT_TRUE(functions.initialize && functions.shutdown && functions.enumerate_devices && functions.device_open &&
-              functions.device_close && functions.device_properties && functions.device_query_i64);
-  EXPECT_TRUE(functions.memory_allocate && functions.memory_free && functions.memory_map && functions.memory_unmap);
+  EXPECT_TRUE(functions.initialize && functions.shutdown && functions.enumerate_devices &&
+              functions.device_open && functions.device_close && functions.device_properties &&
+              functions.device_query_i64);
+  EXPECT_TRUE(functions.memory_allocate && functions.memory_free && functions.memory_map &&
+              functions.memory_unmap);
   EXPECT_TRUE(functions.semaphore_create && functions.semaphore_destroy && functions.semaphore_query &&
               functions.semaphore_signal && functions.semaphore_fail && functions.semaphore_wait &&
               functions.semaphore_subscribe && functions.semaphore_unsubscribe);
@@ -56,7 +60,8 @@ TEST(Negotiate, EveryMandatoryFunctionIsThere) {
 
 class Devices : public LocalTest {
  public:
-  Outcome open_with(std::string_view kind, std::string_view path, const std::vector<halyard_option_t>& options = {},
+  Outcome open_with(std::string_view kind, std::string_view path,
+                    const std::vector<halyard_option_t>& options = {},
                     const halyard_extension_t* extensions = nullptr) {
     const halyard_device_open_args_t args = {.struct_size = sizeof args,
                                              .option_count = static_cast<uint32_t>(options.size()),
@@ -113,9 +118,8 @@ TEST_F(Devices, SkipOrRefuseUnknownExtensions) {
 TEST_F(Devices, HaveProperties) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  EXPECT_EQ(properties.capabilities,
-            unsigned{HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
-                     HALYARD_DEVICE_QUEUE_ALLOCA});
+  EXPECT_EQ(properties.capabilities, unsigned{HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY |
+                                              HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA});
   EXPECT_EQ(properties.queue_count, 1u);
   EXPECT_EQ(properties.operations, 0x3FFu);
   EXPECT_EQ(properties.memory_alignment, 64u);
@@ -140,10 +144,33 @@ TEST_F(Devices, AnswerQueries) {
 TEST_F(Devices, KnowTheProcessor) {
   bool known = false;
 #if defined(__x86_64__)
-  for (const char* key :
-       {"sse3", "ssse3", "sse4.1", "sse4.2", "sse4a", "avx", "fma", "fma4", "xop", "f16c", "avx2", "avx512f", "avx512cd",
-        "avx512vl", "avx512dq", "avx512bw", "avx512ifma", "avx512vbmi", "avx512vpopcntdq", "avx512vnni", "avx512vbmi2",
-        "avx512bitalg", "avx512bf16", "avx512fp16", "amx-tile", "amx-int8", "amx-bf16"}) {
+  for (const char* key : {"sse3",
+                          "ssse3",
+                          "sse4.1",
+                          "sse4.2",
+                          "sse4a",
+                          "avx",
+                          "fma",
+                          "fma4",
+                          "xop",
+                          "f16c",
+                          "avx2",
+                          "avx512f",
+                          "avx512cd",
+                          "avx512vl",
+                          "avx512dq",
+                          "avx512bw",
+                          "avx512ifma",
+                          "avx512vbmi",
+                          "avx512vpopcntdq",
+                          "avx512vnni",
+                          "avx512vbmi2",
+                          "avx512bitalg",
+                          "avx512bf16",
+                          "avx512fp16",
+                          "amx-tile",
+                          "amx-int8",
+                          "amx-bf16"}) {
     const int64_t value = ask("hal.cpu", key, &known);
     EXPECT_TRUE(known) << key;
     EXPECT_TRUE(value == 0 || value == 1) << key;

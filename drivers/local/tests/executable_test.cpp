@@ -1,4 +1,5 @@
-// VMVX executables: what is accepted, what a kernel is given, how it may fail, and that nothing it keeps dangles.
+// VMVX executables: what is accepted, what a kernel is given, how it may fail, and that nothing it keeps
+// dangles.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,7 +14,8 @@ namespace {
 constexpr std::string_view kHeader = "vm.module @module\n";
 // The arguments of every kernel.
 constexpr std::string_view kArguments =
-    "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, "
+    "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, "
+    "%i4: i32, "
     "%i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n";
 
 class ExecutableTest : public LocalTest {
@@ -28,11 +30,12 @@ class ExecutableTest : public LocalTest {
   }
   // A module with one kernel `k`; `directives` may give attributes and globals.
   static std::string kernel(std::string_view body, std::string_view directives = "") {
-    return fmt::format("{}{}vm.export @k\nvm.func @k{}{}\n  vm.return\n}}\n", kHeader, directives, kArguments, body);
+    return fmt::format("{}{}vm.export @k\nvm.func @k{}{}\n  vm.return\n}}\n", kHeader, directives, kArguments,
+                       body);
   }
 
-  Outcome create(const std::vector<uint8_t>& data, Executable* executable, std::string_view format = "vmvx-bytecode-fb",
-                 const std::vector<uint32_t>& constants = {}) {
+  Outcome create(const std::vector<uint8_t>& data, Executable* executable,
+                 std::string_view format = "vmvx-bytecode-fb", const std::vector<uint32_t>& constants = {}) {
     const halyard_executable_args_t args = {.struct_size = sizeof args,
                                             .constant_count = static_cast<uint32_t>(constants.size()),
                                             .format = text(format),
@@ -113,7 +116,8 @@ TEST_F(ExecutableTest, FunctionsAreTheExportsInOrder) {
       "vm.attr @first \"local_memory\" \"4095\"\n"
       "vm.attr @first \"binding_count\" \"010\"\n"
       "vm.attr @first \"parameter_count\" \"70000\"\n"
-      "vm.func @first{1}  vm.return\n}}\nvm.func @second{1}  vm.return\n}}\nvm.func @hidden() -> () {{\n  vm.return\n}}\n",
+      "vm.func @first{1}  vm.return\n}}\nvm.func @second{1}  vm.return\n}}\nvm.func @hidden() -> () {{\n  "
+      "vm.return\n}}\n",
       kHeader, kArguments);
   Executable executable = load(source);
   ASSERT_NE(executable, nullptr);
@@ -173,26 +177,28 @@ TEST_F(ExecutableTest, OtherFormatsAreNotFound) {
 }
 
 TEST_F(ExecutableTest, OnlyKernelsMayBeExported) {
-  const std::string other =
-      fmt::format("{}vm.export @k\nvm.export @f\nvm.func @k{}  vm.return\n}}\nvm.func @f() -> () {{\n  vm.return\n}}\n",
-                  kHeader, kArguments);
+  const std::string other = fmt::format(
+      "{}vm.export @k\nvm.export @f\nvm.func @k{}  vm.return\n}}\nvm.func @f() -> () {{\n  vm.return\n}}\n",
+      kHeader, kArguments);
   const Outcome outcome = create(other);
   EXPECT_CODE(INVALID_ARGUMENT, outcome);
   EXPECT_NE(outcome.message().find("0rrriiiiiiiii_v"), std::string::npos) << outcome.text();
 
   // Nothing of it runs: this __init would never come back.
   for (const char* name : {"__init", "__deinit", "__notify"}) {
-    EXPECT_CODE(INVALID_ARGUMENT,
-                create(fmt::format("{}vm.export @{}\nvm.func @{}() -> () {{\n^bb0:\n  vm.br ^bb0\n  vm.return\n}}\n", kHeader,
-                                   name, name)));
-    EXPECT_CODE(INVALID_ARGUMENT,
-                create(fmt::format("{0}vm.export @{1}\nvm.func @{1}{2}  vm.return\n}}\n", kHeader, name, kArguments)))
+    EXPECT_CODE(
+        INVALID_ARGUMENT,
+        create(fmt::format("{}vm.export @{}\nvm.func @{}() -> () {{\n^bb0:\n  vm.br ^bb0\n  vm.return\n}}\n",
+                           kHeader, name, name)));
+    EXPECT_CODE(INVALID_ARGUMENT, create(fmt::format("{0}vm.export @{1}\nvm.func @{1}{2}  vm.return\n}}\n",
+                                                     kHeader, name, kArguments)))
         << "not even as a kernel";
   }
-  EXPECT_CODE(INVALID_ARGUMENT,
-              create(fmt::format("{}vm.export @__set_constants\nvm.func @__set_constants(%r0: !vm.buffer) -> () {{\n"
-                                 "  vm.return\n}}\n",
-                                 kHeader)));
+  EXPECT_CODE(
+      INVALID_ARGUMENT,
+      create(fmt::format("{}vm.export @__set_constants\nvm.func @__set_constants(%r0: !vm.buffer) -> () {{\n"
+                         "  vm.return\n}}\n",
+                         kHeader)));
 }
 
 TEST_F(ExecutableTest, ConstantsAreRefused) {
@@ -205,18 +211,20 @@ TEST_F(ExecutableTest, ConstantsAreRefused) {
 
 TEST_F(ExecutableTest, AttributesOutOfRange) {
   for (const char* attribute :
-       {"\"binding_count\" \"256\"", "\"binding_count\" \"-1\"", "\"constant_count\" \"many\"", "\"constant_count\" \"0x\"",
-        "\"constant_count\" \"08\"", "\"local_memory\" \"1k\"", "\"local_memory\" \"0x10000000\"",
-        "\"local_memory\" \"99999999999999999999\""})
+       {"\"binding_count\" \"256\"", "\"binding_count\" \"-1\"", "\"constant_count\" \"many\"",
+        "\"constant_count\" \"0x\"", "\"constant_count\" \"08\"", "\"local_memory\" \"1k\"",
+        "\"local_memory\" \"0x10000000\"", "\"local_memory\" \"99999999999999999999\""})
     EXPECT_CODE(INVALID_ARGUMENT, create(kernel("", fmt::format("vm.attr @k {}\n", attribute)))) << attribute;
-  EXPECT_OK(create(kernel("", "vm.attr @k \"binding_count\" \"255\"\nvm.attr @k \"constant_count\" \"255\"\n")));
+  EXPECT_OK(
+      create(kernel("", "vm.attr @k \"binding_count\" \"255\"\nvm.attr @k \"constant_count\" \"255\"\n")));
 }
 
 TEST_F(ExecutableTest, ImportsAreNotFound) {
-  const Outcome outcome =
-      create(kernel("", "vm.import @hal.device.create cconv \"0v_v\"\nvm.import @vmvx.nothing cconv \"0v_v\"\n"));
+  const Outcome outcome = create(
+      kernel("", "vm.import @hal.device.create cconv \"0v_v\"\nvm.import @vmvx.nothing cconv \"0v_v\"\n"));
   EXPECT_CODE(NOT_FOUND, outcome);
-  EXPECT_NE(outcome.message().find("'hal.device.create', 'vmvx.nothing'"), std::string::npos) << outcome.text();
+  EXPECT_NE(outcome.message().find("'hal.device.create', 'vmvx.nothing'"), std::string::npos)
+      << outcome.text();
   EXPECT_OK(create(kernel("", "vm.import optional @vmvx.nothing cconv \"0v_v\"\n")));
 }
 
@@ -247,7 +255,8 @@ TEST_F(ExecutableTest, Grades) {
   EXPECT_EQ(garbage.grade, unsigned{HALYARD_GRADE_NO});
   EXPECT_STRNE(garbage.reason, "");
   const std::vector<uint8_t> importing = assemble(kernel("", "vm.import @vmvx.nothing cconv \"0v_v\"\n"));
-  EXPECT_EQ(grade("vmvx-bytecode-fb", importing.data(), importing.size()).grade, unsigned{HALYARD_GRADE_RECOMPILE});
+  EXPECT_EQ(grade("vmvx-bytecode-fb", importing.data(), importing.size()).grade,
+            unsigned{HALYARD_GRADE_RECOMPILE});
 }
 
 TEST_F(ExecutableTest, OtherBytecodeVersionsAreIncompatible) {
@@ -257,7 +266,8 @@ TEST_F(ExecutableTest, OtherBytecodeVersionsAreIncompatible) {
   std::memcpy(expected, &version, 4);
   const auto at = std::search(data.begin(), data.end(), expected, expected + 4);
   ASSERT_NE(at, data.end());
-  ASSERT_EQ(std::search(at + 1, data.end(), expected, expected + 4), data.end()) << "the version word is not unique";
+  ASSERT_EQ(std::search(at + 1, data.end(), expected, expected + 4), data.end())
+      << "the version word is not unique";
   for (const uint32_t other : {18u << 16, 14u << 16, (17u << 16) + 1}) {
     std::memcpy(&*at, &other, 4);
     Executable executable = nullptr;
@@ -271,8 +281,9 @@ TEST_F(ExecutableTest, OtherBytecodeVersionsAreIncompatible) {
 }
 
 TEST_F(ExecutableTest, DamagedDataFailsCleanly) {
-  const std::vector<uint8_t> data = assemble(kernel("  %i9 = vm.const.i32 0\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer",
-                                                    "vm.rodata[0] = 00010203\nvm.attr @k \"binding_count\" \"1\"\n"));
+  const std::vector<uint8_t> data =
+      assemble(kernel("  %i9 = vm.const.i32 0\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer",
+                      "vm.rodata[0] = 00010203\nvm.attr @k \"binding_count\" \"1\"\n"));
   for (size_t size = 0; size < data.size(); ++size) {
     Executable executable = nullptr;
     const Outcome outcome = create({data.begin(), data.begin() + static_cast<ptrdiff_t>(size)}, &executable);
@@ -300,11 +311,13 @@ TEST_F(ExecutableTest, DamagedDataFailsCleanly) {
 std::string probe_body() {
   std::string body =
       "  %i10 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i10 : !vm.buffer\n"
-      "  %i9 = vm.mul.i32 %i2, %i7\n  %i9 = vm.add.i32 %i9, %i1\n  %i9 = vm.mul.i32 %i9, %i6\n  %i9 = vm.add.i32 %i9, %i0\n"
+      "  %i9 = vm.mul.i32 %i2, %i7\n  %i9 = vm.add.i32 %i9, %i1\n  %i9 = vm.mul.i32 %i9, %i6\n  %i9 = "
+      "vm.add.i32 %i9, %i0\n"
       "  %i11 = vm.const.i32 16\n  %i9 = vm.mul.i32 %i9, %i11\n  %i12:13 = vm.ext.i32.i64.u %i9\n"
       "  %i14:15 = vm.const.i64 1\n  %i22 = vm.const.i32.zero\n";
   const auto store = [&](std::string_view reg) {
-    body += fmt::format("  vm.buffer.store.i32 {}, %r3, %i12:13\n  %i12:13 = vm.add.i64 %i12:13, %i14:15\n", reg);
+    body +=
+        fmt::format("  vm.buffer.store.i32 {}, %r3, %i12:13\n  %i12:13 = vm.add.i64 %i12:13, %i14:15\n", reg);
   };
   for (int i = 0; i < 9; ++i) store(fmt::format("%i{}", i));
   for (const char* buffer : {"%r0", "%r1", "%r3"}) {
@@ -335,7 +348,8 @@ TEST_F(ExecutableTest, KernelsAreGivenEverything) {
       for (uint32_t x = 0; x < kX; ++x, at += 16)
         EXPECT_EQ(std::vector<uint32_t>(words.begin() + static_cast<ptrdiff_t>(at),
                                         words.begin() + static_cast<ptrdiff_t>(at) + 14),
-                  (std::vector<uint32_t>{x, y, z, 1, 1, 1, kX, kY, kZ, 8192, 12, 64 * kX * kY * kZ, 2, 0xFFFFFFF8}));
+                  (std::vector<uint32_t>{x, y, z, 1, 1, 1, kX, kY, kZ, 8192, 12, 64 * kX * kY * kZ, 2,
+                                         0xFFFFFFF8}));
 }
 
 // Appends the workgroup's number to a log whose length is its first word.
@@ -389,27 +403,29 @@ TEST_F(ExecutableTest, IndirectCountsAreReadWhenTheCommandRuns) {
 }
 
 TEST_F(ExecutableTest, LocalMemoryCanBeUsedAndConstantsCannotBeWritten) {
-  Executable scratch = load(kernel(
-      "  %i10:11 = vm.const.i64 4095\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r0, %i10:11",
-      "vm.attr @k \"local_memory\" \"4096\"\n"));
+  Executable scratch = load(
+      kernel("  %i10:11 = vm.const.i64 4095\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r0, %i10:11",
+             "vm.attr @k \"local_memory\" \"4096\"\n"));
   EXPECT_OK(dispatch(scratch, {.x = 2}));
-  Executable beyond = load(kernel(
-      "  %i10:11 = vm.const.i64 4096\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r0, %i10:11",
-      "vm.attr @k \"local_memory\" \"4096\"\n"));
+  Executable beyond = load(
+      kernel("  %i10:11 = vm.const.i64 4096\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r0, %i10:11",
+             "vm.attr @k \"local_memory\" \"4096\"\n"));
   EXPECT_CODE(OUT_OF_RANGE, dispatch(beyond, {}));
-  Executable none = load(kernel("  %i10:11 = vm.const.i64 0\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r0, %i10:11"));
+  Executable none = load(
+      kernel("  %i10:11 = vm.const.i64 0\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r0, %i10:11"));
   EXPECT_CODE(OUT_OF_RANGE, dispatch(none, {}));
-  Executable constants =
-      load(kernel("  %i10:11 = vm.const.i64 0\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r1, %i10:11"));
+  Executable constants = load(
+      kernel("  %i10:11 = vm.const.i64 0\n  %i9 = vm.const.i32 5\n  vm.buffer.store.i8 %i9, %r1, %i10:11"));
   EXPECT_CODE(PERMISSION_DENIED, dispatch(constants, {.constants = {1}}));
 }
 
 TEST_F(ExecutableTest, FloatsKeepTheirDenormals) {
   // 1e-40 + 1e-40, with both operands and the result denormal (spec ruling 16).
-  Executable executable = load(kernel(
-      "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10:11 = vm.const.i64.zero\n"
-      "  %i12 = vm.buffer.load.f32 %r3, %i10:11\n  %i12 = vm.add.f32 %i12, %i12\n"
-      "  vm.buffer.store.f32 %i12, %r3, %i10:11"));
+  Executable executable =
+      load(kernel("  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10:11 = "
+                  "vm.const.i64.zero\n"
+                  "  %i12 = vm.buffer.load.f32 %r3, %i10:11\n  %i12 = vm.add.f32 %i12, %i12\n"
+                  "  vm.buffer.store.f32 %i12, %r3, %i10:11"));
   Memory memory = allocate(std::vector<float>{1e-40f});
   EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 4)}}));
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 2 * std::bit_cast<uint32_t>(1e-40f));
@@ -434,10 +450,11 @@ TEST_F(ExecutableTest, AFailingKernelFailsTheDispatch) {
 
 TEST_F(ExecutableTest, AFailureEndsTheGridAndTheListButNotTheExecutable) {
   // Logs, then fails in workgroup 1.
-  Executable executable = load(fmt::format(
-      "{}vm.export @k\nvm.func @k{}{}\n  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n  %i9 = vm.const.i32 9\n  vm.fail %i9, \"one\"\n"
-      "^bb2:\n  vm.return\n}}\n",
-      kHeader, kArguments, kLogBody));
+  Executable executable =
+      load(fmt::format("{}vm.export @k\nvm.func @k{}{}\n  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n  %i9 = "
+                       "vm.const.i32 9\n  vm.fail %i9, \"one\"\n"
+                       "^bb2:\n  vm.return\n}}\n",
+                       kHeader, kArguments, kLogBody));
   Memory log = allocate(std::vector<uint32_t>(16, 0));
   EXPECT_CODE(FAILED_PRECONDITION, dispatch(executable, {.x = 4, .bindings = {range(log, 0, 64)}}));
   EXPECT_EQ(content<uint32_t>(log, 3), (std::vector<uint32_t>{2, 0, 1}));
@@ -449,7 +466,8 @@ TEST_F(ExecutableTest, WrongCountsAndRangesAreSafe) {
   Executable executable = load(kernel(kLogBody));
   EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {}));  // no binding 0 in the list
   Memory memory = allocate(std::vector<uint32_t>(4, 0));
-  EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {.bindings = {range(memory, 0, 4)}})) << "no room for the log";
+  EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {.bindings = {range(memory, 0, 4)}}))
+      << "no room for the log";
   EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {.bindings = {range(memory, 4, 0)}}));
   EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 8, 8), range(memory, 0, 4)}}));
   EXPECT_EQ(content<uint32_t>(memory, 4), (std::vector<uint32_t>{1, 0, 1, 0}));
@@ -459,27 +477,48 @@ TEST_F(ExecutableTest, AKernelMayNotYield) {
   Executable executable = load(fmt::format(
       "{}vm.export @k\nvm.func @k{}  vm.yield ^bb1\n^bb1:\n  vm.return\n}}\n", kHeader, kArguments));
   EXPECT_CODE(FAILED_PRECONDITION, dispatch(executable, {}));
-  EXPECT_CODE(FAILED_PRECONDITION, dispatch(executable, {})) << "and again: nothing of the first call is left";
+  EXPECT_CODE(FAILED_PRECONDITION, dispatch(executable, {}))
+      << "and again: nothing of the first call is left";
 }
 
-TEST_F(ExecutableTest, BytesThatAreGoneFailTheDispatch) {
+TEST_F(ExecutableTest, BytesThatAreNotThereYetFailTheDispatch) {
   Executable executable = load(kernel(kLogBody));
+  Semaphore start = semaphore(0);
   Completion completion;
-  Memory memory = queue_allocate(64, {}, {}, completion);
+  Memory memory = queue_allocate(64, {{start, 1}}, {}, completion);
+  EXPECT_CODE(FAILED_PRECONDITION, dispatch(executable, {.bindings = {range(memory, 0, 64)}}));
+  EXPECT_OK(signal(start, 1));
   std::memset(bytes(memory), 0, 64);
   EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 64)}}));
-  EXPECT_OK(run(dealloca(memory)));
-  EXPECT_CODE(FAILED_PRECONDITION, dispatch(executable, {.bindings = {range(memory, 0, 64)}}));
+  EXPECT_EQ(content<uint32_t>(memory, 1)[0], 1u);
+}
+
+TEST_F(ExecutableTest, ImportedBytesThatMayNotBeWrittenFailTheKernelThatWrites) {
+  Executable executable = load(kernel(kLogBody));
+  alignas(64) static const uint8_t constants[64] = {};  // on read-only pages
+  const halyard_memory_request_t wanted = request(sizeof constants);
+  const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                              .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                              .pointer = const_cast<uint8_t*>(constants),
+                                              .fd = -1,
+                                              .access = HALYARD_MAP_READ,
+                                              .size = sizeof constants};
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  Memory memory = nullptr;
+  EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &external, &memory, &info)));
+  EXPECT_CODE(PERMISSION_DENIED, dispatch(executable, {.bindings = {range(memory, 0, 64)}}));
+  table_.memory_free(device_, memory);
 }
 
 // ---- What a kernel keeps
 
 TEST_F(ExecutableTest, GlobalsPersist) {
-  Executable executable = load(kernel(
-      "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10 = vm.global.load.i32 @count\n"
-      "  %i11 = vm.const.i32 1\n  %i10 = vm.add.i32 %i10, %i11\n  vm.global.store.i32 %i10, @count\n"
-      "  %i12:13 = vm.const.i64.zero\n  vm.buffer.store.i32 %i10, %r3, %i12:13",
-      "vm.global.i32 private mutable @count\n"));
+  Executable executable = load(
+      kernel("  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10 = "
+             "vm.global.load.i32 @count\n"
+             "  %i11 = vm.const.i32 1\n  %i10 = vm.add.i32 %i10, %i11\n  vm.global.store.i32 %i10, @count\n"
+             "  %i12:13 = vm.const.i64.zero\n  vm.buffer.store.i32 %i10, %r3, %i12:13",
+             "vm.global.i32 private mutable @count\n"));
   Memory memory = allocate(std::vector<uint32_t>{0});
   EXPECT_OK(dispatch(executable, {.x = 3, .bindings = {range(memory, 0, 4)}}));
   EXPECT_OK(dispatch(executable, {.x = 2, .bindings = {range(memory, 0, 4)}}));
@@ -499,22 +538,26 @@ TEST_F(ExecutableTest, KeptBuffersAreEmptied) {
         "  vm.global.store.ref {2}, .refs[0] : {3}\n  vm.return\n}}\n"
         "vm.func @use{1}  %r4 = vm.global.load.ref .refs[0] : {3}\n  %i10:11 = vm.buffer.length %r4\n"
         "  %i12 = vm.trunc.i64.i32 %i10:11\n"
-        "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i14:15 = vm.const.i64.zero\n"
-        "  vm.buffer.store.i32 %i12, %r3, %i14:15\n  vm.buffer.store.i32 %i12, %r4, %i14:15\n  vm.return\n}}\n",
+        "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i14:15 = "
+        "vm.const.i64.zero\n"
+        "  vm.buffer.store.i32 %i12, %r3, %i14:15\n  vm.buffer.store.i32 %i12, %r4, %i14:15\n  "
+        "vm.return\n}}\n",
         kHeader, kArguments, c.kept, c.type);
     Executable executable = load(source);
     ASSERT_NE(executable, nullptr);
     Memory gone = nullptr;
     {
       Memory first = allocate(std::vector<uint32_t>(100, 0));
-      EXPECT_OK(dispatch(executable, {.function = 0, .constants = {1, 2, 3}, .bindings = {range(first, 0, 400)}}));
+      EXPECT_OK(
+          dispatch(executable, {.function = 0, .constants = {1, 2, 3}, .bindings = {range(first, 0, 400)}}));
       table_.memory_free(device_, first);
       std::erase(memories_, first);
     }
     EXPECT_OK(host_.take(table_.device_trim(device_)));
     gone = allocate(std::vector<uint32_t>{77});
     const Outcome outcome = dispatch(executable, {.function = 1, .bindings = {range(gone, 0, 4)}});
-    EXPECT_TRUE(outcome.code() == Code::OUT_OF_RANGE || outcome.code() == Code::PERMISSION_DENIED) << outcome.text();
+    EXPECT_TRUE(outcome.code() == Code::OUT_OF_RANGE || outcome.code() == Code::PERMISSION_DENIED)
+        << outcome.text();
     EXPECT_EQ(content<uint32_t>(gone, 1)[0], 0u) << "the kept buffer has no bytes";
     // The worker has made itself new objects.
     EXPECT_OK(dispatch(executable, {.function = 0, .constants = {1}, .bindings = {range(gone, 0, 4)}}));
@@ -526,7 +569,8 @@ TEST_F(ExecutableTest, AKeptListIsEmptied) {
       "{0}vm.export @keep\nvm.export @use\n"
       "vm.func @keep{1}  vm.global.store.ref %r2, .refs[0] : !vm.list<!vm.buffer>\n  vm.return\n}}\n"
       "vm.func @use{1}  %r4 = vm.global.load.ref .refs[0] : !vm.list<!vm.buffer>\n  %i12 = vm.list.size %r4\n"
-      "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i14:15 = vm.const.i64.zero\n"
+      "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i14:15 = "
+      "vm.const.i64.zero\n"
       "  vm.buffer.store.i32 %i12, %r3, %i14:15\n  vm.return\n}}\n",
       kHeader, kArguments);
   Executable executable = load(source);
@@ -568,10 +612,12 @@ TEST_F(ExecutableTest, ThreadsDispatchAtTheSameTime) {
 TEST_F(ExecutableTest, ProbeOfTheFixtures) {
   const char* folder = std::getenv("HALYARD_FIXTURES");
   const std::filesystem::path fixtures =
-      folder ? std::filesystem::path(folder) : std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
+      folder ? std::filesystem::path(folder)
+             : std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
   std::ifstream file(fixtures / "exec" / "vmvx" / "probe_kernel.vmfb", std::ios::binary);
   if (!file) GTEST_SKIP() << "no fixtures at " << fixtures;
-  const std::vector<char> content_of_file{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::vector<char> content_of_file{std::istreambuf_iterator<char>(file),
+                                          std::istreambuf_iterator<char>()};
   Executable executable = nullptr;
   EXPECT_OK(create({content_of_file.begin(), content_of_file.end()}, &executable));
   ASSERT_NE(executable, nullptr);
@@ -583,9 +629,9 @@ TEST_F(ExecutableTest, ProbeOfTheFixtures) {
   EXPECT_OK(dispatch(executable, d));
   const auto local = static_cast<uint32_t>(probe.local_memory);
   EXPECT_EQ(content<uint32_t>(output, 31),
-            (std::vector<uint32_t>{0, 0, 0, 1, 1, 1, 2, 1, 1, local, 4 * probe.constant_count, probe.binding_count, 6, 6, 256,
-                                   0, 1, 0, 0, 1, 1, 1, 2, 1, 1, local, 4 * probe.constant_count, probe.binding_count, 6, 6,
-                                   256}));
+            (std::vector<uint32_t>{
+                0, 0, 0, 1, 1, 1, 2, 1, 1, local, 4 * probe.constant_count, probe.binding_count, 6, 6, 256, 0,
+                1, 0, 0, 1, 1, 1, 2, 1, 1, local, 4 * probe.constant_count, probe.binding_count, 6, 6, 256}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a host is to a driver, for tests: services with leak counts, owned handles, and short ways to say a submission. Tests
-// go through the function table alone.
+// What a host is to a driver, for tests: services with leak counts, owned handles, and short ways to say a
+// submission. Tests go through the function table alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ class Host {
   }
   // A reference for the driver to take over.
   halyard_status_t give(Code code, std::string_view message) {
-    return services_.status_create(this, static_cast<halyard_status_code_t>(code), message.data(), message.size());
+    return services_.status_create(this, static_cast<halyard_status_code_t>(code), message.data(),
+                                   message.size());
   }
 
  private:
@@ -80,8 +81,11 @@ class Host {
 inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
 
 inline const halyard_driver_table_t& table() {
-  halyard_driver_request_t request = {
-      .struct_size = sizeof request, .abi_min = 1, .abi_max = 1, .sanitizer = HALYARD_SANITIZER_KIND, .host_version = "test"};
+  halyard_driver_request_t request = {.struct_size = sizeof request,
+                                      .abi_min = 1,
+                                      .abi_max = 1,
+                                      .sanitizer = HALYARD_SANITIZER_KIND,
+                                      .host_version = "test"};
   halyard_driver_reply_t reply = {.struct_size = sizeof reply};
   if (!halyard_driver_negotiate(&request, &reply)) ADD_FAILURE() << reply.refusal;
   return *reply.table;
@@ -96,7 +100,8 @@ inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
   return testing::AssertionFailure() << "expected " << name(code) << ", found " << outcome.text();
 }
 #define EXPECT_OK(...) EXPECT_TRUE(::halyard::local_tests::is_ok(__VA_ARGS__))
-#define EXPECT_CODE(code, ...) EXPECT_TRUE(::halyard::local_tests::has_code(::halyard::Code::code, __VA_ARGS__))
+#define EXPECT_CODE(code, ...) \
+  EXPECT_TRUE(::halyard::local_tests::has_code(::halyard::Code::code, __VA_ARGS__))
 
 // An open device and everything it takes to use it. Handles are destroyed with the fixture, in reverse order.
 class LocalTest : public testing::Test {
@@ -182,11 +187,15 @@ class LocalTest : public testing::Test {
     semaphores_.push_back(result);
     return result;
   }
-  Outcome signal(Semaphore semaphore, uint64_t value) { return host_.take(table_.semaphore_signal(semaphore, value)); }
+  Outcome signal(Semaphore semaphore, uint64_t value) {
+    return host_.take(table_.semaphore_signal(semaphore, value));
+  }
   void fail(Semaphore semaphore, Code code, std::string_view message = "failed by the test") {
     table_.semaphore_fail(semaphore, host_.give(code, message));
   }
-  Outcome query(Semaphore semaphore, uint64_t* value) { return host_.take(table_.semaphore_query(semaphore, value)); }
+  Outcome query(Semaphore semaphore, uint64_t* value) {
+    return host_.take(table_.semaphore_query(semaphore, value));
+  }
   uint64_t value(Semaphore semaphore) {
     uint64_t value = ~uint64_t{0};
     EXPECT_OK(query(semaphore, &value));
@@ -220,7 +229,8 @@ class LocalTest : public testing::Test {
   }
 
   using Points = std::vector<halyard_timepoint_t>;
-  Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals, Completion& completion) {
+  Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
+                 Completion& completion) {
     completion.host = &host_;
     const halyard_submission_t submission = {.struct_size = sizeof submission,
                                              .wait_count = static_cast<uint32_t>(waits.size()),
@@ -278,7 +288,8 @@ class LocalTest : public testing::Test {
     Memory memory = nullptr;
     halyard_memory_info_t info = {.struct_size = sizeof info};
     halyard_operation_t result = operation(HALYARD_OPERATION_ALLOCA);
-    result.alloca_ = {request(size), &memory, &info};
+    const halyard_memory_request_t wanted = request(size);
+    result.alloca_ = {&wanted, &memory, &info};
     EXPECT_OK(submit(result, waits, signals, completion));
     EXPECT_NE(memory, nullptr);
     EXPECT_EQ(info.size, size);
@@ -311,7 +322,9 @@ class LocalTest : public testing::Test {
     Recording& copy(halyard_range_t source, halyard_range_t target) {
       return add(HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, source, target});
     }
-    Recording& dispatch(const halyard_command_dispatch_t& command) { return add(HALYARD_COMMAND_DISPATCH, command); }
+    Recording& dispatch(const halyard_command_dispatch_t& command) {
+      return add(HALYARD_COMMAND_DISPATCH, command);
+    }
 
     halyard_command_list_args_t args(uint32_t binding_count) const {
       return {.struct_size = sizeof(halyard_command_list_args_t),

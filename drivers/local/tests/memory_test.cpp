@@ -1,4 +1,5 @@
-// Memory on the host's timeline: allocation, mapping, import, statistics. Alloca and dealloca: queue_test.cpp.
+// Memory on the host's timeline: allocation, mapping, import, statistics. Alloca and dealloca:
+// queue_test.cpp.
 #include "harness.h"
 
 namespace halyard::local_tests {
@@ -10,10 +11,12 @@ class MemoryTest : public LocalTest {
     info->struct_size = sizeof *info;
     return host_.take(table_.memory_allocate(device_, &wanted, memory, info));
   }
-  Outcome import(void* pointer, uint64_t size, Memory* memory, uint32_t kind = HALYARD_EXTERNAL_HOST_ALLOCATION) {
+  Outcome import(void* pointer, uint64_t size, Memory* memory,
+                 uint32_t kind = HALYARD_EXTERNAL_HOST_ALLOCATION) {
     const halyard_memory_request_t wanted = request(size);
     const halyard_external_memory_t external = {
-        .struct_size = sizeof external, .kind = kind, .pointer = pointer, .fd = -1, .size = size};
+        .struct_size = sizeof external, .kind = kind, .pointer = pointer, .fd = -1,
+        .access = HALYARD_MAP_READ | HALYARD_MAP_WRITE, .size = size};
     halyard_memory_info_t info = {.struct_size = sizeof info};
     Outcome outcome = host_.take(table_.memory_import(device_, &wanted, &external, memory, &info));
     if (outcome.ok()) {

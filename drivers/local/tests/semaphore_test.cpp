@@ -51,7 +51,8 @@ TEST_F(SemaphoreTest, FirstFailureStays) {
   EXPECT_CODE(DATA_LOSS, outcome);
   EXPECT_EQ(outcome.message(), "first");
   EXPECT_EQ(untouched, 77u);
-  EXPECT_CODE(DATA_LOSS, wait({{timeline, 1}}, false, HALYARD_WAIT_FOREVER)) << "failed, although the value was reached";
+  EXPECT_CODE(DATA_LOSS, wait({{timeline, 1}}, false, HALYARD_WAIT_FOREVER))
+      << "failed, although the value was reached";
 }
 
 TEST_F(SemaphoreTest, WaitsForAllOrAny) {
@@ -147,7 +148,8 @@ TEST_F(SemaphoreTest, CallsSubscribersOnce) {
   EXPECT_CODE(INTERNAL, after.outcome);
 }
 
-// Whatever order they come in: everybody is told at the right value, and can leave from any place of the list.
+// Whatever order they come in: everybody is told at the right value, and can leave from any place of the
+// list.
 TEST_F(SemaphoreTest, SubscribersInAnyOrder) {
   const std::vector<uint64_t> values = {5, 3, 8, 3, 1, 8, 2, 9, 4, 5};
   for (size_t leaver = 0; leaver < values.size(); ++leaver) {

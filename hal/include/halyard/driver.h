@@ -15,12 +15,14 @@
  * HANDLES. Opaque pointers that the driver creates and destroys when told. The host never looks inside, never passes a
  * handle to another driver's library, and keeps what queued work uses until `completed` was called for it [R20, R21].
  *
- * GROWTH. Every struct starts with its own size in bytes as the writer of the struct knows it. Readers use a field only
- * where `size >= HALYARD_FIELD_END(type, field)`; what is missing counts as zero. Fields are only appended [R10-R13].
+ * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it. Readers use a
+ * field only where `struct_size >= HALYARD_FIELD_END(type, field)`; what is missing counts as zero. Fields are only appended.
+ * The small plain ones without a size (text, option, timepoint, range, binding, kind, the commands and the members of
+ * halyard_operation_t's union) are frozen [R10-R13].
  *
  * THREADS. Every function may be called from any thread, concurrently, unless its comment says otherwise; a handle is
  * destroyed only when no other call uses it. No function calls back into the host except through the services and the
- * callbacks it was given [R30-R33].
+ * callbacks it was given [R30-R33]. A callback never closes a device and never shuts down [R31].
  *
  * FAILURE. A function returns null for success, else a status made by services->status_create, which the host releases.
  * On failure outputs are left untouched [R50].
@@ -107,8 +109,13 @@ typedef struct halyard_driver_note_record {
 } halyard_driver_note_record_t;
 
 /* Once in a driver, at file scope: HALYARD_DRIVER_NOTE("local", "1.0", "local-sync,local-task"); */
+#if defined(__clang__) /* a red zone behind the record would belong to no note */
+#define HALYARD_NOTE_PLAIN_ __attribute__((no_sanitize("address")))
+#else
+#define HALYARD_NOTE_PLAIN_
+#endif
 #define HALYARD_DRIVER_NOTE(library_, version_, kinds_)                                                       \
-  __attribute__((used, aligned(4), section(HALYARD_NOTE_SECTION))) static const halyard_driver_note_record_t  \
+  HALYARD_NOTE_PLAIN_ __attribute__((used, aligned(4), section(HALYARD_NOTE_SECTION))) static const halyard_driver_note_record_t  \
       halyard_driver_note_record_ = {8,                                                                       \
                                      sizeof(halyard_driver_note_t),                                           \
                                      HALYARD_NOTE_TYPE,                                                       \
@@ -126,7 +133,7 @@ typedef struct halyard_host_services {
   uint32_t reserved;
   void* host; /* passed as first argument below */
   /* A new status owned by the caller. `message` says what was expected, what was found and what to do; it is copied. Never
-   * null. Code 0 and numbers that are not codes become UNKNOWN. */
+   * null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes become UNKNOWN. */
   halyard_status_t (*status_create)(void* host, halyard_status_code_t code, const char* message, size_t message_size);
   /* Another reference to the same status; null gives null. */
   halyard_status_t (*status_retain)(void* host, halyard_status_t status);
@@ -178,7 +185,8 @@ typedef struct halyard_device_open_args {
 
 /* Device capability bits. */
 enum {
-  HALYARD_DEVICE_RUNS_IN_CALLER = 1u << 0,      /* queue_submit does the work before it returns whenever it is due */
+  HALYARD_DEVICE_RUNS_IN_CALLER = 1u << 0,      /* work is done on the thread that makes it due: in queue_submit, in a host's
+                                                   signal or fail, or in what the driver runs for another of its devices */
   HALYARD_DEVICE_UNIFIED_MEMORY = 1u << 1,      /* host and device memory are one */
   HALYARD_DEVICE_HOST_COHERENT = 1u << 2,       /* all HOST_VISIBLE memory is also HOST_COHERENT */
   HALYARD_DEVICE_QUEUE_ALLOCA = 1u << 3,        /* the alloca and dealloca operations; without it the host's pool serves */
@@ -259,12 +267,14 @@ typedef struct halyard_external_memory {
   uint32_t kind;           /* HALYARD_EXTERNAL_* */
   void* pointer;
   int32_t fd;
-  uint32_t reserved;
+  uint32_t access;         /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages, and a kernel
+                              that writes to them must fail with PERMISSION_DENIED or not be given them [R77] */
   uint64_t size;           /* bytes */
 } halyard_external_memory_t;
 
 enum { HALYARD_MAP_READ = 1, HALYARD_MAP_WRITE = 2, HALYARD_MAP_DISCARD = 4 };
 
+/* Bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other memory as device memory. */
 typedef struct halyard_memory_statistics {
   uint32_t struct_size;
   uint32_t reserved;
@@ -284,7 +294,7 @@ typedef struct halyard_timepoint {
 
 typedef struct halyard_semaphore_wait_args {
   uint32_t struct_size;
-  uint32_t any;                    /* 0: all timepoints; else one suffices */
+  uint32_t any;                    /* 0: all timepoints; else one suffices; with no timepoint either way is reached */
   uint32_t timepoint_count;
   uint32_t reserved;
   const halyard_timepoint_t* timepoints;
@@ -435,7 +445,8 @@ typedef struct halyard_command_list_args {
 /* ---- Queue work -------------------------------------------------------------------------------------------------------------- */
 
 /* Kinds of operation. ORDER: numbers never change; new ones are appended; each is a bit of
- * halyard_device_properties.operations. */
+ * halyard_device_properties.operations. FILL, UPDATE, COPY and DISPATCH that are missing the host records as a one-shot list, READ
+ * and WRITE it stages. */
 enum {
   HALYARD_OPERATION_BARRIER = 0,   /* mandatory: only waits and signals */
   HALYARD_OPERATION_ALLOCA = 1,    /* with HALYARD_DEVICE_QUEUE_ALLOCA */
@@ -443,9 +454,9 @@ enum {
   HALYARD_OPERATION_FILL = 3,
   HALYARD_OPERATION_UPDATE = 4,
   HALYARD_OPERATION_COPY = 5,
-  HALYARD_OPERATION_READ = 6,      /* the host stages where missing */
+  HALYARD_OPERATION_READ = 6,
   HALYARD_OPERATION_WRITE = 7,
-  HALYARD_OPERATION_DISPATCH = 8,  /* the host records a one-shot list where missing */
+  HALYARD_OPERATION_DISPATCH = 8,
   HALYARD_OPERATION_EXECUTE = 9,   /* mandatory */
 };
 
@@ -456,10 +467,10 @@ typedef struct halyard_binding {
 } halyard_binding_t;
 
 /* ALLOCA: *memory and *info are filled before queue_submit returns; the handle may be named in later submissions at once, its
- * bytes exist between this operation's signal and the wait of its DEALLOCA. DEALLOCA gives the bytes back in queue order; the
- * handle lives until memory_free. */
+ * bytes exist between this operation's signal and the wait of its DEALLOCA. From DEALLOCA
+ * on the driver may take them back, in queue order, or keep them until memory_free, until which the handle lives. */
 typedef struct halyard_operation_alloca {
-  halyard_memory_request_t request;
+  const halyard_memory_request_t* request; /* borrowed for the call */
   halyard_driver_memory_t* memory;
   halyard_memory_info_t* info;
 } halyard_operation_alloca_t;
@@ -494,6 +505,7 @@ typedef struct halyard_operation_execute {
   uint64_t binding_count;            /* at least the list's; checked by the host */
 } halyard_operation_execute_t;
 
+/* struct_size covers the members of the union that the writer knew: whoever copies an operation copies no more than that. */
 typedef struct halyard_operation {
   uint32_t struct_size;
   uint32_t kind;                   /* HALYARD_OPERATION_* */
@@ -512,12 +524,13 @@ typedef struct halyard_operation {
 
 /* Called exactly once for each submission that queue_submit accepted, when its work is done and its signals are made (status
  * null) or it has failed (status, owned by the callee). From now on the driver no longer uses what the submission named. May
- * run before queue_submit returns, on any thread, without any lock of the driver held. */
+ * run before queue_submit returns, on any thread, without any lock of the driver held. Its order against subscribers of the same
+ * signals is not defined. */
 typedef void (*halyard_completed_fn)(void* user, halyard_status_t status);
 
 /* One piece of queue work. When every wait is reached, the operation is done, then every signal is made. If a wait fails, the
  * operation is skipped and every signalled semaphore fails with the same status; if the operation fails, likewise [R60-R65].
- * Waits and signals name semaphores of this driver's library only, of any of its devices. Arrays are borrowed for the call. */
+ * Waits and signals name semaphores of this instance only, of any of its devices. Arrays are borrowed for the call. */
 typedef struct halyard_submission {
   uint32_t struct_size;
   uint32_t wait_count;
@@ -552,8 +565,8 @@ typedef struct halyard_driver_table {
   halyard_status_t (*initialize)(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance);
   /* M. Ends *instance after all its devices are closed, joins its threads, sets *instance to null. Null: no effect. */
   void (*shutdown)(halyard_driver_instance_t* instance);
-  /* M. Writes up to `capacity` infos (struct_size set by the host in each) and the number there are to *count. Same order
-   * every time. capacity 0 asks for the number. */
+  /* M. Writes up to `capacity` infos and the number there are to *count. The host has set struct_size in each; the distance from
+   * one to the next is infos[0].struct_size. Same order every time. capacity 0 asks for the number. */
   halyard_status_t (*enumerate_devices)(halyard_driver_instance_t instance, uint32_t capacity, halyard_device_info_t* infos,
                                         uint32_t* count);
   /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the paths there are. May block. */
@@ -571,7 +584,8 @@ typedef struct halyard_driver_table {
   halyard_status_t (*device_trim)(halyard_driver_device_t device);
   halyard_status_t (*device_memory_statistics)(halyard_driver_device_t device, halyard_memory_statistics_t* statistics);
 
-  /* M. RESOURCE_EXHAUSTED: no memory. INVALID_ARGUMENT: no heap has the required bits; the message names them. */
+  /* M. RESOURCE_EXHAUSTED: no memory. INVALID_ARGUMENT: no heap has the required bits; the message names them. The host has compared
+   * the size with maximum_allocation. */
   halyard_status_t (*memory_allocate)(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                       halyard_driver_memory_t* memory, halyard_memory_info_t* info);
   /* M. For memory of any origin (allocated, alloca, imported), after all work that uses it. */
@@ -586,7 +600,8 @@ typedef struct halyard_driver_table {
                                    uint64_t length);
   halyard_status_t (*memory_invalidate)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint64_t offset,
                                         uint64_t length);
-  /* The host keeps the external bytes until memory_free. */
+  /* The host keeps the external bytes until memory_free. UNIMPLEMENTED: a kind that the driver does not import. info->size is the
+   * request's size, which is at most the external one. */
   halyard_status_t (*memory_import)(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                     const halyard_external_memory_t* external, halyard_driver_memory_t* memory,
                                     halyard_memory_info_t* info);

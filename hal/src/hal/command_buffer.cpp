@@ -288,7 +288,7 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
         "min_byte_alignment=4)",
         dispatch.indirect->offset);
   Executable& executable = *dispatch.executable;
-  if (&executable.device().library() != &device_->library())
+  if (&executable.device() != device_.get())
     return halyard::fail(
         Code::INVALID_ARGUMENT,
         "executable was created for device '{}', but the command buffer is recorded for '{}'; create "

@@ -183,6 +183,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
   external.pointer = pointer;
   external.fd = -1;
+  external.access = access & (kRead | kWrite);
   external.size = size;
   halyard_memory_info_t info = {};
   info.struct_size = sizeof info;

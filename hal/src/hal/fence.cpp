@@ -12,7 +12,6 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "hal/driver_callback.h"
 #include "hal/inline_vector.h"
 
 namespace halyard::hal {
@@ -198,7 +197,6 @@ struct Subscription {
 };
 
 void subscription_called(void* user, halyard_status_t handle) {
-  const DriverCallback callback;
   Status status = Status::adopt(handle);
   Waiter& waiter = *static_cast<Subscription*>(user)->waiter;
   const std::lock_guard lock(waiter.mutex);

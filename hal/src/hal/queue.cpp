@@ -11,7 +11,6 @@
 #include <thread>
 #include <utility>
 
-#include "hal/driver_callback.h"
 #include "hal/inline_vector.h"
 
 namespace halyard::hal {
@@ -67,7 +66,6 @@ struct Bridge {
 };
 
 void bridge_called(void* user, halyard_status_t status) {
-  const DriverCallback callback;
   const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(user));
   make_signal({bridge->own, 1, Status::adopt(status)});
 }
@@ -119,7 +117,6 @@ struct InFlight {
 };
 
 void completed(void* user, halyard_status_t handle) {
-  const DriverCallback callback;
   auto* work = static_cast<InFlight*>(user);
   Status status = Status::adopt(handle);
   if (const InFlight::FileWrite& write = work->write; status.ok() && write.source)
@@ -290,12 +287,14 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   halyard_memory_info_t info = {};
   info.struct_size = sizeof(info);
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_ALLOCA);
-  operation.alloca_.request = {sizeof(halyard_memory_request_t),
-                               memory_type ? memory_type : static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL),
-                               usage ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT),
-                               0,
-                               device.queues(point.affinity),
-                               size};
+  const halyard_memory_request_t request = {
+      sizeof(halyard_memory_request_t),
+      memory_type ? memory_type : static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL),
+      usage ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT),
+      0,
+      device.queues(point.affinity),
+      size};
+  operation.alloca_.request = &request;
   operation.alloca_.memory = &allocation->memory;
   operation.alloca_.info = &info;
   auto work = std::make_unique<InFlight>(point);

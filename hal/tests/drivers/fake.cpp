@@ -538,8 +538,8 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   } else if (work->operation.kind == HALYARD_OPERATION_ALLOCA) {
     const halyard_operation_alloca_t& alloca_ = work->operation.alloca_;
     work->allocated = new halyard_driver_memory();
-    work->allocated->size = alloca_.request.size;
-    describe(device, alloca_.request, alloca_.info);
+    work->allocated->size = alloca_.request->size;
+    describe(device, *alloca_.request, alloca_.info);
     *alloca_.memory = work->allocated;
     count(FAKE_MEMORY, 1);
   }
@@ -619,7 +619,7 @@ const FakeControls controls = {
     },
     [](char* text, size_t capacity) {
       const std::lock_guard lock(mutex);
-      std::memcpy(text, log_text.data(), std::min(capacity, log_text.size()));
+      std::copy_n(log_text.data(), std::min(capacity, log_text.size()), text);
       return log_text.size();
     },
     [](int32_t code) {

@@ -1,0 +1,198 @@
+// Executables and dispatches, in every form of their signatures, with a kernel assembled here.
+#include <gtest/gtest.h>
+
+#include "modules/hal_functions.h"
+#include "testing.h"
+#include "vm/assembler.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr int kAny = -1;
+constexpr int kStorage = 0xC03;
+constexpr int kWithCounts = 0xD03;  // and DISPATCH_INDIRECT_PARAMETERS
+
+// Function 0 does nothing; function 1, scale: binding 0 [workgroup x] = workgroup x * constant 0 +
+// constant 1.
+constexpr std::string_view kKernels = R"(
+vm.module @kernels version 0
+vm.attr @scale "binding_count" "1"
+vm.attr @scale "constant_count" "2"
+vm.export @nothing
+vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
+  vm.discard.refs %r0, %r1, %r2
+  vm.return
+}
+vm.export @scale
+vm.func @scale(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
+  %i9 = vm.const.i32.zero
+  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer
+  %i10:11 = vm.const.i64.zero
+  %i12:13 = vm.const.i64 1
+  %i14 = vm.buffer.load.i32 %r1, %i10:11
+  %i15 = vm.buffer.load.i32 %r1, %i12:13
+  %i14 = vm.mul.i32 %i0, %i14
+  %i14 = vm.add.i32 %i14, %i15
+  %i16:17 = vm.ext.i32.i64.s %i0
+  vm.buffer.store.i32 %i14, %r3, %i16:17
+  vm.discard.refs %r0, %r1, %r2, %r3
+  vm.return
+}
+)";
+
+class HalDispatch : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_device("local-sync");
+    ASSERT_TRUE(opened) << opened.error().text();
+    device = *opened;
+    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
+    auto assembled = vm::assemble(kKernels, {});
+    ASSERT_TRUE(assembled) << assembled.error().text();
+    kernels = bytes_of(*assembled);
+    executable = hal->object<hal::Executable>("executable.create", "0rIrrr_r",
+                                              {device, kAny, text_of("vmvx-bytecode-fb"), kernels, nullptr});
+    ASSERT_NE(executable, nullptr);
+  }
+
+  Ref<hal::Buffer> words(const std::vector<int32_t>& values, uint32_t usage) {
+    auto buffer = device->allocate(hal::kAnyQueue, 0x30, usage, values.size() * 4);
+    EXPECT_TRUE(buffer) << buffer.error().text();
+    EXPECT_TRUE((*buffer)->write(0, values.data(), values.size() * 4));
+    return *buffer;
+  }
+  std::vector<int32_t> contents(const Ref<hal::Buffer>& buffer) {
+    std::vector<int32_t> values(buffer->length() / 4);
+    EXPECT_TRUE(buffer->read(0, values.data(), buffer->length()));
+    return values;
+  }
+  Ref<hal::CommandBuffer> begin() {
+    return hal->object<hal::CommandBuffer>("command_buffer.create", "0riiIi_r", {device, 0, 3, kAny, 0});
+  }
+  Status execute(const Ref<hal::CommandBuffer>& commands) {
+    const Status status = hal->status("command_buffer.finalize", "0r_v", {commands});
+    EXPECT_TRUE(status.ok()) << status.text();
+    return hal->status("device.queue.execute", "0rIrrrI_v", {device, kAny, nullptr, nullptr, commands, 0});
+  }
+  Status dispatch(const Ref<hal::CommandBuffer>& commands, std::vector<int> counts, int64_t flags,
+                  Entries constants, Entries bindings) {
+    return hal->status(
+        "command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
+        {commands, executable, 1, counts[0], counts[1], counts[2], flags, constants, bindings});
+  }
+
+  Ref<hal::Device> device;
+  std::unique_ptr<ModuleCaller> hal;
+  Ref<vm::Buffer> kernels;
+  Ref<hal::Executable> executable;
+};
+
+TEST_F(HalDispatch, executables_are_new_objects_in_both_forms) {
+  const auto other = hal->object<hal::Executable>("executable.create", "0rrrr_r",
+                                                  {device, text_of("vmvx-bytecode-fb"), kernels, device});
+  ASSERT_NE(other, nullptr) << "constants of another type count as null";
+  EXPECT_NE(other, executable);
+  expect_failure(hal->status("executable.create", "0rrrr_r",
+                             {device, text_of("vmvx-bytecode-fb"), kernels, bytes_of({1, 0, 0, 0})}),
+                 Code::INVALID_ARGUMENT, "executable has no executable-level constants");
+}
+
+TEST_F(HalDispatch, functions_are_found_by_name) {
+  EXPECT_EQ(hal->number("executable.lookup.function", "0rr_I", {executable, text_of("nothing")}), 0);
+  EXPECT_EQ(hal->number("executable.lookup.function", "0rr_I", {executable, text_of("scale")}), 1);
+  expect_failure(hal->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}),
+                 Code::NOT_FOUND, "scala");
+  expect_failure(hal->status("executable.lookup.function", "0rr_I", {executable, nullptr}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalDispatch, direct_counts_in_both_forms) {
+  for (const char* convention : {"0rriiiiICiDCiirIID_v", "0rrIiiiICiDCiirIID_v"}) {
+    const auto target = words({-1, -1, -1, -1, -1}, kStorage);
+    const auto commands = begin();
+    const Status status =
+        hal->status("command_buffer.dispatch", convention,
+                    {commands, executable, 1, 3, 1, 1, 0, Entries{10, 7}, Entries{0, 99, target, 4, 12}});
+    ASSERT_TRUE(status.ok()) << status.text();
+    ASSERT_TRUE(execute(commands).ok());
+    EXPECT_EQ(contents(target), (std::vector<int32_t>{-1, 7, 17, 27, -1}));
+  }
+}
+
+TEST_F(HalDispatch, counts_from_a_buffer_in_both_forms) {
+  for (const char* convention : {"0rriirIICiDCiirIID_v", "0rrIirIICiDCiirIID_v"}) {
+    for (const int flags : {0, 1, 2}) {
+      const auto target = words({-1, -1, -1}, kStorage);
+      const auto counts = words({0, 2, 1, 1}, kWithCounts);
+      const auto commands = begin();
+      const Status status = hal->status(
+          "command_buffer.dispatch.indirect", convention,
+          {commands, executable, 1, 99, counts, 4, flags, Entries{10, 7}, Entries{0, 0, target, 0, 12}});
+      ASSERT_TRUE(status.ok()) << status.text();
+      ASSERT_TRUE(execute(commands).ok());
+      EXPECT_EQ(contents(target), (std::vector<int32_t>{7, 17, -1}));
+    }
+  }
+}
+
+TEST_F(HalDispatch, errors_of_counts_from_a_buffer) {
+  const auto target = words({-1, -1, -1}, kStorage);
+  const auto indirect = [&](const Ref<hal::Buffer>& counts, int64_t offset) {
+    return hal->status(
+        "command_buffer.dispatch.indirect", "0rrIirIICiDCiirIID_v",
+        {begin(), executable, 1, 0, counts, offset, 0, Entries{10, 7}, Entries{0, 0, target, 0, 12}});
+  };
+  expect_failure(
+      indirect(words({1, 1, 1, 1}, kWithCounts), 2), Code::INVALID_ARGUMENT,
+      "workgroup count offset does not match the required natural alignment of uint32_t (offset=2");
+  expect_failure(indirect(words({1, 1, 1, 1}, kWithCounts), 8), Code::OUT_OF_RANGE, "workgroup counts");
+  expect_failure(indirect(words({1, 1, 1, 1}, kStorage), 0), Code::PERMISSION_DENIED,
+                 "DISPATCH_INDIRECT_PARAMETERS");
+}
+
+TEST_F(HalDispatch, a_count_of_zero_runs_nothing) {
+  const auto target = words({-1}, kStorage);
+  const auto commands = begin();
+  EXPECT_TRUE(dispatch(commands, {0, 1, 1}, 0, {10, 7}, {0, 0, target, 0, 4}).ok());
+  EXPECT_TRUE(dispatch(commands, {1, 1, 0}, 0, {10, 7}, {0, 0, target, 0, 4}).ok());
+  ASSERT_TRUE(execute(commands).ok());
+  EXPECT_EQ(contents(target), (std::vector<int32_t>{-1}));
+}
+
+TEST_F(HalDispatch, errors) {
+  const auto target = words({-1}, kStorage);
+  const Entries binding{0, 0, target, 0, 4};
+  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10}, binding), Code::INVALID_ARGUMENT,
+                 "constant count mismatch, expected 2 but was provided 1");
+  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {}), Code::INVALID_ARGUMENT,
+                 "binding count mismatch, expected 1 but was provided 0");
+  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {0, 0, target, 0, 5}), Code::OUT_OF_RANGE,
+                 "binding[0]");
+  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {0, 0, nullptr, 0, 4}), Code::OUT_OF_RANGE,
+                 "binding capacity");
+  Entries many{};
+  for (int i = 0; i < 33; ++i)
+    many.values.insert(many.values.end(), binding.values.begin(), binding.values.end());
+  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, many), Code::OUT_OF_RANGE, "binding count 33 > 32");
+  expect_failure(hal->status("command_buffer.dispatch", "0rriiiiICiDCiirIID_v",
+                             {begin(), executable, -1, 1, 1, 1, 0, Entries{10, 7}, binding}),
+                 Code::OUT_OF_RANGE, "function id 4294967295 out of range (count: 2)");
+  expect_failure(hal->status("command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
+                             {begin(), executable, -1, 1, 1, 1, 0, Entries{10, 7}, binding}),
+                 Code::OUT_OF_RANGE, "function id 18446744073709551615 out of range (count: 2)");
+  expect_failure(hal->status("command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
+                             {begin(), nullptr, 1, 1, 1, 1, 0, Entries{10, 7}, binding}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+TEST_F(HalDispatch, hints_are_ignored_and_other_arguments_are_refused) {
+  const auto target = words({-1}, kStorage);
+  const auto commands = begin();
+  EXPECT_TRUE(dispatch(commands, {1, 1, 1}, 0x20 | 0x40, {10, 7}, {0, 0, target, 0, 4}).ok());
+  for (const int flag : {0x4, 0x8, 0x10})
+    expect_failure(dispatch(commands, {1, 1, 1}, flag, {10, 7}, {0, 0, target, 0, 4}), Code::UNIMPLEMENTED,
+                   "custom arguments");
+}
+
+}  // namespace
+}  // namespace halyard::modules
