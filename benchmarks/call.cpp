@@ -1,5 +1,6 @@
-// What a call costs through the C ABI: an empty function, an addition, and a whole program that dispatches to local-sync. Beside
-// them, in the same run, what they are compared with: one turn of a native loop, and the product done natively.
+// What a call costs through the C ABI: an empty function, an addition, and a whole program that dispatches to
+// local-sync. Beside them, in the same run, what they are compared with: one turn of a native loop, and the
+// product done natively.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -83,8 +84,9 @@ void native_loop_turn(benchmark::State& state) {
       benchmark::DoNotOptimize(sum);
     }
   }
-  state.counters["ns_per_turn"] = benchmark::Counter(
-      static_cast<double>(kTurns) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["ns_per_turn"] =
+      benchmark::Counter(static_cast<double>(kTurns) * 1e-9,
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(native_loop_turn);
 
@@ -118,8 +120,10 @@ void call_add(benchmark::State& state) {
 }
 BENCHMARK(call_add);
 
-// A whole warm call of an element-wise product on local-sync: checks of the arguments, alloca, dispatch, wait, view.
-void call_product(benchmark::State& state, const std::string& path, const std::string& function, int64_t elements) {
+// A whole warm call of an element-wise product on local-sync: checks of the arguments, alloca, dispatch,
+// wait, view.
+void call_product(benchmark::State& state, const std::string& path, const std::string& function,
+                  int64_t elements) {
   if (!std::filesystem::exists(path)) {
     state.SkipWithError("the module is not here");
     return;
@@ -133,7 +137,8 @@ void call_product(benchmark::State& state, const std::string& path, const std::s
   halyard_value_t arguments[2] = {};
   for (halyard_value_t& argument : arguments) {
     halyard_object_t view = nullptr;
-    require(halyard_view_create(program.device, kF32, &elements, 1, left.data(), left.size() * sizeof(float), &view));
+    require(halyard_view_create(program.device, kF32, &elements, 1, left.data(), left.size() * sizeof(float),
+                                &view));
     argument = object_value(view);
   }
   halyard_value_t result = {};
@@ -151,7 +156,8 @@ std::string fixtures() {
   return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
 }
 
-BENCHMARK_CAPTURE(call_product, elementwise_mul, HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", "mul", 8);
+BENCHMARK_CAPTURE(call_product, elementwise_mul, HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", "mul",
+                  8);
 BENCHMARK_CAPTURE(call_product, simple_mul, fixtures() + "/compiled/simple_mul.vmvx.vmfb", "simple_mul", 4);
 
 }  // namespace

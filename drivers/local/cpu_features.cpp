@@ -15,10 +15,7 @@ struct Feature {
 
 #if defined(__x86_64__)
 // The compiler's support library looks at cpuid and at what the operating system saves (xgetbv).
-#define FEATURE(name)                                      \
-  {                                                        \
-    name, [] { return __builtin_cpu_supports(name) != 0; } \
-  }
+#define FEATURE(name) {name, [] { return __builtin_cpu_supports(name) != 0; }}
 constexpr Feature kFeatures[] = {
     FEATURE("sse3"),
     FEATURE("ssse3"),

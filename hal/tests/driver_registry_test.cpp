@@ -181,8 +181,7 @@ TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
     EXPECT_EQ(candidate.loaded, candidate.library == "sample");
     if (candidate.status) {
       ++refused;
-      EXPECT_NE(candidate.status.text().find(candidate.path), std::string::npos)
-          << candidate.status.text();
+      EXPECT_NE(candidate.status.text().find(candidate.path), std::string::npos) << candidate.status.text();
     }
   }
   EXPECT_EQ(refused, 13u);

@@ -1,4 +1,5 @@
-// How tools hold what the C ABI gives: statuses as Failure, handles as Handle<T>. Tools see nothing of Halyard but its C ABI.
+// How tools hold what the C ABI gives: statuses as Failure, handles as Handle<T>. Tools see nothing of
+// Halyard but its C ABI.
 #pragma once
 
 #include <fmt/core.h>
@@ -26,7 +27,8 @@ template <typename T = void>
 using Result = std::expected<T, Failure>;
 
 template <typename... Args>
-std::unexpected<Failure> fail(halyard_status_code_t code, fmt::format_string<Args...> format, Args&&... args) {
+std::unexpected<Failure> fail(halyard_status_code_t code, fmt::format_string<Args...> format,
+                              Args&&... args) {
   return std::unexpected(Failure{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
@@ -78,11 +80,11 @@ inline halyard_text_t to_text(std::string_view text) { return {text.data(), text
 // TOOL_TRY(expression): the value of a Result, or return its failure from the calling function.
 #define TOOL_TRY(...) TOOL_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define TOOL_TRY_COUNTED_(counter, ...) TOOL_TRY_NAMED_(counter, __VA_ARGS__)
-#define TOOL_TRY_NAMED_(counter, ...)                                                      \
-  ({                                                                                       \
-    auto tool_try_##counter = (__VA_ARGS__);                                               \
+#define TOOL_TRY_NAMED_(counter, ...)                                                       \
+  ({                                                                                        \
+    auto tool_try_##counter = (__VA_ARGS__);                                                \
     if (!tool_try_##counter) return std::unexpected(std::move(tool_try_##counter).error()); \
-    ::halyard::tools::unwrap(std::move(tool_try_##counter));                               \
+    ::halyard::tools::unwrap(std::move(tool_try_##counter));                                \
   })
 
 namespace halyard::tools {

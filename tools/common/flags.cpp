@@ -11,6 +11,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "common/printable.h"
+
 namespace halyard::tools {
 
 namespace {
@@ -18,7 +20,8 @@ namespace {
 constexpr int kFlagFileDepth = 8;  // flag files that name flag files
 
 constexpr Flag kCommonFlags[] = {
-    {"flagfile", FlagKind::list, "FILE", "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
+    {"flagfile", FlagKind::list, "FILE",
+     "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
      "--flagfile=flags.txt"},
     {"help", FlagKind::toggle, "", "Prints this and exits.", "--help"},
 };
@@ -76,8 +79,8 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int 
                 suggestion(tool, std::string(name)), tool.name);
   if (!has_value && (flag->kind == FlagKind::value || flag->kind == FlagKind::list))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "flag '--{}' needs a value in the same argument: --{}={}; for example {}", name, name, flag->value,
-                flag->example);
+                "flag '--{}' needs a value in the same argument: --{}={}; for example {}", name, name,
+                flag->value, flag->example);
   if (flag->name == "flagfile") return add_file(tool, value, depth + 1);
   std::vector<std::string>& values = values_[normalised(flag->name)];
   if (flag->kind == FlagKind::toggle) {
@@ -90,7 +93,8 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int 
 
 Result<> Flags::add_file(const ToolDescription& tool, const std::string& path, int depth) {
   if (depth > kFlagFileDepth)
-    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}': flag files nest deeper than {}", path, kFlagFileDepth);
+    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}': flag files nest deeper than {}", path,
+                kFlagFileDepth);
   std::ifstream file(path);
   if (!file) return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}", path, std::strerror(errno));
   std::string line;
@@ -124,7 +128,8 @@ std::string help_text(const ToolDescription& tool) {
   for (const std::span<const Flag> flags : {tool.flags, std::span<const Flag>(kCommonFlags)}) {
     for (const Flag& flag : flags) {
       text += fmt::format("\n  {}\n      ", usage_of(flag));
-      for (const char character : flag.help) text += character == '\n' ? "\n      " : std::string(1, character);
+      for (const char character : flag.help)
+        text += character == '\n' ? "\n      " : std::string(1, character);
       if (!flag.example.empty()) text += fmt::format("\n      example: {}", flag.example);
       text += "\n";
     }
@@ -132,12 +137,14 @@ std::string help_text(const ToolDescription& tool) {
   return text + fmt::format("\nexamples:\n{}", tool.examples);
 }
 
-int run_tool(const ToolDescription& tool, int argc, const char* const* argv, Result<int> (*body)(const Flags& flags)) {
+int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
+             Result<int> (*body)(const Flags& flags)) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of writing, reported below
   const auto report = [&](const Failure& failure) {
     std::fflush(stdout);
     const bool colour = ::isatty(STDERR_FILENO) == 1;
-    fmt::print(stderr, "{}{}:{} {}\n", colour ? "\x1b[1;31m" : "", tool.name, colour ? "\x1b[0m" : "", failure.line());
+    fmt::print(stderr, "{}{}:{} {}\n", colour ? "\x1b[1;31m" : "", tool.name, colour ? "\x1b[0m" : "",
+               printable(failure.line()));
     return 1;
   };
   int code = 0;
@@ -152,14 +159,16 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv, Res
       code = done ? *done : report(done.error());
     }
   } catch (const std::system_error& error) {  // how fmt::print tells
-    return report({HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}", error.what())});
+    return report(
+        {HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}", error.what())});
   } catch (const std::exception& exception) {
     return report({HALYARD_INTERNAL, exception.what()});
   }
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return report({HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}",
-                                                    errno ? std::strerror(errno) : "an earlier write failed")});
+    return report(
+        {HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}",
+                                          errno ? std::strerror(errno) : "an earlier write failed")});
   return code;
 }
 

@@ -1,7 +1,8 @@
-// Flags of a tool, from one table: parsing, --help, suggestions. The grammar is the one that users of iree-run-module type
-// (run-module-cli.md, section 1): --name=value in one argument, switches as --name, lists by repetition, --flagfile=FILE. In names
-// '-' and '_' are the same. That grammar is why this is not a general command line library: "--name value" does not take the next
-// argument as its value.
+// Flags of a tool, from one table: parsing, --help, suggestions. The grammar is the one that users of
+// iree-run-module type (run-module-cli.md, section 1): --name=value in one argument, switches as --name,
+// lists by repetition, --flagfile=FILE. In names
+// '-' and '_' are the same. That grammar is why this is not a general command line library: "--name value"
+// does not take the next argument as its value.
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@ namespace halyard::tools {
 enum class FlagKind { toggle, value, list, optional_value };
 
 struct Flag {
-  std::string_view name;     // "list_drivers"
+  std::string_view name;  // "list_drivers"
   FlagKind kind;
   std::string_view value;    // what stands after '=' in the help: "FILE"; empty for a toggle
   std::string_view help;     // one or two lines
@@ -25,16 +26,17 @@ struct Flag {
 };
 
 struct ToolDescription {
-  std::string_view name;      // "vm-run"
-  std::string_view usage;     // "vm-run --module=FILE [flags]"
-  std::string_view summary;   // one paragraph
+  std::string_view name;     // "vm-run"
+  std::string_view usage;    // "vm-run --module=FILE [flags]"
+  std::string_view summary;  // one paragraph
   std::span<const Flag> flags;
   std::string_view examples;  // whole commands, one per line
 };
 
 class Flags {
  public:
-  // INVALID_ARGUMENT: an unknown flag (with a suggestion) or a missing value; or what reading a flag file gives.
+  // INVALID_ARGUMENT: an unknown flag (with a suggestion) or a missing value; or what reading a flag file
+  // gives.
   static Result<Flags> parse(const ToolDescription& tool, int argc, const char* const* argv);
 
   bool has(std::string_view name) const { return values_.contains(name); }
@@ -54,8 +56,9 @@ class Flags {
 // The text of --help.
 std::string help_text(const ToolDescription& tool);
 
-// What every tool's main does around `body`: flags, --help, errors on standard error as "tool: CODE; message", exit codes, and a
-// check that standard output could be written.
-int run_tool(const ToolDescription& tool, int argc, const char* const* argv, Result<int> (*body)(const Flags& flags));
+// What every tool's main does around `body`: flags, --help, errors on standard error as "tool: CODE;
+// message", exit codes, and a check that standard output could be written.
+int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
+             Result<int> (*body)(const Flags& flags));
 
 }  // namespace halyard::tools

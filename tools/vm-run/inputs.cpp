@@ -47,12 +47,12 @@ class InputParser {
     if (text.starts_with('*')) return add_all_arrays(text.substr(1));
     const std::optional<char> type = next_type();
     if (!type)
-      return fail(HALYARD_INVALID_ARGUMENT, "--input={}: the function takes {} inputs and this is one more", given,
-                  types_.size());
+      return fail(HALYARD_INVALID_ARGUMENT, "--input={}: the function takes {} inputs and this is one more",
+                  given, types_.size());
     Result<> added = add_one(text, *type);
     if (!added)
-      return fail(added.error().code, "--input={}: input {} of the function: {}", given, arguments.values().size(),
-                  added.error().text);
+      return fail(added.error().code, "--input={}: input {} of the function: {}", given,
+                  arguments.values().size(), added.error().text);
     return {};
   }
 
@@ -67,10 +67,13 @@ class InputParser {
   std::string_view expectation() const {
     switch (next_type().value_or('r')) {
       case 'i':
-      case 'I': return "an integer, such as 5 or 0x1F";
+      case 'I':
+        return "an integer, such as 5 or 0x1F";
       case 'f':
-      case 'F': return "a number, such as 2.5";
-      default: return "a tensor, such as 2x2xf32=1,2,3,4 or @file.npy";
+      case 'F':
+        return "a number, such as 2.5";
+      default:
+        return "a tensor, such as 2x2xf32=1,2,3,4 or @file.npy";
     }
   }
 
@@ -138,9 +141,11 @@ class InputParser {
     return {};
   }
 
-  Result<Handle<halyard_object_t>> create(uint32_t type, const int64_t* shape, size_t rank, const void* data, size_t size) {
+  Result<Handle<halyard_object_t>> create(uint32_t type, const int64_t* shape, size_t rank, const void* data,
+                                          size_t size) {
     if (!device_)
-      return fail(HALYARD_INVALID_ARGUMENT, "a tensor needs a device and none is open; add --device=local-sync");
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "a tensor needs a device and none is open; add --device=local-sync");
     Handle<halyard_object_t> view;
     TOOL_TRY(check(halyard_view_create(device_, type, shape, rank, data, size, view.out())));
     return view;
@@ -154,7 +159,8 @@ class InputParser {
   }
 
   Result<Handle<halyard_object_t>> upload(const Array& array) {
-    return create(array.element_type, array.shape.data(), array.shape.size(), array.bytes.data(), array.bytes.size());
+    return create(array.element_type, array.shape.data(), array.shape.size(), array.bytes.data(),
+                  array.bytes.size());
   }
 
   // "@file.npy": its first array. "+file.npy": the next one of the file opened last.
@@ -163,7 +169,8 @@ class InputParser {
     if (text.front() == '@') {
       arrays_ = TOOL_TRY(NpyFile::open(path));
     } else if (!arrays_ || arrays_->path() != path) {
-      return fail(HALYARD_INVALID_ARGUMENT, "'+{}' continues the npy file opened last, which is {}; write '@{}'", path,
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "'+{}' continues the npy file opened last, which is {}; write '@{}'", path,
                   arrays_ ? "'" + arrays_->path() + "'" : "none", path);
     }
     return arrays_->next();
@@ -173,11 +180,12 @@ class InputParser {
     arrays_ = TOOL_TRY(NpyFile::open(path));
     do {
       if (!next_type())
-        return fail(HALYARD_INVALID_ARGUMENT, "--input=*{}: the file holds more arrays than the function takes inputs ({})",
-                    path, types_.size());
+        return fail(HALYARD_INVALID_ARGUMENT,
+                    "--input=*{}: the file holds more arrays than the function takes inputs ({})", path,
+                    types_.size());
       if (*next_type() != 'r')
-        return fail(HALYARD_INVALID_ARGUMENT, "--input=*{}: input {} of the function is {}, not a tensor", path,
-                    arguments.values().size(), expectation());
+        return fail(HALYARD_INVALID_ARGUMENT, "--input=*{}: input {} of the function is {}, not a tensor",
+                    path, arguments.values().size(), expectation());
       Handle<halyard_object_t> view = TOOL_TRY(upload(TOOL_TRY(arrays_->next())));
       halyard_retain(view.get());
       arguments.add(object_value(view.get()));
@@ -192,7 +200,8 @@ class InputParser {
     const Block<halyard_tensor_t> tensor(parsed);
     const std::string path(source.substr(1));
     std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));
+    if (!file)
+      return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));
     const auto length = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
     uint64_t& position = raw_positions_[path];
     if (source.front() == '@') position = 0;
@@ -215,7 +224,8 @@ class InputParser {
 
 }  // namespace
 
-Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types, halyard_device_t device) {
+Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
+                               halyard_device_t device) {
   InputParser parser(types, device);
   for (const std::string& text : texts) TOOL_TRY(parser.add(text));
   return std::move(parser.arguments);

@@ -26,8 +26,9 @@ class Arguments {
   std::vector<halyard_value_t> values_;
 };
 
-// `types`: one character of the calling convention per argument. `device` may be null where no argument is a view. More texts than
-// types: INVALID_ARGUMENT; fewer are left to the call.
-Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types, halyard_device_t device);
+// `types`: one character of the calling convention per argument. `device` may be null where no argument is a
+// view. More texts than types: INVALID_ARGUMENT; fewer are left to the call.
+Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
+                               halyard_device_t device);
 
 }  // namespace halyard::tools

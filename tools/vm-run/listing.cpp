@@ -3,17 +3,24 @@
 
 #include <fmt/core.h>
 
+#include "common/printable.h"
+
 namespace halyard::tools {
 
 namespace {
 
 std::string_view type_name(char type) {
   switch (type) {
-    case 'i': return "i32";
-    case 'I': return "i64";
-    case 'f': return "f32";
-    case 'F': return "f64";
-    default: return "ref";
+    case 'i':
+      return "i32";
+    case 'I':
+      return "i64";
+    case 'f':
+      return "f32";
+    case 'F':
+      return "f64";
+    default:
+      return "ref";
   }
 }
 
@@ -31,9 +38,11 @@ Result<> list_drivers(halyard_instance_t instance) {
   size_t count = 0;
   TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
   const Block<halyard_driver_entry_t> owned(entries);
-  constexpr std::string_view kRule = "# ============================================================================\n";
-  fmt::print("{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n", kRule,
-             kRule);
+  constexpr std::string_view kRule =
+      "# ============================================================================\n";
+  fmt::print(
+      "{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n",
+      kRule, kRule);
   for (size_t i = 0; i < count; ++i) fmt::print("{:>16}: {}\n", entries[i].name, entries[i].description);
   return {};
 }
@@ -45,8 +54,9 @@ Result<> explain_drivers(halyard_instance_t instance) {
   const Block<halyard_driver_candidate_t> owned(candidates);
   for (size_t i = 0; i < count; ++i) {
     const halyard_driver_candidate_t& candidate = candidates[i];
-    fmt::print("{:7}  {}{}{}{}\n", candidate.accepted ? "taken" : "refused", candidate.path, *candidate.drivers ? "  " : "",
-               candidate.drivers, *candidate.reason ? std::string("\n         ") + candidate.reason : "");
+    fmt::print("{:7}  {}{}{}{}\n", candidate.accepted ? "taken" : "refused", candidate.path,
+               *candidate.drivers ? "  " : "", candidate.drivers,
+               *candidate.reason ? std::string("\n         ") + candidate.reason : "");
   }
   if (count == 0) fmt::print("no file named halyard-driver-NAME.so was found\n");
   return {};
@@ -72,8 +82,9 @@ Result<> list_functions(halyard_module_t module) {
     const std::string_view convention = view(function.convention);
     const size_t split = convention.find('_');
     const std::string_view results = split == std::string_view::npos ? "" : convention.substr(split + 1);
-    fmt::print("{}({}) -> ({})\n", view(function.name), type_names(convention_arguments(convention)), type_names(results));
-    if (function.declaration.size) fmt::print("    {}\n", view(function.declaration));
+    fmt::print("{}({}) -> ({})\n", printable(view(function.name)),
+               type_names(convention_arguments(convention)), type_names(results));
+    if (function.declaration.size) fmt::print("    {}\n", printable(view(function.declaration)));
   }
   return {};
 }

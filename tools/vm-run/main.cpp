@@ -1,10 +1,11 @@
-// vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those of
-// run-module-cli.md, so that a command written for iree-run-module works here.
+// vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those
+// of run-module-cli.md, so that a command written for iree-run-module works here.
 #include <algorithm>
 #include <charconv>
 #include <vector>
 
 #include "common/flags.h"
+#include "common/printable.h"
 #include "inputs.h"
 #include "listing.h"
 #include "print.h"
@@ -15,48 +16,59 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"module", FlagKind::list, "FILE",
-     "A compiled module (.vmfb), or its text (.vmasm); '-' reads standard input. Repeated: loaded in order, later ones may\n"
+     "A compiled module (.vmfb), or its text (.vmasm); '-' reads standard input. Repeated: loaded in order, "
+     "later ones may\n"
      "import from earlier ones; the last is the main module.",
      "--module=simple_mul.vmfb"},
     {"function", FlagKind::value, "NAME",
-     "The exported function of the main module to call. May be left out where there is only one.", "--function=simple_mul"},
+     "The exported function of the main module to call. May be left out where there is only one.",
+     "--function=simple_mul"},
     {"input", FlagKind::list, "VALUE",
-     "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills the shape), @file.npy, +file.npy, *file.npy\n"
-     "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in order.",
+     "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills the shape), @file.npy, "
+     "+file.npy, *file.npy\n"
+     "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in "
+     "order.",
      "--input=4xf32=1,2,3,4"},
     {"device", FlagKind::list, "URI",
-     "A device that the program may use: driver[://path[?key=value&...]]. Repeated: in the order in which the program counts\n"
+     "A device that the program may use: driver[://path[?key=value&...]]. Repeated: in the order in which "
+     "the program counts\n"
      "them. Left out: local-task where there is such a driver, else local-sync.",
      "--device=local-sync"},
-    {"parameters", FlagKind::list, "[SCOPE=]FILE", "A parameter archive (.irpa) for the parameters of a scope.",
-     "--parameters=model=weights.irpa"},
-    {"module_mode", FlagKind::value, "MODE", "preload or mmap; modules are memory-mapped either way.", "--module_mode=mmap"},
+    {"parameters", FlagKind::list, "[SCOPE=]FILE",
+     "A parameter archive (.irpa) for the parameters of a scope.", "--parameters=model=weights.irpa"},
+    {"module_mode", FlagKind::value, "MODE", "preload or mmap; modules are memory-mapped either way.",
+     "--module_mode=mmap"},
     {"verify", FlagKind::value, "WHEN",
-     "eager verifies every function when a module is loaded; lazy (the default) each when it is first called.",
+     "eager verifies every function when a module is loaded; lazy (the default) each when it is first "
+     "called.",
      "--verify=eager"},
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
      "--output_max_element_count=16"},
     {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
-    {"explain", FlagKind::toggle, "", "With --list_drivers: every file that was looked at, and why it was taken or refused.",
+    {"explain", FlagKind::toggle, "",
+     "With --list_drivers: every file that was looked at, and why it was taken or refused.",
      "--list_drivers --explain"},
     {"list_devices", FlagKind::optional_value, "DRIVER", "Lists devices, of one driver or of all, and exits.",
      "--list_devices=local-sync"},
     {"list_functions", FlagKind::toggle, "", "Lists the functions that the main module exports, and exits.",
      "--module=simple_mul.vmfb --list_functions"},
-    {"driver", FlagKind::list, "FILE", "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
+    {"driver", FlagKind::list, "FILE",
+     "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
      "--driver=./halyard-driver-mine.so"},
 };
 
-constexpr ToolDescription kTool = {
-    "vm-run", "vm-run --module=FILE [--function=NAME] [--device=URI] [--input=VALUE]...",
-    "Runs a function of a compiled module and prints its results.", kFlags,
-    "  vm-run --module=simple_mul.vmfb --device=local-sync --function=simple_mul --input=4xf32=1,2,3,4 --input=4xf32=2\n"
-    "  vm-run --module=simple_mul.vmfb --list_functions\n"
-    "  vm-run --list_drivers\n"};
+constexpr ToolDescription kTool = {"vm-run",
+                                   "vm-run --module=FILE [--function=NAME] [--device=URI] [--input=VALUE]...",
+                                   "Runs a function of a compiled module and prints its results.", kFlags,
+                                   "  vm-run --module=simple_mul.vmfb --device=local-sync "
+                                   "--function=simple_mul --input=4xf32=1,2,3,4 --input=4xf32=2\n"
+                                   "  vm-run --module=simple_mul.vmfb --list_functions\n"
+                                   "  vm-run --list_drivers\n"};
 
 constexpr uint64_t kDefaultMaxElements = 1024;
 
-// Everything that a run holds. Members go in reverse order: the call before the context, devices before the instance.
+// Everything that a run holds. Members go in reverse order: the call before the context, devices before the
+// instance.
 struct Run {
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
@@ -85,11 +97,13 @@ Result<> load_modules(const Flags& flags, Run& run) {
     return fail(HALYARD_INVALID_ARGUMENT, "--verify={}: expected eager or lazy", verify);
   const std::vector<std::string> paths = flags.all("module");
   if (paths.empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
   for (const std::string& path : paths) {
     Handle<halyard_module_t> module;
-    TOOL_TRY(check(halyard_module_load_file(run.instance.get(), path.c_str(),
-                                            verify == "eager" ? HALYARD_MODULE_VERIFY_EAGERLY : 0, module.out())));
+    TOOL_TRY(
+        check(halyard_module_load_file(run.instance.get(), path.c_str(),
+                                       verify == "eager" ? HALYARD_MODULE_VERIFY_EAGERLY : 0, module.out())));
     run.modules.push_back(std::move(module));
   }
   return {};
@@ -102,14 +116,16 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
   return info;
 }
 
-// The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the former.
+// The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
+// former.
 Result<std::string> default_device(halyard_instance_t instance) {
   halyard_driver_entry_t* entries = nullptr;
   size_t count = 0;
   TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
   const Block<halyard_driver_entry_t> owned(entries);
-  const bool has_task =
-      std::any_of(entries, entries + count, [](const auto& entry) { return std::string_view(entry.name) == "local-task"; });
+  const bool has_task = std::any_of(entries, entries + count, [](const auto& entry) {
+    return std::string_view(entry.name) == "local-task";
+  });
   return has_task ? "local-task" : "local-sync";
 }
 
@@ -130,7 +146,7 @@ Result<> open_devices(const Flags& flags, Run& run) {
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
 void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
-  fmt::print(stderr, "=== {} ===\n", view(key));
+  fmt::print(stderr, "=== {} ===\n", printable(view(key)));
   for (size_t i = 0; i < count; ++i) {
     char* text = nullptr;
     const Result<> done = check(halyard_view_text(views[i], kDefaultMaxElements, &text));
@@ -180,7 +196,8 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
   if (names.size() == 1) return names.front();
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME", view(info.name),
+  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME",
+              view(info.name),
               names.empty() ? "no function that can be called" : "several functions: " + list);
 }
 
@@ -201,7 +218,8 @@ Result<uint64_t> max_elements(const Flags& flags) {
   uint64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size())
-    return fail(HALYARD_INVALID_ARGUMENT, "--output_max_element_count={}: expected a number, such as 1024", text);
+    return fail(HALYARD_INVALID_ARGUMENT, "--output_max_element_count={}: expected a number, such as 1024",
+                text);
   return count;
 }
 
@@ -215,12 +233,13 @@ Result<> call_and_print(const Flags& flags, const Run& run, const std::string& n
   const halyard_device_t device = run.devices.empty() ? nullptr : run.devices.front().get();
   Arguments arguments = TOOL_TRY(parse_inputs(flags.all("input"), types, device));
 
-  fmt::print("EXEC @{}\n", name);
+  fmt::print("EXEC @{}\n", printable(name));
   std::fflush(stdout);
   if (arguments.values().size() < types.size())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}", types.size(),
-                arguments.values().size(), name, description.declaration.size ? ": " : "", view(description.declaration));
+                "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}",
+                types.size(), arguments.values().size(), name, description.declaration.size ? ": " : "",
+                view(description.declaration));
   Handle<halyard_object_t> signal;
   if (description.is_async) {  // wait for nothing, signal a new fence
     arguments.add({});
@@ -234,8 +253,8 @@ Result<> call_and_print(const Flags& flags, const Run& run, const std::string& n
   Handle<halyard_call_t> call;
   TOOL_TRY(check(halyard_call_create(run.context.get(), call.out())));
   std::vector<halyard_value_t> results(description.result_count);
-  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), arguments.values().data(), arguments.values().size(),
-                                     results.data(), results.size())));
+  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), arguments.values().data(),
+                                     arguments.values().size(), results.data(), results.size())));
   Arguments owned;  // releases the results' objects
   for (const halyard_value_t& result : results) owned.add(result);
   if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));

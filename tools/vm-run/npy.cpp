@@ -103,10 +103,10 @@ std::string element_name(std::string_view descr) {
     std::string_view code;
     std::string_view name;
   };
-  static constexpr Entry kEntries[] = {{"b1", "i1"},    {"i1", "si8"},   {"i2", "si16"}, {"i4", "si32"}, {"i8", "si64"},
-                                       {"u1", "ui8"},   {"u2", "ui16"},  {"u4", "ui32"}, {"u8", "ui64"}, {"f2", "f16"},
-                                       {"f4", "f32"},   {"f8", "f64"},   {"c8", "cf64"}, {"c16", "cf128"},
-                                       {"V1", "*8"},    {"V2", "*16"},   {"V4", "*32"},  {"V8", "*64"}};
+  static constexpr Entry kEntries[] = {
+      {"b1", "i1"},   {"i1", "si8"},    {"i2", "si16"}, {"i4", "si32"}, {"i8", "si64"}, {"u1", "ui8"},
+      {"u2", "ui16"}, {"u4", "ui32"},   {"u8", "ui64"}, {"f2", "f16"},  {"f4", "f32"},  {"f8", "f64"},
+      {"c8", "cf64"}, {"c16", "cf128"}, {"V1", "*8"},   {"V2", "*16"},  {"V4", "*32"},  {"V8", "*64"}};
   if (descr.starts_with('<') || descr.starts_with('|')) descr.remove_prefix(1);
   for (const Entry& entry : kEntries)
     if (entry.code == descr) return std::string(entry.name);
@@ -135,30 +135,37 @@ bool NpyFile::at_end() {
 
 Result<Array> NpyFile::next() {
   if (at_end()) return fail(HALYARD_OUT_OF_RANGE, "'{}' holds no further array", path_);
-  const auto read = [&](void* target, size_t size) { return std::fread(target, 1, size, file_.get()) == size; };
+  const auto read = [&](void* target, size_t size) {
+    return std::fread(target, 1, size, file_.get()) == size;
+  };
   uint8_t start[kMagicSize + 2] = {};
   if (!read(start, sizeof start) || std::memcmp(start, kMagic, kMagicSize) != 0)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not an npy file: it does not start with \\x93NUMPY", path_);
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not an npy file: it does not start with \\x93NUMPY",
+                path_);
   const uint8_t version = start[kMagicSize];
   if (version < 1 || version > 3)
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' is npy version {}; expected 1, 2 or 3", path_, version);
   const size_t size_bytes = version == 1 ? 2 : 4;
   uint8_t size_field[4] = {};
-  if (!read(size_field, size_bytes)) return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header", path_);
+  if (!read(size_field, size_bytes))
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header", path_);
   const uint32_t header_size = little_endian(size_field, size_bytes);
   if (header_size > kMaximumHeader)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; at most {} are expected", path_, header_size,
-                kMaximumHeader);
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; at most {} are expected",
+                path_, header_size, kMaximumHeader);
   std::string text(header_size, '\0');
-  if (!read(text.data(), text.size())) return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header", path_);
+  if (!read(text.data(), text.size()))
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header", path_);
   const std::optional<Header> header = HeaderParser(text).parse();
   if (!header)
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header that cannot be read: {}", path_, text);
   if (*header->fortran_order)
-    return fail(HALYARD_UNIMPLEMENTED, "'{}' is in Fortran order; save it with numpy.ascontiguousarray", path_);
+    return fail(HALYARD_UNIMPLEMENTED, "'{}' is in Fortran order; save it with numpy.ascontiguousarray",
+                path_);
   std::string type = element_name(header->descr);
   if (type.empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' holds elements of dtype '{}', which no element type corresponds to", path_,
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "'{}' holds elements of dtype '{}', which no element type corresponds to", path_,
                 header->descr);
   for (auto dimension = header->shape->rbegin(); dimension != header->shape->rend(); ++dimension)
     type = std::to_string(*dimension) + "x" + type;
@@ -172,7 +179,8 @@ Result<Array> NpyFile::next() {
     const size_t at = array.bytes.size();
     array.bytes.resize(at + step);
     if (!read(array.bytes.data() + at, step))
-      return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within an array of {} ({} bytes)", path_, type, tensor->size);
+      return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within an array of {} ({} bytes)", path_, type,
+                  tensor->size);
     left -= step;
   }
   return array;

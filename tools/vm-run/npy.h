@@ -1,4 +1,5 @@
-// Reading .npy files: arrays one after another, versions 1 to 3. Specified by run-module-cli.md, section 3, "npy".
+// Reading .npy files: arrays one after another, versions 1 to 3. Specified by run-module-cli.md, section 3,
+// "npy".
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class NpyFile {
   static Result<NpyFile> open(const std::string& path);
   const std::string& path() const { return path_; }
   bool at_end();
-  // INVALID_ARGUMENT: not npy, or a type without a counterpart; UNIMPLEMENTED: Fortran order; OUT_OF_RANGE: no more arrays, or
-  // the file ends within one.
+  // INVALID_ARGUMENT: not npy, or a type without a counterpart; UNIMPLEMENTED: Fortran order; OUT_OF_RANGE:
+  // no more arrays, or the file ends within one.
   Result<Array> next();
 
  private:

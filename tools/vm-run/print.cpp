@@ -39,14 +39,22 @@ std::string number_text(double number) {
 
 Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elements) {
   switch (value.kind) {
-    case HALYARD_VALUE_I8: return fmt::format("i8={}\n", value.i32);
-    case HALYARD_VALUE_I16: return fmt::format("i16={}\n", value.i32);
-    case HALYARD_VALUE_I32: return fmt::format("i32={}\n", value.i32);
-    case HALYARD_VALUE_I64: return fmt::format("i64={}\n", value.i64);
-    case HALYARD_VALUE_F32: return fmt::format("f32={}\n", number_text(static_cast<double>(value.f32)));
-    case HALYARD_VALUE_F64: return fmt::format("f64={}\n", number_text(value.f64));
-    case HALYARD_VALUE_OBJECT: return object_text(value.object, max_elements);
-    default: return "(null)\n";
+    case HALYARD_VALUE_I8:
+      return fmt::format("i8={}\n", value.i32);
+    case HALYARD_VALUE_I16:
+      return fmt::format("i16={}\n", value.i32);
+    case HALYARD_VALUE_I32:
+      return fmt::format("i32={}\n", value.i32);
+    case HALYARD_VALUE_I64:
+      return fmt::format("i64={}\n", value.i64);
+    case HALYARD_VALUE_F32:
+      return fmt::format("f32={}\n", number_text(static_cast<double>(value.f32)));
+    case HALYARD_VALUE_F64:
+      return fmt::format("f64={}\n", number_text(value.f64));
+    case HALYARD_VALUE_OBJECT:
+      return object_text(value.object, max_elements);
+    default:
+      return "(null)\n";
   }
 }
 

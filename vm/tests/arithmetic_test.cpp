@@ -356,12 +356,10 @@ const std::vector<Case> kSelects = {
 };
 
 std::vector<Case> float_cases_32() {
-  return floats(
-      "f32", [](double value) { return f32(static_cast<float>(value)); }, kNan, kInf);
+  return floats("f32", [](double value) { return f32(static_cast<float>(value)); }, kNan, kInf);
 }
 std::vector<Case> float_cases_64() {
-  return floats(
-      "f64", [](double value) { return f64(value); }, kNan64, kInf64);
+  return floats("f64", [](double value) { return f64(value); }, kNan64, kInf64);
 }
 
 TEST(Arithmetic, Integers) { run(kIntegers); }

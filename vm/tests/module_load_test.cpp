@@ -219,16 +219,10 @@ TEST(ModuleLoad, EmptyNames) {
   EXPECT_TRUE(refused([](ModuleParts& parts) { parts.name = ""; }, "the module's name is empty"));
   EXPECT_TRUE(refused([](ModuleParts& parts) { parts.types = {"i32", ""}; }, "'types[1]' is empty"));
   EXPECT_TRUE(refused([](ModuleParts& parts) { parts.dependencies = {{""}}; }, "'dependencies[0]' is empty"));
-  EXPECT_TRUE(refused(
-      [](ModuleParts& parts) {
-        parts.imports = {{"", "0v_v"}};
-      },
-      "'imported_functions[0]' is empty"));
-  EXPECT_TRUE(refused(
-      [](ModuleParts& parts) {
-        parts.exports = {{"", 0}};
-      },
-      "'exported_functions[0]' is empty"));
+  EXPECT_TRUE(refused([](ModuleParts& parts) { parts.imports = {{"", "0v_v"}}; },
+                      "'imported_functions[0]' is empty"));
+  EXPECT_TRUE(
+      refused([](ModuleParts& parts) { parts.exports = {{"", 0}}; }, "'exported_functions[0]' is empty"));
 }
 
 TEST(ModuleLoad, ExternalRodataLiesInTheFile) {

@@ -67,8 +67,7 @@ static_assert(std::string_view(convention_of<&weighted>) == "0iCrIiDCiDI_I");
 static_assert(std::string_view(convention_of<&deferring>) == "0ir_i");
 static_assert(std::string_view(convention_of<&deferring_void>) == "0v_v");
 
-#define EXPORT(function) \
-  { #function, convention_of < &function>, bind < &function> }
+#define EXPORT(function) {#function, convention_of<&function>, bind<&function>}
 
 class NativeCalls : public testing::Test {
  protected:

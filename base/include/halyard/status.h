@@ -1,14 +1,15 @@
 /* Halyard: status codes and the status handle. Plain C11, no dependencies.
  *
- * A status is null for success; otherwise a handle to an error that carries a canonical code, a message (what was
- * expected, what was found, what to do), notes of where it passed, and possibly a cause.
+ * A status is null for success; otherwise a handle to an error that carries a canonical code, a message (what
+ * was expected, what was found, what to do), notes of where it passed, and possibly a cause.
  *
- * DOES: name the codes, declare the handle and the text type. DOES NOT: declare functions on the handle, because who may call what differs:
- * an embedder uses the functions of halyard/halyard.h, a driver those of its host's halyard_host_services
- * (halyard/driver.h), a native module those of halyard/module.h.
+ * DOES: name the codes, declare the handle and the text type. DOES NOT: declare functions on the handle,
+ * because who may call what differs: an embedder uses the functions of halyard/halyard.h, a driver those of
+ * its host's halyard_host_services (halyard/driver.h), a native module those of halyard/module.h.
  *
- * Ownership: a function that returns a halyard_status_t gives it to its caller, who releases it or passes it on.
- * Threads: a status may be used by one thread at a time; retaining and releasing may happen on any thread.
+ * Ownership: a function that returns a halyard_status_t gives it to its caller, who releases it or passes it
+ * on. Threads: a status may be used by one thread at a time; retaining and releasing may happen on any
+ * thread.
  *
  * Numbers: spec hal-types.md, "Status codes". They are part of the ecosystem and never change.
  */
@@ -44,7 +45,8 @@ extern "C" {
   ITEM(17, DEFERRED)               \
   ITEM(18, INCOMPATIBLE)
 
-/* A canonical code. Only the values listed above occur; the type has a fixed width because it crosses libraries. */
+/* A canonical code. Only the values listed above occur; the type has a fixed width because it crosses
+ * libraries. */
 typedef int32_t halyard_status_code_t;
 
 enum {
@@ -66,10 +68,12 @@ typedef struct halyard_status* halyard_status_t;
 static inline const char* halyard_status_code_name(halyard_status_code_t code) {
   switch (code) {
 #define HALYARD_STATUS_NAME_(number, name) \
-  case number: return #name;
+  case number:                             \
+    return #name;
     HALYARD_STATUS_CODES(HALYARD_STATUS_NAME_)
 #undef HALYARD_STATUS_NAME_
-    default: return "UNKNOWN";
+    default:
+      return "UNKNOWN";
   }
 }
 

@@ -63,8 +63,7 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   if (file.get() < 0) return file_error(path, "open");
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) return file_error(path, "inspect");
-  if (S_ISDIR(info.st_mode))
-    return fail(Code::INVALID_ARGUMENT, "'{}' is a folder; expected a file", path);
+  if (S_ISDIR(info.st_mode)) return fail(Code::INVALID_ARGUMENT, "'{}' is a folder; expected a file", path);
   if (!S_ISREG(info.st_mode)) return read_all(file.get(), path);
   const auto size = static_cast<size_t>(info.st_size);
   if (size == 0) return make<Bytes>(std::span<const uint8_t>(), std::function<void()>());

@@ -1,4 +1,5 @@
-// Bytes that somebody owns: a mapped file, a vector, memory of the embedder. Shared, read-only, address stable.
+// Bytes that somebody owns: a mapped file, a vector, memory of the embedder. Shared, read-only, address
+// stable.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ class Bytes final : public ObjectOf<Bytes> {
  public:
   static const ObjectType kType;
 
-  // Maps the file read-only. "-" reads standard input into memory. NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT
-  // (a folder), UNAVAILABLE (any other failure to read); the message names the path and the system's reason.
+  // Maps the file read-only. "-" reads standard input into memory. NOT_FOUND, PERMISSION_DENIED,
+  // INVALID_ARGUMENT (a folder), UNAVAILABLE (any other failure to read); the message names the path and the
+  // system's reason.
   static Result<Ref<Bytes>> map_file(const std::string& path);
   static Ref<Bytes> copy(std::span<const uint8_t> bytes);  // 64-byte aligned
   static Ref<Bytes> own(std::vector<uint8_t> bytes);

@@ -1,5 +1,6 @@
-// The compiled part of fmt, once, inside Halyard's own libraries: with its header-only form every source file would compile it
-// again (7 s each), and with Debian's libfmt.so every driver would need that library where it runs.
+// The compiled part of fmt, once, inside Halyard's own libraries: with its header-only form every source file
+// would compile it again (7 s each), and with Debian's libfmt.so every driver would need that library where
+// it runs.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
@@ -12,7 +13,8 @@ template FMT_API std::locale locale_ref::get<std::locale>() const;
 template FMT_API thousands_sep_result<char> thousands_sep_impl(locale_ref);
 template FMT_API char decimal_point_impl(locale_ref);
 template FMT_API void buffer<char>::append(const char*, const char*);
-template FMT_API void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
+template FMT_API void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>,
+                                 locale_ref);
 
 }  // namespace detail
 FMT_END_NAMESPACE

@@ -1,5 +1,5 @@
-// Object: the common header of everything shared on the host's side, a pointer to its type and an atomic count.
-// Ref<T>: the one smart pointer for it. A VM ref register is one Object*.
+// Object: the common header of everything shared on the host's side, a pointer to its type and an atomic
+// count. Ref<T>: the one smart pointer for it. A VM ref register is one Object*.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,11 @@ namespace halyard {
 
 class Object;
 
-// One per type of object. Identity is the address: two refs have the same type exactly if these pointers are equal.
+// One per type of object. Identity is the address: two refs have the same type exactly if these pointers are
+// equal.
 struct ObjectType {
-  const char* name;              // as in a module's type table without '!': "hal.buffer"
-  void (*destroy)(Object*);      // called when the last reference goes, on the thread that dropped it
+  const char* name;          // as in a module's type table without '!': "hal.buffer"
+  void (*destroy)(Object*);  // called when the last reference goes, on the thread that dropped it
 };
 
 class Object {
@@ -29,12 +30,14 @@ class Object {
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) type_->destroy(this);
   }
-  // A reference from somebody who only knows the address: false where the last reference is gone already. The caller makes
-  // sure, with a lock that `destroy` takes too, that the memory is still there.
+  // A reference from somebody who only knows the address: false where the last reference is gone already. The
+  // caller makes sure, with a lock that `destroy` takes too, that the memory is still there.
   bool try_retain() {
     uint32_t count = references_.load(std::memory_order_relaxed);
     while (count != 0) {
-      if (references_.compare_exchange_weak(count, count + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (references_.compare_exchange_weak(count, count + 1, std::memory_order_acquire,
+                                            std::memory_order_relaxed))
+        return true;
     }
     return false;
   }
@@ -55,7 +58,8 @@ inline void release(Object* object) {
   if (object) object->release();
 }
 
-// Base of a concrete type T, which declares `static const ObjectType kType;` and defines it with object_type<T>("name").
+// Base of a concrete type T, which declares `static const ObjectType kType;` and defines it with
+// object_type<T>("name").
 template <typename T>
 class ObjectOf : public Object {
  protected:

@@ -1,5 +1,6 @@
-// Status: what went wrong, as a value. Null is success; a failure carries a code, a message, notes of where it passed
-// (innermost first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t crosses libraries.
+// Status: what went wrong, as a value. Null is success; a failure carries a code, a message, notes of where
+// it passed (innermost first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t
+// crosses libraries.
 #pragma once
 
 #include <fmt/core.h>
@@ -25,8 +26,9 @@ inline const char* name(Code code) { return halyard_status_code_name(static_cast
 // A code from outside: 0, 17 and numbers that are not codes become UNKNOWN (spec rulings 5 and 11).
 Code failure_code(uint32_t number);
 
-// A shared, counted error. Copying shares it; `note` on a shared error copies it first, so what one holder adds the
-// others do not see. Not for concurrent use of one Status object; distinct copies may live on distinct threads.
+// A shared, counted error. Copying shares it; `note` on a shared error copies it first, so what one holder
+// adds the others do not see. Not for concurrent use of one Status object; distinct copies may live on
+// distinct threads.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
@@ -81,15 +83,16 @@ inline Result<> to_result(Status status) {
 
 }  // namespace halyard
 
-// HALYARD_TRY(expression): the value of a Result, or return its error from the calling function. May be nested.
+// HALYARD_TRY(expression): the value of a Result, or return its error from the calling function. May be
+// nested.
 #define HALYARD_TRY(...) HALYARD_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define HALYARD_TRY_COUNTED_(counter, ...) HALYARD_TRY_NAMED_(counter, __VA_ARGS__)
-#define HALYARD_TRY_NAMED_(counter, ...)                                   \
-  ({                                                                       \
-    auto halyard_try_##counter = (__VA_ARGS__);                            \
-    if (!halyard_try_##counter) [[unlikely]]                               \
-      return std::unexpected(std::move(halyard_try_##counter).error());    \
-    ::halyard::internal::unwrap(std::move(halyard_try_##counter));         \
+#define HALYARD_TRY_NAMED_(counter, ...)                                \
+  ({                                                                    \
+    auto halyard_try_##counter = (__VA_ARGS__);                         \
+    if (!halyard_try_##counter) [[unlikely]]                            \
+      return std::unexpected(std::move(halyard_try_##counter).error()); \
+    ::halyard::internal::unwrap(std::move(halyard_try_##counter));      \
   })
 
 namespace halyard::internal {

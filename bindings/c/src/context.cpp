@@ -12,14 +12,22 @@ const ObjectType Call::kType = object_type<Call>("halyard.call");
 
 vm::Variant to_variant(const halyard_value_t& value) {
   switch (value.kind) {
-    case HALYARD_VALUE_I8: return vm::Variant::value(vm::ValueType::i8, static_cast<uint8_t>(value.i32));
-    case HALYARD_VALUE_I16: return vm::Variant::value(vm::ValueType::i16, static_cast<uint16_t>(value.i32));
-    case HALYARD_VALUE_I32: return vm::Variant::i32(value.i32);
-    case HALYARD_VALUE_I64: return vm::Variant::i64(value.i64);
-    case HALYARD_VALUE_F32: return vm::Variant::f32(value.f32);
-    case HALYARD_VALUE_F64: return vm::Variant::f64(value.f64);
-    case HALYARD_VALUE_OBJECT: return vm::Variant::ref(Ref<Object>::share(from_handle<Object>(value.object)));
-    default: return {};
+    case HALYARD_VALUE_I8:
+      return vm::Variant::value(vm::ValueType::i8, static_cast<uint8_t>(value.i32));
+    case HALYARD_VALUE_I16:
+      return vm::Variant::value(vm::ValueType::i16, static_cast<uint16_t>(value.i32));
+    case HALYARD_VALUE_I32:
+      return vm::Variant::i32(value.i32);
+    case HALYARD_VALUE_I64:
+      return vm::Variant::i64(value.i64);
+    case HALYARD_VALUE_F32:
+      return vm::Variant::f32(value.f32);
+    case HALYARD_VALUE_F64:
+      return vm::Variant::f64(value.f64);
+    case HALYARD_VALUE_OBJECT:
+      return vm::Variant::ref(Ref<Object>::share(from_handle<Object>(value.object)));
+    default:
+      return {};
   }
 }
 
@@ -64,7 +72,8 @@ halyard_value_t to_value(vm::Variant variant) {
 namespace {
 
 bool needs(std::span<const halyard_module_t> given, std::string_view builtin) {
-  return std::ranges::any_of(given, [&](auto handle) { return uses_module(*from_handle<vm::Module>(handle), builtin); });
+  return std::ranges::any_of(
+      given, [&](auto handle) { return uses_module(*from_handle<vm::Module>(handle), builtin); });
 }
 
 modules::HalOptions hal_options(const halyard_context_options_t& options) {
@@ -85,7 +94,8 @@ modules::HalOptions hal_options(const halyard_context_options_t& options) {
 Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_t& options) {
   std::vector<modules::ParameterFile> files;
   for (size_t i = 0; i < options.parameter_count; ++i)
-    files.push_back({std::string(view(options.parameters[i].scope)), std::string(view(options.parameters[i].path))});
+    files.push_back(
+        {std::string(view(options.parameters[i].scope)), std::string(view(options.parameters[i].path))});
   return modules::load_parameters(files);
 }
 
@@ -135,8 +145,9 @@ halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* 
   });
 }
 
-halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t function, const halyard_value_t* arguments,
-                                     size_t argument_count, halyard_value_t* results, size_t result_count) {
+halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t function,
+                                     const halyard_value_t* arguments, size_t argument_count,
+                                     halyard_value_t* results, size_t result_count) {
   return guarded([&]() -> Result<> {
     Call* call = from_handle<Call>(handle);
     const Function* callee = from_handle<Function>(function);

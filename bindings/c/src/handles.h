@@ -1,4 +1,5 @@
-// How handles of the C ABI relate to objects, and how errors and exceptions become statuses: shared by this folder.
+// How handles of the C ABI relate to objects, and how errors and exceptions become statuses: shared by this
+// folder.
 #pragma once
 
 #include <cstdlib>
@@ -33,7 +34,8 @@ T* from_handle(Handle handle) {
   return static_cast<T*>(reinterpret_cast<Object*>(handle));
 }
 
-// Runs `body`, a function to Result<>, and turns whatever comes out of it into a status: no exception leaves the library.
+// Runs `body`, a function to Result<>, and turns whatever comes out of it into a status: no exception leaves
+// the library.
 template <typename Body>
 halyard_status_t guarded(Body&& body) noexcept {
   try {
@@ -45,7 +47,9 @@ halyard_status_t guarded(Body&& body) noexcept {
   }
 }
 
-inline std::string_view view(halyard_text_t text) { return {text.data ? text.data : "", text.data ? text.size : 0}; }
+inline std::string_view view(halyard_text_t text) {
+  return {text.data ? text.data : "", text.data ? text.size : 0};
+}
 inline std::string_view view(const char* text) { return text ? text : ""; }
 inline halyard_text_t to_text(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -62,14 +66,16 @@ inline char* to_c_string(std::string_view text) {
 template <typename Options>
 Options known_fields(const Options* options) {
   Options known = {};
-  if (options) std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+  if (options)
+    std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
   return known;
 }
 // Fills a caller's info struct as far as it reaches.
 template <typename Info>
 Result<> fill_info(Info* target, Info source) {
   if (!target || target->struct_size < sizeof(uint32_t))
-    return fail(Code::INVALID_ARGUMENT, "struct_size of the info struct is not set; set it to sizeof(the struct)");
+    return fail(Code::INVALID_ARGUMENT,
+                "struct_size of the info struct is not set; set it to sizeof(the struct)");
   source.struct_size = target->struct_size;
   std::memcpy(target, &source, target->struct_size < sizeof source ? target->struct_size : sizeof source);
   return {};
@@ -80,7 +86,7 @@ template <typename Entry>
 class EntryBlock {
  public:
   Entry& add() { return entries_.emplace_back(); }
-  void text(const char* Entry::*member, std::string text) {
+  void text(const char* Entry::* member, std::string text) {
     texts_.push_back({entries_.size() - 1, member, std::move(text)});
   }
   void give(Entry** out, size_t* count) const {
@@ -103,7 +109,7 @@ class EntryBlock {
  private:
   struct Text {
     size_t entry;
-    const char* Entry::*member;
+    const char* Entry::* member;
     std::string text;
   };
   std::vector<Entry> entries_;

@@ -42,7 +42,8 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
   });
 }
 
-halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out, size_t* count) {
+halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out,
+                                          size_t* count) {
   return guarded([&]() -> Result<> {
     EntryBlock<halyard_driver_entry_t> block;
     for (const auto& kind : from_handle<Instance>(instance)->drivers->kinds()) {
@@ -56,8 +57,8 @@ halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_d
   });
 }
 
-halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver, halyard_device_entry_t** out,
-                                          size_t* count) {
+halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver,
+                                          halyard_device_entry_t** out, size_t* count) {
   return guarded([&]() -> Result<> {
     EntryBlock<halyard_device_entry_t> block;
     for (const auto& device : HALYARD_TRY(from_handle<Instance>(instance)->drivers->devices(view(driver)))) {
@@ -87,9 +88,12 @@ halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyar
 
 halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri, halyard_device_t* out) {
   return guarded([&]() -> Result<> {
-    *out = give<halyard_device_t>(HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri))));
+    *out =
+        give<halyard_device_t>(HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri))));
     return {};
   });
 }
 
-const char* halyard_device_uri(halyard_device_t device) { return from_handle<hal::Device>(device)->uri().c_str(); }
+const char* halyard_device_uri(halyard_device_t device) {
+  return from_handle<hal::Device>(device)->uri().c_str();
+}

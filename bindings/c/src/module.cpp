@@ -9,7 +9,8 @@ namespace halyard::c {
 bool uses_module(const vm::Module& module, std::string_view name) {
   const std::string prefix = std::string(name) + ".";
   return std::ranges::any_of(module.dependencies(), [&](const auto& entry) { return entry.name == name; }) ||
-         std::ranges::any_of(module.imports(), [&](const auto& entry) { return entry.name.starts_with(prefix); });
+         std::ranges::any_of(module.imports(),
+                             [&](const auto& entry) { return entry.name.starts_with(prefix); });
 }
 
 }  // namespace halyard::c
@@ -22,9 +23,10 @@ namespace {
 constexpr std::string_view kAsync = "coarse-fences";
 
 Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t flags, halyard_module_t* out) {
-  const vm::BytecodeModule::LoadOptions options{.verify_eagerly = (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0};
-  *out = give<halyard_module_t>(
-      HALYARD_TRY(vm::BytecodeModule::load(std::move(bytes), from_handle<Instance>(instance)->types, options)));
+  const vm::BytecodeModule::LoadOptions options{.verify_eagerly =
+                                                    (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0};
+  *out = give<halyard_module_t>(HALYARD_TRY(
+      vm::BytecodeModule::load(std::move(bytes), from_handle<Instance>(instance)->types, options)));
   return {};
 }
 
@@ -47,8 +49,8 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
   });
 }
 
-halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size, uint32_t flags,
-                                            halyard_module_t* out) {
+halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size,
+                                            uint32_t flags, halyard_module_t* out) {
   return guarded([&]() -> Result<> {
     return give_module(instance, Bytes::copy({static_cast<const uint8_t*>(data), size}), flags, out);
   });
@@ -72,8 +74,8 @@ halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index
     const auto* loaded = from_handle<vm::BytecodeModule>(module);
     const auto& exports = loaded->exports();
     if (index >= exports.size())
-      return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, loaded->name(),
-                  exports.size());
+      return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index,
+                  loaded->name(), exports.size());
     const vm::Export& function = exports[index];
     const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
     return fill_info(description, {.struct_size = 0,
@@ -86,8 +88,8 @@ halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index
   });
 }
 
-halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_assemble_options_t* options, void** out,
-                                  size_t* out_size) {
+halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_assemble_options_t* options,
+                                  void** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
     const halyard_assemble_options_t known = known_fields(options);
     vm::AssembleOptions assemble;

@@ -14,7 +14,8 @@ template <typename T>
 Result<T*> as(halyard_object_t handle) {
   Object* object = from_handle<Object>(handle);
   if (T* typed = cast<T>(object)) return typed;
-  return fail(Code::INVALID_ARGUMENT, "expected a {}, found {}", T::kType.name, object ? object->type()->name : "null");
+  return fail(Code::INVALID_ARGUMENT, "expected a {}, found {}", T::kType.name,
+              object ? object->type()->name : "null");
 }
 
 // Header, shape and data in one block.
@@ -27,23 +28,24 @@ void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, con
   char* data_copy = shape_copy + shape_size;
   if (shape_size) std::memcpy(shape_copy, shape.data(), shape_size);
   if (data && size) std::memcpy(data_copy, data->data(), size);
-  *out = new (block) halyard_tensor_t{sizeof(halyard_tensor_t), type,
-                                      shape.size(),             reinterpret_cast<const int64_t*>(shape_copy),
-                                      size,                     data ? data_copy : nullptr};
+  *out = new (block) halyard_tensor_t{
+      sizeof(halyard_tensor_t),  type, shape.size(), reinterpret_cast<const int64_t*>(shape_copy), size,
+      data ? data_copy : nullptr};
 }
 
 }  // namespace
 
 const char* halyard_object_type(halyard_object_t object) { return from_handle<Object>(object)->type()->name; }
 
-halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type, const int64_t* shape, size_t rank,
-                                     const void* data, size_t size, halyard_object_t* out) {
+halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type, const int64_t* shape,
+                                     size_t rank, const void* data, size_t size, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
     const std::span<const int64_t> dimensions(shape, rank);
     const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
     if (expected != size)
-      return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given", hal::shape_text(dimensions),
-                  rank ? "x" : "", hal::element_type_text(element_type), expected, size);
+      return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
+                  hal::shape_text(dimensions), rank ? "x" : "", hal::element_type_text(element_type),
+                  expected, size);
     Ref<hal::Buffer> buffer = HALYARD_TRY(from_handle<hal::Device>(device)->allocate(
         hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
         HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM, size));
@@ -130,9 +132,12 @@ halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** ou
 halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t** out) {
   return guarded([&]() -> Result<> {
     const hal::TensorType tensor = HALYARD_TRY(hal::parse_tensor_type(view(text)));
-    give_tensor(tensor.shape, tensor.type, HALYARD_TRY(hal::dense_byte_count(tensor.shape, tensor.type)), nullptr, out);
+    give_tensor(tensor.shape, tensor.type, HALYARD_TRY(hal::dense_byte_count(tensor.shape, tensor.type)),
+                nullptr, out);
     return {};
   });
 }
 
-char* halyard_element_type_text(uint32_t element_type) { return to_c_string(hal::element_type_text(element_type)); }
+char* halyard_element_type_text(uint32_t element_type) {
+  return to_c_string(hal::element_type_text(element_type));
+}

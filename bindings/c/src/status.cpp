@@ -37,7 +37,8 @@ halyard_status_t halyard_status_retain(halyard_status_t status) {
 void halyard_status_release(halyard_status_t status) { static_cast<void>(Status::adopt(status)); }
 
 halyard_status_code_t halyard_status_code(halyard_status_t status) {
-  return borrowed(status, [](const Status& shared) { return static_cast<halyard_status_code_t>(shared.code()); });
+  return borrowed(status,
+                  [](const Status& shared) { return static_cast<halyard_status_code_t>(shared.code()); });
 }
 
 const char* halyard_status_message(halyard_status_t status) {

@@ -7,12 +7,12 @@
 
 static int failures = 0;
 
-#define EXPECT(condition)                                                 \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-      ++failures;                                                         \
-    }                                                                     \
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
   } while (0)
 
 /* Success, or the error is printed and counted. */
@@ -31,7 +31,8 @@ static int ok_at(int line, halyard_status_t status) {
 static void fails_at(int line, halyard_status_t status, halyard_status_code_t code, const char* part) {
   char* text = halyard_status_text(status);
   if (halyard_status_code(status) != code || !strstr(text, part)) {
-    fprintf(stderr, "%s:%d: expected %s with '%s', found: %s\n", __FILE__, line, halyard_status_code_name(code), part, text);
+    fprintf(stderr, "%s:%d: expected %s with '%s', found: %s\n", __FILE__, line,
+            halyard_status_code_name(code), part, text);
     ++failures;
   }
   halyard_free(text);
@@ -72,8 +73,10 @@ static halyard_value_t i32_value(int32_t number) {
 static void call_with_values(halyard_context_t context) {
   halyard_function_t mix = NULL;
   halyard_call_t call = NULL;
-  if (!OK(halyard_context_find(context, NULL, "mix", &mix)) || !OK(halyard_call_create(context, &call))) return;
-  halyard_value_t arguments[4] = {{.kind = HALYARD_VALUE_I64}, {.kind = HALYARD_VALUE_F64}, i32_value(41), {.kind = HALYARD_VALUE_F32}};
+  if (!OK(halyard_context_find(context, NULL, "mix", &mix)) || !OK(halyard_call_create(context, &call)))
+    return;
+  halyard_value_t arguments[4] = {
+      {.kind = HALYARD_VALUE_I64}, {.kind = HALYARD_VALUE_F64}, i32_value(41), {.kind = HALYARD_VALUE_F32}};
   arguments[0].i64 = INT64_C(0x1234567890);
   arguments[1].f64 = -2.5;
   arguments[3].f32 = 1.5f;
@@ -85,7 +88,8 @@ static void call_with_values(halyard_context_t context) {
     EXPECT(results[2].kind == HALYARD_VALUE_F64 && results[2].f64 == -2.5);
     EXPECT(results[3].kind == HALYARD_VALUE_I64 && results[3].i64 == INT64_C(0x1234567890));
   }
-  FAILS(halyard_call_invoke(call, mix, arguments, 3, results, 4), HALYARD_INVALID_ARGUMENT, "expected 4 arguments");
+  FAILS(halyard_call_invoke(call, mix, arguments, 3, results, 4), HALYARD_INVALID_ARGUMENT,
+        "expected 4 arguments");
   FAILS(halyard_call_invoke(call, mix, arguments, 4, results, 3), HALYARD_INVALID_ARGUMENT, "results");
   halyard_function_t none = NULL;
   FAILS(halyard_context_find(context, NULL, "mixx", &none), HALYARD_NOT_FOUND, "did you mean 'mix'");
@@ -106,7 +110,8 @@ static void views_pass_through(halyard_context_t context, halyard_device_t devic
       !OK(halyard_tensor_type_parse((halyard_text_t){"2x2xf32", 7}, &type)) ||
       !OK(halyard_view_create(device, type->element_type, shape, 2, data, sizeof data, &view)))
     return;
-  FAILS(halyard_view_create(device, type->element_type, shape, 2, data, 4, &view), HALYARD_INVALID_ARGUMENT, "16 bytes");
+  FAILS(halyard_view_create(device, type->element_type, shape, 2, data, 4, &view), HALYARD_INVALID_ARGUMENT,
+        "16 bytes");
   halyard_value_t argument = {.kind = HALYARD_VALUE_OBJECT};
   argument.object = view;
   halyard_value_t result = {0};
@@ -117,14 +122,16 @@ static void views_pass_through(halyard_context_t context, halyard_device_t devic
     halyard_free(text);
     halyard_view_info_t info = {.struct_size = sizeof info};
     if (OK(halyard_view_info(result.object, &info)))
-      EXPECT(info.rank == 2 && info.shape[1] == 2 && info.byte_length == 16 && info.element_type == type->element_type);
+      EXPECT(info.rank == 2 && info.shape[1] == 2 && info.byte_length == 16 &&
+             info.element_type == type->element_type);
     float third = 0;
     if (OK(halyard_view_read(result.object, 12, &third, sizeof third))) EXPECT(third == 4.5f);
     FAILS(halyard_view_read(result.object, 16, &third, sizeof third), HALYARD_OUT_OF_RANGE, "range");
     halyard_object_t buffer = NULL;
     if (OK(halyard_view_buffer(result.object, &buffer))) {
       EXPECT(strcmp(halyard_object_type(buffer), "hal.buffer") == 0);
-      FAILS(halyard_view_info(buffer, &info), HALYARD_INVALID_ARGUMENT, "expected a hal.buffer_view, found hal.buffer");
+      FAILS(halyard_view_info(buffer, &info), HALYARD_INVALID_ARGUMENT,
+            "expected a hal.buffer_view, found hal.buffer");
     }
     halyard_release(buffer);
     halyard_release(result.object);
@@ -143,12 +150,14 @@ static void lists(halyard_context_t context) {
   halyard_function_t list = NULL;
   halyard_call_t call = NULL;
   halyard_value_t result = {0};
-  if (!OK(halyard_context_find(context, NULL, "list", &list)) || !OK(halyard_call_create(context, &call))) return;
+  if (!OK(halyard_context_find(context, NULL, "list", &list)) || !OK(halyard_call_create(context, &call)))
+    return;
   if (OK(halyard_call_invoke(call, list, NULL, 0, &result, 1))) {
     size_t size = 0;
     if (OK(halyard_list_size(result.object, &size))) EXPECT(size == 2);
     halyard_value_t element = {0};
-    if (OK(halyard_list_get(result.object, 0, &element))) EXPECT(element.kind == HALYARD_VALUE_I32 && element.i32 == 2);
+    if (OK(halyard_list_get(result.object, 0, &element)))
+      EXPECT(element.kind == HALYARD_VALUE_I32 && element.i32 == 2);
     if (OK(halyard_list_get(result.object, 1, &element))) EXPECT(element.kind == HALYARD_VALUE_NULL);
     FAILS(halyard_list_get(result.object, 2, &element), HALYARD_OUT_OF_RANGE, "2");
     halyard_release(result.object);
@@ -165,16 +174,18 @@ int main(void) {
   void* bytes = NULL;
   size_t size = 0;
   const char* library = HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-local.so";
-  halyard_instance_options_t options = {.struct_size = sizeof options,
-                                        .flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS,
-                                        .driver_libraries = &library,
-                                        .driver_library_count = 1};
+  halyard_instance_options_t options = {
+      .struct_size = sizeof options,
+      .flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS,
+      .driver_libraries = &library,
+      .driver_library_count = 1};
   if (!OK(halyard_instance_create(&options, &instance))) return 1;
 
   halyard_driver_entry_t* drivers = NULL;
   size_t driver_count = 0;
   if (OK(halyard_instance_drivers(instance, &drivers, &driver_count)))
-    EXPECT(driver_count >= 1 && strcmp(drivers[0].name, "local-sync") == 0 && strcmp(drivers[0].library, library) == 0);
+    EXPECT(driver_count >= 1 && strcmp(drivers[0].name, "local-sync") == 0 &&
+           strcmp(drivers[0].library, library) == 0);
   halyard_free(drivers);
   FAILS(halyard_device_open(instance, "null", &device), HALYARD_NOT_FOUND, "local-sync");
   if (!OK(halyard_device_open(instance, "local-sync", &device))) return 1;
@@ -183,13 +194,14 @@ int main(void) {
   FAILS(halyard_assemble("vm.modul @x\n", 12, NULL, &bytes, &size), HALYARD_INVALID_ARGUMENT, ":1");
   if (!OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size))) return 1;
   FAILS(halyard_module_load_memory(instance, bytes, size / 2, 0, &module), HALYARD_INVALID_ARGUMENT, "");
-  if (!OK(halyard_module_load_memory(instance, bytes, size, HALYARD_MODULE_VERIFY_EAGERLY, &module))) return 1;
+  if (!OK(halyard_module_load_memory(instance, bytes, size, HALYARD_MODULE_VERIFY_EAGERLY, &module)))
+    return 1;
   halyard_free(bytes); /* it was copied */
 
   halyard_module_info_t info = {.struct_size = sizeof info};
   if (OK(halyard_module_info(module, &info)))
-    EXPECT(info.version == 4 && info.bytecode_version == 17 && info.function_count == 3 && !info.needs_devices &&
-           info.name.size == 8 && memcmp(info.name.data, "embedded", 8) == 0);
+    EXPECT(info.version == 4 && info.bytecode_version == 17 && info.function_count == 3 &&
+           !info.needs_devices && info.name.size == 8 && memcmp(info.name.data, "embedded", 8) == 0);
   halyard_function_description_t mix = {.struct_size = sizeof mix};
   if (OK(halyard_module_function(module, 0, &mix)))
     EXPECT(mix.argument_count == 4 && mix.result_count == 4 && !mix.is_async &&
@@ -198,8 +210,11 @@ int main(void) {
   halyard_module_info_t unsized = {0};
   FAILS(halyard_module_info(module, &unsized), HALYARD_INVALID_ARGUMENT, "struct_size");
 
-  halyard_context_options_t linked = {.struct_size = sizeof linked, .modules = &module, .module_count = 1,
-                                      .devices = &device, .device_count = 1};
+  halyard_context_options_t linked = {.struct_size = sizeof linked,
+                                      .modules = &module,
+                                      .module_count = 1,
+                                      .devices = &device,
+                                      .device_count = 1};
   FAILS(halyard_context_create(instance, NULL, &context), HALYARD_INVALID_ARGUMENT, "module");
   if (!OK(halyard_context_create(instance, &linked, &context))) return 1;
 

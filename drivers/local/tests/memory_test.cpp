@@ -14,9 +14,12 @@ class MemoryTest : public LocalTest {
   Outcome import(void* pointer, uint64_t size, Memory* memory,
                  uint32_t kind = HALYARD_EXTERNAL_HOST_ALLOCATION) {
     const halyard_memory_request_t wanted = request(size);
-    const halyard_external_memory_t external = {
-        .struct_size = sizeof external, .kind = kind, .pointer = pointer, .fd = -1,
-        .access = HALYARD_MAP_READ | HALYARD_MAP_WRITE, .size = size};
+    const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                                .kind = kind,
+                                                .pointer = pointer,
+                                                .fd = -1,
+                                                .access = HALYARD_MAP_READ | HALYARD_MAP_WRITE,
+                                                .size = size};
     halyard_memory_info_t info = {.struct_size = sizeof info};
     Outcome outcome = host_.take(table_.memory_import(device_, &wanted, &external, memory, &info));
     if (outcome.ok()) {

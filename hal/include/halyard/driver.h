@@ -1,31 +1,35 @@
 /* Halyard driver ABI, version 1. Plain C11; needs only halyard/status.h.
  *
- * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (what it is, readable without running it)
- * and exports one function, halyard_driver_negotiate. Through it host and driver agree on a version and the driver hands out
- * a table of functions. docs/driver-abi.md states the contract as numbered rules; [Rn] below refers to them.
+ * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (what it is, readable
+ * without running it) and exports one function, halyard_driver_negotiate. Through it host and driver agree on
+ * a version and the driver hands out a table of functions. docs/driver-abi.md states the contract as numbered
+ * rules; [Rn] below refers to them.
  *
  * THE SHAPE, in the order in which a host uses it:
- *   note -> negotiate -> initialize -> enumerate_devices -> device_open -> (memory, semaphores, executables, command lists,
- *   queue_submit ...) -> device_close -> shutdown. The library stays mapped after shutdown.
+ *   note -> negotiate -> initialize -> enumerate_devices -> device_open -> (memory, semaphores, executables,
+ * command lists, queue_submit ...) -> device_close -> shutdown. The library stays mapped after shutdown.
  *
  * DOES: describe devices, memory, timeline semaphores, executables, command lists, and queue work.
- * DOES NOT: buffers and subspans, fences, buffer views, URIs, validation of what a program asks, lifetimes of what is in
- * flight. The host does these once for every driver. A driver never checks what the host has checked [R40].
+ * DOES NOT: buffers and subspans, fences, buffer views, URIs, validation of what a program asks, lifetimes of
+ * what is in flight. The host does these once for every driver. A driver never checks what the host has
+ * checked [R40].
  *
- * HANDLES. Opaque pointers that the driver creates and destroys when told. The host never looks inside, never passes a
- * handle to another driver's library, and keeps what queued work uses until `completed` was called for it [R20, R21].
+ * HANDLES. Opaque pointers that the driver creates and destroys when told. The host never looks inside, never
+ * passes a handle to another driver's library, and keeps what queued work uses until `completed` was called
+ * for it [R20, R21].
  *
- * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it. Readers use a
- * field only where `struct_size >= HALYARD_FIELD_END(type, field)`; what is missing counts as zero. Fields are only appended.
- * The small plain ones without a size (text, option, timepoint, range, binding, kind, the commands and the members of
- * halyard_operation_t's union) are frozen [R10-R13].
+ * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it.
+ * Readers use a field only where `struct_size >= HALYARD_FIELD_END(type, field)`; what is missing counts as
+ * zero. Fields are only appended. The small plain ones without a size (text, option, timepoint, range,
+ * binding, kind, the commands and the members of halyard_operation_t's union) are frozen [R10-R13].
  *
- * THREADS. Every function may be called from any thread, concurrently, unless its comment says otherwise; a handle is
- * destroyed only when no other call uses it. No function calls back into the host except through the services and the
- * callbacks it was given [R30-R33]. A callback never closes a device and never shuts down [R31].
+ * THREADS. Every function may be called from any thread, concurrently, unless its comment says otherwise; a
+ * handle is destroyed only when no other call uses it. No function calls back into the host except through
+ * the services and the callbacks it was given [R30-R33]. A callback never closes a device and never shuts
+ * down [R31].
  *
- * FAILURE. A function returns null for success, else a status made by services->status_create, which the host releases.
- * On failure outputs are left untouched [R50].
+ * FAILURE. A function returns null for success, else a status made by services->status_create, which the host
+ * releases. On failure outputs are left untouched [R50].
  */
 #ifndef HALYARD_DRIVER_H_
 #define HALYARD_DRIVER_H_
@@ -39,7 +43,8 @@
 extern "C" {
 #endif
 
-/* ---- Versions and growth ------------------------------------------------------------------------------------------- */
+/* ---- Versions and growth
+ * ------------------------------------------------------------------------------------------- */
 
 #define HALYARD_DRIVER_ABI_V1 1u
 
@@ -48,8 +53,8 @@ extern "C" {
 /* Whether *pointer, as its writer knew it, holds `field`. */
 #define HALYARD_HAS_FIELD(pointer, type, field) ((pointer)->struct_size >= HALYARD_FIELD_END(type, field))
 
-/* An extension: appended by reference. Unknown kinds are skipped, unless must_understand is not 0: then the call fails
- * with UNIMPLEMENTED naming the kind. None is defined in version 1. */
+/* An extension: appended by reference. Unknown kinds are skipped, unless must_understand is not 0: then the
+ * call fails with UNIMPLEMENTED naming the kind. None is defined in version 1. */
 typedef struct halyard_extension {
   uint32_t struct_size;
   uint32_t kind;
@@ -58,7 +63,8 @@ typedef struct halyard_extension {
   const struct halyard_extension* next;
 } halyard_extension_t;
 
-/* ---- The note -------------------------------------------------------------------------------------------------------- */
+/* ---- The note
+ * -------------------------------------------------------------------------------------------------------- */
 
 enum {
   HALYARD_SANITIZER_NONE = 0,
@@ -90,13 +96,14 @@ enum {
 
 /* The note's description. Fixed size for ever; a later note gets another type. Texts are zero-padded. */
 typedef struct halyard_driver_note {
-  uint32_t abi_min;       /* lowest and highest ABI version that the driver speaks; 0 is always refused */
+  uint32_t abi_min; /* lowest and highest ABI version that the driver speaks; 0 is always refused */
   uint32_t abi_max;
-  uint32_t sanitizer;     /* HALYARD_SANITIZER_*: an instrumented driver loads only into a host of the same kind */
-  uint32_t reserved;      /* 0 */
-  char library[32];       /* NAME of halyard-driver-NAME.so */
-  char version[32];       /* the driver's own version, for people */
-  char kinds[192];        /* driver names that users write in URIs, separated by commas: "local-sync,local-task" */
+  uint32_t
+      sanitizer;     /* HALYARD_SANITIZER_*: an instrumented driver loads only into a host of the same kind */
+  uint32_t reserved; /* 0 */
+  char library[32];  /* NAME of halyard-driver-NAME.so */
+  char version[32];  /* the driver's own version, for people */
+  char kinds[192];   /* driver names that users write in URIs, separated by commas: "local-sync,local-task" */
 } halyard_driver_note_t;
 
 /* The note as it stands in the file. */
@@ -114,16 +121,19 @@ typedef struct halyard_driver_note_record {
 #else
 #define HALYARD_NOTE_PLAIN_
 #endif
-#define HALYARD_DRIVER_NOTE(library_, version_, kinds_)                                                       \
-  HALYARD_NOTE_PLAIN_ __attribute__((used, aligned(4), section(HALYARD_NOTE_SECTION))) static const halyard_driver_note_record_t  \
-      halyard_driver_note_record_ = {8,                                                                       \
-                                     sizeof(halyard_driver_note_t),                                           \
-                                     HALYARD_NOTE_TYPE,                                                       \
-                                     HALYARD_NOTE_OWNER,                                                      \
-                                     {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1, HALYARD_SANITIZER_KIND, 0, \
-                                      library_, version_, kinds_}}
+#define HALYARD_DRIVER_NOTE(library_, version_, kinds_)                                                     \
+  HALYARD_NOTE_PLAIN_ __attribute__((                                                                       \
+      used, aligned(4),                                                                                     \
+      section(                                                                                              \
+          HALYARD_NOTE_SECTION))) static const halyard_driver_note_record_t halyard_driver_note_record_ = { \
+      8,                                                                                                    \
+      sizeof(halyard_driver_note_t),                                                                        \
+      HALYARD_NOTE_TYPE,                                                                                    \
+      HALYARD_NOTE_OWNER,                                                                                   \
+      {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1, HALYARD_SANITIZER_KIND, 0, library_, version_, kinds_}}
 
-/* ---- What the host offers --------------------------------------------------------------------------------------------- */
+/* ---- What the host offers
+ * --------------------------------------------------------------------------------------------- */
 
 enum { HALYARD_LOG_ERROR = 0, HALYARD_LOG_WARNING = 1, HALYARD_LOG_INFO = 2 };
 
@@ -132,12 +142,13 @@ typedef struct halyard_host_services {
   uint32_t struct_size;
   uint32_t reserved;
   void* host; /* passed as first argument below */
-  /* A new status owned by the caller. `message` says what was expected, what was found and what to do; it is copied. Never
-   * null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes become UNKNOWN. */
-  halyard_status_t (*status_create)(void* host, halyard_status_code_t code, const char* message, size_t message_size);
+  /* A new status owned by the caller. `message` says what was expected, what was found and what to do; it is
+   * copied. Never null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes become UNKNOWN. */
+  halyard_status_t (*status_create)(void* host, halyard_status_code_t code, const char* message,
+                                    size_t message_size);
   /* Another reference to the same status; null gives null. */
   halyard_status_t (*status_retain)(void* host, halyard_status_t status);
-  void (*status_release)(void* host, halyard_status_t status); /* null is allowed */
+  void (*status_release)(void* host, halyard_status_t status);               /* null is allowed */
   halyard_status_code_t (*status_code)(void* host, halyard_status_t status); /* HALYARD_OK for null */
   /* Terminated text, valid while the status lives. */
   const char* (*status_message)(void* host, halyard_status_t status);
@@ -147,7 +158,9 @@ typedef struct halyard_host_services {
   void (*log)(void* host, int32_t severity, const char* line, size_t line_size);
 } halyard_host_services_t;
 
-/* ---- Handles ------------------------------------------------------------------------------------------------------------ */
+/* ---- Handles
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct halyard_driver_instance* halyard_driver_instance_t;
 typedef struct halyard_driver_device* halyard_driver_device_t;
@@ -156,15 +169,17 @@ typedef struct halyard_driver_semaphore* halyard_driver_semaphore_t;
 typedef struct halyard_driver_executable* halyard_driver_executable_t;
 typedef struct halyard_driver_command_list* halyard_driver_command_list_t;
 
-/* ---- Devices -------------------------------------------------------------------------------------------------------------- */
+/* ---- Devices
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 /* One device that could be opened. Texts belong to the instance and live until its shutdown. */
 typedef struct halyard_device_info {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* kind;        /* one of the note's kinds: "vulkan" */
-  const char* path;        /* what follows "kind://" in its URI; "" for the only one of its kind */
-  const char* name;        /* for people: "NVIDIA H200", "inline CPU" */
+  const char* kind; /* one of the note's kinds: "vulkan" */
+  const char* path; /* what follows "kind://" in its URI; "" for the only one of its kind */
+  const char* name; /* for people: "NVIDIA H200", "inline CPU" */
 } halyard_device_info_t;
 
 typedef struct halyard_option {
@@ -172,8 +187,8 @@ typedef struct halyard_option {
   halyard_text_t value;
 } halyard_option_t;
 
-/* `kind` and `path` as in the URI; an empty path means the default device of that kind. Options are the URI's key=value
- * pairs; an unknown key is INVALID_ARGUMENT naming it and the known ones. Borrowed for the call. */
+/* `kind` and `path` as in the URI; an empty path means the default device of that kind. Options are the URI's
+ * key=value pairs; an unknown key is INVALID_ARGUMENT naming it and the known ones. Borrowed for the call. */
 typedef struct halyard_device_open_args {
   uint32_t struct_size;
   uint32_t option_count;
@@ -185,27 +200,31 @@ typedef struct halyard_device_open_args {
 
 /* Device capability bits. */
 enum {
-  HALYARD_DEVICE_RUNS_IN_CALLER = 1u << 0,      /* work is done on the thread that makes it due: in queue_submit, in a host's
-                                                   signal or fail, or in what the driver runs for another of its devices */
-  HALYARD_DEVICE_UNIFIED_MEMORY = 1u << 1,      /* host and device memory are one */
-  HALYARD_DEVICE_HOST_COHERENT = 1u << 2,       /* all HOST_VISIBLE memory is also HOST_COHERENT */
-  HALYARD_DEVICE_QUEUE_ALLOCA = 1u << 3,        /* the alloca and dealloca operations; without it the host's pool serves */
-  HALYARD_DEVICE_SEMAPHORE_EXPORT = 1u << 4,    /* semaphore_export and semaphore_import with file descriptors */
-  HALYARD_DEVICE_COLLECTIVES = 1u << 5,         /* collective commands */
+  HALYARD_DEVICE_RUNS_IN_CALLER =
+      1u << 0, /* work is done on the thread that makes it due: in queue_submit, in a host's
+                  signal or fail, or in what the driver runs for another of its devices */
+  HALYARD_DEVICE_UNIFIED_MEMORY = 1u << 1, /* host and device memory are one */
+  HALYARD_DEVICE_HOST_COHERENT = 1u << 2,  /* all HOST_VISIBLE memory is also HOST_COHERENT */
+  HALYARD_DEVICE_QUEUE_ALLOCA =
+      1u << 3, /* the alloca and dealloca operations; without it the host's pool serves */
+  HALYARD_DEVICE_SEMAPHORE_EXPORT = 1u << 4, /* semaphore_export and semaphore_import with file descriptors */
+  HALYARD_DEVICE_COLLECTIVES = 1u << 5,      /* collective commands */
 };
 
 typedef struct halyard_device_properties {
   uint32_t struct_size;
-  uint32_t capabilities;             /* HALYARD_DEVICE_* */
-  uint32_t queue_count;              /* 1..64; bit n of an affinity is queue n */
+  uint32_t capabilities; /* HALYARD_DEVICE_* */
+  uint32_t queue_count;  /* 1..64; bit n of an affinity is queue n */
   uint32_t reserved;
-  uint64_t operations;               /* bit n: operation kind n (HALYARD_OPERATION_*) is implemented */
-  uint64_t memory_alignment;         /* bytes, a power of two: every allocation starts at a multiple of it */
-  uint64_t maximum_allocation;       /* bytes in one allocation */
-  uint64_t import_alignment;         /* bytes; host pointers must be multiples of it to be imported; 0: no import */
+  uint64_t operations;         /* bit n: operation kind n (HALYARD_OPERATION_*) is implemented */
+  uint64_t memory_alignment;   /* bytes, a power of two: every allocation starts at a multiple of it */
+  uint64_t maximum_allocation; /* bytes in one allocation */
+  uint64_t import_alignment;   /* bytes; host pointers must be multiples of it to be imported; 0: no import */
 } halyard_device_properties_t;
 
-/* ---- Memory -------------------------------------------------------------------------------------------------------------- */
+/* ---- Memory
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 /* Bits of type, usage and access are the ecosystem's (docs/driver-abi.md, "Numbers"). */
 enum {
@@ -241,11 +260,11 @@ enum {
 /* What is wanted. Type 0 and usage 0 never reach a driver: the host has put OPTIMAL and DEFAULT. */
 typedef struct halyard_memory_request {
   uint32_t struct_size;
-  uint32_t memory_type;    /* bits that must be there; with OPTIMAL set, the rest are wishes */
-  uint32_t usage;          /* bits that must be allowed */
+  uint32_t memory_type; /* bits that must be there; with OPTIMAL set, the rest are wishes */
+  uint32_t usage;       /* bits that must be allowed */
   uint32_t reserved;
-  uint64_t affinity;       /* queues that will use it; never 0 */
-  uint64_t size;           /* bytes; may be 0: a valid memory that holds nothing */
+  uint64_t affinity; /* queues that will use it; never 0 */
+  uint64_t size;     /* bytes; may be 0: a valid memory that holds nothing */
 } halyard_memory_request_t;
 
 /* What was given: at least what was asked for (without OPTIMAL). */
@@ -254,7 +273,7 @@ typedef struct halyard_memory_info {
   uint32_t memory_type;
   uint32_t usage;
   uint32_t reserved;
-  uint64_t size;           /* bytes; at least the request's */
+  uint64_t size; /* bytes; at least the request's */
 } halyard_memory_info_t;
 
 enum {
@@ -264,17 +283,19 @@ enum {
 
 typedef struct halyard_external_memory {
   uint32_t struct_size;
-  uint32_t kind;           /* HALYARD_EXTERNAL_* */
+  uint32_t kind; /* HALYARD_EXTERNAL_* */
   void* pointer;
   int32_t fd;
-  uint32_t access;         /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages, and a kernel
-                              that writes to them must fail with PERMISSION_DENIED or not be given them [R77] */
-  uint64_t size;           /* bytes */
+  uint32_t
+      access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages, and a
+                 kernel that writes to them must fail with PERMISSION_DENIED or not be given them [R77] */
+  uint64_t size; /* bytes */
 } halyard_external_memory_t;
 
 enum { HALYARD_MAP_READ = 1, HALYARD_MAP_WRITE = 2, HALYARD_MAP_DISCARD = 4 };
 
-/* Bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other memory as device memory. */
+/* Bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other memory
+ * as device memory. */
 typedef struct halyard_memory_statistics {
   uint32_t struct_size;
   uint32_t reserved;
@@ -282,7 +303,9 @@ typedef struct halyard_memory_statistics {
   uint64_t device_bytes_live, device_bytes_peak, device_bytes_allocated, device_bytes_freed;
 } halyard_memory_statistics_t;
 
-/* ---- Semaphores ------------------------------------------------------------------------------------------------------------ */
+/* ---- Semaphores
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 /* A point on a timeline: reached when the semaphore's value is at least `value`. */
 typedef struct halyard_timepoint {
@@ -294,40 +317,42 @@ typedef struct halyard_timepoint {
 
 typedef struct halyard_semaphore_wait_args {
   uint32_t struct_size;
-  uint32_t any;                    /* 0: all timepoints; else one suffices; with no timepoint either way is reached */
+  uint32_t any; /* 0: all timepoints; else one suffices; with no timepoint either way is reached */
   uint32_t timepoint_count;
   uint32_t reserved;
   const halyard_timepoint_t* timepoints;
-  int64_t deadline_ns;             /* CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER */
+  int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER */
 } halyard_semaphore_wait_args_t;
 
-/* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the callee). Runs on
- * any thread, without any lock of the driver held; may submit work, signal and subscribe. */
+/* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the
+ * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. */
 typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
 
-/* ---- Executables --------------------------------------------------------------------------------------------------------- */
+/* ---- Executables
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 enum {
-  HALYARD_GRADE_NO = 0,         /* cannot run here */
-  HALYARD_GRADE_RECOMPILE = 1,  /* could run if compiled again: newer format, other features */
-  HALYARD_GRADE_LOADABLE = 2,   /* runs after translation or in a slower way */
-  HALYARD_GRADE_NATIVE = 3,     /* made for this device */
+  HALYARD_GRADE_NO = 0,        /* cannot run here */
+  HALYARD_GRADE_RECOMPILE = 1, /* could run if compiled again: newer format, other features */
+  HALYARD_GRADE_LOADABLE = 2,  /* runs after translation or in a slower way */
+  HALYARD_GRADE_NATIVE = 3,    /* made for this device */
 };
 
 typedef struct halyard_executable_grade {
   uint32_t struct_size;
-  uint32_t grade;               /* HALYARD_GRADE_* */
-  char reason[256];             /* terminated; why, for a person; empty when NATIVE */
+  uint32_t grade;   /* HALYARD_GRADE_* */
+  char reason[256]; /* terminated; why, for a person; empty when NATIVE */
 } halyard_executable_grade_t;
 
 typedef struct halyard_executable_args {
   uint32_t struct_size;
   uint32_t constant_count;
-  halyard_text_t format;        /* "vmvx-bytecode-fb" */
-  const void* data;             /* stays valid and unchanged until executable_destroy returns; any alignment */
-  uint64_t data_size;           /* bytes */
-  const uint32_t* constants;    /* executable-level constants; borrowed for the call */
-  uint64_t affinity;            /* queues that will use it */
+  halyard_text_t format;     /* "vmvx-bytecode-fb" */
+  const void* data;          /* stays valid and unchanged until executable_destroy returns; any alignment */
+  uint64_t data_size;        /* bytes */
+  const uint32_t* constants; /* executable-level constants; borrowed for the call */
+  uint64_t affinity;         /* queues that will use it */
   const halyard_extension_t* extensions;
 } halyard_executable_args_t;
 
@@ -335,23 +360,25 @@ typedef struct halyard_executable_args {
 typedef struct halyard_function_info {
   uint32_t struct_size;
   uint32_t binding_count;
-  uint32_t constant_count;      /* 32-bit dispatch constants */
-  uint32_t workgroup_size[3];   /* 0 where the executable does not say */
-  uint64_t local_memory;        /* bytes of workgroup memory, static part */
+  uint32_t constant_count;    /* 32-bit dispatch constants */
+  uint32_t workgroup_size[3]; /* 0 where the executable does not say */
+  uint64_t local_memory;      /* bytes of workgroup memory, static part */
   halyard_text_t name;
 } halyard_function_info_t;
 
-/* ---- Commands ------------------------------------------------------------------------------------------------------------- */
+/* ---- Commands
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-/* A byte range that a command uses: of `memory`, or, where memory is null, of entry `slot` of the binding table given at
- * execution; then `offset` is relative to the entry. The host has checked every direct range when it was recorded and
- * checks every slot's when the list is submitted. */
+/* A byte range that a command uses: of `memory`, or, where memory is null, of entry `slot` of the binding
+ * table given at execution; then `offset` is relative to the entry. The host has checked every direct range
+ * when it was recorded and checks every slot's when the list is submitted. */
 typedef struct halyard_range {
   halyard_driver_memory_t memory;
   uint32_t slot;
   uint32_t reserved;
-  uint64_t offset;              /* bytes */
-  uint64_t length;              /* bytes; never "the rest" */
+  uint64_t offset; /* bytes */
+  uint64_t length; /* bytes; never "the rest" */
 } halyard_range_t;
 
 /* Kinds of command. ORDER: numbers never change; new ones are appended. */
@@ -366,15 +393,15 @@ enum {
   HALYARD_COMMAND_END_GROUP = 8,
 };
 
-/* Every command starts with this; the next one is at `size` bytes (a multiple of 8) from its start. A driver that does not
- * know a kind fails command_list_create with UNIMPLEMENTED naming the number. */
+/* Every command starts with this; the next one is at `size` bytes (a multiple of 8) from its start. A driver
+ * that does not know a kind fails command_list_create with UNIMPLEMENTED naming the number. */
 typedef struct halyard_command {
   uint32_t size;
   uint32_t kind;
 } halyard_command_t;
 
-/* All commands before it complete, their writes visible, before any after it starts. Between barriers commands may run in
- * any order and at once. */
+/* All commands before it complete, their writes visible, before any after it starts. Between barriers
+ * commands may run in any order and at once. */
 typedef struct halyard_command_barrier {
   halyard_command_t header;
   uint32_t source_stages;
@@ -383,42 +410,43 @@ typedef struct halyard_command_barrier {
 
 typedef struct halyard_command_fill {
   halyard_command_t header;
-  halyard_range_t target;       /* offset and length are multiples of pattern_size */
-  uint32_t pattern;             /* low pattern_size bytes, little endian */
-  uint32_t pattern_size;        /* 1, 2 or 4 */
+  halyard_range_t target; /* offset and length are multiples of pattern_size */
+  uint32_t pattern;       /* low pattern_size bytes, little endian */
+  uint32_t pattern_size;  /* 1, 2 or 4 */
 } halyard_command_fill_t;
 
 typedef struct halyard_command_update {
   halyard_command_t header;
-  const void* source;           /* target.length bytes, alive as long as the list; any alignment */
+  const void* source; /* target.length bytes, alive as long as the list; any alignment */
   halyard_range_t target;
 } halyard_command_update_t;
 
 typedef struct halyard_command_copy {
   halyard_command_t header;
   halyard_range_t source;
-  halyard_range_t target;       /* same length; may overlap only through slots, and then the result is undefined */
+  halyard_range_t target; /* same length; may overlap only through slots, and then the result is undefined */
 } halyard_command_copy_t;
 
 typedef struct halyard_command_dispatch {
   halyard_command_t header;
   halyard_driver_executable_t executable;
-  uint32_t function;            /* below the executable's function count */
-  uint32_t flags;               /* HALYARD_DISPATCH_* */
-  uint32_t workgroups[3];       /* unused when indirect; a 0 runs nothing */
-  uint32_t constant_count;      /* what the function declares */
-  uint32_t binding_count;       /* what the function declares */
+  uint32_t function;       /* below the executable's function count */
+  uint32_t flags;          /* HALYARD_DISPATCH_* */
+  uint32_t workgroups[3];  /* unused when indirect; a 0 runs nothing */
+  uint32_t constant_count; /* what the function declares */
+  uint32_t binding_count;  /* what the function declares */
   uint32_t reserved;
-  const uint32_t* constants;    /* alive as long as the list */
+  const uint32_t* constants;       /* alive as long as the list */
   const halyard_range_t* bindings; /* alive as long as the list */
-  halyard_range_t indirect;     /* 12 bytes holding x, y, z, when HALYARD_DISPATCH_INDIRECT; offset a multiple of 4 */
+  halyard_range_t
+      indirect; /* 12 bytes holding x, y, z, when HALYARD_DISPATCH_INDIRECT; offset a multiple of 4 */
 } halyard_command_dispatch_t;
 enum { HALYARD_DISPATCH_INDIRECT = 1 };
 
 typedef struct halyard_command_collective {
   halyard_command_t header;
-  void* channel;                /* the host's channel provider's */
-  uint32_t operation;           /* packed kind, reduction, element */
+  void* channel;      /* the host's channel provider's */
+  uint32_t operation; /* packed kind, reduction, element */
   uint32_t parameter;
   halyard_range_t send;
   halyard_range_t receive;
@@ -427,29 +455,32 @@ typedef struct halyard_command_collective {
 
 typedef struct halyard_command_begin_group {
   halyard_command_t header;
-  halyard_text_t label;         /* alive as long as the list */
+  halyard_text_t label; /* alive as long as the list */
 } halyard_command_begin_group_t;
 
 /* A finished, validated recording. */
 typedef struct halyard_command_list_args {
   uint32_t struct_size;
-  uint32_t one_shot;            /* not 0: submitted at most once */
-  uint64_t affinity;            /* queues it may be submitted to */
-  const halyard_command_t* commands; /* all of it stays valid and unchanged until command_list_destroy returns */
-  uint64_t commands_size;       /* bytes */
+  uint32_t one_shot; /* not 0: submitted at most once */
+  uint64_t affinity; /* queues it may be submitted to */
+  const halyard_command_t*
+      commands;           /* all of it stays valid and unchanged until command_list_destroy returns */
+  uint64_t commands_size; /* bytes */
   uint32_t command_count;
-  uint32_t binding_count;       /* entries that a binding table needs: highest slot used + 1 */
+  uint32_t binding_count; /* entries that a binding table needs: highest slot used + 1 */
   const halyard_extension_t* extensions;
 } halyard_command_list_args_t;
 
-/* ---- Queue work -------------------------------------------------------------------------------------------------------------- */
+/* ---- Queue work
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 /* Kinds of operation. ORDER: numbers never change; new ones are appended; each is a bit of
- * halyard_device_properties.operations. FILL, UPDATE, COPY and DISPATCH that are missing the host records as a one-shot list, READ
- * and WRITE it stages. */
+ * halyard_device_properties.operations. FILL, UPDATE, COPY and DISPATCH that are missing the host records as
+ * a one-shot list, READ and WRITE it stages. */
 enum {
-  HALYARD_OPERATION_BARRIER = 0,   /* mandatory: only waits and signals */
-  HALYARD_OPERATION_ALLOCA = 1,    /* with HALYARD_DEVICE_QUEUE_ALLOCA */
+  HALYARD_OPERATION_BARRIER = 0, /* mandatory: only waits and signals */
+  HALYARD_OPERATION_ALLOCA = 1,  /* with HALYARD_DEVICE_QUEUE_ALLOCA */
   HALYARD_OPERATION_DEALLOCA = 2,
   HALYARD_OPERATION_FILL = 3,
   HALYARD_OPERATION_UPDATE = 4,
@@ -457,18 +488,19 @@ enum {
   HALYARD_OPERATION_READ = 6,
   HALYARD_OPERATION_WRITE = 7,
   HALYARD_OPERATION_DISPATCH = 8,
-  HALYARD_OPERATION_EXECUTE = 9,   /* mandatory */
+  HALYARD_OPERATION_EXECUTE = 9, /* mandatory */
 };
 
 typedef struct halyard_binding {
-  halyard_driver_memory_t memory;  /* null for an unused slot */
-  uint64_t offset;                 /* bytes */
-  uint64_t length;                 /* bytes */
+  halyard_driver_memory_t memory; /* null for an unused slot */
+  uint64_t offset;                /* bytes */
+  uint64_t length;                /* bytes */
 } halyard_binding_t;
 
-/* ALLOCA: *memory and *info are filled before queue_submit returns; the handle may be named in later submissions at once, its
- * bytes exist between this operation's signal and the wait of its DEALLOCA. From DEALLOCA
- * on the driver may take them back, in queue order, or keep them until memory_free, until which the handle lives. */
+/* ALLOCA: *memory and *info are filled before queue_submit returns; the handle may be named in later
+ * submissions at once, its bytes exist between this operation's signal and the wait of its DEALLOCA. From
+ * DEALLOCA on the driver may take them back, in queue order, or keep them until memory_free, until which the
+ * handle lives. */
 typedef struct halyard_operation_alloca {
   const halyard_memory_request_t* request; /* borrowed for the call */
   halyard_driver_memory_t* memory;
@@ -478,23 +510,23 @@ typedef struct halyard_operation_dealloca {
   halyard_driver_memory_t memory;
 } halyard_operation_dealloca_t;
 typedef struct halyard_operation_fill {
-  halyard_range_t target;          /* direct */
+  halyard_range_t target; /* direct */
   uint32_t pattern;
   uint32_t pattern_size;
 } halyard_operation_fill_t;
 typedef struct halyard_operation_update {
-  const void* source;              /* the host keeps it until `completed` */
-  halyard_range_t target;          /* direct */
+  const void* source;     /* the host keeps it until `completed` */
+  halyard_range_t target; /* direct */
 } halyard_operation_update_t;
 typedef struct halyard_operation_copy {
-  halyard_range_t source;          /* direct */
-  halyard_range_t target;          /* direct */
+  halyard_range_t source; /* direct */
+  halyard_range_t target; /* direct */
 } halyard_operation_copy_t;
 typedef struct halyard_operation_transfer_file {
-  int32_t fd;                      /* READ: from the file into the range; WRITE: the reverse. Borrowed until `completed` */
+  int32_t fd; /* READ: from the file into the range; WRITE: the reverse. Borrowed until `completed` */
   uint32_t reserved;
-  uint64_t file_offset;            /* bytes */
-  halyard_range_t range;           /* direct */
+  uint64_t file_offset;  /* bytes */
+  halyard_range_t range; /* direct */
 } halyard_operation_transfer_file_t;
 typedef struct halyard_operation_dispatch {
   const halyard_command_dispatch_t* dispatch; /* direct ranges only; the host keeps it until `completed` */
@@ -505,10 +537,11 @@ typedef struct halyard_operation_execute {
   uint64_t binding_count;            /* at least the list's; checked by the host */
 } halyard_operation_execute_t;
 
-/* struct_size covers the members of the union that the writer knew: whoever copies an operation copies no more than that. */
+/* struct_size covers the members of the union that the writer knew: whoever copies an operation copies no
+ * more than that. */
 typedef struct halyard_operation {
   uint32_t struct_size;
-  uint32_t kind;                   /* HALYARD_OPERATION_* */
+  uint32_t kind; /* HALYARD_OPERATION_* */
   union {
     halyard_operation_alloca_t alloca_;
     halyard_operation_dealloca_t dealloca;
@@ -522,168 +555,193 @@ typedef struct halyard_operation {
   };
 } halyard_operation_t;
 
-/* Called exactly once for each submission that queue_submit accepted, when its work is done and its signals are made (status
- * null) or it has failed (status, owned by the callee). From now on the driver no longer uses what the submission named. May
- * run before queue_submit returns, on any thread, without any lock of the driver held. Its order against subscribers of the same
- * signals is not defined. */
+/* Called exactly once for each submission that queue_submit accepted, when its work is done and its signals
+ * are made (status null) or it has failed (status, owned by the callee). From now on the driver no longer
+ * uses what the submission named. May run before queue_submit returns, on any thread, without any lock of the
+ * driver held. Its order against subscribers of the same signals is not defined. */
 typedef void (*halyard_completed_fn)(void* user, halyard_status_t status);
 
-/* One piece of queue work. When every wait is reached, the operation is done, then every signal is made. If a wait fails, the
- * operation is skipped and every signalled semaphore fails with the same status; if the operation fails, likewise [R60-R65].
- * Waits and signals name semaphores of this instance only, of any of its devices. Arrays are borrowed for the call. */
+/* One piece of queue work. When every wait is reached, the operation is done, then every signal is made. If a
+ * wait fails, the operation is skipped and every signalled semaphore fails with the same status; if the
+ * operation fails, likewise [R60-R65]. Waits and signals name semaphores of this instance only, of any of its
+ * devices. Arrays are borrowed for the call. */
 typedef struct halyard_submission {
   uint32_t struct_size;
   uint32_t wait_count;
   uint32_t signal_count;
   uint32_t reserved;
-  uint64_t affinity;               /* queues that may do it; the host has masked it with the device's; never 0 */
+  uint64_t affinity; /* queues that may do it; the host has masked it with the device's; never 0 */
   const halyard_timepoint_t* waits;
   const halyard_timepoint_t* signals;
   const halyard_operation_t* operation;
-  halyard_completed_fn completed;  /* never null */
+  halyard_completed_fn completed; /* never null */
   void* completed_user;
   const halyard_extension_t* extensions;
 } halyard_submission_t;
 
-/* ---- The table ---------------------------------------------------------------------------------------------------------------- */
+/* ---- The table
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct halyard_driver_init_args {
   uint32_t struct_size;
-  uint32_t abi_version;                     /* the negotiated one */
-  const halyard_host_services_t* services;  /* valid until shutdown returns */
+  uint32_t abi_version;                    /* the negotiated one */
+  const halyard_host_services_t* services; /* valid until shutdown returns */
   const halyard_extension_t* extensions;
 } halyard_driver_init_args_t;
 
-/* Functions marked M are mandatory in version 1: a driver without one is refused, all missing ones named. Others may be null:
- * the host then does without, or answers UNIMPLEMENTED naming the function. */
+/* Functions marked M are mandatory in version 1: a driver without one is refused, all missing ones named.
+ * Others may be null: the host then does without, or answers UNIMPLEMENTED naming the function. */
 typedef struct halyard_driver_table {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* M. Makes an instance. Looks for hardware at the earliest here, never in negotiate or a static constructor. UNAVAILABLE
-   * with the reason where there is nothing to drive (a library or device is missing). May block. */
+  /* M. Makes an instance. Looks for hardware at the earliest here, never in negotiate or a static
+   * constructor. UNAVAILABLE with the reason where there is nothing to drive (a library or device is
+   * missing). May block. */
   halyard_status_t (*initialize)(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance);
-  /* M. Ends *instance after all its devices are closed, joins its threads, sets *instance to null. Null: no effect. */
+  /* M. Ends *instance after all its devices are closed, joins its threads, sets *instance to null. Null: no
+   * effect. */
   void (*shutdown)(halyard_driver_instance_t* instance);
-  /* M. Writes up to `capacity` infos and the number there are to *count. The host has set struct_size in each; the distance from
-   * one to the next is infos[0].struct_size. Same order every time. capacity 0 asks for the number. */
-  halyard_status_t (*enumerate_devices)(halyard_driver_instance_t instance, uint32_t capacity, halyard_device_info_t* infos,
-                                        uint32_t* count);
-  /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the paths there are. May block. */
+  /* M. Writes up to `capacity` infos and the number there are to *count. The host has set struct_size in
+   * each; the distance from one to the next is infos[0].struct_size. Same order every time. capacity 0 asks
+   * for the number. */
+  halyard_status_t (*enumerate_devices)(halyard_driver_instance_t instance, uint32_t capacity,
+                                        halyard_device_info_t* infos, uint32_t* count);
+  /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the paths there are. May
+   * block. */
   halyard_status_t (*device_open)(halyard_driver_instance_t instance, const halyard_device_open_args_t* args,
                                   halyard_driver_device_t* device);
   /* M. All its work is done and all its handles are destroyed before. May block. */
   void (*device_close)(halyard_driver_device_t device);
   /* M. Constant for the life of the device. */
-  halyard_status_t (*device_properties)(halyard_driver_device_t device, halyard_device_properties_t* properties);
-  /* M. One integer about the device, by category and key (hal-semantics.md, "Device queries"). *known is 0 where the driver
-   * does not know the key; that is not an error. "hal.device.id" and "hal.executable.format" are answered by the host. */
-  halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category, halyard_text_t key,
-                                       int32_t* known, int64_t* value);
+  halyard_status_t (*device_properties)(halyard_driver_device_t device,
+                                        halyard_device_properties_t* properties);
+  /* M. One integer about the device, by category and key (hal-semantics.md, "Device queries"). *known is 0
+   * where the driver does not know the key; that is not an error. "hal.device.id" and "hal.executable.format"
+   * are answered by the host. */
+  halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
+                                       halyard_text_t key, int32_t* known, int64_t* value);
   /* Gives back memory that is kept for reuse. */
   halyard_status_t (*device_trim)(halyard_driver_device_t device);
-  halyard_status_t (*device_memory_statistics)(halyard_driver_device_t device, halyard_memory_statistics_t* statistics);
+  halyard_status_t (*device_memory_statistics)(halyard_driver_device_t device,
+                                               halyard_memory_statistics_t* statistics);
 
-  /* M. RESOURCE_EXHAUSTED: no memory. INVALID_ARGUMENT: no heap has the required bits; the message names them. The host has compared
-   * the size with maximum_allocation. */
+  /* M. RESOURCE_EXHAUSTED: no memory. INVALID_ARGUMENT: no heap has the required bits; the message names
+   * them. The host has compared the size with maximum_allocation. */
   halyard_status_t (*memory_allocate)(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                       halyard_driver_memory_t* memory, halyard_memory_info_t* info);
   /* M. For memory of any origin (allocated, alloca, imported), after all work that uses it. */
   void (*memory_free)(halyard_driver_device_t device, halyard_driver_memory_t memory);
-  /* M for devices with HOST_VISIBLE memory. *pointer addresses byte `offset`; valid until memory_unmap of the same memory.
-   * Mappings nest and may overlap. `access` is HALYARD_MAP_*. FAILED_PRECONDITION: alloca's bytes not there yet or gone. */
-  halyard_status_t (*memory_map)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t access,
-                                 uint64_t offset, uint64_t length, void** pointer);
+  /* M for devices with HOST_VISIBLE memory. *pointer addresses byte `offset`; valid until memory_unmap of the
+   * same memory. Mappings nest and may overlap. `access` is HALYARD_MAP_*. FAILED_PRECONDITION: alloca's
+   * bytes not there yet or gone. */
+  halyard_status_t (*memory_map)(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                 uint32_t access, uint64_t offset, uint64_t length, void** pointer);
   void (*memory_unmap)(halyard_driver_device_t device, halyard_driver_memory_t memory);
   /* Needed where memory is HOST_VISIBLE without HOST_COHERENT: after host writes, before host reads. */
-  halyard_status_t (*memory_flush)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint64_t offset,
-                                   uint64_t length);
-  halyard_status_t (*memory_invalidate)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint64_t offset,
-                                        uint64_t length);
-  /* The host keeps the external bytes until memory_free. UNIMPLEMENTED: a kind that the driver does not import. info->size is the
-   * request's size, which is at most the external one. */
+  halyard_status_t (*memory_flush)(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                   uint64_t offset, uint64_t length);
+  halyard_status_t (*memory_invalidate)(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                        uint64_t offset, uint64_t length);
+  /* The host keeps the external bytes until memory_free. UNIMPLEMENTED: a kind that the driver does not
+   * import. info->size is the request's size, which is at most the external one. */
   halyard_status_t (*memory_import)(halyard_driver_device_t device, const halyard_memory_request_t* request,
-                                    const halyard_external_memory_t* external, halyard_driver_memory_t* memory,
-                                    halyard_memory_info_t* info);
-  halyard_status_t (*memory_export)(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t kind,
-                                    halyard_external_memory_t* external);
+                                    const halyard_external_memory_t* external,
+                                    halyard_driver_memory_t* memory, halyard_memory_info_t* info);
+  halyard_status_t (*memory_export)(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                    uint32_t kind, halyard_external_memory_t* external);
 
   /* M. A timeline that starts at `initial`. */
-  halyard_status_t (*semaphore_create)(halyard_driver_device_t device, uint64_t initial, halyard_driver_semaphore_t* semaphore);
+  halyard_status_t (*semaphore_create)(halyard_driver_device_t device, uint64_t initial,
+                                       halyard_driver_semaphore_t* semaphore);
   /* M. After all work, waits and subscriptions that name it. */
   void (*semaphore_destroy)(halyard_driver_device_t device, halyard_driver_semaphore_t semaphore);
-  /* M. The value now. A failed semaphore: returns its first failure (another reference), *value untouched. Never blocks. */
+  /* M. The value now. A failed semaphore: returns its first failure (another reference), *value untouched.
+   * Never blocks. */
   halyard_status_t (*semaphore_query)(halyard_driver_semaphore_t semaphore, uint64_t* value);
   /* M. From the host. Not larger than the value now: INVALID_ARGUMENT. Failed: no effect, success. */
   halyard_status_t (*semaphore_signal)(halyard_driver_semaphore_t semaphore, uint64_t value);
   /* M. Fails the timeline for good; the first failure stays. Takes over `status`, which is not null. */
   void (*semaphore_fail)(halyard_driver_semaphore_t semaphore, halyard_status_t status);
-  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. A failed semaphore: its failure, looked for before
-   * anything else and without waiting for the others. */
-  halyard_status_t (*semaphore_wait)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
-  /* M. `subscriber` is called once; at once, on this thread, where there is nothing to wait for. On failure never. */
+  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. A failed semaphore: its failure, looked
+   * for before anything else and without waiting for the others. */
+  halyard_status_t (*semaphore_wait)(halyard_driver_device_t device,
+                                     const halyard_semaphore_wait_args_t* args);
+  /* M. `subscriber` is called once; at once, on this thread, where there is nothing to wait for. On failure
+   * never. */
   halyard_status_t (*semaphore_subscribe)(halyard_driver_semaphore_t semaphore, uint64_t value,
                                           halyard_subscriber_fn subscriber, void* user);
-  /* M. Takes back the subscription of (subscriber, user). 1: it will not be called; 0: it was or is being called. */
-  int32_t (*semaphore_unsubscribe)(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber, void* user);
-  halyard_status_t (*semaphore_import)(halyard_driver_device_t device, int32_t fd, halyard_driver_semaphore_t* semaphore);
+  /* M. Takes back the subscription of (subscriber, user). 1: it will not be called; 0: it was or is being
+   * called. */
+  int32_t (*semaphore_unsubscribe)(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
+                                   void* user);
+  halyard_status_t (*semaphore_import)(halyard_driver_device_t device, int32_t fd,
+                                       halyard_driver_semaphore_t* semaphore);
   halyard_status_t (*semaphore_export)(halyard_driver_semaphore_t semaphore, int32_t* fd);
 
-  /* M. Judges an executable without loading it. `data` may be null: the format alone is judged. Never fails. */
-  void (*executable_grade)(halyard_driver_device_t device, halyard_text_t format, const void* data, uint64_t data_size,
-                           halyard_executable_grade_t* grade);
-  /* M. NOT_FOUND: unknown format, naming those there are. INVALID_ARGUMENT: bad data. INCOMPATIBLE: made for something else,
-   * saying what is missing. May block for long. */
+  /* M. Judges an executable without loading it. `data` may be null: the format alone is judged. Never fails.
+   */
+  void (*executable_grade)(halyard_driver_device_t device, halyard_text_t format, const void* data,
+                           uint64_t data_size, halyard_executable_grade_t* grade);
+  /* M. NOT_FOUND: unknown format, naming those there are. INVALID_ARGUMENT: bad data. INCOMPATIBLE: made for
+   * something else, saying what is missing. May block for long. */
   halyard_status_t (*executable_create)(halyard_driver_device_t device, const halyard_executable_args_t* args,
                                         halyard_driver_executable_t* executable);
   void (*executable_destroy)(halyard_driver_device_t device, halyard_driver_executable_t executable); /* M */
-  uint32_t (*executable_function_count)(halyard_driver_executable_t executable);                     /* M */
+  uint32_t (*executable_function_count)(halyard_driver_executable_t executable);                      /* M */
   /* M. OUT_OF_RANGE: no such function. */
   halyard_status_t (*executable_function_info)(halyard_driver_executable_t executable, uint32_t function,
                                                halyard_function_info_t* info);
 
   /* M. May bake the list into whatever the device likes. */
-  halyard_status_t (*command_list_create)(halyard_driver_device_t device, const halyard_command_list_args_t* args,
+  halyard_status_t (*command_list_create)(halyard_driver_device_t device,
+                                          const halyard_command_list_args_t* args,
                                           halyard_driver_command_list_t* list);
   void (*command_list_destroy)(halyard_driver_device_t device, halyard_driver_command_list_t list); /* M */
 
-  /* M. Success: accepted, `completed` will be called once, and later failure is told through the signals and `completed`.
-   * Failure: nothing happened, no signal is touched, `completed` is not called. Blocks only on RUNS_IN_CALLER devices, for the
-   * work itself, never for a wait: work that is not due is kept until the wait is reached. */
+  /* M. Success: accepted, `completed` will be called once, and later failure is told through the signals and
+   * `completed`. Failure: nothing happened, no signal is touched, `completed` is not called. Blocks only on
+   * RUNS_IN_CALLER devices, for the work itself, never for a wait: work that is not due is kept until the
+   * wait is reached. */
   halyard_status_t (*queue_submit)(halyard_driver_device_t device, const halyard_submission_t* submission);
   /* A hint that submissions collected so far should go to the device. */
   halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint64_t affinity);
 } halyard_driver_table_t;
 
-/* ---- Negotiation ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Negotiation
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct halyard_driver_request {
   uint32_t struct_size;
-  uint32_t abi_min;             /* versions that the host speaks */
+  uint32_t abi_min; /* versions that the host speaks */
   uint32_t abi_max;
-  uint32_t sanitizer;           /* HALYARD_SANITIZER_* of the host */
-  const char* host_version;     /* for people */
+  uint32_t sanitizer;       /* HALYARD_SANITIZER_* of the host */
+  const char* host_version; /* for people */
   const halyard_extension_t* extensions;
 } halyard_driver_request_t;
 
 typedef struct halyard_driver_kind {
-  const char* name;             /* as in the note */
-  const char* description;      /* one line for lists */
+  const char* name;        /* as in the note */
+  const char* description; /* one line for lists */
 } halyard_driver_kind_t;
 
 typedef struct halyard_driver_reply {
-  uint32_t struct_size;         /* set by the host to what it knows; the driver writes no further */
-  uint32_t abi_version;         /* the highest common version */
+  uint32_t struct_size;                /* set by the host to what it knows; the driver writes no further */
+  uint32_t abi_version;                /* the highest common version */
   const halyard_driver_table_t* table; /* static storage */
   const halyard_driver_kind_t* kinds;  /* static storage */
   uint32_t kind_count;
   uint32_t reserved;
-  char refusal[256];            /* why not, terminated, where the driver returns 0 */
+  char refusal[256]; /* why not, terminated, where the driver returns 0 */
 } halyard_driver_reply_t;
 
-/* The one exported function. Runs no hardware code, allocates nothing, may be called any number of times. Returns 1 where
- * there is a common version and the reply is filled, 0 where the driver refuses and `refusal` says why. */
-typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* request, halyard_driver_reply_t* reply);
+/* The one exported function. Runs no hardware code, allocates nothing, may be called any number of times.
+ * Returns 1 where there is a common version and the reply is filled, 0 where the driver refuses and `refusal`
+ * says why. */
+typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* request,
+                                               halyard_driver_reply_t* reply);
 #define HALYARD_DRIVER_NEGOTIATE_SYMBOL "halyard_driver_negotiate"
 
 #if defined(__GNUC__)
@@ -694,7 +752,8 @@ typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* r
 HALYARD_DRIVER_EXPORT int32_t halyard_driver_negotiate(const halyard_driver_request_t* request,
                                                        halyard_driver_reply_t* reply);
 
-/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change ------------------------------------------ */
+/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change
+ * ------------------------------------------ */
 
 #ifdef __cplusplus
 #define HALYARD_STATIC_ASSERT_ static_assert
@@ -704,10 +763,12 @@ HALYARD_DRIVER_EXPORT int32_t halyard_driver_negotiate(const halyard_driver_requ
 HALYARD_STATIC_ASSERT_(sizeof(halyard_driver_note_t) == 272, "the note never changes");
 HALYARD_STATIC_ASSERT_(sizeof(halyard_driver_note_record_t) == 292, "the note never changes");
 #if UINTPTR_MAX == UINT64_MAX
-HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_driver_table_t, queue_flush) == 8 + 36 * 8, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_driver_table_t, queue_flush) == 8 + 36 * 8,
+                       "version 1 is frozen");
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_submission_t, extensions) == 72, "version 1 is frozen");
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_command_dispatch_t, indirect) == 96, "version 1 is frozen");
-HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_device_properties_t, import_alignment) == 48, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_device_properties_t, import_alignment) == 48,
+                       "version 1 is frozen");
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_host_services_t, log) == 72, "version 1 is frozen");
 #endif
 #undef HALYARD_STATIC_ASSERT_

@@ -1,5 +1,6 @@
-// Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owners. Specified by
-// hal-semantics.md ("Objects", "Queue-ordered operations") and hal-module.md, "Buffer". Thread-safe but for the bytes.
+// Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owners.
+// Specified by hal-semantics.md ("Objects", "Queue-ordered operations") and hal-module.md, "Buffer".
+// Thread-safe but for the bytes.
 #pragma once
 
 #include <atomic>
@@ -20,13 +21,13 @@ class Allocation final : public ObjectOf<Allocation> {
   uint32_t memory_type = 0;                  // what was given
   uint32_t usage = 0;
   uint32_t access = kAccessAll;
-  uint64_t size = 0;                         // as asked for
+  uint64_t size = 0;  // as asked for
   uint64_t origin_affinity = kAnyQueue;
-  bool queue_ordered = false;                // from queue alloca: dealloca has an effect
+  bool queue_ordered = false;  // from queue alloca: dealloca has an effect
   bool indeterminate_lifetime = false;
-  std::atomic<bool> deallocated{false};      // a dealloca has been submitted
-  std::atomic<int64_t> owners{1};            // preserve / discard / is_terminal
-  Ref<Object> keep;                          // imported bytes
+  std::atomic<bool> deallocated{false};  // a dealloca has been submitted
+  std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
+  Ref<Object> keep;                      // imported bytes
 
   Allocation() = default;
   ~Allocation();
@@ -55,8 +56,8 @@ class Buffer final : public ObjectOf<Buffer> {
   Result<> check_usage(uint32_t bits) const;
   Result<> check_access(uint32_t bits) const;
 
-  // Host access, without ordering against queued work. Checks range, access and mappability (HOST_VISIBLE, MAPPING_SCOPED);
-  // flushes and invalidates where memory is not coherent.
+  // Host access, without ordering against queued work. Checks range, access and mappability (HOST_VISIBLE,
+  // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
   Result<> read(uint64_t offset, void* target, uint64_t length) const;
   Result<> write(uint64_t offset, const void* source, uint64_t length);
 

@@ -1,4 +1,5 @@
-// BufferView: a buffer with shape, element type and encoding; immutable. Specified by hal-module.md, "Buffer view".
+// BufferView: a buffer with shape, element type and encoding; immutable. Specified by hal-module.md, "Buffer
+// view".
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ class BufferView final : public ObjectOf<BufferView> {
   uint32_t encoding() const { return encoding_; }
 
   // hal.buffer_view.assert; `message` stands first in the error.
-  Result<> check(std::string_view message, ElementType type, uint32_t encoding, std::span<const int64_t> shape) const;
+  Result<> check(std::string_view message, ElementType type, uint32_t encoding,
+                 std::span<const int64_t> shape) const;
   // "4xf32=1 2 3 4". Reads the buffer from the host.
   Result<std::string> text(uint64_t max_elements) const;
 

@@ -1,5 +1,5 @@
-// Device: one logical device of a driver, and Allocator: its memory. Specified by hal-semantics.md, "Objects" and "Device
-// queries". Thread-safe.
+// Device: one logical device of a driver, and Allocator: its memory. Specified by hal-semantics.md, "Objects"
+// and "Device queries". Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace halyard::hal {
 class Buffer;
 class Device;
 
-// hal.allocator: identity of a device's memory; a ref to it keeps the device alive. A device has at most one at a time.
+// hal.allocator: identity of a device's memory; a ref to it keeps the device alive. A device has at most one
+// at a time.
 class Allocator final : public Object {
  public:
   static const ObjectType kType;  // "hal.allocator"
@@ -48,8 +49,8 @@ class Device final : public ObjectOf<Device> {
   halyard_driver_device_t handle() const { return handle_; }
   Ref<Allocator> allocator();  // the same object as long as anybody holds it
   bool has_operation(uint32_t kind) const { return kind < 64 && (properties_.operations >> kind & 1); }
-  // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of its queues (a
-  // program made for more queues runs on fewer).
+  // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of
+  // its queues (a program made for more queues runs on fewer).
   uint64_t queues(uint64_t affinity) const;
 
   // As hal.device.query.i64: {known, value}; unknown is not an error.
@@ -66,13 +67,13 @@ class Device final : public ObjectOf<Device> {
   Result<> trim();
   Result<halyard_memory_statistics_t> statistics() const;
 
-  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT. RESOURCE_EXHAUSTED,
-  // INVALID_ARGUMENT: what the driver says.
+  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says.
   Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size);
-  // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 -> ALL.
-  // OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
-  Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access, void* pointer,
-                                  uint64_t size, Ref<Object> keep);
+  // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
+  // ALL. OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
+  Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
+                                  void* pointer, uint64_t size, Ref<Object> keep);
 
   Device(Ref<DriverLibrary> library, std::string kind, std::string path);
   ~Device();

@@ -1,5 +1,6 @@
-// DriverRegistry: which drivers there are and which were refused and why. Made by the embedder, passed in; there is no global
-// one. Making it reads the notes of what it finds; code of a driver runs when a kind of it is asked for. Thread-safe.
+// DriverRegistry: which drivers there are and which were refused and why. Made by the embedder, passed in;
+// there is no global one. Making it reads the notes of what it finds; code of a driver runs when a kind of it
+// is asked for. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -16,11 +17,11 @@
 namespace halyard::hal {
 
 struct RegistryOptions {
-  std::vector<std::string> libraries;       // explicit paths of drivers, first
-  std::vector<std::string> folders;         // searched next, in order
-  bool use_environment = true;              // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
-  bool use_default_folders = true;          // the user's, then the one beside this library
-  DriverLog log = {};                       // gets the drivers' lines; without it they go nowhere
+  std::vector<std::string> libraries;  // explicit paths of drivers, first
+  std::vector<std::string> folders;    // searched next, in order
+  bool use_environment = true;      // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
+  bool use_default_folders = true;  // the user's, then the one beside this library
+  DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
 };
 
 // "driver[://path[?key=value&...]]". INVALID_ARGUMENT with what is wrong.
@@ -40,9 +41,9 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   // Every candidate file, taken or refused, with the reason; folders that were looked at.
   struct Candidate {
     std::string path;
-    std::string library;                // NAME; empty where the note could not be read
+    std::string library;  // NAME; empty where the note could not be read
     std::vector<std::string> kinds;
-    Status status;                      // ok: loaded, or loadable and not needed so far
+    Status status;  // ok: loaded, or loadable and not needed so far
     bool loaded = false;
   };
   std::vector<Candidate> explain();
@@ -55,8 +56,8 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   };
   // Kinds of every driver that loads, sorted by name. One bad driver does not hurt the others.
   std::vector<Kind> kinds();
-  // URIs ("vulkan://0") of the devices there are, of one kind or of all ("" ). NOT_FOUND: no such kind (names those there are,
-  // and why a refused driver of that name was refused).
+  // URIs ("vulkan://0") of the devices there are, of one kind or of all ("" ). NOT_FOUND: no such kind (names
+  // those there are, and why a refused driver of that name was refused).
   struct DeviceEntry {
     std::string uri;
     std::string name;

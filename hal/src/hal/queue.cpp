@@ -358,9 +358,8 @@ Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, 
   if (source.empty()) return queue_barrier(point);
   HALYARD_TRY(check_target(point.device, target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
-    return submit_recorded(point, [&](CommandBuffer& commands) {
-      return commands.update(source, {&target, 0, offset, 0});
-    });
+    return submit_recorded(
+        point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
   auto work = std::make_unique<InFlight>(point);
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());

@@ -1,4 +1,5 @@
-// Bits and numbers of the HAL as programs use them. Specified by hal-types.md; those that drivers see are in halyard/driver.h.
+// Bits and numbers of the HAL as programs use them. Specified by hal-types.md; those that drivers see are in
+// halyard/driver.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,12 @@ inline constexpr uint64_t kAnyQueue = UINT64_MAX;
 
 enum Access : uint32_t { kRead = 1, kWrite = 2, kDiscard = 4, kDiscardWrite = 6, kAccessAll = 7 };
 
-enum CommandBufferMode : uint32_t { kOneShot = 1, kAllowInline = 0x10, kUnvalidated = 0x20, kUnretained = 0x40 };
+enum CommandBufferMode : uint32_t {
+  kOneShot = 1,
+  kAllowInline = 0x10,
+  kUnvalidated = 0x20,
+  kUnretained = 0x40
+};
 enum CommandCategory : uint32_t { kTransfer = 1, kDispatchCategory = 2 };
 
 inline constexpr uint64_t kAllocaIndeterminateLifetime = 1;

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "../fake_driver.h"
+#include "fake_driver.h"
 #include "halyard/driver.h"
 
 HALYARD_DRIVER_NOTE("fake", "1.0", "fake");

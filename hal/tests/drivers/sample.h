@@ -83,10 +83,7 @@ static void sample_shutdown(halyard_driver_instance_t* instance) {
 }
 
 #ifndef SAMPLE_KIND_LIST
-#define SAMPLE_KIND_LIST           \
-  {                                \
-    { SAMPLE_KINDS, "one sample" } \
-  }
+#define SAMPLE_KIND_LIST {{SAMPLE_KINDS, "one sample"}}
 #endif
 static const halyard_driver_kind_t sample_kinds[] = SAMPLE_KIND_LIST;
 #define SAMPLE_KIND_COUNT (sizeof sample_kinds / sizeof sample_kinds[0])

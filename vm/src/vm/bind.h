@@ -116,7 +116,7 @@ template <typename T>
 inline constexpr bool kIsAnyObject = std::is_same_v<std::remove_const_t<T>, Object>;
 
 template <typename T>
-requires kIsObject<T>
+  requires kIsObject<T>
 struct Passing<T*> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
@@ -131,7 +131,7 @@ struct Passing<T*> {
 };
 
 template <typename T>
-requires kIsObject<T>
+  requires kIsObject<T>
 struct Passing<T&> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';

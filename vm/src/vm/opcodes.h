@@ -119,7 +119,8 @@ constexpr const OpInfo& info(Op op) { return kOps[static_cast<size_t>(op)]; }
 inline constexpr auto kOpBySetAndByte = [] {
   std::array<std::array<Op, 256>, 3> ops;
   for (auto& set : ops) set.fill(Op::kCount);
-  for (size_t i = 0; i < kOpCount; ++i) ops[static_cast<size_t>(kOps[i].set)][kOps[i].byte] = static_cast<Op>(i);
+  for (size_t i = 0; i < kOpCount; ++i)
+    ops[static_cast<size_t>(kOps[i].set)][kOps[i].byte] = static_cast<Op>(i);
   return ops;
 }();
 

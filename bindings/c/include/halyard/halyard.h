@@ -1,4 +1,5 @@
-/* Halyard's embedding ABI, version 1: load compiled modules, open devices, call functions. Plain C11; link with libhalyard.
+/* Halyard's embedding ABI, version 1: load compiled modules, open devices, call functions. Plain C11; link
+ * with libhalyard.
  *
  * STEP BY STEP
  *   1. halyard_instance_create: where drivers are looked for. Nothing is global; make as many as you like.
@@ -8,18 +9,19 @@
  *   5. halyard_context_find, halyard_call_create, halyard_call_invoke: call functions, again and again.
  *   6. halyard_release what you hold, in any order.
  *
- * HANDLES. Every handle but a status is a counted object: halyard_retain and halyard_release take any of them. A function that
- * gives a handle through an `out` pointer gives a reference that the caller releases. Arguments are borrowed for the call.
+ * HANDLES. Every handle but a status is a counted object: halyard_retain and halyard_release take any of
+ * them. A function that gives a handle through an `out` pointer gives a reference that the caller releases.
+ * Arguments are borrowed for the call.
  *
- * STATUS. Every function that can fail returns a halyard_status_t: null for success, else an error to release with
- * halyard_status_release. Outputs are untouched on failure.
+ * STATUS. Every function that can fail returns a halyard_status_t: null for success, else an error to release
+ * with halyard_status_release. Outputs are untouched on failure.
  *
- * THREADS. Instances, devices, modules, buffers, views and fences may be used by any thread at any time. A context may be used by
- * one call at a time unless the program allows more; a halyard_call_t by one thread at a time. Halyard starts no thread that is not
- * asked for.
+ * THREADS. Instances, devices, modules, buffers, views and fences may be used by any thread at any time. A
+ * context may be used by one call at a time unless the program allows more; a halyard_call_t by one thread at
+ * a time. Halyard starts no thread that is not asked for.
  *
- * GROWTH. Option and info structs start with struct_size, which the caller sets to sizeof; missing tail fields count as zero. Fields
- * are only appended.
+ * GROWTH. Option and info structs start with struct_size, which the caller sets to sizeof; missing tail
+ * fields count as zero. Fields are only appended.
  *
  * Specified by: the module format, run-module-cli.md (texts of values), hal-semantics.md.
  */
@@ -51,8 +53,9 @@ typedef struct halyard_device* halyard_device_t;
 typedef struct halyard_module* halyard_module_t;
 typedef struct halyard_context* halyard_context_t;
 typedef struct halyard_function* halyard_function_t; /* an export of a module in a context */
-typedef struct halyard_call* halyard_call_t;         /* one activity; reusable, a warm one allocates nothing */
-typedef struct halyard_object* halyard_object_t;     /* anything that programs pass: views, buffers, lists, fences */
+typedef struct halyard_call* halyard_call_t; /* one activity; reusable, a warm one allocates nothing */
+typedef struct halyard_object*
+    halyard_object_t; /* anything that programs pass: views, buffers, lists, fences */
 
 /* Any handle of this header but a status. Null is allowed. */
 HALYARD_API void halyard_retain(void* handle);
@@ -60,17 +63,20 @@ HALYARD_API void halyard_release(void* handle);
 /* Memory that a function of this header gave to the caller. Null is allowed. */
 HALYARD_API void halyard_free(void* memory);
 
-/* ---- Status ------------------------------------------------------------------------------------------------------------- */
+/* ---- Status
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 HALYARD_API halyard_status_t halyard_status_create(halyard_status_code_t code, const char* message);
 HALYARD_API halyard_status_t halyard_status_retain(halyard_status_t status);
 HALYARD_API void halyard_status_release(halyard_status_t status);
 HALYARD_API halyard_status_code_t halyard_status_code(halyard_status_t status); /* HALYARD_OK for null */
-HALYARD_API const char* halyard_status_message(halyard_status_t status);        /* lives as long as the status */
+HALYARD_API const char* halyard_status_message(halyard_status_t status); /* lives as long as the status */
 /* "NOT_FOUND; message; note; ..." with cause and trace. To be given to halyard_free. */
 HALYARD_API char* halyard_status_text(halyard_status_t status);
 
-/* ---- Instance, drivers, devices ------------------------------------------------------------------------------------------- */
+/* ---- Instance, drivers, devices
+ * ------------------------------------------------------------------------------------------- */
 
 enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* do not look at $HALYARD_DRIVER_PATH */
@@ -82,12 +88,13 @@ typedef struct halyard_instance_options {
   uint32_t flags;                      /* HALYARD_INSTANCE_* */
   const char* const* driver_libraries; /* paths of halyard-driver-NAME.so files, looked at first */
   size_t driver_library_count;
-  const char* const* driver_folders;   /* then these folders */
+  const char* const* driver_folders; /* then these folders */
   size_t driver_folder_count;
 } halyard_instance_options_t;
 
 /* `options` may be null. No driver is loaded yet. */
-HALYARD_API halyard_status_t halyard_instance_create(const halyard_instance_options_t* options, halyard_instance_t* out);
+HALYARD_API halyard_status_t halyard_instance_create(const halyard_instance_options_t* options,
+                                                     halyard_instance_t* out);
 
 typedef struct halyard_driver_entry {
   const char* name;        /* "local-sync" */
@@ -95,41 +102,46 @@ typedef struct halyard_driver_entry {
   const char* library;     /* path */
 } halyard_driver_entry_t;
 /* Drivers that load, sorted by name. The array and its texts are one block for halyard_free. */
-HALYARD_API halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out, size_t* count);
+HALYARD_API halyard_status_t halyard_instance_drivers(halyard_instance_t instance,
+                                                      halyard_driver_entry_t** out, size_t* count);
 
 typedef struct halyard_device_entry {
-  const char* uri;         /* "local-sync://": what halyard_device_open takes */
+  const char* uri; /* "local-sync://": what halyard_device_open takes */
   const char* name;
 } halyard_device_entry_t;
-/* Devices of one driver, or of all (null or ""). NOT_FOUND: no such driver; the message names those there are. */
+/* Devices of one driver, or of all (null or ""). NOT_FOUND: no such driver; the message names those there
+ * are. */
 HALYARD_API halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver,
                                                       halyard_device_entry_t** out, size_t* count);
 
 typedef struct halyard_driver_candidate {
-  const char* path;        /* a file that was looked at */
-  const char* drivers;     /* comma-separated names; "" where the file could not be read */
+  const char* path;    /* a file that was looked at */
+  const char* drivers; /* comma-separated names; "" where the file could not be read */
   int32_t accepted;
-  const char* reason;      /* why not; "" where accepted */
+  const char* reason; /* why not; "" where accepted */
 } halyard_driver_candidate_t;
 /* Every file that was considered, in order, with the reason where it was refused. */
-HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyard_driver_candidate_t** out,
-                                                         size_t* count);
+HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t instance,
+                                                         halyard_driver_candidate_t** out, size_t* count);
 
 /* `uri` is "driver[://path[?key=value&...]]". Opening twice gives two logical devices. */
-HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri, halyard_device_t* out);
+HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri,
+                                                 halyard_device_t* out);
 HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as long as the device */
 
-/* ---- Modules ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Modules
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 enum { HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0 /* verify every function now, not when it is first called */ };
 
-/* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-" reads standard input.
- * The file must not change while the module lives. */
-HALYARD_API halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path, uint32_t flags,
-                                                      halyard_module_t* out);
+/* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
+ * reads standard input. The file must not change while the module lives. */
+HALYARD_API halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path,
+                                                      uint32_t flags, halyard_module_t* out);
 /* The same from memory, which is copied. */
-HALYARD_API halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size,
-                                                        uint32_t flags, halyard_module_t* out);
+HALYARD_API halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data,
+                                                        size_t size, uint32_t flags, halyard_module_t* out);
 
 typedef struct halyard_module_info {
   uint32_t struct_size;
@@ -143,26 +155,29 @@ HALYARD_API halyard_status_t halyard_module_info(halyard_module_t module, halyar
 
 typedef struct halyard_function_description {
   uint32_t struct_size;
-  uint32_t argument_count;   /* as the convention says; async functions include their two fences */
+  uint32_t argument_count; /* as the convention says; async functions include their two fences */
   uint32_t result_count;
-  uint32_t is_async;         /* the attribute iree.abi.model is coarse-fences: (..., wait fence, signal fence) */
+  uint32_t is_async; /* the attribute iree.abi.model is coarse-fences: (..., wait fence, signal fence) */
   halyard_text_t name;
-  halyard_text_t convention; /* "0rr_r" */
-  halyard_text_t declaration;/* the source's signature; may be empty */
+  halyard_text_t convention;  /* "0rr_r" */
+  halyard_text_t declaration; /* the source's signature; may be empty */
 } halyard_function_description_t;
 /* OUT_OF_RANGE: index. Texts live as long as the module. */
 HALYARD_API halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
                                                      halyard_function_description_t* description);
 
-/* ---- Contexts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Contexts
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct halyard_parameter_file {
-  const char* scope;         /* "" for the unnamed one */
-  const char* path;          /* .irpa */
+  const char* scope; /* "" for the unnamed one */
+  const char* path;  /* .irpa */
 } halyard_parameter_file_t;
 
 /* Called for hal.buffer_view.trace with views that can be read. */
-typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_object_t* views, size_t view_count);
+typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_object_t* views,
+                                 size_t view_count);
 
 typedef struct halyard_context_options {
   uint32_t struct_size;
@@ -177,15 +192,18 @@ typedef struct halyard_context_options {
   void* trace_user;
 } halyard_context_options_t;
 
-/* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a module depends on
- * them or imports from them. */
-HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance, const halyard_context_options_t* options,
+/* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
+ * module depends on them or imports from them. */
+HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance,
+                                                    const halyard_context_options_t* options,
                                                     halyard_context_t* out);
 /* An export of the main module, or of `module` where not null. NOT_FOUND names near ones. */
-HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, const char* module, const char* name,
-                                                  halyard_function_t* out);
+HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, const char* module,
+                                                  const char* name, halyard_function_t* out);
 
-/* ---- Values and calls ----------------------------------------------------------------------------------------------------------- */
+/* ---- Values and calls
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 enum {
   HALYARD_VALUE_NULL = 0, /* a null reference */
@@ -194,7 +212,7 @@ enum {
   HALYARD_VALUE_F32 = 3,
   HALYARD_VALUE_F64 = 4,
   HALYARD_VALUE_OBJECT = 5,
-  HALYARD_VALUE_I8 = 6,   /* only as elements of lists */
+  HALYARD_VALUE_I8 = 6, /* only as elements of lists */
   HALYARD_VALUE_I16 = 7,
 };
 typedef struct halyard_value {
@@ -210,32 +228,38 @@ typedef struct halyard_value {
 } halyard_value_t;
 
 HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out);
-/* Runs to the end. Arguments are borrowed. Results are owned by the caller (objects: release). INVALID_ARGUMENT: counts. */
+/* Runs to the end. Arguments are borrowed. Results are owned by the caller (objects: release).
+ * INVALID_ARGUMENT: counts. */
 HALYARD_API halyard_status_t halyard_call_invoke(halyard_call_t call, halyard_function_t function,
                                                  const halyard_value_t* arguments, size_t argument_count,
                                                  halyard_value_t* results, size_t result_count);
 
-/* ---- Objects -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Objects
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* "hal.buffer_view", "vm.list". Static storage. */
 HALYARD_API const char* halyard_object_type(halyard_object_t object);
 
 typedef struct halyard_view_info {
   uint32_t struct_size;
-  uint32_t element_type;  /* hal-types.md, "Element types" */
-  uint32_t encoding;      /* 1: dense row-major */
+  uint32_t element_type; /* hal-types.md, "Element types" */
+  uint32_t encoding;     /* 1: dense row-major */
   uint32_t rank;
-  const int64_t* shape;   /* lives as long as the view */
-  uint64_t byte_length;   /* of its buffer range */
+  const int64_t* shape; /* lives as long as the view */
+  uint64_t byte_length; /* of its buffer range */
 } halyard_view_info_t;
 
-/* A view of a new buffer of the device with a copy of the bytes; `data` null: zeros. INVALID_ARGUMENT: shape and size disagree. */
-HALYARD_API halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type, const int64_t* shape,
-                                                 size_t rank, const void* data, size_t size, halyard_object_t* out);
+/* A view of a new buffer of the device with a copy of the bytes; `data` null: zeros. INVALID_ARGUMENT: shape
+ * and size disagree. */
+HALYARD_API halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type,
+                                                 const int64_t* shape, size_t rank, const void* data,
+                                                 size_t size, halyard_object_t* out);
 /* INVALID_ARGUMENT: not a buffer view. */
 HALYARD_API halyard_status_t halyard_view_info(halyard_object_t view, halyard_view_info_t* info);
 /* Copies bytes of the view to the host. The work that makes them must be done. OUT_OF_RANGE. */
-HALYARD_API halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target, size_t size);
+HALYARD_API halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target,
+                                               size_t size);
 /* "2x2xf32=[1 2][3 4]", at most `max_elements` elements. To be given to halyard_free. */
 HALYARD_API halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements, char** out);
 /* The view's buffer. */
@@ -247,17 +271,19 @@ HALYARD_API halyard_status_t halyard_list_get(halyard_object_t list, size_t inde
 
 /* A fence that is not reached, for the signal argument of async functions. */
 HALYARD_API halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out);
-/* Blocks. `timeout_ms` UINT32_MAX: no limit. DEADLINE_EXCEEDED; or the failure of the work, with its cause. */
+/* Blocks. `timeout_ms` UINT32_MAX: no limit. DEADLINE_EXCEEDED; or the failure of the work, with its cause.
+ */
 HALYARD_API halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms);
 
-/* ---- Tensors as text (run-module-cli.md, sections 3 and 4) ---------------------------------------------------------------------- */
+/* ---- Tensors as text (run-module-cli.md, sections 3 and 4)
+ * ---------------------------------------------------------------------- */
 
 typedef struct halyard_tensor {
   uint32_t struct_size;
   uint32_t element_type;
   size_t rank;
   const int64_t* shape;
-  size_t size;            /* bytes */
+  size_t size; /* bytes */
   const void* data;
 } halyard_tensor_t;
 /* "2x3xf32=1,2,3,4,5,6" to host memory. Everything is one block that *out points to, for halyard_free. */
@@ -267,10 +293,13 @@ HALYARD_API halyard_status_t halyard_tensor_type_parse(halyard_text_t text, haly
 /* "f32" for its number; to be given to halyard_free. */
 HALYARD_API char* halyard_element_type_text(uint32_t element_type);
 
-/* "; did you mean 'x'?" for the candidate nearest to `word`, or "" where none is near; to be given to halyard_free. */
+/* "; did you mean 'x'?" for the candidate nearest to `word`, or "" where none is near; to be given to
+ * halyard_free. */
 HALYARD_API char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count);
 
-/* ---- Assembler ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Assembler
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct halyard_assemble_options {
   uint32_t struct_size;
@@ -278,8 +307,9 @@ typedef struct halyard_assemble_options {
   const char* file;          /* for messages; may be null */
 } halyard_assemble_options_t;
 /* .vmasm text to the bytes of a module. `options` may be null. To be given to halyard_free. */
-HALYARD_API halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_assemble_options_t* options,
-                                              void** out, size_t* out_size);
+HALYARD_API halyard_status_t halyard_assemble(const char* text, size_t size,
+                                              const halyard_assemble_options_t* options, void** out,
+                                              size_t* out_size);
 
 #ifdef __cplusplus
 } /* extern "C" */
