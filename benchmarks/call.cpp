@@ -77,7 +77,7 @@ halyard_value_t object_value(halyard_object_t object) {
 
 void native_loop_turn(benchmark::State& state) {
   constexpr uint64_t kTurns = 1 << 16;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < kTurns; ++i) {
       sum += i;
@@ -94,7 +94,7 @@ void native_product_of_8(benchmark::State& state) {
   std::vector<float> left(8, 2.0f);
   std::vector<float> right(8, 3.0f);
   std::vector<float> product(8);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (size_t i = 0; i < product.size(); ++i) product[i] = left[i] * right[i];
     benchmark::DoNotOptimize(product.data());
     benchmark::ClobberMemory();
@@ -104,7 +104,8 @@ BENCHMARK(native_product_of_8);
 
 void call_empty(benchmark::State& state) {
   const Program program = small_program("empty");
-  for (auto _ : state) require(halyard_call_invoke(program.call, program.function, nullptr, 0, nullptr, 0));
+  for ([[maybe_unused]] auto _ : state)
+    require(halyard_call_invoke(program.call, program.function, nullptr, 0, nullptr, 0));
 }
 BENCHMARK(call_empty);
 
@@ -115,7 +116,8 @@ void call_add(benchmark::State& state) {
   arguments[0].i32 = 40;
   arguments[1].i32 = 2;
   halyard_value_t result = {};
-  for (auto _ : state) require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
+  for ([[maybe_unused]] auto _ : state)
+    require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
   if (result.i32 != 42) state.SkipWithError("40 + 2 is not 42");
 }
 BENCHMARK(call_add);
@@ -142,7 +144,7 @@ void call_product(benchmark::State& state, const std::string& path, const std::s
     argument = object_value(view);
   }
   halyard_value_t result = {};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     halyard_release(result.object);
     require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
   }

@@ -111,7 +111,7 @@ void Semaphore::advance(uint64_t value, DueList& due) {
   settle_all(settled, HostStatus(), due);
 }
 
-void Semaphore::fail(HostStatus failure, DueList& due) {
+void Semaphore::fail(const HostStatus& failure, DueList& due) {
   Waiter* settled = nullptr;
   {
     const std::lock_guard lock(mutex_);

@@ -74,7 +74,7 @@ class Semaphore {
   // As queue work signals: no effect where the value is not larger or the timeline has failed (spec ruling
   // 9).
   void advance(uint64_t value, DueList& due);
-  void fail(HostStatus failure, DueList& due);
+  void fail(const HostStatus& failure, DueList& due);
 
   // Puts the waiter on the list; false, and nothing done, where there is nothing to wait for.
   bool watch(Waiter& waiter);

@@ -33,8 +33,9 @@ class Mapping {
   Mapping(Mapping&& other) noexcept
       : allocation_(other.allocation_), pointer_(std::exchange(other.pointer_, nullptr)) {}
   ~Mapping() {
+    if (!pointer_) return;
     const Device& device = *allocation_.device;
-    if (pointer_) device.table().memory_unmap(device.handle(), allocation_.memory);
+    device.table().memory_unmap(device.handle(), allocation_.memory);
   }
   void* pointer() const { return pointer_; }
 

@@ -108,6 +108,7 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
 
 DriverRegistry::DriverRegistry(RegistryOptions options) : log_(std::move(options.log)) {
   for (const std::string& library : options.libraries) add(absolute_path(library));
+  for (Entry& entry : entries_) entry.named = true;
   for (const std::string& folder : options.folders) search_folder(absolute_path(folder));
   // Whoever starts a set-uid program must not choose what it runs.
   const bool trusted = ::getauxval(AT_SECURE) == 0;
@@ -225,9 +226,22 @@ Result<Ref<DriverLibrary>> DriverRegistry::load(Entry& entry) {
   return library;
 }
 
+namespace {
+
+// Whether somebody who asks for `kind` may mean this file: by its note, or, where that could not be read, by its name.
+bool is_about(const DriverRegistry::Candidate& candidate, std::string_view kind) {
+  return has(candidate.kinds, kind) || candidate.library == kind || library_of_file(candidate.path) == kind;
+}
+
+}  // namespace
+
 Result<Ref<DriverLibrary>> DriverRegistry::library_for(std::string_view kind) {
   const std::lock_guard lock(mutex_);
   Entry* const entry = owner(kind);
+  for (const Entry& other : entries_) {
+    const bool preferred = other.named && !(entry && entry->named);
+    if (preferred && !other.usable && is_about(other.candidate, kind)) return std::unexpected(other.candidate.status);
+  }
   if (!entry) return std::unexpected(unknown_kind(kind));
   return load(*entry);
 }
@@ -242,8 +256,7 @@ Status DriverRegistry::unknown_kind(std::string_view kind) {
         if (candidate.status.ok() && std::find(known.begin(), known.end(), name) == known.end())
           known.push_back(name);
       }
-    } else if (has(candidate.kinds, kind) || candidate.library == kind ||
-               library_of_file(candidate.path) == kind) {
+    } else if (is_about(candidate, kind)) {
       refusals += "; refused: " + candidate.status.text();
     }
   }

@@ -72,6 +72,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   struct Entry {
     Candidate candidate;
     bool usable = false;         // by its note
+    bool named = false;          // by the embedder, as a file: refused, it is an error for its kinds, never passed over
     Ref<DriverLibrary> library;  // null where not loaded
   };
 

@@ -117,13 +117,16 @@ Result<halyard_driver_note_t> find_driver_note(std::span<const uint8_t> file, co
   constexpr uint64_t kMostNoteBytes = 1 << 20;  // so that a forged file cannot keep the reader busy
   uint64_t note_bytes = 0;
   Search search;
-  for (uint64_t i = 0; i < header.e_phnum && !search.note; ++i) {
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
     uint64_t at = 0;
     if (__builtin_add_overflow(header.e_phoff, i * header.e_phentsize, &at))
       return damaged(path, "its program headers lie outside of the file");
     const auto segment = read_at<Elf64_Phdr>(file, at);
     if (!segment) return damaged(path, "its program headers lie outside of the file");
-    if (segment->p_type != PT_NOTE) continue;
+    // The loader of the system would map what is not there, and die of touching it.
+    if (segment->p_type == PT_LOAD && !slice(file, segment->p_offset, segment->p_filesz))
+      return damaged(path, "it is cut short: a segment reaches beyond its end");
+    if (segment->p_type != PT_NOTE || search.note) continue;
     const auto notes = slice(file, segment->p_offset, segment->p_filesz);
     if (!notes) return damaged(path, "its notes lie outside of the file");
     note_bytes += notes->size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -32,8 +33,16 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
     values.resize(constants->length() / sizeof(uint32_t));
     if (!values.empty()) std::memcpy(values.data(), constants->data(), constants->length());
   }
-  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), data.span(),
-                                 Ref<Object>::share(&data), values);
+  // A driver may rely on data that never changes; what the program may still write to is copied.
+  Ref<Object> keep = Ref<Object>::share(&data);
+  std::span<const uint8_t> bytes = data.span();
+  if (data.is_mutable()) {
+    Ref<Bytes> copy = Bytes::copy(bytes);
+    bytes = copy->span();
+    keep = std::move(copy);
+  }
+  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes, std::move(keep),
+                                 values);
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

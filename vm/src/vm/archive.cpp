@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "vm/bytecode_reader.h"
 
@@ -192,7 +193,7 @@ Result<Archive> open_archive(Ref<Bytes> bytes) {
 
   Archive archive;
   archive.bytes = bytes;
-  archive.metadata = bytes;
+  archive.metadata = std::move(bytes);
   archive.rodata_base =
       (base + kPrefixSize + size + kRodataAlignment - 1) / kRodataAlignment * kRodataAlignment;
 

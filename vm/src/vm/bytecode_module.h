@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -50,7 +51,7 @@ class BytecodeModule final : public Module {
   // RESOURCE_EXHAUSTED (a file made to cost far more than its size); the message names the check.
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types, LoadOptions options);
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types) {
-    return load(bytes, types, {});
+    return load(std::move(bytes), types, {});
   }
 
   uint32_t bytecode_version() const { return bytecode_version_; }  // 15, 16 or 17

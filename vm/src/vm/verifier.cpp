@@ -95,9 +95,9 @@ struct RegisterCheck {
     return {};
   }
 
-  // `segments` is null where the instruction has no segment sizes.
-  Result<> arguments(const Convention& convention, RegList list, const RegList* segments) const {
-    if (convention.has_span() && !segments)
+  // `segments` is empty where the instruction is not variadic.
+  Result<> arguments(const Convention& convention, RegList list, bool variadic, RegList segments) const {
+    if (convention.has_span() && !variadic)
       return fail(Code::INVALID_ARGUMENT, "the callee takes a span; expected the variadic form of the call");
     size_t index = 0;
     for (const ConventionItem& item : convention.arguments) {
@@ -105,10 +105,10 @@ struct RegisterCheck {
         HALYARD_TRY(entry("arguments", list, index, item.type));
         continue;
       }
-      if (item.segment >= segments->size())
+      if (item.segment >= segments.size())
         return fail(Code::OUT_OF_RANGE, "expected at least {} segment sizes, found {}", item.segment + 1,
-                    segments->size());
-      for (uint32_t tuple = (*segments)[item.segment]; tuple > 0; --tuple)
+                    segments.size());
+      for (uint32_t tuple = segments[item.segment]; tuple > 0; --tuple)
         for (const char type : item.span) HALYARD_TRY(entry("arguments", list, index, type));
     }
     return {};
@@ -151,7 +151,7 @@ struct Call {
   }
 
   Result<> check(const RegisterCheck& registers, const Convention& convention) const {
-    HALYARD_TRY(registers.arguments(convention, arguments, variadic ? &segments : nullptr));
+    HALYARD_TRY(registers.arguments(convention, arguments, variadic, segments));
     return registers.results(convention, results, "results");
   }
 };
