@@ -130,10 +130,11 @@ Result<> check_driver_note(const halyard_driver_note_t& note, const std::string&
     return fail(Code::INVALID_ARGUMENT, "driver '{}' calls itself '{}'; expected a file with the name {}",
                 path, library, expected);
   if (note.abi_min == 0)
-    return fail(Code::INCOMPATIBLE,
-                "driver '{}' speaks driver ABI {}, this Halyard speaks {}; version 0 is none: the driver was built "
-                "from something unfinished, build it again with this Halyard's headers",
-                path, versions_text(note.abi_min, note.abi_max), versions_text(kAbiMin, kAbiMax));
+    return fail(
+        Code::INCOMPATIBLE,
+        "driver '{}' speaks driver ABI {}, this Halyard speaks {}; version 0 is none: the driver was built "
+        "from something unfinished, build it again with this Halyard's headers",
+        path, versions_text(note.abi_min, note.abi_max), versions_text(kAbiMin, kAbiMax));
   if (note.abi_min > kAbiMax || note.abi_max < kAbiMin)
     return fail(Code::INCOMPATIBLE,
                 "driver '{}' speaks driver ABI {}, this Halyard speaks {}; install a driver built for this "

@@ -228,7 +228,8 @@ Result<Ref<DriverLibrary>> DriverRegistry::load(Entry& entry) {
 
 namespace {
 
-// Whether somebody who asks for `kind` may mean this file: by its note, or, where that could not be read, by its name.
+// Whether somebody who asks for `kind` may mean this file: by its note, or, where that could not be read, by
+// its name.
 bool is_about(const DriverRegistry::Candidate& candidate, std::string_view kind) {
   return has(candidate.kinds, kind) || candidate.library == kind || library_of_file(candidate.path) == kind;
 }
@@ -240,7 +241,8 @@ Result<Ref<DriverLibrary>> DriverRegistry::library_for(std::string_view kind) {
   Entry* const entry = owner(kind);
   for (const Entry& other : entries_) {
     const bool preferred = other.named && !(entry && entry->named);
-    if (preferred && !other.usable && is_about(other.candidate, kind)) return std::unexpected(other.candidate.status);
+    if (preferred && !other.usable && is_about(other.candidate, kind))
+      return std::unexpected(other.candidate.status);
   }
   if (!entry) return std::unexpected(unknown_kind(kind));
   return load(*entry);

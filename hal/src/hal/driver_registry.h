@@ -71,8 +71,9 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
  private:
   struct Entry {
     Candidate candidate;
-    bool usable = false;         // by its note
-    bool named = false;          // by the embedder, as a file: refused, it is an error for its kinds, never passed over
+    bool usable = false;  // by its note
+    bool named =
+        false;  // by the embedder, as a file: refused, it is an error for its kinds, never passed over
     Ref<DriverLibrary> library;  // null where not loaded
   };
 
