@@ -135,13 +135,14 @@ struct HeldWork final : Due {
       const std::lock_guard lock(mutex);
       failed_wait = std::move(failure);
     }
-    if (failed_wait) {  // the other waits are of no interest any more
+    size_t released = 1;  // the work's own
+    if (failed_wait) {    // the other waits are of no interest any more
       for (Wait& wait : waits)
-        if (wait.semaphore->unwatch(wait)) release();
+        if (wait.semaphore->unwatch(wait)) ++released;
     }
     finish({device, operation, table, transient, signals, completed, completed_user}, std::move(failed_wait),
            due);
-    release();
+    release(released);
   }
 
  private:
@@ -152,8 +153,8 @@ struct HeldWork final : Due {
     return true;
   }
 
-  void release() {
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  void release(size_t count = 1) {
+    if (references.fetch_sub(count, std::memory_order_acq_rel) == count) delete this;
   }
 
   Device& device;

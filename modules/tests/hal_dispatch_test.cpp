@@ -75,7 +75,7 @@ class HalDispatch : public ::testing::Test {
     return hal->status("device.queue.execute", "0rIrrrI_v", {device, kAny, nullptr, nullptr, commands, 0});
   }
   Status dispatch(const Ref<hal::CommandBuffer>& commands, std::vector<int> counts, int64_t flags,
-                  Entries constants, Entries bindings) {
+                  const Entries& constants, const Entries& bindings) {
     return hal->status(
         "command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
         {commands, executable, 1, counts[0], counts[1], counts[2], flags, constants, bindings});

@@ -154,7 +154,7 @@ TEST_F(HalFence, queue_work_passes_failures_on) {
   const auto middle = fence();
   const auto last = fence();
   EXPECT_TRUE(fail(failed, 15).ok());
-  const auto barrier = [&](Argument wait, Argument signal) {
+  const auto barrier = [&](const Argument& wait, const Argument& signal) {
     return hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, wait, signal, 0});
   };
   expect_failure(barrier(failed, middle), Code::DATA_LOSS, "");

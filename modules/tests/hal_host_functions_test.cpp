@@ -469,7 +469,7 @@ TEST_F(HalHostFunctions, executable_errors) {
   const Ref<vm::Buffer> format = text_of("no-such-format");
   const Ref<vm::Buffer> data = bytes_of({1, 2, 3, 4});
   for (const char* convention : {"0rrrr_r", "0rIrrr_r"}) {
-    const auto status = [&](Argument name, Argument contents, Argument constants) {
+    const auto status = [&](const Argument& name, const Argument& contents, const Argument& constants) {
       std::vector<Argument> arguments = {devices[0], name, contents, constants};
       if (std::string_view(convention) == "0rIrrr_r") arguments.insert(arguments.begin() + 1, kAny);
       return hal->status("executable.create", convention, arguments);

@@ -184,7 +184,7 @@ TEST_F(HalRecording, transfers_in_both_forms) {
     const auto target = buffer(Bytes(8, 9));
     const auto commands = begin(1);
     const auto record = [&](const char* name, const char* old_form, const char* new_form,
-                            std::vector<Argument> arguments) {
+                            const std::vector<Argument>& arguments) {
       const Status status =
           hal->status(name, is_new ? new_form : old_form, is_new ? arguments : without_last(arguments));
       EXPECT_TRUE(status.ok()) << name << ": " << status.text();

@@ -102,7 +102,7 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
     return bytes;
   }
   Status gather(const Ref<hal::Buffer>& target, const std::vector<Piece>& pieces,
-                std::string_view scope = "model", Argument wait = nullptr) {
+                std::string_view scope = "model", const Argument& wait = nullptr) {
     const Tables tables(pieces);
     return io->status(
         "gather", kGather,

@@ -8,7 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <new>
 #include <system_error>
 
 #include "common/printable.h"
@@ -95,6 +97,8 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path, i
   if (depth > kFlagFileDepth)
     return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}': flag files nest deeper than {}", path,
                 kFlagFileDepth);
+  if (std::filesystem::is_directory(path))
+    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}' is a folder", path);
   std::ifstream file(path);
   if (!file) return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}", path, std::strerror(errno));
   std::string line;
@@ -161,6 +165,8 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
   } catch (const std::system_error& error) {  // how fmt::print tells
     return report(
         {HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}", error.what())});
+  } catch (const std::bad_alloc&) {
+    return report({HALYARD_RESOURCE_EXHAUSTED, "not enough memory for what was asked; are the sizes right?"});
   } catch (const std::exception& exception) {
     return report({HALYARD_INTERNAL, exception.what()});
   }

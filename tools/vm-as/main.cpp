@@ -50,7 +50,11 @@ Result<std::string> read_text(const std::string& path) {
   if (!file) return fail(code_of_errno(errno), "cannot open '{}': {}", path, std::strerror(errno));
   std::string text;
   char block[1 << 16];
-  while (const size_t size = std::fread(block, 1, sizeof block, file.get())) text.append(block, size);
+  size_t size;
+  do {
+    size = std::fread(block, 1, sizeof block, file.get());
+    text.append(block, size);
+  } while (size == sizeof block);
   if (std::ferror(file.get()))
     return fail(code_of_errno(errno), "cannot read '{}': {}", path, std::strerror(errno));
   return text;

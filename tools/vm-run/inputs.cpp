@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -177,7 +178,9 @@ class InputParser {
   }
 
   Result<> add_all_arrays(const std::string& path) {
-    arrays_ = TOOL_TRY(NpyFile::open(path));
+    Result<NpyFile> file = NpyFile::open(path);
+    if (!file) return fail(file.error().code, "--input=*{}: {}", path, file.error().text);
+    arrays_ = *std::move(file);
     do {
       if (!next_type())
         return fail(HALYARD_INVALID_ARGUMENT,
@@ -199,6 +202,9 @@ class InputParser {
     TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
     const Block<halyard_tensor_t> tensor(parsed);
     const std::string path(source.substr(1));
+    if (!std::filesystem::is_regular_file(path) && std::filesystem::exists(path))
+      return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not a regular file; expected one with the bytes of {}",
+                  path, type);
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file)
       return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));

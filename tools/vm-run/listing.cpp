@@ -43,7 +43,8 @@ Result<> list_drivers(halyard_instance_t instance) {
   fmt::print(
       "{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n",
       kRule, kRule);
-  for (size_t i = 0; i < count; ++i) fmt::print("{:>16}: {}\n", entries[i].name, entries[i].description);
+  for (size_t i = 0; i < count; ++i)
+    fmt::print("{:>16}: {}\n", printable(entries[i].name), printable(entries[i].description));
   return {};
 }
 
@@ -54,9 +55,9 @@ Result<> explain_drivers(halyard_instance_t instance) {
   const Block<halyard_driver_candidate_t> owned(candidates);
   for (size_t i = 0; i < count; ++i) {
     const halyard_driver_candidate_t& candidate = candidates[i];
-    fmt::print("{:7}  {}{}{}{}\n", candidate.accepted ? "taken" : "refused", candidate.path,
-               *candidate.drivers ? "  " : "", candidate.drivers,
-               *candidate.reason ? std::string("\n         ") + candidate.reason : "");
+    fmt::print("{:7}  {}{}{}{}\n", candidate.accepted ? "taken" : "refused", printable(candidate.path),
+               *candidate.drivers ? "  " : "", printable(candidate.drivers),
+               *candidate.reason ? "\n         " + printable(candidate.reason) : "");
   }
   if (count == 0) fmt::print("no file named halyard-driver-NAME.so was found\n");
   return {};
@@ -67,7 +68,7 @@ Result<> list_devices(halyard_instance_t instance, const std::string& driver) {
   size_t count = 0;
   TOOL_TRY(check(halyard_instance_devices(instance, driver.c_str(), &entries, &count)));
   const Block<halyard_device_entry_t> owned(entries);
-  for (size_t i = 0; i < count; ++i) fmt::print("{}\n", entries[i].uri);
+  for (size_t i = 0; i < count; ++i) fmt::print("{}\n", printable(entries[i].uri));
   return {};
 }
 

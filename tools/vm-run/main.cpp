@@ -36,7 +36,8 @@ constexpr Flag kFlags[] = {
      "--device=local-sync"},
     {"parameters", FlagKind::list, "[SCOPE=]FILE",
      "A parameter archive (.irpa) for the parameters of a scope.", "--parameters=model=weights.irpa"},
-    {"module_mode", FlagKind::value, "MODE", "preload or mmap; modules are memory-mapped either way.",
+    {"module_mode", FlagKind::value, "MODE",
+     "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
      "--module_mode=mmap"},
     {"verify", FlagKind::value, "WHEN",
      "eager verifies every function when a module is loaded; lazy (the default) each when it is first "
@@ -90,20 +91,22 @@ Result<Handle<halyard_instance_t>> make_instance(const Flags& flags) {
 }
 
 Result<> load_modules(const Flags& flags, Run& run) {
-  if (const std::string mode = flags.value("module_mode", "preload"); mode != "preload" && mode != "mmap")
+  const std::string mode = flags.value("module_mode", "preload");
+  if (mode != "preload" && mode != "mmap")
     return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
   const std::string verify = flags.value("verify", "lazy");
   if (verify != "lazy" && verify != "eager")
     return fail(HALYARD_INVALID_ARGUMENT, "--verify={}: expected eager or lazy", verify);
+  uint32_t options = 0;
+  if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
+  if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
   const std::vector<std::string> paths = flags.all("module");
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
                 "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
   for (const std::string& path : paths) {
     Handle<halyard_module_t> module;
-    TOOL_TRY(
-        check(halyard_module_load_file(run.instance.get(), path.c_str(),
-                                       verify == "eager" ? HALYARD_MODULE_VERIFY_EAGERLY : 0, module.out())));
+    TOOL_TRY(check(halyard_module_load_file(run.instance.get(), path.c_str(), options, module.out())));
     run.modules.push_back(std::move(module));
   }
   return {};
@@ -258,8 +261,11 @@ Result<> call_and_print(const Flags& flags, const Run& run, const std::string& n
   Arguments owned;  // releases the results' objects
   for (const halyard_value_t& result : results) owned.add(result);
   if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
-  for (size_t i = 0; i < results.size(); ++i)
-    fmt::print("result[{}]: {}", i, TOOL_TRY(value_text(results[i], limit)));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Result<std::string> text = value_text(results[i], limit);
+    if (!text) return fail(text.error().code, "result[{}]: {}", i, text.error().text);
+    fmt::print("result[{}]: {}", i, *text);
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 namespace halyard::tools {
@@ -122,6 +123,8 @@ uint32_t little_endian(const uint8_t* bytes, size_t count) {
 }  // namespace
 
 Result<NpyFile> NpyFile::open(const std::string& path) {
+  if (std::filesystem::is_directory(path))
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is a folder; expected an npy file", path);
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));
   return NpyFile(path, file);

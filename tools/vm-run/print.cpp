@@ -5,7 +5,11 @@ namespace halyard::tools {
 
 namespace {
 
-Result<std::string> object_text(halyard_object_t object, uint64_t max_elements) {
+constexpr int kDeepestList = 64;  // a list may contain itself
+
+Result<std::string> text_of(const halyard_value_t& value, uint64_t max_elements, int depth);
+
+Result<std::string> object_text(halyard_object_t object, uint64_t max_elements, int depth) {
   const std::string_view type = halyard_object_type(object);
   if (type == "hal.buffer_view") {
     char* text = nullptr;
@@ -14,6 +18,7 @@ Result<std::string> object_text(halyard_object_t object, uint64_t max_elements) 
     return fmt::format("{}\n{}\n", type, contents.get());
   }
   if (type == "vm.list") {
+    if (depth >= kDeepestList) return fmt::format("{}\n...\n", type);
     size_t size = 0;
     TOOL_TRY(check(halyard_list_size(object, &size)));
     std::string text = fmt::format("{}\n", type);
@@ -21,7 +26,7 @@ Result<std::string> object_text(halyard_object_t object, uint64_t max_elements) 
       halyard_value_t element = {};
       TOOL_TRY(check(halyard_list_get(object, i, &element)));
       const Handle<halyard_object_t> owned(element.kind == HALYARD_VALUE_OBJECT ? element.object : nullptr);
-      text += fmt::format("child_list[{}]: {}", i, TOOL_TRY(value_text(element, max_elements)));
+      text += fmt::format("child_list[{}]: {}", i, TOOL_TRY(text_of(element, max_elements, depth + 1)));
     }
     return text + "\n";
   }
@@ -35,9 +40,7 @@ std::string number_text(double number) {
   return text;
 }
 
-}  // namespace
-
-Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elements) {
+Result<std::string> text_of(const halyard_value_t& value, uint64_t max_elements, int depth) {
   switch (value.kind) {
     case HALYARD_VALUE_I8:
       return fmt::format("i8={}\n", value.i32);
@@ -52,10 +55,16 @@ Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elemen
     case HALYARD_VALUE_F64:
       return fmt::format("f64={}\n", number_text(value.f64));
     case HALYARD_VALUE_OBJECT:
-      return object_text(value.object, max_elements);
+      return object_text(value.object, max_elements, depth);
     default:
       return "(null)\n";
   }
+}
+
+}  // namespace
+
+Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elements) {
+  return text_of(value, max_elements, 0);
 }
 
 }  // namespace halyard::tools

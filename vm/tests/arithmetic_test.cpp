@@ -207,7 +207,7 @@ std::vector<Case> floats(const std::string& f, F value, auto nan, auto infinity)
   const auto sqrt2 = std::sqrt(2 * one);
   return {
       {"add." + f, {value(1.5), value(2.25)}, value(3.75)},
-      {"add." + f, {inf, value(-infinity)}, value(infinity - infinity)},
+      {"add." + f, {inf, value(-infinity)}, value(infinity + -infinity)},
       {"sub." + f, {value(1.5), value(2)}, value(-0.5)},
       {"mul." + f, {value(1.5), value(-2)}, value(-3)},
       {"div." + f, {value(1), value(4)}, value(0.25)},

@@ -55,7 +55,7 @@ TEST(Variant, SharesItsObject) {
     EXPECT_EQ(second.object(), first.object());
     EXPECT_FALSE(first.object()->unique());
     Variant third = std::move(second);
-    EXPECT_TRUE(second.empty());
+    EXPECT_TRUE(second.empty());  // NOLINT(bugprone-use-after-move): a move leaves it empty, promised
     EXPECT_EQ(third.object(), first.object());
     third = i32(5);
     EXPECT_TRUE(first.object()->unique());

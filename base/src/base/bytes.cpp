@@ -27,6 +27,7 @@ std::unexpected<Status> file_error(const std::string& path, const char* action) 
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   std::vector<uint8_t> bytes;
   constexpr size_t kStep = 1 << 16;
+  constexpr size_t kMostOfAStream = size_t{1} << 32;  // /dev/zero never ends
   while (true) {
     const size_t size = bytes.size();
     bytes.resize(size + kStep);
@@ -38,6 +39,9 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
     if (count < 0) return file_error(path, "read");
     bytes.resize(size + static_cast<size_t>(count));
     if (count == 0) return Bytes::copy(bytes);
+    if (bytes.size() > kMostOfAStream)
+      return fail(Code::RESOURCE_EXHAUSTED, "'{}' gives more than {} bytes; save it as a file first", path,
+                  kMostOfAStream);
   }
 }
 

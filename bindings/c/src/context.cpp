@@ -31,7 +31,7 @@ vm::Variant to_variant(const halyard_value_t& value) {
   }
 }
 
-halyard_value_t to_value(vm::Variant variant) {
+halyard_value_t to_value(const vm::Variant& variant) {
   halyard_value_t value = {};
   switch (variant.type()) {
     case vm::ValueType::i8:

@@ -142,6 +142,6 @@ bool uses_module(const vm::Module& module, std::string_view name);
 
 // Values of C and of the machine. Objects are shared on the way in and given on the way out.
 vm::Variant to_variant(const halyard_value_t& value);
-halyard_value_t to_value(vm::Variant variant);
+halyard_value_t to_value(const vm::Variant& variant);
 
 }  // namespace halyard::c

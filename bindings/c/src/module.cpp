@@ -44,6 +44,8 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
     if (name.ends_with(".vmasm")) {
       const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
       bytes = HALYARD_TRY(assembled(text, {.file = name}));
+    } else if (flags & HALYARD_MODULE_PRELOAD) {
+      bytes = Bytes::copy(bytes->span());
     }
     return with_note(give_module(instance, std::move(bytes), flags, out), "loading module '" + name + "'");
   });

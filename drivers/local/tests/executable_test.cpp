@@ -205,7 +205,7 @@ TEST_F(ExecutableTest, ConstantsAreRefused) {
   Executable executable = nullptr;
   const Outcome outcome = create(assemble(kernel("")), &executable, "vmvx-bytecode-fb", {1, 2});
   EXPECT_CODE(INVALID_ARGUMENT, outcome);
-  EXPECT_NE(outcome.message().find("2"), std::string::npos);
+  EXPECT_NE(outcome.message().find('2'), std::string::npos);
   EXPECT_EQ(executable, nullptr);
 }
 

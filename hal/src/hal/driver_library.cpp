@@ -51,7 +51,8 @@ std::string missing_functions(const halyard_driver_table_t& table) {
   std::vector<std::string_view> missing;
   for (const TableEntry& entry : kTableEntries) {
     void* function = nullptr;
-    std::memcpy(&function, reinterpret_cast<const char*>(&table) + entry.offset, sizeof function);
+    std::memcpy(static_cast<void*>(&function), reinterpret_cast<const char*>(&table) + entry.offset,
+                sizeof function);
     if (entry.mandatory && !function) missing.push_back(entry.name);
   }
   return fmt::format("{}", fmt::join(missing, ", "));

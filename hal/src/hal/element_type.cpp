@@ -495,8 +495,11 @@ Result<> parse_elements(std::string_view elements, uint64_t byte_count, TensorTe
   if (given == expected) return {};
   const std::vector<uint8_t> element = std::exchange(tensor.bytes, {});
   tensor.bytes.resize(byte_count);
-  for (uint64_t at = 0; at < byte_count; at += element.size())
-    std::memcpy(tensor.bytes.data() + at, element.data(), element.size());
+  if (byte_count == 0) return {};
+  std::memcpy(tensor.bytes.data(), element.data(), element.size());
+  for (uint64_t filled = element.size(); filled < byte_count;
+       filled *= 2)  // what is filled is copied behind itself
+    std::memcpy(tensor.bytes.data() + filled, tensor.bytes.data(), std::min(filled, byte_count - filled));
   return {};
 }
 

@@ -88,13 +88,15 @@ Result<> search_notes(std::span<const uint8_t> notes, uint64_t alignment, const 
   while (at < notes.size() && notes.size() - at >= sizeof(Elf64_Nhdr)) {
     const auto header = *read_at<Elf64_Nhdr>(notes, at);
     const uint64_t owner_at = at + sizeof header;
-    const uint64_t description_at = owner_at + padded(header.n_namesz, alignment);
+    const uint64_t description_at = at + padded(sizeof header + header.n_namesz, alignment);
     const auto owner = slice(notes, owner_at, header.n_namesz);
     const auto description = slice(notes, description_at, header.n_descsz);
-    if (!owner || !description) return damaged(path, "a note reaches beyond its segment");
-    at = description_at + padded(header.n_descsz, alignment);
     constexpr std::string_view kOwner(HALYARD_NOTE_OWNER, sizeof HALYARD_NOTE_OWNER);
-    if (!std::ranges::equal(*owner, kOwner)) continue;
+    const bool ours = owner && std::ranges::equal(*owner, kOwner);
+    if (ours && !description) return damaged(path, "its note reaches beyond its segment");
+    if (!owner || !description) return {};  // somebody else's damage; what follows it cannot be found
+    at = description_at + padded(header.n_descsz, alignment);
+    if (!ours) continue;
     if (header.n_type != HALYARD_NOTE_TYPE) {
       search.later_type = header.n_type;
       continue;

@@ -112,7 +112,7 @@ Result<> Fence::signal() {
   return first;
 }
 
-void Fence::fail(Status status) {
+void Fence::fail(const Status& status) {
   for (const Timepoint& timepoint : timepoints_) timepoint.semaphore->fail(status);
 }
 

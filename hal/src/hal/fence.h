@@ -51,7 +51,7 @@ class Fence final : public ObjectOf<Fence> {
   // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
   Status query() const;
   Result<> signal();  // INVALID_ARGUMENT: reached already
-  void fail(Status status);
+  void fail(const Status& status);
 
   explicit Fence(std::vector<Timepoint> timepoints) : timepoints_(std::move(timepoints)) {}
 

@@ -185,7 +185,8 @@ Result<> Context::add(Ref<Module> module) {
                         fmt::format("resolving module '{}' imports", instance->module->name())));
   ModuleInstance& added = *instance;
   modules_.push_back(std::move(instance));
-  Result<> initialized = call_special(*this, added, "__init");
+  Result<> initialized = with_note(call_special(*this, added, "__init"),
+                                   fmt::format("initializing module '{}'", added.module->name()));
   if (!initialized) {
     (void)call_special(*this, added, "__deinit");
     modules_.pop_back();

@@ -198,7 +198,7 @@ Result<Variant> List::get(uint32_t index) const {
   return Variant::value(element_.value, HALYARD_TRY(get_value(index, element_.value)));
 }
 
-Result<> List::set(uint32_t index, Variant variant) {
+Result<> List::set(uint32_t index, const Variant& variant) {
   if (variant.is_value()) return set_value(index, variant.type(), variant.bits());
   return set_ref(index, Ref<Object>::share(variant.object()));
 }

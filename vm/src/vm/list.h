@@ -39,7 +39,7 @@ class List final : public ObjectOf<List> {
   Result<> set_ref(uint32_t index, Ref<Object> object);
   // A copy of the element as it is: for hosts and printers.
   Result<Variant> get(uint32_t index) const;
-  Result<> set(uint32_t index, Variant variant);
+  Result<> set(uint32_t index, const Variant& variant);
 
   explicit List(ElementType element) : element_(element) {}
   ~List() = default;

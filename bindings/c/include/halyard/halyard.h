@@ -133,10 +133,13 @@ HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as
  * ----------------------------------------------------------------------------------------------------------------
  */
 
-enum { HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0 /* verify every function now, not when it is first called */ };
+enum {
+  HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0, /* verify every function now, not when it is first called */
+  HALYARD_MODULE_PRELOAD = 1u << 1,        /* read the file into memory: it may change or go afterwards */
+};
 
 /* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
- * reads standard input. The file must not change while the module lives. */
+ * reads standard input. Without PRELOAD the file must not change while the module lives. */
 HALYARD_API halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path,
                                                       uint32_t flags, halyard_module_t* out);
 /* The same from memory, which is copied. */
