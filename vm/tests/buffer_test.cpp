@@ -31,8 +31,8 @@ TEST(Buffer, AllocationIsChecked) {
   // What an alignment costs is limited too.
   EXPECT_EQ(Buffer::allocate(1, 1u << 31, 1 << 20).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ((*Buffer::allocate(1, 1u << 20, 1 << 20))->length(), 1u);
-  EXPECT_EQ((*Buffer::allocate(1, 4096, 1))->length(), 1u);
-  EXPECT_EQ(Buffer::allocate(1, 8192, 1).error().code(), Code::RESOURCE_EXHAUSTED);
+  EXPECT_EQ((*Buffer::allocate(1, 65536, 1))->length(), 1u);
+  EXPECT_EQ(Buffer::allocate(1, 131072, 1).error().code(), Code::RESOURCE_EXHAUSTED);
 }
 
 TEST(Buffer, WrapReleasesAtTheEnd) {
