@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <map>
+#include <algorithm>
 #include <memory>
 
 #include "base/bytes.h"
@@ -119,11 +119,20 @@ Status native_count(NativeCall& call) {
 constexpr NativeFunction kNativeFunctions[] = {&native_mix,    &native_swap, &native_later, &native_pause,
                                                &native_refuse, &native_sum,  &native_count};
 
-std::vector<NativeExport> native_exports() {
-  std::vector<NativeExport> exports;
-  for (size_t i = 0; i < native_signatures().size(); ++i)
-    exports.push_back({native_signatures()[i].name, native_signatures()[i].convention, kNativeFunctions[i]});
-  return exports;
+// One for all contexts; each has a world of its own.
+const Ref<NativeModule>& native_module() {
+  static const Ref<NativeModule> module = [] {
+    std::vector<NativeExport> exports;
+    for (size_t i = 0; i < native_signatures().size(); ++i)
+      exports.push_back(
+          {native_signatures()[i].name, native_signatures()[i].convention, kNativeFunctions[i]});
+    return NativeModule::create(
+        {.name = "native", .exports = std::move(exports), .create_state = []() -> Result<NativeState> {
+           return NativeState{.pointer = new NativeWorld,
+                              .destroy = [](void* world) { delete static_cast<NativeWorld*>(world); }};
+         }});
+  }();
+  return module;
 }
 
 // ---- objects that go in, and what is found afterwards
@@ -221,20 +230,25 @@ class Picture {
       text_ += "null ";
       return;
     }
-    const auto [known, is_new] = numbers_.try_emplace(object, numbers_.size());
     text_ += '#';
-    number(known->second);
-    if (is_new) pending_.push_back(const_cast<Object*>(object));
+    number(number_of(const_cast<Object*>(object)));
   }
   std::string finish() {
-    for (size_t i = 0; i < pending_.size(); ++i) contents(pending_[i]);
+    for (size_t i = 0; i < objects_.size(); ++i) contents(i, objects_[i]);
     return std::move(text_);
   }
 
  private:
-  void contents(Object* object) {
+  // In the order of discovery. There are few.
+  size_t number_of(Object* object) {
+    const auto known = std::ranges::find(objects_, object);
+    if (known != objects_.end()) return static_cast<size_t>(known - objects_.begin());
+    objects_.push_back(object);
+    return objects_.size() - 1;
+  }
+  void contents(size_t index, Object* object) {
     text_ += "\n  #";
-    number(numbers_[object]);
+    number(index);
     text_ += object->type()->name;
     text_ += ' ';
     if (const Buffer* buffer = cast<Buffer>(object)) {
@@ -251,8 +265,7 @@ class Picture {
   }
 
   std::string text_;
-  std::map<const Object*, size_t> numbers_;
-  std::vector<Object*> pending_;
+  std::vector<Object*> objects_;
 };
 
 // ---- the two machines
@@ -261,110 +274,166 @@ using Modules = std::vector<Ref<BytecodeModule>>;
 
 // What calls left behind: one picture for each.
 struct Run {
-  std::vector<Code> codes;
   std::vector<std::string> pictures;
   int alive = 0;
 };
 
-void results_and_arguments(Picture& picture, Code code, std::span<const Variant> results,
-                           const std::vector<std::vector<Variant>>& arguments) {
+// Everything that is visible after some calls, on either machine.
+std::string picture_of(Code code, std::span<const Variant> results,
+                       const std::vector<std::vector<Variant>>& arguments, auto each_module) {
+  Picture picture;
   picture.heading(name(code));
   picture.heading("\nresults ");
   for (const Variant& result : results) picture.variant(result);
   picture.heading("\narguments ");
   for (const auto& of_call : arguments)
     for (const Variant& argument : of_call) picture.variant(argument);
+  each_module(picture);
+  return picture.finish();
 }
 
-void run_machine(const Program& program, const Modules& modules, size_t calls, Run& run) {
-  NativeWorld world;
+struct Machine {
   Ref<Context> context = Context::create(kLimits);
-  const auto added = [&](Ref<Module> module) {
-    if (const Result<> result = context->add(std::move(module)); !result) {
-      run.pictures.push_back(result.error().text());
-      run.codes.push_back(result.error().code());
+
+  Result<> link(const Modules& modules) {
+    HALYARD_TRY(context->add(native_module()));
+    for (const Ref<BytecodeModule>& module : modules) HALYARD_TRY(context->add(module));
+    return {};
+  }
+
+  void run(std::span<const ProgramCall> calls, Run& run) {
+    std::vector<std::vector<Variant>> arguments;
+    Invocation invocation(context);
+    const ModuleInstance& main = *context->modules().back();
+    for (const ProgramCall& call : calls) {
+      const Result<Callable> callee = context->find(main.module->name(), call.function);
+      if (!callee) return run.pictures.push_back(callee.error().text());
+      arguments.push_back(make_arguments(call, &run.alive));
+      std::vector<Variant> results(callee->convention.results.size());
+      const Result<> called = invocation.call(*callee, arguments.back(), results);
+      if (!called) results.clear();
+      run.pictures.push_back(
+          picture_of(called ? Code::OK : called.error().code(), results, arguments, [&](Picture& picture) {
+            for (const auto& instance : context->modules().subspan(1)) {
+              picture.heading("\nglobals ");
+              picture.bytes({instance->global_bytes.get(), instance->bytecode->global_bytes()});
+              for (const Object* object : instance->global_refs) picture.object(object);
+            }
+          }));
     }
-    return run.codes.empty();
-  };
-  if (!added(NativeModule::create(
-          {.name = "native", .exports = native_exports(), .create_state = [&world]() -> Result<NativeState> {
-             return NativeState{.pointer = &world};
-           }})))
+  }
+};
+
+struct Reference {
+  NativeWorld world;
+  ReferenceMachine machine{kReferenceLimits};
+  std::vector<std::unique_ptr<ReferenceInstance>> instances;
+
+  void link(const Modules& modules) {
+    for (const Ref<BytecodeModule>& module : modules) {
+      auto instance = std::make_unique<ReferenceInstance>(*module);
+      for (const Import& import : module->imports()) instance->imports.push_back(link(import));
+      instances.push_back(std::move(instance));
+    }
+  }
+  ReferenceImport link(const Import& import) {
+    const std::string_view module = import.name.substr(0, import.name.find('.'));
+    const std::string_view function = import.name.substr(import.name.find('.') + 1);
+    for (size_t i = 0; module == "native" && i < native_signatures().size(); ++i) {
+      const NativeSignature& native = native_signatures()[i];
+      if (function == native.name)
+        return {.native = kNativeFunctions[i], .state = &world, .convention = native.convention};
+    }
+    for (const auto& instance : instances) {
+      if (instance->module->name() != module) continue;
+      if (const Export* found = instance->module->find_export(function))
+        return {.provider = instance.get(), .function = found->function, .convention = found->convention};
+    }
+    return {};
+  }
+
+  // Stops where it can say nothing about another machine.
+  void run(std::span<const ProgramCall> calls, Run& run, Comparison& comparison) {
+    std::vector<std::vector<Variant>> arguments;
+    for (const ProgramCall& call : calls) {
+      const Export& callee = *instances.back()->module->find_export(call.function);
+      arguments.push_back(make_arguments(call, &run.alive));
+      std::vector<Variant> results;
+      const Code code = machine.call(*instances.back(), callee.function, arguments.back(), results);
+      comparison.not_compared = machine.incomparable();
+      if (!comparison.not_compared.empty()) break;
+      run.pictures.push_back(picture_of(code, results, arguments, [&](Picture& picture) {
+        for (const auto& instance : instances) {
+          picture.heading("\nglobals ");
+          picture.bytes(instance->global_bytes);
+          for (const Ref<Object>& object : instance->global_refs) picture.object(object.get());
+        }
+      }));
+      ++comparison.codes[static_cast<size_t>(code)];
+    }
+    comparison.executed = machine.executed();
+  }
+};
+
+void compare(const Modules& modules, std::span<const ProgramCall> calls, Comparison& comparison) {
+  Run expected;
+  Run found;
+  {
+    Machine machine;
+    if (const Result<> linked = machine.link(modules); !linked) {
+      comparison.difference = linked.error().text();
+      comparison.not_compared = "it does not link";
+      return;
+    }
+    Reference reference;
+    reference.link(modules);
+    reference.run(calls, expected, comparison);
+    machine.run(calls.first(expected.pictures.size()), found);
+  }
+  for (size_t i = 0; i < expected.pictures.size(); ++i) {
+    if (found.pictures[i] == expected.pictures[i]) continue;
+    comparison.difference =
+        fmt::format("call {}: expected\n{}\nfound\n{}\n", i, expected.pictures[i], found.pictures[i]);
     return;
-  for (const Ref<BytecodeModule>& module : modules) {
-    if (!added(module)) return;
   }
-  const Result<Callable> callee = context->find("main", "main");
-  if (!callee) return run.pictures.push_back(callee.error().text());
-  std::vector<std::vector<Variant>> arguments;
-  Invocation invocation(context);
-  for (size_t i = 0; i < calls; ++i) {
-    arguments.push_back(make_arguments(program.calls[i], &run.alive));
-    std::vector<Variant> results(callee->convention.results.size());
-    const Result<> called = invocation.call(*callee, arguments.back(), results);
-    const Code code = called ? Code::OK : called.error().code();
-    if (!called) results.clear();
-    Picture picture;
-    results_and_arguments(picture, code, results, arguments);
-    for (const auto& instance : context->modules().subspan(1)) {
-      picture.heading("\nglobals ");
-      picture.bytes({instance->global_bytes.get(), instance->bytecode->global_bytes()});
-      for (const Object* object : instance->global_refs) picture.object(object);
-    }
-    run.codes.push_back(code);
-    run.pictures.push_back(picture.finish());
-  }
+  if (found.alive != 0)
+    comparison.difference = fmt::format("{} objects are still alive, or went twice", found.alive);
+  else if (expected.alive != 0)
+    comparison.difference = fmt::format("the reference machine left {} objects alive", expected.alive);
 }
 
-// Returns how many calls can be compared.
-size_t run_reference(const Program& program, const Modules& modules, Run& run, Comparison& comparison) {
-  NativeWorld world;
-  std::vector<std::unique_ptr<ReferenceInstance>> instances;
-  for (const Ref<BytecodeModule>& module : modules) {
-    auto instance = std::make_unique<ReferenceInstance>(*module);
-    for (const Import& import : module->imports()) {
-      const std::string_view name = import.name.substr(import.name.find('.') + 1);
-      ReferenceImport linked;
-      for (size_t i = 0; import.name.starts_with("native.") && i < native_signatures().size(); ++i) {
-        if (name != native_signatures()[i].name) continue;
-        linked = {
-            .native = kNativeFunctions[i], .state = &world, .convention = native_signatures()[i].convention};
-      }
-      if (import.name.starts_with("lib.")) {
-        const Export& provided = *modules[0]->find_export(name);
-        linked = {
-            .provider = instances[0].get(), .function = provided.function, .convention = provided.convention};
-      }
-      instance->imports.push_back(linked);
+// Types of compiled modules, which nothing has.
+const ObjectType kForeignTypes[] = {
+    {"hal.allocator", nullptr},  {"hal.buffer", nullptr},    {"hal.buffer_view", nullptr},
+    {"hal.channel", nullptr},    {"hal.device", nullptr},    {"hal.command_buffer", nullptr},
+    {"hal.executable", nullptr}, {"hal.fence", nullptr},     {"hal.semaphore", nullptr},
+    {"hal.event", nullptr},      {"io.parameters", nullptr},
+};
+
+// Whether a list of this module may come to hold itself, which nothing would ever release.
+bool may_make_cycles(const BytecodeModule& module) {
+  for (const Function& function : module.functions()) {
+    for (uint32_t pc = 0; has_instruction(function.bytecode, pc);) {
+      const Result<Instruction> instruction =
+          read_instruction(function.bytecode, pc, module.bytecode_version(), function.features);
+      if (!instruction || instruction->op == Op::list_set_ref) return true;
+      pc = instruction->next_pc;
     }
-    instances.push_back(std::move(instance));
   }
-  ReferenceMachine machine(kReferenceLimits);
-  std::vector<std::vector<Variant>> arguments;
-  for (const ProgramCall& call : program.calls) {
-    arguments.push_back(make_arguments(call, &run.alive));
-    std::vector<Variant> results;
-    const Code code = machine.call(*instances.back(), 0, arguments.back(), results);
-    if (!machine.incomparable().empty()) {
-      comparison.not_compared = machine.incomparable();
-      break;
-    }
-    Picture picture;
-    results_and_arguments(picture, code, results, arguments);
-    for (const auto& instance : instances) {
-      picture.heading("\nglobals ");
-      picture.bytes(instance->global_bytes);
-      for (const Ref<Object>& object : instance->global_refs) picture.object(object.get());
-    }
-    run.codes.push_back(code);
-    run.pictures.push_back(picture.finish());
-    ++comparison.codes[static_cast<size_t>(code)];
-  }
-  comparison.executed = machine.executed();
-  return run.codes.size();
+  return false;
 }
 
 }  // namespace
+
+const TypeRegistry& known_types() {
+  static const TypeRegistry registry = [] {
+    TypeRegistry types;
+    types.add(&Probe::kType);
+    for (const ObjectType& type : kForeignTypes) types.add(&type);
+    return types;
+  }();
+  return registry;
+}
 
 const std::vector<NativeSignature>& native_signatures() {
   static const std::vector<NativeSignature> signatures = {
@@ -385,35 +454,51 @@ const std::vector<NativeSignature>& native_signatures() {
 
 Comparison compare_machines(const Program& program) {
   Comparison comparison;
-  TypeRegistry types;
-  types.add(&Probe::kType);
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
     Result<Ref<BytecodeModule>> module =
-        BytecodeModule::load(Bytes::own(parts.build()), types, {.verify_eagerly = true});
+        BytecodeModule::load(Bytes::own(parts.build()), known_types(), {.verify_eagerly = true});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;
     }
     modules.push_back(*std::move(module));
   }
-  Run expected;
-  const size_t calls = run_reference(program, modules, expected, comparison);
-  Run found;
-  run_machine(program, modules, calls, found);
-  if (found.pictures != expected.pictures) {
-    for (size_t i = 0; i < std::max(found.pictures.size(), expected.pictures.size()); ++i) {
-      const std::string a = i < expected.pictures.size() ? expected.pictures[i] : "no call";
-      const std::string b = i < found.pictures.size() ? found.pictures[i] : "no call";
-      if (a == b) continue;
-      comparison.difference = fmt::format("call {}: expected\n{}\nfound\n{}\n", i, a, b);
-      break;
+  compare(modules, program.calls, comparison);
+  return comparison;
+}
+
+Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices) {
+  Comparison comparison;
+  std::vector<ProgramCall> calls;
+  for (const Export& callee : module->exports()) {
+    const Result<Convention> convention = Convention::parse(callee.convention);
+    if (!convention || convention->has_span() || callee.name.starts_with("__")) {
+      comparison.not_compared = "an export of an odd kind";
+      return comparison;
     }
-  } else if (found.alive != 0) {
-    comparison.difference = fmt::format("{} objects are still alive, or went twice", found.alive);
-  } else if (expected.alive != 0) {
-    comparison.difference = fmt::format("the reference machine left {} objects alive", expected.alive);
+    if (module->find_export(callee.name) != &callee) continue;
+    ProgramCall call{.arguments = {}, .function = std::string(callee.name)};
+    for (const ConventionItem& item : convention->arguments) {
+      constexpr std::string_view kTypes = "iIfF";
+      const bool is_value = kTypes.contains(item.type);
+      const Kind kind = is_value ? static_cast<Kind>(kTypes.find(item.type))
+                                 : choices.one_of({Kind::buffer, Kind::probe, Kind::values, Kind::leaf});
+      call.arguments.push_back({kind, is_value ? choices.bits(choices.one_in(2) ? 8 : 1) : choices.below(4)});
+    }
+    calls.push_back(std::move(call));
   }
+  for (const Import& import : module->imports()) {
+    if (import.name.starts_with("native.")) continue;
+    comparison.not_compared = "an import from elsewhere";
+    return comparison;
+  }
+  if (calls.empty() || may_make_cycles(*module)) {
+    comparison.not_compared = "nothing to call, or lists in lists";
+    return comparison;
+  }
+  compare({module}, calls, comparison);
+  if (comparison.not_compared == "it does not link") comparison.difference.clear();
   return comparison;
 }
 

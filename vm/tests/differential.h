@@ -7,6 +7,7 @@
 #include <string>
 
 #include "program_generator.h"
+#include "vm/bytecode_module.h"
 
 namespace halyard::vm::test {
 
@@ -18,6 +19,15 @@ struct Comparison {
 };
 
 Comparison compare_machines(const Program& program);
+
+// The same for any module that passes the verifier, however odd: calls every export once. Nothing is compared
+// where one of its functions could make a list hold itself, or where its imports are not those of generated
+// programs.
+Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices);
+
+// What types modules may name: those of the machine, of the probes of generated programs, and the names that
+// compiled modules use.
+const TypeRegistry& known_types();
 
 // The program for people to read.
 std::string describe(const Program& program);

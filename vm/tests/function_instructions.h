@@ -647,7 +647,9 @@ struct InstructionWriter : RegisterPlan {
     // A register that is moved is null for the arguments after it. Native functions see registers, so for
     // them it is not named twice then.
     const auto moved = std::ranges::find(list, reg | kMoveBit);
-    if (!callee.bytecode && moved != list.end()) {
+    if (!callee.signature.has_convention) {
+      list.push_back(reg);
+    } else if (!callee.bytecode && moved != list.end()) {
       *moved = reg;
       list.push_back(reg);
     } else {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "choices.h"
@@ -26,11 +27,12 @@ struct ProgramArgument {
 
 struct ProgramCall {
   std::vector<ProgramArgument> arguments;
+  std::string function = "main";
 };
 
 struct Program {
   std::vector<ModuleParts> modules;  // in the order of loading
-  std::vector<ProgramCall> calls;    // of "main" in the last module, one after another
+  std::vector<ProgramCall> calls;    // of functions of the last module, one after another
 };
 
 Program generate_program(Choices& choices);
