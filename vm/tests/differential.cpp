@@ -1,0 +1,496 @@
+// Two machines, the same program, their states as text.
+#include "differential.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <memory>
+
+#include "base/bytes.h"
+#include "reference_interpreter.h"
+#include "vm/buffer.h"
+#include "vm/bytecode_reader.h"
+#include "vm/context.h"
+#include "vm/invocation.h"
+#include "vm/list.h"
+
+namespace halyard::vm::test {
+
+namespace {
+
+constexpr Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = 8192, .list_elements = 256};
+constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kLimits.buffer_bytes,
+                                              .list_elements = kLimits.list_elements,
+                                              .depth = 200,
+                                              .instructions = 300'000};
+
+// An object that says when it goes.
+class Probe final : public ObjectOf<Probe> {
+ public:
+  static const ObjectType kType;
+  Probe(int* alive, uint32_t number) : alive_(alive), number_(number) { ++*alive_; }
+  ~Probe() { --*alive_; }
+  uint32_t number() const { return number_; }
+
+ private:
+  int* alive_;
+  uint32_t number_;
+};
+const ObjectType Probe::kType = object_type<Probe>("test.probe");
+
+// ---- native functions: values permuted, refs passed on, calls put off
+
+struct NativeWorld {
+  uint32_t waits = 0;  // of the call that is put off
+};
+
+uint32_t get_32(NativeCall& call, size_t argument) { return call.values[call.arguments[argument]]; }
+uint64_t get_64(NativeCall& call, size_t argument) {
+  const uint32_t* slot = call.values + call.arguments[argument];
+  return slot[0] | uint64_t{slot[1]} << 32;
+}
+Object* get_ref(NativeCall& call, size_t argument) {
+  return call.refs[call.arguments[argument] & kRefOrdinalMask];
+}
+void set_32(NativeCall& call, size_t result, uint32_t value) { call.values[call.results[result]] = value; }
+void set_64(NativeCall& call, size_t result, uint64_t value) {
+  uint32_t* slot = call.values + call.results[result];
+  slot[0] = static_cast<uint32_t>(value);
+  slot[1] = static_cast<uint32_t>(value >> 32);
+}
+void set_ref(NativeCall& call, size_t result, Ref<Object> object) {
+  release(std::exchange(call.refs[call.results[result] & kRefOrdinalMask], object.detach()));
+}
+
+Status native_mix(NativeCall& call) {
+  const uint32_t a = get_32(call, 0);
+  const uint64_t b = get_64(call, 1);
+  const uint32_t c = get_32(call, 2);
+  const uint64_t d = get_64(call, 3);
+  Ref<Object> e = Ref<Object>::share(get_ref(call, 4));
+  set_64(call, 0, d);
+  set_ref(call, 1, std::move(e));
+  set_32(call, 2, c);
+  set_64(call, 3, b + 1);
+  set_32(call, 4, a * 3);
+  return {};
+}
+Status native_swap(NativeCall& call) {
+  Ref<Object> a = Ref<Object>::share(get_ref(call, 0));
+  Ref<Object> b = Ref<Object>::share(get_ref(call, 1));
+  set_ref(call, 0, std::move(b));
+  set_ref(call, 1, std::move(a));
+  return {};
+}
+bool must_wait(NativeCall& call, uint32_t times) {
+  NativeWorld& world = *static_cast<NativeWorld*>(call.state);
+  if (!call.resumed) world.waits = times;
+  if (world.waits == 0) return false;
+  --world.waits;
+  call.deferred = true;
+  return true;
+}
+Status native_later(NativeCall& call) {
+  const uint32_t value = get_32(call, 0);
+  if (!must_wait(call, value & 3)) set_32(call, 0, value * 5 + 1);
+  return {};
+}
+Status native_pause(NativeCall& call) {
+  must_wait(call, get_32(call, 0) & 1);
+  return {};
+}
+Status native_refuse(NativeCall& call) {
+  return (get_32(call, 0) & 7) == 7 ? Status(Code::UNAVAILABLE, "not now") : Status();
+}
+Status native_sum(NativeCall& call) {
+  uint64_t sum = get_32(call, 0);
+  for (uint16_t i = 0; i < call.segments[1]; ++i)
+    sum = sum * 7 + get_64(call, 2 + size_t{i} * 2) + (get_ref(call, 1 + size_t{i} * 2) != nullptr);
+  set_64(call, 0, sum);
+  return {};
+}
+Status native_count(NativeCall& call) {
+  uint32_t sum = call.segments[0];
+  for (uint16_t i = 0; i < call.segments[0]; ++i) sum = sum * 7 + get_32(call, i);
+  set_32(call, 0, sum);
+  return {};
+}
+
+constexpr NativeFunction kNativeFunctions[] = {&native_mix,    &native_swap, &native_later, &native_pause,
+                                               &native_refuse, &native_sum,  &native_count};
+
+std::vector<NativeExport> native_exports() {
+  std::vector<NativeExport> exports;
+  for (size_t i = 0; i < native_signatures().size(); ++i)
+    exports.push_back({native_signatures()[i].name, native_signatures()[i].convention, kNativeFunctions[i]});
+  return exports;
+}
+
+// ---- objects that go in, and what is found afterwards
+
+// Arguments of one call on one machine.
+std::vector<Variant> make_arguments(const ProgramCall& call, int* alive) {
+  std::vector<Variant> made;
+  for (const ProgramArgument& argument : call.arguments) {
+    switch (argument.kind) {
+      case Kind::i32:
+      case Kind::i64:
+      case Kind::f32:
+      case Kind::f64: {
+        constexpr ValueType kTypes[] = {ValueType::i32, ValueType::i64, ValueType::f32, ValueType::f64};
+        const bool narrow = argument.kind == Kind::i32 || argument.kind == Kind::f32;
+        made.push_back(Variant::value(kTypes[static_cast<size_t>(argument.kind)],
+                                      narrow ? static_cast<uint32_t>(argument.bits) : argument.bits));
+        continue;
+      }
+      default:
+        break;
+    }
+    const auto number = static_cast<uint32_t>(argument.bits);
+    Ref<Object> object;
+    const auto list_of = [](ElementType element, uint32_t size) {
+      Ref<List> list = List::create(element);
+      (void)list->resize(size, size);
+      return list;
+    };
+    if (number != 0) {
+      switch (argument.kind) {
+        case Kind::probe:
+          object = make<Probe>(alive, number);
+          break;
+        case Kind::values:
+          object = list_of({number == 1 ? ValueType::i32 : ValueType::f64, nullptr}, 6);
+          break;
+        case Kind::leaf: {
+          Ref<List> list = list_of({}, 5);
+          (void)list->set_ref(1, make<Probe>(alive, number));
+          (void)list->set_value(2, ValueType::i64, number);
+          object = list;
+          break;
+        }
+        case Kind::outer: {
+          Ref<List> list = list_of({ValueType::none, &List::kType}, 5);
+          Ref<List> inner = list_of({}, number);
+          (void)inner->set_ref(0, make<Probe>(alive, number));
+          (void)list->set_ref(0, inner);
+          (void)list->set_ref(1, inner);
+          object = list;
+          break;
+        }
+        default: {  // the last of them read-only
+          ++*alive;
+          const size_t size = 64;
+          auto* bytes = new uint8_t[size];
+          for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(i * number);
+          object = Buffer::wrap({bytes, size}, number != 3, [=] {
+            delete[] bytes;
+            --*alive;
+          });
+          break;
+        }
+      }
+    }
+    made.push_back(Variant::ref(std::move(object)));
+  }
+  return made;
+}
+
+// Everything that can be reached, each object once.
+class Picture {
+ public:
+  void heading(std::string_view text) { text_ += text; }
+  void bytes(std::span<const uint8_t> bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    for (const uint8_t byte : bytes) {
+      text_ += kDigits[byte >> 4];
+      text_ += kDigits[byte & 15];
+    }
+    text_ += ' ';
+  }
+  void number(uint64_t value) {
+    text_ += std::to_string(value);
+    text_ += ' ';
+  }
+  void variant(const Variant& variant) {
+    if (!variant.is_value()) return object(variant.object());
+    number(static_cast<uint64_t>(variant.type()));
+    number(variant.bits());
+  }
+  void object(const Object* object) {
+    if (!object) {
+      text_ += "null ";
+      return;
+    }
+    const auto [known, is_new] = numbers_.try_emplace(object, numbers_.size());
+    text_ += '#';
+    number(known->second);
+    if (is_new) pending_.push_back(const_cast<Object*>(object));
+  }
+  std::string finish() {
+    for (size_t i = 0; i < pending_.size(); ++i) contents(pending_[i]);
+    return std::move(text_);
+  }
+
+ private:
+  void contents(Object* object) {
+    text_ += "\n  #";
+    number(numbers_[object]);
+    text_ += object->type()->name;
+    text_ += ' ';
+    if (const Buffer* buffer = cast<Buffer>(object)) {
+      text_ += buffer->is_mutable() ? "mutable " : "";
+      bytes(buffer->span());
+    } else if (const Probe* probe = cast<Probe>(object)) {
+      number(probe->number());
+    } else if (const List* list = cast<List>(object)) {
+      number(static_cast<uint64_t>(list->element().value));
+      text_ += list->element().object ? list->element().object->name : "";
+      text_ += ": ";
+      for (uint32_t i = 0; i < list->size(); ++i) variant(*list->get(i));
+    }
+  }
+
+  std::string text_;
+  std::map<const Object*, size_t> numbers_;
+  std::vector<Object*> pending_;
+};
+
+// ---- the two machines
+
+using Modules = std::vector<Ref<BytecodeModule>>;
+
+// What calls left behind: one picture for each.
+struct Run {
+  std::vector<Code> codes;
+  std::vector<std::string> pictures;
+  int alive = 0;
+};
+
+void results_and_arguments(Picture& picture, Code code, std::span<const Variant> results,
+                           const std::vector<std::vector<Variant>>& arguments) {
+  picture.heading(name(code));
+  picture.heading("\nresults ");
+  for (const Variant& result : results) picture.variant(result);
+  picture.heading("\narguments ");
+  for (const auto& of_call : arguments)
+    for (const Variant& argument : of_call) picture.variant(argument);
+}
+
+void run_machine(const Program& program, const Modules& modules, size_t calls, Run& run) {
+  NativeWorld world;
+  Ref<Context> context = Context::create(kLimits);
+  const auto added = [&](Ref<Module> module) {
+    if (const Result<> result = context->add(std::move(module)); !result) {
+      run.pictures.push_back(result.error().text());
+      run.codes.push_back(result.error().code());
+    }
+    return run.codes.empty();
+  };
+  if (!added(NativeModule::create(
+          {.name = "native", .exports = native_exports(), .create_state = [&world]() -> Result<NativeState> {
+             return NativeState{.pointer = &world};
+           }})))
+    return;
+  for (const Ref<BytecodeModule>& module : modules) {
+    if (!added(module)) return;
+  }
+  const Result<Callable> callee = context->find("main", "main");
+  if (!callee) return run.pictures.push_back(callee.error().text());
+  std::vector<std::vector<Variant>> arguments;
+  Invocation invocation(context);
+  for (size_t i = 0; i < calls; ++i) {
+    arguments.push_back(make_arguments(program.calls[i], &run.alive));
+    std::vector<Variant> results(callee->convention.results.size());
+    const Result<> called = invocation.call(*callee, arguments.back(), results);
+    const Code code = called ? Code::OK : called.error().code();
+    if (!called) results.clear();
+    Picture picture;
+    results_and_arguments(picture, code, results, arguments);
+    for (const auto& instance : context->modules().subspan(1)) {
+      picture.heading("\nglobals ");
+      picture.bytes({instance->global_bytes.get(), instance->bytecode->global_bytes()});
+      for (const Object* object : instance->global_refs) picture.object(object);
+    }
+    run.codes.push_back(code);
+    run.pictures.push_back(picture.finish());
+  }
+}
+
+// Returns how many calls can be compared.
+size_t run_reference(const Program& program, const Modules& modules, Run& run, Comparison& comparison) {
+  NativeWorld world;
+  std::vector<std::unique_ptr<ReferenceInstance>> instances;
+  for (const Ref<BytecodeModule>& module : modules) {
+    auto instance = std::make_unique<ReferenceInstance>(*module);
+    for (const Import& import : module->imports()) {
+      const std::string_view name = import.name.substr(import.name.find('.') + 1);
+      ReferenceImport linked;
+      for (size_t i = 0; import.name.starts_with("native.") && i < native_signatures().size(); ++i) {
+        if (name != native_signatures()[i].name) continue;
+        linked = {
+            .native = kNativeFunctions[i], .state = &world, .convention = native_signatures()[i].convention};
+      }
+      if (import.name.starts_with("lib.")) {
+        const Export& provided = *modules[0]->find_export(name);
+        linked = {
+            .provider = instances[0].get(), .function = provided.function, .convention = provided.convention};
+      }
+      instance->imports.push_back(linked);
+    }
+    instances.push_back(std::move(instance));
+  }
+  ReferenceMachine machine(kReferenceLimits);
+  std::vector<std::vector<Variant>> arguments;
+  for (const ProgramCall& call : program.calls) {
+    arguments.push_back(make_arguments(call, &run.alive));
+    std::vector<Variant> results;
+    const Code code = machine.call(*instances.back(), 0, arguments.back(), results);
+    if (!machine.incomparable().empty()) {
+      comparison.not_compared = machine.incomparable();
+      break;
+    }
+    Picture picture;
+    results_and_arguments(picture, code, results, arguments);
+    for (const auto& instance : instances) {
+      picture.heading("\nglobals ");
+      picture.bytes(instance->global_bytes);
+      for (const Ref<Object>& object : instance->global_refs) picture.object(object.get());
+    }
+    run.codes.push_back(code);
+    run.pictures.push_back(picture.finish());
+    ++comparison.codes[static_cast<size_t>(code)];
+  }
+  comparison.executed = machine.executed();
+  return run.codes.size();
+}
+
+}  // namespace
+
+const std::vector<NativeSignature>& native_signatures() {
+  static const std::vector<NativeSignature> signatures = {
+      {"mix",
+       "0iIfFr_FrfIi",
+       {Kind::i32, Kind::i64, Kind::f32, Kind::f64, Kind::any},
+       {Kind::f64, Kind::any, Kind::f32, Kind::i64, Kind::i32},
+       false},
+      {"swap", "0rr_rr", {Kind::any, Kind::any}, {Kind::any, Kind::any}, false},
+      {"later", "0i_i", {Kind::i32}, {Kind::i32}, true},
+      {"pause", "0i_v", {Kind::i32}, {}, true},
+      {"refuse", "0i_v", {Kind::i32}, {}, false},
+      {"sum", "0iCrID_I", {Kind::i32}, {Kind::i64}, false},
+      {"count", "0CiD_i", {}, {Kind::i32}, false},
+  };
+  return signatures;
+}
+
+Comparison compare_machines(const Program& program) {
+  Comparison comparison;
+  TypeRegistry types;
+  types.add(&Probe::kType);
+  Modules modules;
+  for (const ModuleParts& parts : program.modules) {
+    Result<Ref<BytecodeModule>> module =
+        BytecodeModule::load(Bytes::own(parts.build()), types, {.verify_eagerly = true});
+    if (!module) {
+      comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
+      return comparison;
+    }
+    modules.push_back(*std::move(module));
+  }
+  Run expected;
+  const size_t calls = run_reference(program, modules, expected, comparison);
+  Run found;
+  run_machine(program, modules, calls, found);
+  if (found.pictures != expected.pictures) {
+    for (size_t i = 0; i < std::max(found.pictures.size(), expected.pictures.size()); ++i) {
+      const std::string a = i < expected.pictures.size() ? expected.pictures[i] : "no call";
+      const std::string b = i < found.pictures.size() ? found.pictures[i] : "no call";
+      if (a == b) continue;
+      comparison.difference = fmt::format("call {}: expected\n{}\nfound\n{}\n", i, a, b);
+      break;
+    }
+  } else if (found.alive != 0) {
+    comparison.difference = fmt::format("{} objects are still alive, or went twice", found.alive);
+  } else if (expected.alive != 0) {
+    comparison.difference = fmt::format("the reference machine left {} objects alive", expected.alive);
+  }
+  return comparison;
+}
+
+std::string describe(const Program& program) {
+  std::string text;
+  const auto reg = [](uint16_t field) {
+    if (!(field & kRefBit)) return fmt::format("i{}", field);
+    return fmt::format("{}{}", field & kMoveBit ? 'R' : 'r', field & kRefOrdinalMask);
+  };
+  const auto edge = [&](uint32_t target, const RemapList& remap) {
+    std::string moves = fmt::format("^{:X}(", target);
+    for (size_t i = 0; i < remap.size(); ++i)
+      moves += fmt::format("{}{}->{}", i ? ", " : "", reg(remap[i].source), reg(remap[i].destination));
+    return moves + ")";
+  };
+  for (const ModuleParts& parts : program.modules) {
+    text += fmt::format("module {} bytecode {}, {} bytes and {} refs of globals\n", parts.name,
+                        parts.bytecode_version >> 16, parts.global_bytes, parts.global_refs);
+    for (size_t i = 0; i < parts.imports.size(); ++i)
+      text += fmt::format(" import {}: {} {}\n", i, parts.imports[i].name, *parts.imports[i].convention);
+    for (size_t i = 0; i < parts.functions.size(); ++i) {
+      const FunctionParts& function = parts.functions[i];
+      text += fmt::format(" function {} '{}' {} values {} refs\n", i, *function.convention, function.values,
+                          function.refs);
+      for (uint32_t pc = 0; pc + 1 < function.code.size();) {
+        const Result<Instruction> read = read_instruction(function.code, pc, parts.bytecode_version >> 16, 3);
+        if (!read) break;
+        text += fmt::format("  {:4X} {}", pc, info(read->op).mnemonic);
+        uint32_t target = 0;
+        for (size_t k = 0; k < info(read->op).operand_count; ++k) {
+          const DecodedOperand& operand = read->operands[k];
+          text += ' ';
+          switch (info(read->op).operands[k].kind) {
+            case OperandKind::reg:
+              text += info(read->op).operands[k].writes ? "-> " : "";
+              text += reg(operand.reg);
+              break;
+            case OperandKind::reg_list:
+            case OperandKind::u16_list:
+              text += '[';
+              for (size_t n = 0; n < operand.regs.size(); ++n) text += (n ? " " : "") + reg(operand.regs[n]);
+              text += ']';
+              break;
+            case OperandKind::immediate:
+              text += fmt::format("0x{:X}", operand.immediate);
+              break;
+            case OperandKind::string:
+              text += fmt::format("'{}'", operand.string);
+              break;
+            case OperandKind::block:
+              target = operand.index;
+              if (read->op == Op::call_yieldable || read->op == Op::call_variadic_yieldable)
+                text += edge(target, {});
+              break;
+            case OperandKind::remap:
+              text += edge(target, operand.remap);
+              break;
+            case OperandKind::cases:
+              for (const CaseEntry entry : operand.cases) text += edge(entry.target, entry.remap) + " ";
+              break;
+            default:
+              text += fmt::format("#{:X}", operand.index);
+              break;
+          }
+        }
+        text += '\n';
+        pc = read->next_pc;
+      }
+    }
+  }
+  for (const ProgramCall& call : program.calls) {
+    text += "call";
+    for (const ProgramArgument& argument : call.arguments)
+      text += fmt::format(" {}:{:X}", static_cast<int>(argument.kind), argument.bits);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace halyard::vm::test
