@@ -133,7 +133,8 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
                   .segments = site.variadic ? lists + site.segments : nullptr,
                   .results = lists + site.results,
                   .resumed = frame.resumed,
-                  .deferred = false};
+                  .deferred = false,
+                  .function_data = target.native_data};
   frame.resumed = false;
   Status status = target.native(call);
   if (status) [[unlikely]] {
@@ -171,7 +172,10 @@ CallOutcome call_native_entry(Stack& stack) {
                   .segments = nullptr,
                   .results = stack.native_results.data(),
                   .resumed = frame.resumed,
-                  .deferred = false};
+                  .deferred = false,
+                  .function_data = static_cast<const NativeModule&>(*frame.instance->module)
+                                       .native_export(stack.callee->function)
+                                       .data};
   Status status = stack.native(call);
   if (status) {
     stack.error = std::move(status).note(fmt::format("while invoking native function {}.{}",
