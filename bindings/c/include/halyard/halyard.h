@@ -4,7 +4,8 @@
  * STEP BY STEP
  *   1. halyard_instance_create: where drivers are looked for. Nothing is global; make as many as you like.
  *   2. halyard_device_open: "local-sync", "vulkan://0"; the driver's library is loaded now.
- *   3. halyard_module_load_file or _memory: a .vmfb, checked.
+ *   3. halyard_module_load_file or _memory: a .vmfb, checked. Or a native module: a library, or functions of
+ * your own with halyard_module_create_native.
  *   4. halyard_context_create: modules linked, `__init` run.
  *   5. halyard_context_find, halyard_call_create, halyard_call_invoke: call functions, again and again.
  *   6. halyard_release what you hold, in any order.
