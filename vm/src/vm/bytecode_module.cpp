@@ -102,6 +102,7 @@ struct ModuleLoader {
   BytecodeModule& module;
 
   Result<> load() {
+    module.registry_ = types;
     module.bytes_ = archive.bytes;
     module.metadata_ = archive.metadata;
     HALYARD_TRY(load_requirements());

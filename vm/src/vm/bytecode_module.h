@@ -76,7 +76,8 @@ class BytecodeModule final : public Module {
  private:
   friend struct ModuleLoader;
 
-  Ref<Bytes> bytes_;  // the file
+  TypeRegistry registry_;  // keeps alive what types_ points to
+  Ref<Bytes> bytes_;       // the file
   Ref<Bytes>
       metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
   bool fuse_ = true;

@@ -228,7 +228,8 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
                   .segments = site.variadic ? lists + site.segments : nullptr,
                   .results = lists + site.results,
                   .resumed = stack.resumed,
-                  .deferred = false};
+                  .deferred = false,
+                  .function_data = target.native_data};
   stack.resumed = false;
   Status status = target.native(call);
   if (status) [[unlikely]] {
@@ -265,8 +266,16 @@ CallOutcome call_native_entry(Stack& stack) {
                   .arguments = stack.native_arguments.data(),
                   .segments = nullptr,
                   .results = stack.native_results.data(),
+<<<<<<< HEAD
                   .resumed = stack.resumed,
                   .deferred = false};
+=======
+                  .resumed = stack.resumed,
+                  .deferred = false,
+                  .function_data = static_cast<const NativeModule&>(*frame.instance->module)
+                                       .native_export(stack.callee->function)
+                                       .data};
+>>>>>>> native
   Status status = stack.native(call);
   if (status) {
     stack.error = std::move(status).note(fmt::format("while invoking native function {}.{}",
