@@ -1,21 +1,22 @@
 #include "vm/type_registry.h"
 
-#include <algorithm>
-
 #include "vm/buffer.h"
 #include "vm/list.h"
 
 namespace halyard::vm {
 
-TypeRegistry::TypeRegistry() : types_{&Buffer::kType, &List::kType} {}
+TypeRegistry::TypeRegistry() {
+  add(&Buffer::kType);
+  add(&List::kType);
+}
 
 void TypeRegistry::add(const ObjectType* type) {
-  if (std::ranges::find(types_, type) == types_.end()) types_.push_back(type);
+  if (by_name_.emplace(type->name, type).second) types_.push_back(type);
 }
 
 const ObjectType* TypeRegistry::find(std::string_view name) const {
-  const auto found = std::ranges::find_if(types_, [&](const ObjectType* type) { return type->name == name; });
-  return found == types_.end() ? nullptr : *found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 }  // namespace halyard::vm

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/object.h"
@@ -14,12 +15,13 @@ namespace halyard::vm {
 class TypeRegistry {
  public:
   TypeRegistry();
-  void add(const ObjectType* type);  // `type` outlives the registry; adding it twice has no effect
+  void add(const ObjectType* type);  // `type` outlives the registry; of one name the first stays
   const ObjectType* find(std::string_view name) const;  // "hal.buffer"; null where unknown
   std::span<const ObjectType* const> all() const { return types_; }
 
  private:
   std::vector<const ObjectType*> types_;
+  std::unordered_map<std::string_view, const ObjectType*> by_name_;
 };
 
 }  // namespace halyard::vm
