@@ -266,17 +266,10 @@ CallOutcome call_native_entry(Stack& stack) {
                   .arguments = stack.native_arguments.data(),
                   .segments = nullptr,
                   .results = stack.native_results.data(),
-<<<<<<< HEAD
-                  .resumed = stack.resumed,
-                  .deferred = false};
-=======
                   .resumed = stack.resumed,
                   .deferred = false,
-                  .function_data = static_cast<const NativeModule&>(*frame.instance->module)
-                                       .native_export(stack.callee->function)
-                                       .data};
->>>>>>> native
-  Status status = stack.native(call);
+                  .function_data = stack.native->data};
+  Status status = stack.native->function(call);
   if (status) {
     stack.error = std::move(status).note(fmt::format("while invoking native function {}.{}",
                                                      frame.instance->module->name(), stack.callee->name));

@@ -114,9 +114,8 @@ Result<> set_up_native(Stack& stack, const Callable& callee, std::span<const Var
     const uint16_t place = stack.native_arguments[i] | (is_wide(type) ? kWideBit : 0);
     place_argument(*frame, place, type, arguments[i]);
   }
-  stack.native = static_cast<const NativeModule&>(*callee.instance->module)
-                     .native_export(callee.function->function)
-                     .function;
+  const auto& module = static_cast<const NativeModule&>(*callee.instance->module);
+  stack.native = &module.native_export(callee.function->function);
   return {};
 }
 

@@ -48,7 +48,7 @@ struct Stack {
   std::vector<Variant> results;    // of a call that is done
 
   // The call of a native function from outside: its registers are in the only frame.
-  NativeFunction native = nullptr;
+  const NativeExport* native = nullptr;
   FunctionCode native_code;  // what that frame is like
   std::vector<uint16_t> native_arguments;
   std::vector<uint16_t> native_results;
