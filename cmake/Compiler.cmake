@@ -38,6 +38,9 @@ else()
   add_compile_options(-Wshadow)
 endif()
 
+# Whatever does not use a library of a layer it links (libffi: only native modules do) does not need it at run time.
+add_link_options("LINKER:--as-needed")
+
 if(HALYARD_SANITIZE)
   add_compile_options(-fsanitize=${HALYARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HALYARD_SANITIZE})

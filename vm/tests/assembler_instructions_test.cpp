@@ -30,8 +30,8 @@ class SampleMaker {
     }
     std::string text = (results.empty() ? "" : results + " = ") + "vm." + std::string(op_.mnemonic) + " ";
     for (size_t i = 0; i < form_.size(); ++i) {
-      if (form_[i] == '_') text += ' ';
-      if (form_[i] == '_') continue;
+      if (form_[i] == '_' || form_[i] == '~') text += ' ';
+      if (form_[i] == '_' || form_[i] == '~') continue;
       if (form_[i] != '$') {
         text += form_[i];
         continue;
@@ -338,16 +338,23 @@ TEST(Assembler, LinesCommentsAndPrefixes) {
 
 TEST(Assembler, RegisterNumbers) {
   expect_code("%i0x10 = vm.add.i32 %i010, %i1xyz", {0x22, 8, 0, 1, 0, 16, 0});
-  expect_code("%r0 = vm.assign.ref %R16383", {0x86, 0xFF, 0xFF, 0, 0x80});
-  expect_code("%i32766 = vm.const.i32.zero", {0x0C, 0xFE, 0x7F});
+  expect_code("%r0 = vm.assign.ref %R8191", {0x86, 0xFF, 0xDF, 0, 0x80});
+  expect_code("%i16383 = vm.const.i32.zero", {0x0C, 0xFF, 0x3F});
   expect_code("%i1:2 = vm.const.i64.zero", {0x0E, 1, 0});  // odd pairs are the loader's to refuse
   const auto counts =
       assembled(in_function("%i2:3 = vm.const.i64.zero\n%r4 = vm.const.ref.zero\nvm.discard.refs %r5"));
   EXPECT_EQ(counts.module->function_descriptors()->Get(0)->i32_register_count(), 4);
   EXPECT_EQ(counts.module->function_descriptors()->Get(0)->ref_register_count(), 6);
 
+  // The encoding has room for more, but what has more cannot be loaded.
+  EXPECT_EQ(
+      error_of(in_function("%i16384 = vm.const.i32.zero"), Code::OUT_OF_RANGE),
+      "t.vmasm:3: the result: register '%i16384' is out of range; a function that can be loaded has %i0 to "
+      "%i16383");
+  error_of(in_function("%i16383:16384 = vm.const.i64.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%i32767 = vm.const.i32.zero"), Code::OUT_OF_RANGE);
-  error_of(in_function("%i32766:32767 = vm.const.i64.zero"), Code::OUT_OF_RANGE);
+  error_of(in_function("%r8192 = vm.const.ref.zero"), Code::OUT_OF_RANGE);
+  error_of(in_function("%r16383 = vm.const.ref.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%i-1 = vm.const.i32.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%i99999999999999999999999 = vm.const.i32.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%r16384 = vm.const.ref.zero"), Code::OUT_OF_RANGE);

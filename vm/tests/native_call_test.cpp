@@ -326,5 +326,26 @@ TEST(NativeModules, OverloadsByConvention) {
   }
 }
 
+// A function that is told which export it was called as.
+Status named_number(NativeCall& call) {
+  call.values[call.results[0]] = *static_cast<const uint32_t*>(call.function_data);
+  return {};
+}
+
+TEST(NativeModules, ExportsShareAFunctionWithDataOfTheirOwn) {
+  static constexpr uint32_t kSeven = 7;
+  static constexpr uint32_t kNine = 9;
+  Machine machine;
+  machine.add_native("native",
+                     {{"seven", "0v_i", &named_number, &kSeven}, {"nine", "0v_i", &named_number, &kNine}});
+  machine.add(
+      "vm.module @m\nvm.import @native.seven cconv \"0v_i\"\nvm.import @native.nine cconv \"0v_i\"\n"
+      "vm.export @f\nvm.func @f() -> (i32, i32) {\n%i0 = vm.call @native.nine()\n"
+      "%i1 = vm.call @native.seven()\nvm.return %i0, %i1\n}\n");
+  machine.expect("f", {}, {i32(9), i32(7)});
+  machine.expect("native.seven", {}, {i32(7)});
+  machine.expect("native.nine", {}, {i32(9)});
+}
+
 }  // namespace
 }  // namespace halyard::vm::test
