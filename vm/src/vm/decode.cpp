@@ -728,8 +728,7 @@ class Decoder {
       site.releases = static_cast<uint32_t>(code_.lists.size());
       for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
         const uint16_t argument = call.arguments[i];
-        if (!(argument & kRefBit) || !(argument & kMoveBit) || lists_register(call.results, argument))
-          continue;
+        if (!(argument & kRefBit) || !(argument & kMoveBit) || gives(call, argument)) continue;
         code_.lists.push_back(argument & kRegisterMask);
       }
       site.release_count = static_cast<uint16_t>(code_.lists.size() - site.releases);
@@ -745,9 +744,16 @@ class Decoder {
     code_.calls.push_back(site);
   }
 
-  static bool lists_register(const RegList& list, uint16_t ref) {
-    for (size_t i = 0; i < list.size(); ++i) {
-      if ((list[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
+  // Whether the register is among the results that the import's convention has; the provider's may be
+  // unknown.
+  bool gives(const Call& call, uint16_t ref) const {
+    const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
+    size_t count = call.results.size();
+    if (const size_t results = convention.find('_'); results != std::string_view::npos)
+      count = std::min<size_t>(count, static_cast<size_t>(std::ranges::count_if(
+                                          convention.substr(results + 1), [](char c) { return c != 'v'; })));
+    for (size_t i = 0; i < count; ++i) {
+      if ((call.results[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
     }
     return false;
   }
