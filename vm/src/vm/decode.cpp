@@ -714,7 +714,7 @@ class Decoder {
     site.return_pc = call.resume ? *call.resume + 1 : instruction.next_pc;
     site.yieldable = call.resume.has_value();
     site.argument_count = call.arguments.size();
-    site.result_count = call.results.size();
+    site.result_count = given_results(call);
     // Imports of bytecode 15 borrow: they move nothing.
     const bool moves = !site.is_import || version_ >= 16;
     site.arguments = emit_list(call.arguments, moves);
@@ -728,7 +728,9 @@ class Decoder {
       site.releases = static_cast<uint32_t>(code_.lists.size());
       for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
         const uint16_t argument = call.arguments[i];
-        if (!(argument & kRefBit) || !(argument & kMoveBit) || gives(call, argument)) continue;
+        if (!(argument & kRefBit) || !(argument & kMoveBit) ||
+            names(call.results, site.result_count, argument))
+          continue;
         code_.lists.push_back(argument & kRegisterMask);
       }
       site.release_count = static_cast<uint16_t>(code_.lists.size() - site.releases);
@@ -744,16 +746,20 @@ class Decoder {
     code_.calls.push_back(site);
   }
 
-  // Whether the register is among the results that the import's convention has; the provider's may be
-  // unknown.
-  bool gives(const Call& call, uint16_t ref) const {
+  // How many of the results that a call lists its callee gives: by the convention of an import, which the
+  // importer may have left to the provider.
+  uint16_t given_results(const Call& call) const {
+    if (!(call.callee & kImportBit)) return call.results.size();
     const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
-    size_t count = call.results.size();
-    if (const size_t results = convention.find('_'); results != std::string_view::npos)
-      count = std::min<size_t>(count, static_cast<size_t>(std::ranges::count_if(
-                                          convention.substr(results + 1), [](char c) { return c != 'v'; })));
+    const size_t results = convention.find('_');
+    if (results == std::string_view::npos) return call.results.size();
+    const auto count = std::ranges::count_if(convention.substr(results + 1), [](char c) { return c != 'v'; });
+    return static_cast<uint16_t>(std::min<size_t>(call.results.size(), static_cast<size_t>(count)));
+  }
+
+  static bool names(const RegList& list, size_t count, uint16_t ref) {
     for (size_t i = 0; i < count; ++i) {
-      if ((call.results[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
+      if ((list[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
     }
     return false;
   }
