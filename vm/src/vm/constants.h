@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/status.h"
 #include "vm/flow.h"
 
 namespace halyard::vm {
@@ -25,7 +24,7 @@ std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide);
 
 class Constants {
  public:
-  static Result<Constants> of(const BytecodeModule& module, const Function& function, const Flow& flow);
+  static Constants of(const Function& function, const Flow& flow);
 
   void enter_block(size_t index) { ++epoch_, in_entry_ = index == 0; }
   void set(uint32_t slot, uint32_t bits) { known_[slot] = {epoch_, bits}; }

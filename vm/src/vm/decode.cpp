@@ -39,8 +39,8 @@ class Decoder {
     for (const ConventionItem& item : convention.results) result_types_ += item.type;
     code_.result_count = static_cast<uint32_t>(result_types_.size());
     flow_ = HALYARD_TRY(Flow::of(module_, function_));
-    constants_ = HALYARD_TRY(Constants::of(module_, function_, flow_));
-    for (size_t i = 0; i < flow_.blocks().size(); ++i) HALYARD_TRY(decode_block(i));
+    constants_ = Constants::of(function_, flow_);
+    for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
     build_.emit(CodeBuilder::word(InnerOp::end));
     lay_out_frame();
@@ -56,24 +56,21 @@ class Decoder {
     uint32_t block;   // to this block
   };
 
-  Result<> decode_block(size_t index) {
+  void decode_block(size_t index) {
     const Flow::Block& block = flow_.blocks()[index];
     block_words_.push_back(build_.here());
     build_.enter_block();
     constants_.enter_block(index);
     for (size_t step = block.first_step; step < block.first_step + block.step_count; ++step)
-      HALYARD_TRY(decode_step(step));
-    return {};
+      decode_step(step);
   }
 
-  Result<> decode_step(size_t step) {
-    const Instruction instruction = HALYARD_TRY(
-        read_instruction(function_.bytecode, flow_.steps()[step].pc, version_, function_.features));
+  void decode_step(size_t step) {
+    const Instruction& instruction = flow_.instruction(step);
     build_.place(instruction.pc);
     step_ = step;
-    HALYARD_TRY(decode(instruction));
+    decode(instruction);
     note_writes(instruction);
-    return {};
   }
 
   // What is known of the slots that the instruction writes.
@@ -275,7 +272,7 @@ class Decoder {
     return start;
   }
 
-  Result<> decode(const Instruction& instruction) {
+  void decode(const Instruction& instruction) {
     const auto& operands = instruction.operands;
     switch (instruction.op) {
       case Op::br:
@@ -285,36 +282,36 @@ class Decoder {
         return decode_branch(instruction, {operands[1].index, operands[2].remap});
       case Op::cond_br:
         decode_cond_br(instruction);
-        return {};
+        return;
       case Op::br_table:
         decode_br_table(instruction);
-        return {};
+        return;
       case Op::yield: {
         const size_t block = flow_.block_at(operands[0].index);
         find_moves(operands[1].remap, block);
         emit_moves(true);
         branch(build_.here(), true, build_.here(), block);
         build_.emit(CodeBuilder::word(Op::yield));
-        return {};
+        return;
       }
       case Op::call:
         decode_call({.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
                     instruction);
-        return {};
+        return;
       case Op::call_variadic:
         decode_call({.callee = operands[0].index,
                      .segments = operands[1].regs,
                      .arguments = operands[2].regs,
                      .results = operands[3].regs},
                     instruction);
-        return {};
+        return;
       case Op::call_yieldable:
         decode_call({.callee = operands[0].index,
                      .arguments = operands[1].regs,
                      .results = operands[3].regs,
                      .resume = operands[2].index},
                     instruction);
-        return {};
+        return;
       case Op::call_variadic_yieldable:
         decode_call({.callee = operands[0].index,
                      .segments = operands[1].regs,
@@ -322,37 +319,37 @@ class Decoder {
                      .results = operands[4].regs,
                      .resume = operands[3].index},
                     instruction);
-        return {};
+        return;
       case Op::return_:
         decode_return(operands[0].regs);
-        return {};
+        return;
       case Op::fail: {
         const std::string_view message = operands[1].string;
         build_.emit(CodeBuilder::word(Op::fail, field(Op::fail, info(Op::fail).operands[0], operands[0].reg),
                                       static_cast<uint16_t>(message.size())));
         build_.emit(CodeBuilder::data(message.data()));
-        return {};
+        return;
       }
       case Op::trace:
       case Op::print:
         decode_discard(operands[1].regs, true);
-        return {};
+        return;
       case Op::discard_refs:
         decode_discard(operands[0].regs, false);
-        return {};
+        return;
       case Op::switch_i32:
       case Op::switch_i64:
       case Op::switch_f32:
       case Op::switch_f64:
         decode_switch(instruction, operands[2].regs, operands[3].reg);
-        return {};
+        return;
       case Op::switch_ref:
         decode_switch(instruction, operands[3].regs, operands[4].reg);
         build_.emit(CodeBuilder::data(type(operands[1].index).object));
-        return {};
+        return;
       default:
         if (!fuse_ || !join(instruction)) decode_plain(instruction);
-        return {};
+        return;
     }
   }
 
@@ -546,19 +543,17 @@ class Decoder {
 
   // ---- Branches
 
-  Result<> decode_branch(const Instruction& instruction, Edge edge) {
+  void decode_branch(const Instruction& instruction, Edge edge) {
     const size_t block = flow_.block_at(edge.target);
     find_moves(edge.remap, block);
     emit_moves(true);
     if (fuse_ && is_test(block)) {
       // The end of a loop whose condition stands at its head: decide here.
       const size_t first = flow_.blocks()[block].first_step;
-      for (size_t step = first; step < first + flow_.blocks()[block].step_count; ++step)
-        HALYARD_TRY(decode_step(step));
-      return {};
+      for (size_t step = first; step < first + flow_.blocks()[block].step_count; ++step) decode_step(step);
+      return;
     }
     if (edge.target != instruction.next_pc) emit_branch(block);
-    return {};
   }
 
   // Whether the block only compares and branches.

@@ -120,6 +120,7 @@ class FlowBuilder {
                               .pc = instruction.pc,
                               .first_access = static_cast<uint32_t>(flow_.accesses_.size())});
       ++flow_.blocks_.back().step_count;
+      flow_.instructions_.push_back(instruction);
       operands(instruction, false);
       operands(instruction, true);
       // Results of calls are no writes to rely on, but they end what was known of the slots.

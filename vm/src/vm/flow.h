@@ -41,6 +41,7 @@ class Flow {
   size_t block_at(uint32_t pc) const;
   // The steps of all blocks in order, and one more at the end.
   std::span<const Step> steps() const { return steps_; }
+  const Instruction& instruction(size_t step) const { return instructions_[step]; }
   // Reads before writes, in the order of the operands. What an edge moves is not here.
   std::span<const Access> accesses(size_t step) const {
     return {accesses_.data() + steps_[step].first_access,
@@ -64,6 +65,7 @@ class Flow {
   friend class FlowBuilder;
   std::vector<Block> blocks_;
   std::vector<Step> steps_;
+  std::vector<Instruction> instructions_;
   std::vector<Access> accesses_;
   std::vector<uint32_t> write_counts_;
   std::vector<bool> moved_;
