@@ -7,20 +7,21 @@
 #include <filesystem>
 #include <vector>
 
+#include "common/files.h"
 #include "common/flags.h"
 
 namespace halyard::tools {
 
 namespace {
 
-constexpr std::string_view kStandard = "-";  // standard input or output
-
 constexpr Flag kFlags[] = {
     {"output", FlagKind::value, "FILE",
      "Where the module goes; '-' or left out: standard output, unless that is a terminal. Also: -o FILE.",
      "--output=fib.vmfb"},
     {"bytecode_version", FlagKind::value, "15|16|17",
-     "The format to write (17). Instructions that it does not have are errors.", "--bytecode-version=15"},
+     "The format to write, whatever the text says; left out: what the text says, else 17.\n"
+     "Instructions that it does not have are errors.",
+     "--bytecode-version=15"},
 };
 
 constexpr ToolDescription kTool = {"vm-as", "vm-as INPUT.vmasm [--output=FILE] [--bytecode-version=15|16|17]",
@@ -30,35 +31,6 @@ constexpr ToolDescription kTool = {"vm-as", "vm-as INPUT.vmasm [--output=FILE] [
                                    "  vm-as examples/fib.vmasm --output=fib.vmfb\n"
                                    "  vm-as fib.vmasm -o fib.vmfb --bytecode-version=15\n"
                                    "  vm-as - < fib.vmasm > fib.vmfb\n"};
-
-struct CloseFile {
-  void operator()(std::FILE* file) const {
-    if (file != stdin && file != stdout) std::fclose(file);
-  }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-halyard_status_code_t code_of_errno(int error) {
-  if (error == ENOENT) return HALYARD_NOT_FOUND;
-  if (error == EACCES || error == EPERM || error == EROFS) return HALYARD_PERMISSION_DENIED;
-  if (error == EISDIR) return HALYARD_INVALID_ARGUMENT;
-  return HALYARD_UNAVAILABLE;
-}
-
-Result<std::string> read_text(const std::string& path) {
-  const File file(path == kStandard ? stdin : std::fopen(path.c_str(), "rb"));
-  if (!file) return fail(code_of_errno(errno), "cannot open '{}': {}", path, std::strerror(errno));
-  std::string text;
-  char block[1 << 16];
-  size_t size;
-  do {
-    size = std::fread(block, 1, sizeof block, file.get());
-    text.append(block, size);
-  } while (size == sizeof block);
-  if (std::ferror(file.get()))
-    return fail(code_of_errno(errno), "cannot read '{}': {}", path, std::strerror(errno));
-  return text;
-}
 
 Result<> write_module(const std::string& path, const void* data, size_t size) {
   if (path == kStandard) {
@@ -75,7 +47,8 @@ Result<> write_module(const std::string& path, const void* data, size_t size) {
 }
 
 Result<uint32_t> bytecode_version(const Flags& flags) {
-  const std::string text = flags.value("bytecode_version", "17");
+  if (!flags.has("bytecode_version")) return 0;  // the text may say it
+  const std::string text = flags.value("bytecode_version");
   for (const uint32_t version : {15u, 16u, 17u})
     if (text == std::to_string(version)) return version;
   return fail(HALYARD_INVALID_ARGUMENT, "--bytecode-version={}: expected 15, 16 or 17", text);
@@ -100,7 +73,8 @@ Result<int> assemble(const Flags& flags) {
   if (output != kStandard && std::filesystem::equivalent(input, output, ignored))
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; the module needs a file of its own", output);
 
-  const std::string text = TOOL_TRY(read_text(input));
+  const FileContents file = TOOL_TRY(FileContents::open(input));
+  const std::string_view text = file.text();
   const std::string name = input == kStandard ? "<stdin>" : input;
   halyard_assemble_options_t options = {};
   options.struct_size = sizeof options;

@@ -12,7 +12,7 @@ namespace {
 // encoder.
 struct Sample {
   std::string text;
-  Bytes bytes;
+  ByteVector bytes;
 };
 
 class SampleMaker {
@@ -30,8 +30,8 @@ class SampleMaker {
     }
     std::string text = (results.empty() ? "" : results + " = ") + "vm." + std::string(op_.mnemonic) + " ";
     for (size_t i = 0; i < form_.size(); ++i) {
-      if (form_[i] == '_') text += ' ';
-      if (form_[i] == '_') continue;
+      if (form_[i] == '_' || form_[i] == '~') text += ' ';
+      if (form_[i] == '_' || form_[i] == '~') continue;
       if (form_[i] != '$') {
         text += form_[i];
         continue;
@@ -145,7 +145,7 @@ class SampleMaker {
 
   const OpInfo& op_;
   const std::string& form_;
-  Bytes bytes_;
+  ByteVector bytes_;
 };
 
 TEST(Assembler, EveryInstruction) {
@@ -159,9 +159,9 @@ TEST(Assembler, EveryInstruction) {
         "vm.func @f() -> () {\n^bb0:\n" +
         sample.text + "\nvm.return\n}\n");
     ASSERT_TRUE(result.module) << sample.text;
-    const Bytes code = result.code(0);
+    const ByteVector code = result.code(0);
     ASSERT_GT(code.size(), sample.bytes.size()) << sample.text;
-    EXPECT_EQ(Bytes(code.begin() + 1, code.begin() + 1 + static_cast<ptrdiff_t>(sample.bytes.size())),
+    EXPECT_EQ(ByteVector(code.begin() + 1, code.begin() + 1 + static_cast<ptrdiff_t>(sample.bytes.size())),
               sample.bytes)
         << sample.text;
     ++count;
@@ -223,7 +223,7 @@ TEST(Assembler, Calls) {
       "vm.return\n}\n"
       "vm.func @b() -> () {\nvm.return\n}\n");
   ASSERT_TRUE(result.module);
-  const Bytes expected = {
+  const ByteVector expected = {
       0x79,                                                                             // 0
       0x58, 1,    0, 0, 0,    2,    0, 4, 0,    5,    0xC0, 3, 0, 0, 0, 2, 0, 0, 0x80,  // 1
       0x59, 0,    0, 0, 0x80, 0,    2, 0, 0xFF, 0xFF, 2,    0, 3, 0, 0, 0, 2, 0, 4,    0,
@@ -250,7 +250,7 @@ TEST(Assembler, ConditionsAndTables) {
 TEST(Assembler, TheFirstLabelNamesTheEntryBlock) {
   const auto named = assembled(in_function("^bb5:\n^bb6:"));
   ASSERT_TRUE(named.module);
-  EXPECT_EQ(named.code(0), (Bytes{0x79, 0x79, 0x5A, 0, 0, 0}));
+  EXPECT_EQ(named.code(0), (ByteVector{0x79, 0x79, 0x5A, 0, 0, 0}));
   EXPECT_EQ(named.module->function_descriptors()->Get(0)->block_count(), 2);
 }
 
@@ -278,7 +278,7 @@ TEST(Assembler, IntegerConstants) {
   error_of(in_function("%i0 = vm.const.i32 1, 2"));
 
   const auto i64 = [](const std::string& text, uint64_t value) {
-    Bytes bytes = {0x0F};
+    ByteVector bytes = {0x0F};
     for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
     bytes.insert(bytes.end(), {2, 0});
     expect_code("%i2:3 = vm.const.i64 " + text, bytes);
@@ -333,21 +333,28 @@ TEST(Assembler, LinesCommentsAndPrefixes) {
       "}");
   ASSERT_TRUE(result.module);
   EXPECT_EQ(result.rodata(0), "a // b # c, d = e");
-  EXPECT_EQ(result.code(0), (Bytes{0x79, 0x22, 1, 0, 0, 0, 1, 0, 0x5B, 0, 0, 4, 0, 'x', '/', '/', 'y'}));
+  EXPECT_EQ(result.code(0), (ByteVector{0x79, 0x22, 1, 0, 0, 0, 1, 0, 0x5B, 0, 0, 4, 0, 'x', '/', '/', 'y'}));
 }
 
 TEST(Assembler, RegisterNumbers) {
   expect_code("%i0x10 = vm.add.i32 %i010, %i1xyz", {0x22, 8, 0, 1, 0, 16, 0});
-  expect_code("%r0 = vm.assign.ref %R16383", {0x86, 0xFF, 0xFF, 0, 0x80});
-  expect_code("%i32766 = vm.const.i32.zero", {0x0C, 0xFE, 0x7F});
+  expect_code("%r0 = vm.assign.ref %R8191", {0x86, 0xFF, 0xDF, 0, 0x80});
+  expect_code("%i16383 = vm.const.i32.zero", {0x0C, 0xFF, 0x3F});
   expect_code("%i1:2 = vm.const.i64.zero", {0x0E, 1, 0});  // odd pairs are the loader's to refuse
   const auto counts =
       assembled(in_function("%i2:3 = vm.const.i64.zero\n%r4 = vm.const.ref.zero\nvm.discard.refs %r5"));
   EXPECT_EQ(counts.module->function_descriptors()->Get(0)->i32_register_count(), 4);
   EXPECT_EQ(counts.module->function_descriptors()->Get(0)->ref_register_count(), 6);
 
+  // The encoding has room for more, but what has more cannot be loaded.
+  EXPECT_EQ(
+      error_of(in_function("%i16384 = vm.const.i32.zero"), Code::OUT_OF_RANGE),
+      "t.vmasm:3: the result: register '%i16384' is out of range; a function that can be loaded has %i0 to "
+      "%i16383");
+  error_of(in_function("%i16383:16384 = vm.const.i64.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%i32767 = vm.const.i32.zero"), Code::OUT_OF_RANGE);
-  error_of(in_function("%i32766:32767 = vm.const.i64.zero"), Code::OUT_OF_RANGE);
+  error_of(in_function("%r8192 = vm.const.ref.zero"), Code::OUT_OF_RANGE);
+  error_of(in_function("%r16383 = vm.const.ref.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%i-1 = vm.const.i32.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%i99999999999999999999999 = vm.const.i32.zero"), Code::OUT_OF_RANGE);
   error_of(in_function("%r16384 = vm.const.ref.zero"), Code::OUT_OF_RANGE);

@@ -284,6 +284,35 @@ TEST_F(NativeCalls, PlainCallsWaitOnlyWithoutResults) {
 Result<int32_t> one_argument(int32_t a) { return a; }
 Result<int32_t> two_arguments(int32_t a, int32_t b) { return a * b; }
 
+// The list may be longer than the results are: what counts is what the import gives.
+TEST_F(NativeCalls, ResultsThatAreListedButNotGiven) {
+  for (const uint32_t version : {15u, 16u, 17u}) {
+    machine_.add(R"(
+vm.module @spare
+vm.import @native.deferring_void cconv "0v_v"
+vm.import @native.nullable cconv "0r_i"
+vm.export @wait
+vm.export @move
+vm.func @wait(%i0: i32) -> (i32) {
+  %i0 = vm.call @native.deferring_void()
+  vm.return %i0
+}
+vm.func @move(%r0: !test.thing) -> (i32, i32) {
+  %i0, %r0 = vm.call @native.nullable(%R0)
+  %i1 = vm.cmp.nz.ref %r0
+  vm.return %i0, %i1
+}
+)",
+                 version);
+    // It has no results, so it may be waited for.
+    probe_.defer = 2;
+    machine_.expect("wait", {i32(7)}, {i32(7)});
+    // From 16 on a moved argument is gone after the call; 15 borrows.
+    machine_.expect("move", {machine_.thing()}, {i32(1), i32(version == 15)});
+  }
+  EXPECT_EQ(machine_.alive, 0);
+}
+
 TEST(NativeModules, OverloadsByConvention) {
   Machine machine;
   machine.add_native("native", {{"f", convention_of<&one_argument>, bind<&one_argument>},

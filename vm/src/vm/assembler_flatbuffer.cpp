@@ -34,6 +34,19 @@ TableVector<schema::Attribute> attribute_tables(FlatBufferBuilder& builder,
   });
 }
 
+// By function, up to the last that has a name; nothing where none has.
+Offset<schema::DebugDatabase> debug_database(FlatBufferBuilder& builder,
+                                             const std::vector<Function>& functions) {
+  size_t count = functions.size();
+  while (count > 0 && functions[count - 1].debug_name.empty()) --count;
+  if (count == 0) return 0;
+  std::vector<Offset<schema::FunctionSourceMap>> maps;
+  maps.reserve(count);
+  for (size_t i = 0; i < count; ++i)
+    maps.push_back(schema::CreateFunctionSourceMap(builder, builder.CreateString(functions[i].debug_name)));
+  return schema::CreateDebugDatabase(builder, 0, 0, builder.CreateVector(maps));
+}
+
 }  // namespace
 
 std::vector<uint8_t> flat_archive(const Module& module) {
@@ -56,16 +69,14 @@ std::vector<uint8_t> flat_archive(const Module& module) {
       tables<schema::ModuleDependency>(builder, module.dependencies, [&](const Dependency& dependency) {
         const auto name = builder.CreateString(dependency.name);
         return schema::CreateModuleDependency(builder, name, dependency.minimum_version,
-                                              dependency.optional ? schema::ModuleDependencyFlags::OPTIONAL
-                                                                  : schema::ModuleDependencyFlags::REQUIRED);
+                                              static_cast<schema::ModuleDependencyFlags>(dependency.flags));
       });
   const auto imports = tables<schema::ImportFunction>(builder, module.imports, [&](const Import& import) {
     const auto name = builder.CreateString(import.full_name);
     const auto signature =
         schema::CreateFunctionSignature(builder, builder.CreateString(import.calling_convention));
-    return schema::CreateImportFunction(
-        builder, name, signature,
-        import.optional ? schema::ImportFlags::OPTIONAL : schema::ImportFlags::REQUIRED);
+    return schema::CreateImportFunction(builder, name, signature,
+                                        static_cast<schema::ImportFlags>(import.flags));
   });
   const auto exports = tables<schema::ExportFunction>(builder, module.exports, [&](const Export& item) {
     const auto name = builder.CreateString(item.name);
@@ -79,16 +90,18 @@ std::vector<uint8_t> flat_archive(const Module& module) {
                                                attribute_tables(builder, function.attributes));
       });
 
-  uint32_t requirements = 0;
+  uint32_t requirements = 0;  // unless stated: of all functions
   std::vector<schema::FunctionDescriptor> descriptors;
   for (const Function& function : module.functions) {
     requirements |= function.requirements;
-    descriptors.emplace_back(static_cast<int32_t>(function.offset), static_cast<int32_t>(function.length),
-                             function.requirements, int16_t{0}, static_cast<int16_t>(function.block_count),
-                             static_cast<int16_t>(function.value_registers),
-                             static_cast<int16_t>(function.ref_registers));
+    descriptors.emplace_back(
+        static_cast<int32_t>(function.offset), static_cast<int32_t>(function.length), function.requirements,
+        function.reserved, static_cast<int16_t>(function.block_count),
+        static_cast<int16_t>(function.value_registers), static_cast<int16_t>(function.ref_registers));
   }
   const auto descriptor_vector = builder.CreateVectorOfStructs(descriptors);
+  requirements = module.requirements.value_or(requirements);
+  const auto debug = debug_database(builder, module.functions);
 
   Offset<schema::ModuleState> state = 0;
   if (module.global_bytes || module.global_refs)
@@ -109,8 +122,9 @@ std::vector<uint8_t> flat_archive(const Module& module) {
   root.add_rodata_segments(rodata);
   root.add_module_state(state);
   root.add_function_descriptors(descriptor_vector);
-  root.add_bytecode_version(module.options.bytecode_version << 16);
+  root.add_bytecode_version(module.bytecode_version << 16);
   root.add_bytecode_data(bytecode);
+  root.add_debug_database(debug);
   schema::FinishSizePrefixedBytecodeModuleBuffer(builder, root.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }

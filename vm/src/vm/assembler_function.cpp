@@ -1,5 +1,6 @@
 // Function bodies: every instruction is read and encoded by walking its text form (vmasm_forms.h) and its
-// operands in the opcode table; only calls, branches and globals look things up.
+// operands in the opcode table; only calls, branches and globals look things up. What stands around a body is
+// read in assembler_signature.cpp.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -27,21 +28,28 @@ struct Edge {
 struct Value {
   uint64_t number = 0;            // reg, immediate, ordinals, offsets
   std::vector<uint16_t> numbers;  // reg_list, u16_list
-  std::string_view text;          // string, func
+  std::string_view text;          // string
+  Callee callee;                  // func
   std::vector<Edge> edges;        // block with the remap after it; cases
 };
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
-std::string_view bank_text(Bank bank) {
-  if (bank == Bank::ref) return "a ref register, %rN";
-  return is_wide(bank) ? "a 64-bit register, %iN:N+1" : "a 32-bit register, %iN";
+// bits(0x7FC00001)
+template <typename Bits>
+Result<uint64_t> raw_bits(const Cursor& cursor, std::string_view text, std::string_view bank) {
+  const std::string_view digits = text.substr(5, text.size() - 5 - text.ends_with(')'));
+  const CInteger bits = parse_c_integer(digits);
+  if (!text.ends_with(')') || bits.length == 0 || bits.length != digits.size() || bits.negative ||
+      bits.overflow || bits.magnitude > std::numeric_limits<Bits>::max())
+    return cursor.error(Code::INVALID_ARGUMENT, "expected the bits of an {} as in bits(0x7FC00001), found {}",
+                        bank, quoted(text));
+  return bits.magnitude;
 }
 
 // The bits of a float as C would read it, without its locale; nothing for a value that is not there exactly
 // as a normal number, zero, infinity or NaN.
 template <typename Float, typename Bits>
 Result<uint64_t> float_bits(const Cursor& cursor, std::string_view text, std::string_view bank) {
+  if (text.starts_with("bits(")) return raw_bits<Bits>(cursor, text, bank);
   std::string_view digits = text;
   bool negative = false;
   if (digits.starts_with('-') || digits.starts_with('+')) {
@@ -62,7 +70,8 @@ Result<uint64_t> float_bits(const Cursor& cursor, std::string_view text, std::st
                         "expected an {} number such as 1.5, 0x1.8p1, inf or nan, without a suffix, found {}",
                         bank, quoted(text));
   if (read.ec == std::errc::result_out_of_range || std::fpclassify(value) == FP_SUBNORMAL)
-    return cursor.error(Code::INVALID_ARGUMENT, "{} is not a normal {} number: it overflows or is denormal",
+    return cursor.error(Code::INVALID_ARGUMENT,
+                        "{} is not a normal {} number: it overflows or is denormal; write it as bits(0x...)",
                         quoted(text), bank);
   if (negative) value = -value;
   return std::bit_cast<Bits>(value);
@@ -70,21 +79,22 @@ Result<uint64_t> float_bits(const Cursor& cursor, std::string_view text, std::st
 
 class Body {
  public:
-  Body(Module& module, Function& function) : module_(module), function_(function) { begin_block(); }
-
-  void use(const RegisterName& reg) {
-    uint32_t& count = reg.bank == Bank::ref ? function_.ref_registers : function_.value_registers;
-    count = std::max(count, reg.last + 1);
-  }
+  Body(Module& module, Function& function) : module_(module), function_(function) {}
 
   Result<> line(Cursor cursor) {
+    if (cursor.at(".")) return fact(cursor);
+    if (facts_.raw)
+      return cursor.error(Code::INVALID_ARGUMENT,
+                          "the body of function @{} is given by .bytes; it has no other instructions",
+                          function_.name);
+    if (function_.block_count == 0) begin_block();
     if (cursor.at("^")) return block(cursor);
     starts_with_label_ = false;
     return instruction(cursor);
   }
 
   Result<> finish(const Cursor& last) {
-    if (!returns_)
+    if (!returns_ && !facts_.endless && !facts_.raw)
       return last.error(Code::INVALID_ARGUMENT,
                         "function @{} has no vm.return and no vm.fail; every function needs one",
                         function_.name);
@@ -95,7 +105,9 @@ class Body {
                             function_.name, suggestion(use.label, labels_));
       patch_u32(use.position, found->second);
     }
+    if (function_.block_count == 0 && !facts_.raw) begin_block();
     function_.length = static_cast<uint32_t>(pc());
+    HALYARD_TRY(apply_facts(last, function_, facts_));
     auto& bytecode = module_.bytecode;
     bytecode.resize((bytecode.size() + 7) & ~size_t{7});
     if (bytecode.size() > kMaxBytecode)
@@ -131,6 +143,18 @@ class Body {
     ++function_.block_count;
   }
 
+  // Bytes of the body are added here, since only the body knows what came before.
+  Result<> fact(Cursor& cursor) {
+    if (!starts_with_label_)
+      return cursor.error(Code::INVALID_ARGUMENT,
+                          "{} after the first instruction of function @{}; put it before",
+                          quoted(cursor.rest().substr(0, cursor.rest().find(' '))), function_.name);
+    if (!cursor.accept_word(".bytes")) return read_fact(cursor, function_, facts_);
+    facts_.raw = true;
+    HALYARD_TRY(read_hex(cursor, module_.bytecode));
+    return {};
+  }
+
   Result<> block(Cursor& cursor) {
     const auto label = HALYARD_TRY(cursor.label());
     if (cursor.rest() != ":")
@@ -162,10 +186,10 @@ class Body {
     const Op op = op_by_mnemonic(mnemonic);
     if (op == Op::kCount) return unknown(cursor, written, mnemonic);
     const OpInfo& op_info = info(op);
-    if (op_info.since > module_.options.bytecode_version)
+    if (op_info.since > module_.bytecode_version)
       return cursor.error(Code::INVALID_ARGUMENT,
                           "vm.{} needs bytecode version {}; this module is assembled for version {}",
-                          mnemonic, op_info.since, module_.options.bytecode_version);
+                          mnemonic, op_info.since, module_.bytecode_version);
     if (!cursor.at_end() && cursor.rest().data() == written.data() + written.size())
       return cursor.expected(fmt::format("a blank after vm.{}", mnemonic));
 
@@ -202,15 +226,15 @@ class Body {
     const std::string_view form = text_form(op);
     const std::string where = fmt::format("in vm.{}", op_info.mnemonic);
     for (size_t i = 0; i < form.size(); ++i) {
-      if (form[i] == ' ') continue;
+      if (form[i] == ' ' || form[i] == '~') continue;
       if (form[i] == '_') {
         if (cursor.skip_blanks() == 0) return cursor.expected(fmt::format("a blank here {}", where));
         continue;
       }
       if (form[i] != '$') {
         // A list at the end may be empty, and then the comma before it is left out.
-        if (form[i] == ',' && cursor.at_end() && ends_in_list(op_info, form.substr(i))) return {};
-        size_t end = form.find_first_of(" _$", i);
+        if (form[i] == ',' && cursor.at_end() && is_last_list(op, form.substr(i))) return {};
+        size_t end = form.find_first_of(" _~$", i);
         if (end == std::string_view::npos) end = form.size();
         HALYARD_TRY(cursor.expect(form.substr(i, end - i), where));
         i = end - 1;
@@ -233,11 +257,6 @@ class Body {
       HALYARD_TRY(read_operand(cursor, op_info, operand, mode, values[index]));
     }
     return {};
-  }
-
-  static bool ends_in_list(const OpInfo& op_info, std::string_view form) {
-    return form.size() == 4 && form[2] == '$' && form[3] >= '0' && form[3] <= '9' &&
-           op_info.operands[static_cast<size_t>(form[3] - '0')].kind == OperandKind::reg_list;
   }
 
   Result<> segments(Cursor& cursor) {
@@ -269,6 +288,10 @@ class Body {
         value.number = HALYARD_TRY(cursor.number("the rodata ordinal"));
         return {};
       case OperandKind::type: {
+        if (cursor.accept_word("type")) {
+          value.number = HALYARD_TRY(cursor.ordinal("the ordinal of a type"));
+          return {};
+        }
         const std::string_view written = HALYARD_TRY(cursor.type());
         if (mode != 'l') {
           value.number = HALYARD_TRY(module_.type_ordinal(cursor, written));
@@ -285,7 +308,7 @@ class Body {
         return {};
       }
       case OperandKind::func:
-        value.text = HALYARD_TRY(read_callee(cursor));
+        value.callee = HALYARD_TRY(read_callee(cursor));
         return {};
       case OperandKind::string:
         value.text = HALYARD_TRY(cursor.string(operand.name));
@@ -314,21 +337,34 @@ class Body {
     if (reg.bank != needed)
       return cursor.error(Code::INVALID_ARGUMENT, "{}: expected {}, found {}", what, bank_text(bank),
                           bank_text(reg.bank));
-    if (reg.move() && !move)
+    if (reg.idle && move)
+      return cursor.error(
+          Code::INVALID_ARGUMENT,
+          "{}: this operand can be moved, which is written %R{}; %m{} is for those that cannot", what,
+          reg.last, reg.last);
+    if (reg.move() && !reg.idle && !move)
       return cursor.error(Code::INVALID_ARGUMENT,
                           "{}: this operand cannot be moved; write %r{} instead of %R{}", what, reg.last,
                           reg.last);
-    use(reg);
+    function_.use(reg);
     return {};
+  }
+
+  // %m is for single operands.
+  Result<> check_idle(const Cursor& cursor, const RegisterName& reg, std::string_view what) {
+    if (!reg.idle) return {};
+    return cursor.error(Code::INVALID_ARGUMENT, "{}: registers of a list are moved with %R{}, not %m{}", what,
+                        reg.last, reg.last);
   }
 
   // In a list a 64-bit register may be named by its low half alone.
   Result<> check_entry(const Cursor& cursor, const RegisterName& reg, Bank bank, std::string_view what) {
+    HALYARD_TRY(check_idle(cursor, reg, what));
     if (bank != Bank::any &&
         ((reg.bank == Bank::ref) != (bank == Bank::ref) || (reg.bank == Bank::i64 && !is_wide(bank))))
       return cursor.error(Code::INVALID_ARGUMENT, "{}: expected {}, found {}", what, bank_text(bank),
                           bank_text(reg.bank));
-    use(reg);
+    function_.use(reg);
     return {};
   }
 
@@ -393,6 +429,10 @@ class Body {
       HALYARD_TRY(cursor.expect("[", "after '.rwdata'"));
       const uint32_t offset = HALYARD_TRY(cursor.number("the byte offset", INT32_MAX - size));
       HALYARD_TRY(cursor.expect("]", "after the byte offset"));
+      if (module_.state_given && offset + size > module_.global_bytes)
+        return cursor.error(Code::INVALID_ARGUMENT,
+                            ".rwdata[{}] has {} bytes, but vm.state says {} bytes in all", offset, size,
+                            module_.global_bytes);
       module_.global_bytes = std::max(module_.global_bytes, offset + size);
       value.number = offset;
       return {};
@@ -415,20 +455,24 @@ class Body {
     HALYARD_TRY(cursor.expect("[", "after '.refs'"));
     const uint32_t ordinal = HALYARD_TRY(cursor.number("the ordinal of the ref global", INT32_MAX - 1));
     HALYARD_TRY(cursor.expect("]", "after the ordinal"));
+    if (module_.state_given && ordinal >= module_.global_refs)
+      return cursor.error(Code::INVALID_ARGUMENT, ".refs[{}] does not exist: vm.state says {} ref globals",
+                          ordinal, module_.global_refs);
     module_.global_refs = std::max(module_.global_refs, ordinal + 1);
     value.number = ordinal;
     return {};
   }
 
-  // @function, @module.function or @module:ORDINAL, without the '@'.
-  Result<std::string_view> read_callee(Cursor& cursor) {
+  // @function, @module.function, @module:ORDINAL or import[ORDINAL].
+  Result<Callee> read_callee(Cursor& cursor) {
+    if (cursor.accept_word("import"))
+      return Callee{Callee::import, {}, HALYARD_TRY(cursor.ordinal("the ordinal of an import"))};
     const std::string_view name = HALYARD_TRY(cursor.symbol("the callee"));
-    if (!cursor.rest().starts_with(':')) return name;
+    if (!cursor.rest().starts_with(':')) return Callee{Callee::by_name, name, 0};
     cursor.accept(":");
-    const std::string_view digits = cursor.rest();
-    HALYARD_TRY(cursor.number("the callee's ordinal"));
-    const size_t length = digits.size() - cursor.rest().size();
-    return std::string_view(name.data(), name.size() + 1 + length);
+    if (cursor.skip_blanks() > 0)
+      return cursor.error(Code::INVALID_ARGUMENT, "'@{}:' has a blank after ':'; expected an ordinal", name);
+    return Callee{Callee::function, name, HALYARD_TRY(cursor.number("the callee's ordinal"))};
   }
 
   Result<> read_edge(Cursor& cursor, Edge& edge) {
@@ -443,8 +487,10 @@ class Body {
         return cursor.error(Code::INVALID_ARGUMENT,
                             "a branch argument moves {} into {}; both must be of one kind",
                             bank_text(source.bank), bank_text(destination.bank));
-      use(source);
-      use(destination);
+      HALYARD_TRY(check_idle(cursor, source, "a branch argument"));
+      HALYARD_TRY(check_idle(cursor, destination, "a branch argument"));
+      function_.use(source);
+      function_.use(destination);
       edge.pairs.push_back(source.field);
       edge.pairs.push_back(destination.field);
     } while (cursor.accept(","));
@@ -480,14 +526,15 @@ class Body {
       }
       if (operand.kind == OperandKind::reg_list) {
         for (const RegisterName& reg : results) {
-          use(reg);
+          HALYARD_TRY(check_idle(cursor, reg, operand.name));
+          function_.use(reg);
           values[i].numbers.push_back(reg.field);
         }
         return check_count(cursor, results.size(), operand.name);
       }
       if (results.size() != 1)
-        return cursor.error(Code::INVALID_ARGUMENT, "vm.{} has one result, found {}; write '%iN = vm.{} ...'",
-                            op_info.mnemonic, results.size(), op_info.mnemonic);
+        return cursor.error(Code::INVALID_ARGUMENT, "vm.{} has one result, found {}; write '{} = vm.{} ...'",
+                            op_info.mnemonic, results.size(), register_form(operand.bank), op_info.mnemonic);
       HALYARD_TRY(check(cursor, results[0], operand.bank, operand.move, operand.name));
       values[i].number = results[0].field;
     }
@@ -515,7 +562,7 @@ class Body {
           u32(value.number);
           break;
         case OperandKind::func:
-          module_.callees.push_back({cursor, value.text, module_.bytecode.size(),
+          module_.callees.push_back({cursor, value.callee, module_.bytecode.size(),
                                      op_info.mnemonic == info(Op::import_resolved).mnemonic});
           u32(0);
           break;
@@ -561,83 +608,17 @@ class Body {
   Function& function_;
   bool starts_with_label_ = true;  // no line yet: a label here names the entry block
   bool returns_ = false;
+  FunctionFacts facts_;
   OrdinalOf labels_;  // to the pc of the marker
   std::vector<LabelUse> label_uses_;
 };
 
-struct ArgumentType {
-  std::string_view text;
-  Bank bank;
-  char code;
-};
-constexpr ArgumentType kValueTypes[] = {
-    {"i32", Bank::i32, 'i'}, {"i64", Bank::i64, 'I'}, {"f32", Bank::f32, 'f'}, {"f64", Bank::f64, 'F'}};
-
-Result<ArgumentType> read_type(Cursor& cursor) {
-  const std::string_view written = HALYARD_TRY(cursor.type());
-  for (const ArgumentType& type : kValueTypes)
-    if (type.text == written) return type;
-  if (written == "i8" || written == "i16")
-    return cursor.error(Code::UNIMPLEMENTED, "arguments and results cannot be {}; use i32", written);
-  if (!written.starts_with('!'))
-    return cursor.error(Code::INVALID_ARGUMENT,
-                        "expected i32, i64, f32, f64 or a ref type such as !vm.buffer, found {}",
-                        quoted(written));
-  return ArgumentType{written, Bank::ref, 'r'};
-}
-
-// Arguments are numbered per kind from 0. A 64-bit one may follow without a gap, or at the even register
-// where callers put it.
-Result<> read_arguments(Cursor& cursor, Function& function, Body& body) {
-  uint32_t next_value = 0;
-  uint32_t next_ref = 0;
-  if (!cursor.at(")")) {
-    do {
-      const auto reg = HALYARD_TRY(cursor.reg("an argument"));
-      HALYARD_TRY(cursor.expect(":", "and a type after the argument's register"));
-      const auto type = HALYARD_TRY(read_type(cursor));
-      const bool wide = is_wide(type.bank);
-      const Bank needed = type.bank == Bank::ref ? Bank::ref : wide ? Bank::i64 : Bank::i32;
-      if (reg.bank != needed)
-        return cursor.error(Code::INVALID_ARGUMENT, "an argument of type {} is {}, found {}", type.text,
-                            bank_text(type.bank), bank_text(reg.bank));
-      if (reg.move())
-        return cursor.error(Code::INVALID_ARGUMENT, "an argument is declared as %r{}, not %R{}", reg.last,
-                            reg.last);
-      const uint32_t first = wide ? reg.last - 1 : reg.last;
-      uint32_t& next = type.bank == Bank::ref ? next_ref : next_value;
-      const bool at_even = wide && first == ((next + 1) & ~1u);
-      if (first != next && !at_even)
-        return cursor.error(Code::INVALID_ARGUMENT,
-                            "expected register {} for the next argument, found {}; arguments "
-                            "take registers in sequence from 0, values and refs separately",
-                            next, first);
-      next = reg.last + 1;
-      body.use(reg);
-      function.calling_convention += type.code;
-    } while (cursor.accept(","));
-  }
-  if (next_value + next_ref == 0) function.calling_convention += 'v';
-  return cursor.expect(")", "after the arguments");
-}
-
-Result<> read_results(Cursor& cursor, Function& function) {
-  HALYARD_TRY(cursor.expect("(", "before the result types"));
-  const size_t before = function.calling_convention.size();
-  if (!cursor.at(")")) {
-    do {
-      if (cursor.at("%")) {
-        HALYARD_TRY(cursor.reg("a result"));
-        HALYARD_TRY(cursor.expect(":", "and a type after the result's register"));
-      }
-      function.calling_convention += HALYARD_TRY(read_type(cursor)).code;
-    } while (cursor.accept(","));
-  }
-  if (function.calling_convention.size() == before) function.calling_convention += 'v';
-  return cursor.expect(")", "after the result types");
-}
-
 }  // namespace
+
+void Function::use(const RegisterName& reg) {
+  uint32_t& count = reg.bank == Bank::ref ? ref_registers : value_registers;
+  count = std::max(count, reg.last + 1);
+}
 
 Result<> assemble_function(Module& module, Cursor cursor, LineReader& lines) {
   const uint32_t ordinal = static_cast<uint32_t>(module.functions.size());
@@ -646,18 +627,13 @@ Result<> assemble_function(Module& module, Cursor cursor, LineReader& lines) {
   function.offset = static_cast<uint32_t>(module.bytecode.size());
   if (!module.function_ordinals.emplace(function.name, ordinal).second)
     return cursor.error(Code::INVALID_ARGUMENT, "function '@{}' is already defined", function.name);
-  Body body(module, function);
-  function.calling_convention = "0";
-  HALYARD_TRY(cursor.expect("(", "after the function's name"));
-  HALYARD_TRY(read_arguments(cursor, function, body));
-  HALYARD_TRY(cursor.expect("->", "and the results after the arguments, as in '-> ()'"));
-  function.calling_convention += '_';
-  HALYARD_TRY(read_results(cursor, function));
+  HALYARD_TRY(read_signature(cursor, function));
   HALYARD_TRY(cursor.expect("{", "at the end of the function's first line"));
   HALYARD_TRY(cursor.expect_end("'{'"));
 
+  Body body(module, function);
   while (const auto line = lines.next()) {
-    const Cursor at(module.options.file, *line);
+    const Cursor at(*module.source, *line);
     if (line->text != "}") {
       HALYARD_TRY(body.line(at));
       continue;

@@ -44,6 +44,7 @@ class BytecodeModule final : public Module {
 
   struct LoadOptions {
     bool verify_eagerly = false;  // verify and decode every function now
+    bool fuse = true;             // join instructions; without, to compare both in tests
   };
 
   // Checks everything of module-format.md, section 4, except function bodies (unless eager). The bytes stay
@@ -79,6 +80,7 @@ class BytecodeModule final : public Module {
   Ref<Bytes> bytes_;       // the file
   Ref<Bytes>
       metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
+  bool fuse_ = true;
   uint32_t bytecode_version_ = 0;
   uint32_t features_ = 0;
   uint32_t global_bytes_ = 0;

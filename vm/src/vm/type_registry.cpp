@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <unordered_map>
 
 #include "vm/buffer.h"
 #include "vm/list.h"
@@ -14,21 +15,32 @@ struct TypeRegistry::Table {
   std::vector<const ObjectType*> types;
   std::vector<Ref<NativeType>> native_types;  // those of `types` that are counted
 
+  std::unordered_map<std::string_view, const ObjectType*> by_name;
+
+  // Of one name the first stays.
+  bool add(const ObjectType* type) {
+    if (!by_name.emplace(type->name, type).second) return false;
+    types.push_back(type);
+    return true;
+  }
+  void resize(size_t count) {
+    for (size_t i = count; i < types.size(); ++i) by_name.erase(types[i]->name);
+    types.resize(count);
+  }
   const ObjectType* find(std::string_view name) const {
-    const auto found =
-        std::ranges::find_if(types, [&](const ObjectType* type) { return type->name == name; });
-    return found == types.end() ? nullptr : *found;
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? nullptr : found->second;
   }
 };
 
 TypeRegistry::TypeRegistry() : table_(std::make_shared<Table>()) {
-  table_->types = {&Buffer::kType, &List::kType};
+  add(&Buffer::kType);
+  add(&List::kType);
 }
 
 void TypeRegistry::add(const ObjectType* type) {
   const std::lock_guard lock(table_->mutex);
-  auto& types = table_->types;
-  if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  table_->add(type);
 }
 
 Result<std::vector<Ref<NativeType>>> TypeRegistry::add(std::vector<Ref<NativeType>> types) {
@@ -38,7 +50,7 @@ Result<std::vector<Ref<NativeType>>> TypeRegistry::add(std::vector<Ref<NativeTyp
   for (Ref<NativeType>& type : types) {
     const ObjectType* const present = table.find(type->of_objects().name);
     if (!present) {
-      table.types.push_back(&type->of_objects());
+      table.add(&type->of_objects());
       table.native_types.push_back(type);
       continue;
     }
@@ -47,7 +59,7 @@ Result<std::vector<Ref<NativeType>>> TypeRegistry::add(std::vector<Ref<NativeTyp
     });
     if (same == table.native_types.end()) {
       const std::string name = type->of_objects().name;
-      table.types.resize(table.types.size() - (table.native_types.size() - before));
+      table.resize(table.types.size() - (table.native_types.size() - before));
       table.native_types.resize(before);
       return fail(Code::ALREADY_EXISTS,
                   "the type '{}' is there already, defined by something else; load one of the two in an "

@@ -15,7 +15,7 @@ namespace halyard::vm {
 class TypeRegistry {
  public:
   TypeRegistry();
-  void add(const ObjectType* type);  // `type` outlives the registry; adding it twice has no effect
+  void add(const ObjectType* type);  // `type` outlives the registry; of one name the first stays
   // Adds all or none. What is there already, equal in name and destroy, is given instead of what was passed:
   // a module loaded twice has one set of types. ALREADY_EXISTS: the name stands for another type.
   Result<std::vector<Ref<NativeType>>> add(std::vector<Ref<NativeType>> types);

@@ -24,11 +24,11 @@ constexpr std::pair<Op, std::string_view> kSpecialForms[] = {
     {Op::select_f32, "$0_?_$1_:_$2"},
     {Op::select_f64, "$0_?_$1_:_$2"},
     {Op::select_ref, "$0_?_$2_:_$3_->_$1"},
-    {Op::switch_i32, "$0 [$2] else $1"},
-    {Op::switch_i64, "$0 [$2] else $1"},
-    {Op::switch_f32, "$0 [$2] else $1"},
-    {Op::switch_f64, "$0 [$2] else $1"},
-    {Op::switch_ref, "$0 [$3] else $2_->_$1"},
+    {Op::switch_i32, "$0~[$2] else $1"},
+    {Op::switch_i64, "$0~[$2] else $1"},
+    {Op::switch_f32, "$0~[$2] else $1"},
+    {Op::switch_f64, "$0~[$2] else $1"},
+    {Op::switch_ref, "$0~[$3] else $2_->_$1"},
     {Op::cast_any_ref, "$0_:_$t_->_$1"},
     {Op::buffer_store_i8, "$2, $0, $1"},
     {Op::buffer_store_i16, "$2, $0, $1"},
@@ -41,11 +41,11 @@ constexpr std::pair<Op, std::string_view> kSpecialForms[] = {
     {Op::yield, "$e0"},
     {Op::cond_br, "$0, $e1, $e3"},
     {Op::cond_break, "$0, $e1"},
-    {Op::br_table, "$0 { default : $e1 $3 }"},
-    {Op::call, "$0 $s ($1)"},
-    {Op::call_variadic, "$0 segments [$1] ($2)"},
-    {Op::call_yieldable, "$0 $s ($1) -> $b2 ($r3)"},
-    {Op::call_variadic_yieldable, "$0 segments [$1] ($2) -> $b3 ($r4)"},
+    {Op::br_table, "$0 { default~: $e1~$3 }"},
+    {Op::call, "$0~$s~($1)"},
+    {Op::call_variadic, "$0 segments~[$1]~($2)"},
+    {Op::call_yieldable, "$0~$s~($1) -> $b2~($r3)"},
+    {Op::call_variadic_yieldable, "$0 segments~[$1]~($2) -> $b3~($r4)"},
 };
 
 std::array<std::string, kOpCount> make_forms() {
@@ -79,6 +79,11 @@ const std::vector<std::pair<std::string_view, Op>>& mnemonics() {
 const std::string& text_form(Op op) {
   static const auto forms = make_forms();
   return forms[static_cast<size_t>(op)];
+}
+
+bool is_last_list(Op op, std::string_view rest) {
+  return rest.size() == 4 && rest.starts_with(", $") && rest[3] >= '0' && rest[3] <= '9' &&
+         info(op).operands[static_cast<size_t>(rest[3] - '0')].kind == OperandKind::reg_list;
 }
 
 Op op_by_mnemonic(std::string_view mnemonic) {

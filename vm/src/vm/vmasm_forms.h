@@ -9,7 +9,7 @@
 //   $lN     type operand N, written as the list type whose element it is
 //   $t      a type that is written but not encoded
 //   $s      optional "segments[...]" that is not encoded
-//   ' '     blanks that may be left out; '_' a blank that may not
+//   ' '     blanks that may be left out; '~' the same, and they are not printed; '_' a blank that may not
 // Where a form does not say otherwise, results stand before the mnemonic: "R = vm.MNEMONIC form".
 #pragma once
 
@@ -22,6 +22,10 @@
 namespace halyard::vm {
 
 const std::string& text_form(Op op);
+
+// Whether `rest` of a form is a comma and a list of registers, and nothing more. Where that list is empty,
+// the comma is not written.
+bool is_last_list(Op op, std::string_view rest);
 
 // The opcode of a mnemonic without "vm."; Op::kCount where there is none that can be written (markers,
 // prefixes).

@@ -1,37 +1,48 @@
 #include "vm/vmasm_lexer.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "vm/vmasm_text.h"
 
 namespace halyard::vm {
 namespace {
 
-constexpr uint32_t kMaxValueOrdinal = 0x7FFE;  // isa.md 2.1
-constexpr uint32_t kMaxRefOrdinal = kRefOrdinalMask;
+// The encoding has room for more, but no function with more can be loaded: verifier-and-execution.md,
+// rule 3.1.3.
+constexpr uint32_t kMaxValueOrdinal = 0x3FFF;
+constexpr uint32_t kMaxRefOrdinal = 0x1FFF;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 int digit_value(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return 16;
+  const int digit = hex_digit(c);
+  return digit < 0 ? 16 : digit;
+}
+
+// Where the string that begins at the quote at `open` ends: at its closing quote, or at the end of the line.
+size_t end_of_string(std::string_view line, size_t open, bool escapes) {
+  for (size_t i = open + 1; i < line.size(); ++i) {
+    if (line[i] == '"') return i;
+    if (escapes && line[i] == '\\') ++i;
+  }
+  return line.size();
+}
+
+bool begins_with_escapes(std::string_view line, size_t quote) {
+  return quote > 0 && line[quote - 1] == 'e' && (quote < 2 || !is_symbol_char(line[quote - 2]));
 }
 
 std::string_view without_comment(std::string_view line) {
-  bool in_string = false;
   for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') in_string = !in_string;
-    if (in_string) continue;
-    if (line[i] == '#' || line.substr(i, 2) == "//") return line.substr(0, i);
+    if (line[i] == '"') i = end_of_string(line, i, begins_with_escapes(line, i));
+    if (i < line.size() && (line[i] == '#' || line.substr(i, 2) == "//")) return line.substr(0, i);
   }
   return line;
 }
 
 }  // namespace
-
-bool is_symbol_char(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '$' || c == '.'; }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -59,7 +70,9 @@ std::optional<SourceLine> LineReader::next() {
       if (const size_t bracket = line.find(']'); bracket != std::string_view::npos)
         line = trimmed(line.substr(bracket + 1));
     }
-    if (!line.empty()) return SourceLine{number_, line};
+    if (line.empty()) continue;
+    said_anything_ = true;
+    return SourceLine{number_, line};
   }
   return std::nullopt;
 }
@@ -124,7 +137,8 @@ std::string_view Cursor::word() {
 }
 
 std::string Cursor::located(std::string_view message) const {
-  return fmt::format("{}:{}: {}", file_, line_.number, message);
+  if (line_.number == 0) return fmt::format("{}: {}", source_->file, message);
+  return fmt::format("{}:{}: {}", source_->file, line_.number, message);
 }
 
 std::unexpected<Status> Cursor::expected(std::string_view what, std::string_view advice) {
@@ -145,6 +159,7 @@ Result<> Cursor::expect_end(std::string_view after) {
 
 Result<std::string_view> Cursor::symbol(std::string_view what) {
   if (!accept("@")) return expected(fmt::format("{}: '@' and a name", what));
+  if (rest().starts_with('"') || rest().starts_with("e\"")) return string(what);
   const size_t first = position_;
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
   if (position_ == first)
@@ -153,14 +168,43 @@ Result<std::string_view> Cursor::symbol(std::string_view what) {
 }
 
 Result<std::string_view> Cursor::string(std::string_view what) {
+  const bool escapes = at("e\"");
+  if (escapes) accept("e");
   if (!accept("\"")) return expected(fmt::format("{}: a string in double quotes", what));
-  const size_t end = line_.text.find('"', position_);
-  if (end == std::string_view::npos)
+  const size_t end = end_of_string(line_.text, position_ - 1, escapes);
+  if (end >= line_.text.size())
     return error(Code::INVALID_ARGUMENT,
                  "{}: the string has no closing '\"'; strings end on the line they begin on", what);
   const std::string_view text = line_.text.substr(position_, end - position_);
   position_ = end + 1;
-  return text;
+  return escapes ? unescaped(text, what) : text;
+}
+
+Result<std::string_view> Cursor::unescaped(std::string_view text, std::string_view what) {
+  constexpr std::pair<char, char> kEscapes[] = {{'\\', '\\'}, {'"', '"'}, {'n', '\n'}, {'t', '\t'}};
+  std::string& decoded = source_->decoded.emplace_back();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      decoded += text[i];
+      continue;
+    }
+    const std::string_view escape = text.substr(i + 1);
+    const auto* found =
+        std::ranges::find(kEscapes, escape.empty() ? '\0' : escape[0], &std::pair<char, char>::first);
+    if (found != std::end(kEscapes)) {
+      decoded += found->second;
+      i += 1;
+    } else if (escape.size() >= 3 && escape[0] == 'x' && hex_digit(escape[1]) >= 0 &&
+               hex_digit(escape[2]) >= 0) {
+      decoded += static_cast<char>(hex_digit(escape[1]) << 4 | hex_digit(escape[2]));
+      i += 3;
+    } else {
+      return error(Code::INVALID_ARGUMENT,
+                   "{}: expected \\\\, \\\", \\n, \\t or \\x and two hex digits, found {}", what,
+                   quoted(text.substr(i, 4)));
+    }
+  }
+  return decoded;
 }
 
 Result<std::string_view> Cursor::label() {
@@ -201,7 +245,7 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
   skip_blanks();
   const std::string_view text = rest();
   const char kind = text.size() > 1 && text[0] == '%' ? text[1] : '\0';
-  if (kind != 'i' && kind != 'r' && kind != 'R')
+  if (kind != 'i' && kind != 'r' && kind != 'R' && kind != 'm')
     return expected(fmt::format("{}: a register", what), "%iN, %iN:N+1 for 64 bits, %rN, or %RN to move");
   const CInteger number = parse_c_integer(text.substr(2));
   if (number.length == 0) return expected(fmt::format("{}: a register number after '%{}'", what, kind));
@@ -209,8 +253,9 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
   const uint32_t max = is_ref ? kMaxRefOrdinal : kMaxValueOrdinal;
   const std::string_view name = text.substr(0, 2 + number.length);
   if (number.overflow || (number.negative && number.magnitude != 0) || number.magnitude > max)
-    return error(Code::OUT_OF_RANGE, "{}: register {} is out of range; %{} registers are 0 to {}", what,
-                 quoted(name), is_ref ? 'r' : 'i', max);
+    return error(Code::OUT_OF_RANGE,
+                 "{}: register {} is out of range; a function that can be loaded has %{}0 to %{}{}", what,
+                 quoted(name), is_ref ? 'r' : 'i', is_ref ? 'r' : 'i', max);
   position_ += name.size();
   // As in the language's definition: what is glued to the number does not count.
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
@@ -220,7 +265,8 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
   result.last = ordinal;
   if (is_ref) {
     result.bank = Bank::ref;
-    result.field = static_cast<uint16_t>(kRefBit | ordinal | (kind == 'R' ? kMoveBit : 0));
+    result.idle = kind == 'm';
+    result.field = static_cast<uint16_t>(kRefBit | ordinal | (kind == 'r' ? 0 : kMoveBit));
     return result;
   }
   result.bank = Bank::i32;
@@ -233,7 +279,8 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
                  "{}: {}{} is not a 64-bit register; its halves are adjacent: %i{}:{}", what, name,
                  after.substr(0, 1 + high.length), ordinal, ordinal + 1);
   if (high.magnitude > max)
-    return error(Code::OUT_OF_RANGE, "{}: register %i{}:{} is out of range; %i registers are 0 to {}", what,
+    return error(Code::OUT_OF_RANGE,
+                 "{}: register %i{}:{} is out of range; a function that can be loaded has %i0 to %i{}", what,
                  ordinal, ordinal + 1, max);
   position_ += 1 + high.length;
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
@@ -253,6 +300,14 @@ Result<uint32_t> Cursor::number(std::string_view what, uint32_t max) {
                  quoted(rest().substr(0, integer.length)), max);
   position_ += integer.length;
   return static_cast<uint32_t>(integer.magnitude);
+}
+
+Result<uint32_t> Cursor::ordinal(std::string_view what) {
+  if (!rest().starts_with('[')) return expected(fmt::format("'[' directly before {}", what));
+  accept("[");
+  const uint32_t value = HALYARD_TRY(number(what));
+  HALYARD_TRY(expect("]", fmt::format("after {}", what)));
+  return value;
 }
 
 std::string_view Cursor::operand() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,12 @@
 #include "vm/opcodes.h"
 
 namespace halyard::vm {
+
+// What the cursors of one text share.
+struct Source {
+  std::string_view file;            // for messages
+  std::deque<std::string> decoded;  // strings that had escapes; names are views of these or of the text
+};
 
 struct SourceLine {
   uint32_t number = 0;    // from 1
@@ -23,10 +30,12 @@ class LineReader {
   // The next line that says something; nothing at the end of the text.
   std::optional<SourceLine> next();
   uint32_t line_number() const { return number_; }  // of the line read last
+  bool said_anything() const { return said_anything_; }
 
  private:
   std::string_view rest_;
   uint32_t number_ = 0;
+  bool said_anything_ = false;
 };
 
 // A register as written. 64-bit pairs are Bank::i64, single value registers Bank::i32, refs Bank::ref.
@@ -34,6 +43,7 @@ struct RegisterName {
   Bank bank = Bank::none;
   uint16_t field = 0;  // as encoded, MOVE bit included
   uint32_t last = 0;   // the highest ordinal it covers, within its kind (values or refs)
+  bool idle = false;   // %mN: the MOVE bit where it has no effect
   bool move() const { return bank == Bank::ref && (field & kMoveBit); }
 };
 
@@ -48,7 +58,7 @@ CInteger parse_c_integer(std::string_view text);
 
 class Cursor {
  public:
-  Cursor(std::string_view file, SourceLine line) : file_(file), line_(line) {}
+  Cursor(Source& source, SourceLine line) : source_(&source), line_(line) {}
 
   SourceLine line() const { return line_; }
   std::string_view rest() const { return line_.text.substr(position_); }
@@ -63,11 +73,12 @@ class Cursor {
   Result<> expect(std::string_view text, std::string_view where);
   Result<> expect_end(std::string_view after);
   Result<std::string_view> symbol(std::string_view what);  // without '@'
-  Result<std::string_view> string(std::string_view what);  // without quotes
+  Result<std::string_view> string(std::string_view what);  // without quotes, escapes decoded
   Result<std::string_view> label();                        // the digits of ^bbN
   Result<std::string_view> type();                         // as written
   Result<RegisterName> reg(std::string_view what);
   Result<uint32_t> number(std::string_view what, uint32_t max = UINT32_MAX);  // base 0, nothing glued to it
+  Result<uint32_t> ordinal(std::string_view what);  // "[N]", of which '[' stands here without a blank
   std::string_view operand();  // up to the next ',' or the end, without blanks at either end
 
   template <typename... Args>
@@ -79,13 +90,13 @@ class Cursor {
 
  private:
   std::string located(std::string_view message) const;
+  Result<std::string_view> unescaped(std::string_view text, std::string_view what);
 
-  std::string_view file_;
+  Source* source_;
   SourceLine line_;
   size_t position_ = 0;
 };
 
-bool is_symbol_char(char c);
 std::string quoted(
     std::string_view text);  // 'text', shortened, control characters replaced; "the end of the line"
 std::string_view trimmed(std::string_view text);

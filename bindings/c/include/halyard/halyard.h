@@ -300,13 +300,45 @@ HALYARD_API char* halyard_did_you_mean(const char* word, const char* const* cand
 
 typedef struct halyard_assemble_options {
   uint32_t struct_size;
-  uint32_t bytecode_version; /* 15, 16, 17; 0 means 17 */
+  uint32_t bytecode_version; /* 15, 16, 17; 0: what the text says, else 17 */
   const char* file;          /* for messages; may be null */
 } halyard_assemble_options_t;
 /* .vmasm text to the bytes of a module. `options` may be null. To be given to halyard_free. */
 HALYARD_API halyard_status_t halyard_assemble(const char* text, size_t size,
                                               const halyard_assemble_options_t* options, void** out,
                                               size_t* out_size);
+
+/* ---- Looking into modules. Nothing of the module runs; any thread. `data` is a .vmfb archive, borrowed for
+ * the call (aligned to 8 bytes it is not copied). Types that this host does not have are no error.
+ * INVALID_ARGUMENT: not a module, or a damaged one; RESOURCE_EXHAUSTED: the text would have more than 256
+ * MiB.
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+enum {
+  HALYARD_DISASSEMBLE_OFFSETS = 1u << 0, /* instructions begin with their pc: "[0000001A] " */
+};
+typedef struct halyard_disassemble_options {
+  uint32_t struct_size;
+  uint32_t flags; /* HALYARD_DISASSEMBLE_* */
+} halyard_disassemble_options_t;
+/* The module as .vmasm text, which halyard_assemble takes back: the same bytecode, and the same text again.
+ * ASCII, with a terminating 0 that *out_size does not count. A function that cannot run stands in it as
+ * bytes, with the reason. `options` and `out_size` may be null. *out is to be given to halyard_free. */
+HALYARD_API halyard_status_t halyard_disassemble(const void* data, size_t size,
+                                                 const halyard_disassemble_options_t* options, char** out,
+                                                 size_t* out_size);
+
+enum {
+  HALYARD_DESCRIBE_TEXT =
+      0, /* for people: at most 96 columns where names allow it; long lists are cut short */
+  HALYARD_DESCRIBE_JSON = 1, /* for programs: everything, UTF-8; members are only added */
+};
+/* What the module is: who made it, what it needs (of `hal`: which versions), its exports, imports,
+ * executables and sizes, and which functions cannot run. `out_size` may be null. *out ends in 0 and is to be
+ * given to halyard_free. */
+HALYARD_API halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t form, char** out,
+                                                     size_t* out_size);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,47 @@
+// Looking into modules through the C ABI: as text that can be assembled, or described.
+#include "handles.h"
+#include "inspection.h"
+#include "vm/disassembler.h"
+
+using namespace halyard;
+using namespace halyard::c;
+
+namespace {
+
+Ref<Bytes> borrowed(const void* data, size_t size) {
+  return Bytes::borrow({static_cast<const uint8_t*>(data), size}, {});
+}
+
+void give_text(const std::string& text, char** out, size_t* out_size) {
+  *out = to_c_string(text);
+  if (out_size) *out_size = text.size();
+}
+
+}  // namespace
+
+halyard_status_t halyard_disassemble(const void* data, size_t size,
+                                     const halyard_disassemble_options_t* options, char** out,
+                                     size_t* out_size) {
+  return guarded([&]() -> Result<> {
+    const halyard_disassemble_options_t known = known_fields(options);
+    const vm::DisassembleOptions disassemble{.offsets = (known.flags & HALYARD_DISASSEMBLE_OFFSETS) != 0};
+    give_text(HALYARD_TRY(vm::disassemble(borrowed(data, size), disassemble)), out, out_size);
+    return {};
+  });
+}
+
+halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t form, char** out,
+                                         size_t* out_size) {
+  return guarded([&]() -> Result<> {
+    if (form != HALYARD_DESCRIBE_TEXT && form != HALYARD_DESCRIBE_JSON)
+      return fail(Code::INVALID_ARGUMENT,
+                  "form {} of a description does not exist; choose HALYARD_DESCRIBE_TEXT "
+                  "or HALYARD_DESCRIBE_JSON",
+                  form);
+    const Inspection inspection = HALYARD_TRY(inspect(borrowed(data, size)));
+    const std::string text = form == HALYARD_DESCRIBE_TEXT ? inspection_text(inspection)
+                                                           : HALYARD_TRY(inspection_json(inspection));
+    give_text(text, out, out_size);
+    return {};
+  });
+}

@@ -1,0 +1,265 @@
+// An inspection for programs: everything, as JSON (RFC 8259). Bytes of names that are not UTF-8 become
+// U+FFFD.
+#include <fmt/core.h>
+
+#include "inspection.h"
+#include "vm/vmasm_text.h"
+
+namespace halyard::c {
+namespace {
+
+constexpr size_t kMostBytes = size_t{256} << 20;
+
+// Bytes of the UTF-8 character at the start of `text`; 0 where it is none.
+size_t utf8_size(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t size = first >= 0xC2 && first < 0xE0   ? 2
+                      : first >= 0xE0 && first < 0xF0 ? 3
+                      : first >= 0xF0 && first < 0xF5 ? 4
+                                                      : 0;
+  if (size == 0 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  // Overlong forms, surrogates, beyond U+10FFFF.
+  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0) ||
+      (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90))
+    return 0;
+  return size;
+}
+
+class Json {
+ public:
+  void begin(char bracket) {
+    separate();
+    text_ += bracket;
+    first_ = true;
+  }
+  void end(char bracket) {
+    text_ += bracket;
+    first_ = false;
+  }
+  void key(std::string_view name) {
+    separate();
+    quote(name);
+    text_ += ": ";
+    first_ = true;
+  }
+  void string(std::string_view value) {
+    separate();
+    quote(value);
+  }
+  void number(uint64_t value) {
+    separate();
+    text_ += fmt::format("{}", value);
+  }
+  void boolean(bool value) {
+    separate();
+    text_ += value ? "true" : "false";
+  }
+  void null() {
+    separate();
+    text_ += "null";
+  }
+  void field(std::string_view name, std::string_view value) { key(name), string(value); }
+  void field(std::string_view name, const char* value) { key(name), string(value); }
+  void field(std::string_view name, uint64_t value) { key(name), number(value); }
+  void flag(std::string_view name, bool value) { key(name), boolean(value); }
+
+  bool full() const { return text_.size() > kMostBytes; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void separate() {
+    if (!first_) text_ += ", ";
+    first_ = false;
+  }
+  void quote(std::string_view value) {
+    text_ += '"';
+    while (!value.empty() && !full()) {
+      const size_t size = utf8_size(value);
+      const char c = value[0];
+      if (size == 0) {
+        text_ += "\xEF\xBF\xBD";
+      } else if (c == '"' || c == '\\') {
+        text_ += '\\';
+        text_ += c;
+      } else if (size == 1 && (c < 0x20 || c == 0x7F)) {
+        text_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      } else if (size == 2 && static_cast<uint8_t>(c) == 0xC2 && static_cast<uint8_t>(value[1]) < 0xA0) {
+        text_ += fmt::format("\\u{:04x}",
+                             static_cast<unsigned>(static_cast<uint8_t>(value[1])));  // terminals obey them
+      } else {
+        text_ += value.substr(0, size);
+      }
+      value.remove_prefix(size ? size : 1);
+    }
+    text_ += '"';
+  }
+
+  std::string text_;
+  bool first_ = true;
+};
+
+class Writer {
+ public:
+  explicit Writer(const Inspection& inspection)
+      : inspection_(inspection), view_(inspection.view), module_(view_.module()) {}
+
+  Result<std::string> write() {
+    json_.begin('{');
+    overview();
+    list("dependencies", module_.dependencies().size(), [&](size_t i) {
+      const vm::Dependency& dependency = module_.dependencies()[i];
+      json_.field("name", dependency.name);
+      json_.field("minimum_version", dependency.minimum_version);
+      json_.flag("required", dependency.required);
+      json_.flag("optional", dependency.optional);
+    });
+    list("imports", module_.imports().size(), [&](size_t i) { import(static_cast<uint32_t>(i)); });
+    list("exports", module_.exports().size(), [&](size_t i) {
+      const vm::Export& item = module_.exports()[i];
+      json_.field("name", item.name);
+      json_.field("function", item.function);
+      json_.field("convention", item.convention);
+      attributes(item.attributes);
+    });
+    attributes(module_.attributes());
+    list("functions", module_.functions().size(), [&](size_t i) { function(static_cast<uint32_t>(i)); });
+    json_.key("types");
+    json_.begin('[');
+    for (size_t i = 0; i < module_.type_names().size() && !json_.full(); ++i)
+      json_.string(module_.type_names()[i]);
+    json_.end(']');
+    list("constants", module_.rodata().size(), [&](size_t i) {
+      json_.field("bytes", view_.segment(static_cast<uint32_t>(i)).size());
+      json_.flag("embedded", view_.is_embedded(static_cast<uint32_t>(i)));
+    });
+    list("executables", inspection_.executables.size(),
+         [&](size_t i) { executable(inspection_.executables[i]); });
+    list("broken_functions", inspection_.broken.size(), [&](size_t i) {
+      json_.field("function", inspection_.broken[i].function);
+      json_.field("reason", inspection_.broken[i].reason);
+    });
+    json_.end('}');
+    if (json_.full())
+      return fail(Code::RESOURCE_EXHAUSTED, "the description of module '{}' has more than {} bytes",
+                  module_.name().substr(0, 100), kMostBytes);
+    return json_.take() + "\n";
+  }
+
+ private:
+  template <typename Entry>
+  void list(std::string_view name, size_t count, Entry entry) {
+    json_.key(name);
+    json_.begin('[');
+    for (size_t i = 0; i < count && !json_.full(); ++i) {
+      json_.begin('{');
+      entry(i);
+      json_.end('}');
+    }
+    json_.end(']');
+  }
+
+  void range(std::string_view name, Range versions) {
+    json_.key(name);
+    if (versions.empty()) return json_.null();
+    json_.begin('{');
+    json_.field("from", fmt::format("0.{}", versions.from));
+    json_.field("to", fmt::format("0.{}", versions.to));
+    json_.end('}');
+  }
+
+  // Of a key that is there twice, the first counts.
+  void attributes(const std::vector<vm::Attribute>& entries) {
+    list("attributes", entries.size(), [&](size_t i) {
+      json_.field("key", entries[i].key);
+      json_.field("value", entries[i].value);
+    });
+  }
+
+  void features(uint32_t bits) {
+    json_.key("requires");
+    json_.begin('[');
+    for (uint32_t bit = 1; bit != 0; bit <<= 1)
+      if (bits & bit) json_.string(vm::features_text(bit));
+    json_.end(']');
+  }
+
+  void overview() {
+    json_.field("name", module_.name());
+    json_.field("version", module_.version());
+    json_.field("file_bytes", inspection_.file_size);
+    json_.field("container", inspection_.zip ? "zip" : "flat");
+    json_.field("bytecode_version", module_.bytecode_version());
+    json_.field("bytecode_bytes", view_.bytecode_bytes());
+    json_.field("bytecode_releases", releases_text(inspection_.bytecode_releases));
+    if (inspection_.uses_hal) {
+      range("hal", inspection_.hal);
+    } else {
+      json_.key("hal");
+      json_.null();
+    }
+    json_.field("made_by", releases_text(inspection_.releases));
+    features(module_.features());
+    json_.field("global_bytes", module_.global_bytes());
+    json_.field("global_refs", module_.global_refs());
+    json_.field("source_locations", view_.source_locations());
+  }
+
+  void import(uint32_t ordinal) {
+    const vm::Import& import = module_.imports()[ordinal];
+    json_.field("name", import.name);
+    json_.field("convention", import.convention);
+    json_.flag("optional", import.optional);
+    if (!inspection_.is_from_hal(ordinal)) return;
+    const HalImport& hal = inspection_.hal_imports[ordinal];
+    range("hal", hal.versions);
+    if (!hal.versions.empty()) return;
+    json_.key("known_conventions");
+    json_.begin('[');
+    for (const std::string_view convention : hal.conventions) json_.string(convention);
+    json_.end(']');
+  }
+
+  void function(uint32_t ordinal) {
+    const vm::Function& function = module_.functions()[ordinal];
+    const vm::FunctionFields fields = view_.function_fields(ordinal);
+    json_.field("convention", function.convention);
+    json_.field("debug_name", view_.debug_name(ordinal));
+    json_.field("bytes", function.bytecode.size());
+    json_.field("blocks", function.block_count);
+    json_.field("value_registers", fields.value_registers);
+    json_.field("ref_registers", fields.ref_registers);
+    features(function.features);
+  }
+
+  void executable(const Executable& executable) {
+    json_.field("constant", executable.constant);
+    json_.key("format");
+    if (executable.format_constant) {
+      json_.string(format_of(inspection_, executable));
+    } else {
+      json_.null();
+    }
+    json_.field("bytes", view_.segment(executable.constant).size());
+    json_.field("kind", executable.kind);
+    list("entries", executable.entries.size(), [&](size_t i) {
+      json_.field("name", executable.entries[i].name);
+      json_.field("convention", executable.entries[i].convention);
+      attributes(executable.entries[i].attributes);
+    });
+  }
+
+  const Inspection& inspection_;
+  const vm::ModuleView& view_;
+  const vm::BytecodeModule& module_;
+  Json json_;
+};
+
+}  // namespace
+
+Result<std::string> inspection_json(const Inspection& inspection) { return Writer(inspection).write(); }
+
+}  // namespace halyard::c

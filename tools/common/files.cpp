@@ -1,0 +1,85 @@
+#include "common/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace halyard::tools {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ > STDERR_FILENO) ::close(number_);
+  }
+  int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+std::unexpected<Failure> cannot(std::string_view what, const std::string& path) {
+  const int error = errno;
+  return fail(code_of_errno(error), "cannot {} '{}': {}", what, path, std::strerror(error));
+}
+
+}  // namespace
+
+halyard_status_code_t code_of_errno(int error) {
+  if (error == ENOENT) return HALYARD_NOT_FOUND;
+  if (error == EACCES || error == EPERM || error == EROFS) return HALYARD_PERMISSION_DENIED;
+  if (error == EISDIR) return HALYARD_INVALID_ARGUMENT;
+  return HALYARD_UNAVAILABLE;
+}
+
+Result<FileContents> FileContents::open(const std::string& path) {
+  const Descriptor file(path == kStandard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return cannot("open", path);
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) return cannot("read", path);
+  FileContents contents;
+  if (S_ISREG(status.st_mode) && status.st_size > 0 && path != kStandard) {
+    const auto size = static_cast<size_t>(status.st_size);
+    void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (mapped != MAP_FAILED) {
+      contents.mapped_ = mapped;
+      contents.mapped_size_ = size;
+      return contents;
+    }
+  }
+  char block[1 << 16];
+  for (;;) {
+    const ssize_t size = ::read(file.get(), block, sizeof block);
+    if (size == 0) return contents;
+    if (size > 0) {
+      contents.read_.append(block, static_cast<size_t>(size));
+    } else if (errno != EINTR) {
+      return cannot("read", path);
+    }
+  }
+}
+
+FileContents::FileContents(FileContents&& other) noexcept
+    : mapped_(std::exchange(other.mapped_, nullptr)),
+      mapped_size_(other.mapped_size_),
+      read_(std::move(other.read_)) {}
+
+FileContents::~FileContents() {
+  if (mapped_) ::munmap(mapped_, mapped_size_);
+}
+
+std::span<const uint8_t> FileContents::bytes() const {
+  if (mapped_) return {static_cast<const uint8_t*>(mapped_), mapped_size_};
+  return {reinterpret_cast<const uint8_t*>(read_.data()), read_.size()};
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,113 @@
+// vm-dump: what a module is, and what is in it. Reads one file, prints one text.
+#include <cstdio>
+#include <vector>
+
+#include "common/files.h"
+#include "common/flags.h"
+#include "common/printable.h"
+
+namespace halyard::tools {
+
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"disassemble", FlagKind::toggle, "",
+     "The module as text (docs/vmasm.md), which vm-as takes back. Also: -d, --output=disassembly.",
+     "--disassemble"},
+    {"offsets", FlagKind::toggle, "",
+     "With --disassemble: each instruction begins with its pc, as in messages.", "--offsets"},
+    {"json", FlagKind::toggle, "", "The summary for programs, complete. Also: --output=json.", "--json"},
+    {"output", FlagKind::value, "metadata|disassembly|json",
+     "What to print; metadata, the default, is the summary.", "--output=disassembly"},
+};
+
+constexpr ToolDescription kTool = {
+    "vm-dump", "vm-dump FILE [--disassemble [--offsets] | --json]",
+    "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
+    "it "
+    "exports,\nits executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing of "
+    "it runs.",
+    kFlags,
+    "  vm-dump model.vmfb\n"
+    "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
+    "  vm-dump model.vmfb --json | jq .made_by\n"};
+
+enum class Output { summary, disassembly, json };
+
+Result<Output> wanted_output(const Flags& flags) {
+  const std::string text = flags.value("output", "metadata");
+  if (text != "metadata" && text != "disassembly" && text != "json")
+    return fail(HALYARD_INVALID_ARGUMENT, "--output={}: expected metadata, disassembly or json", text);
+  const bool disassemble = flags.on("disassemble") || text == "disassembly";
+  const bool json = flags.on("json") || text == "json";
+  if (disassemble && json)
+    return fail(HALYARD_INVALID_ARGUMENT, "the disassembly has no JSON form; choose --disassemble or --json");
+  if (flags.on("offsets") && !disassemble)
+    return fail(HALYARD_INVALID_ARGUMENT, "--offsets is for the disassembly; add --disassemble");
+  return disassemble ? Output::disassembly : json ? Output::json : Output::summary;
+}
+
+// Where the name ends in ".vmasm" the file is text; the module is made of it.
+Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
+                         bool offsets) {
+  void* assembled = nullptr;
+  size_t assembled_size = 0;
+  if (path.ends_with(".vmasm")) {
+    halyard_assemble_options_t options = {};
+    options.struct_size = sizeof options;
+    options.file = path.c_str();
+    TOOL_TRY(check(halyard_assemble(reinterpret_cast<const char*>(file.data()), file.size(), &options,
+                                    &assembled, &assembled_size)));
+    file = {static_cast<const uint8_t*>(assembled), assembled_size};
+  }
+  const Block<void> owned(assembled);
+  char* text = nullptr;
+  size_t size = 0;
+  if (output == Output::disassembly) {
+    halyard_disassemble_options_t options = {};
+    options.struct_size = sizeof options;
+    options.flags = offsets ? HALYARD_DISASSEMBLE_OFFSETS : 0;
+    TOOL_TRY(check(halyard_disassemble(file.data(), file.size(), &options, &text, &size)));
+  } else {
+    const uint32_t form = output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
+    TOOL_TRY(check(halyard_module_describe(file.data(), file.size(), form, &text, &size)));
+  }
+  const Block<char> owned_text(text);
+  return std::string(text, size);
+}
+
+Result<int> dump_file(const Flags& flags) {
+  const std::vector<std::string>& inputs = flags.positional();
+  for (const std::string& input : inputs)
+    if (input.size() > 1 && input.starts_with('-'))
+      return fail(HALYARD_INVALID_ARGUMENT, "flag '{}' not recognized; flags are --NAME, --NAME=VALUE, or -d",
+                  input);
+  if (inputs.size() != 1)
+    return fail(HALYARD_INVALID_ARGUMENT, "expected one file, found {}; usage: {}", inputs.size(),
+                kTool.usage);
+  const Output output = TOOL_TRY(wanted_output(flags));
+  const std::string& path = inputs.front();
+  const FileContents file = TOOL_TRY(FileContents::open(path));
+  Result<std::string> text = dump(path, file.bytes(), output, flags.on("offsets"));
+  if (!text) {
+    if (!path.ends_with(".vmasm")) text.error().text += fmt::format("; dumping '{}'", path);
+    return std::unexpected(std::move(text).error());
+  }
+  // The summary has names of the module as they are; the other forms have no bytes that a terminal could
+  // obey.
+  if (output == Output::summary) text = printable(*text);
+  std::fwrite(text->data(), 1, text->size(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  using namespace halyard::tools;
+  std::vector<const char*> arguments(argv, argv + argc);
+  for (const char*& argument : arguments)
+    if (std::string_view(argument) == "-d") argument = "--disassemble";
+  return run_tool(kTool, static_cast<int>(arguments.size()), arguments.data(), dump_file);
+}
