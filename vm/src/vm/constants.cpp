@@ -54,8 +54,8 @@ std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide) {
   return static_cast<int16_t>(value);
 }
 
-Constants Constants::of(const Function& function, const Flow& flow) {
-  Constants constants;
+Constants Constants::of(const Function& function, const Flow& flow, std::pmr::memory_resource* memory) {
+  Constants constants(memory);
   const size_t slots = function.value_registers;
   constants.known_.resize(slots);
   constants.global_.resize(slots);

@@ -26,7 +26,7 @@ class Decoder {
         version_(module.bytecode_version()),
         fuse_(fuse),
         code_(code),
-        build_(code) {
+        build_(code, &memory_) {
     code_.module = &module;
     code_.function = function;
     code_.has_convention = !function_.convention.empty();
@@ -38,8 +38,11 @@ class Decoder {
     place_arguments(convention);
     for (const ConventionItem& item : convention.results) result_types_ += item.type;
     code_.result_count = static_cast<uint32_t>(result_types_.size());
-    flow_ = HALYARD_TRY(Flow::of(module_, function_));
-    constants_ = Constants::of(function_, flow_);
+    flow_ = HALYARD_TRY(Flow::of(module_, function_, &memory_));
+    code_.words.reserve(2 * flow_.steps().size());
+    code_.places.reserve(flow_.steps().size() + 1);
+    block_words_.reserve(flow_.blocks().size());
+    constants_ = Constants::of(function_, flow_, &memory_);
     for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
     build_.emit(CodeBuilder::word(InnerOp::end));
@@ -805,19 +808,22 @@ class Decoder {
   const uint32_t version_;
   const bool fuse_;
   FunctionCode& code_;
+  // What decoding needs for itself: enough for most functions.
+  std::byte first_memory_[24 << 10];
+  std::pmr::monotonic_buffer_resource memory_{first_memory_, sizeof first_memory_};
   CodeBuilder build_;
-  Flow flow_;
-  Constants constants_;
+  Flow flow_{&memory_};
+  Constants constants_{&memory_};
   size_t step_ = 0;  // being decoded
   std::string result_types_;
   uint32_t value_slots_ = 0;
   uint32_t ref_slots_ = 0;
-  std::vector<uint32_t> block_words_;
-  std::vector<Fixup> fixups_;
-  std::vector<uint32_t> calls_;    // words of the call instructions, in the order of code_.calls
-  std::vector<uint32_t> returns_;  // words that want the count of refs
-  std::vector<Move> moves_;
-  std::vector<Wanted> wanted_;  // by slot: whether it is looked at after the move at hand
+  std::pmr::vector<uint32_t> block_words_{&memory_};
+  std::pmr::vector<Fixup> fixups_{&memory_};
+  std::pmr::vector<uint32_t> calls_{&memory_};  // words of the call instructions, in the order of code_.calls
+  std::pmr::vector<uint32_t> returns_{&memory_};  // words that want the count of refs
+  std::pmr::vector<Move> moves_{&memory_};
+  std::pmr::vector<Wanted> wanted_{&memory_};  // by slot: whether it is looked at after the move at hand
   uint32_t wanted_epoch_ = 0;
 };
 
