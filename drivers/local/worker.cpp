@@ -92,7 +92,7 @@ Result<> Worker::run(uint32_t function, const WorkgroupCount& count) {
 }
 
 Result<> Worker::call(uint32_t function) {
-  if (HALYARD_TRY(invocation_.begin(callables_[function], arguments_)) == vm::Outcome::suspended) {
+  if (HALYARD_TRY(invocation_.begin(callables_[function], arguments_)) != vm::Outcome::done) {
     invocation_.drop();
     return fail(Code::FAILED_PRECONDITION, "the kernel yielded; expected it to run to its end");
   }

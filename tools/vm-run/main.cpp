@@ -6,6 +6,7 @@
 
 #include "common/flags.h"
 #include "common/printable.h"
+#include "common/quantities.h"
 #include "inputs.h"
 #include "listing.h"
 #include "print.h"
@@ -44,6 +45,13 @@ constexpr Flag kFlags[] = {
      "eager verifies every function when a module is loaded; lazy (the default) each when it is first "
      "called.",
      "--verify=eager"},
+    {"max_memory", FlagKind::value, "SIZE",
+     "What the program may take of memory, on the host and on devices together: 512MiB. No limit if left "
+     "out.",
+     "--max_memory=512MiB"},
+    {"timeout", FlagKind::value, "TIME",
+     "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out.",
+     "--timeout=10s"},
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
      "--output_max_element_count=16"},
     {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
@@ -182,6 +190,9 @@ Result<> make_context(const Flags& flags, Run& run) {
   options.parameters = files.data();
   options.parameter_count = files.size();
   options.trace = print_trace;
+  if (flags.has("max_memory"))
+    options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
+  if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
   return check(halyard_context_create(run.instance.get(), &options, run.context.out()));
 }
 

@@ -422,11 +422,11 @@ TEST(Suspension, StepByStepAndInOneGo) {
     const Variant thing = machine.thing();
     const Values arguments = {i32(7), thing};
     Result<Outcome> outcome = invocation.begin(callee, arguments);
-    ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+    ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
     machine.expect("steps", {}, {i32(1)});  // another invocation of the context runs meanwhile
     EXPECT_EQ(invocation.begin(callee, arguments).error().code(), Code::FAILED_PRECONDITION);
     outcome = invocation.resume();
-    ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+    ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
     machine.expect("steps", {}, {i32(2)});
     outcome = invocation.resume();
     ASSERT_TRUE(outcome && *outcome == Outcome::done);

@@ -160,7 +160,7 @@ vm.func @f(%i0: i32) -> (i32) {
   Invocation invocation(machine_.context);
   Result<Outcome> outcome = invocation.begin(callee, Values{i32(5)});
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+    ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
     outcome = invocation.resume();
   }
   ASSERT_TRUE(outcome && *outcome == Outcome::done);

@@ -235,7 +235,7 @@ TEST_F(NativeCalls, YieldableCallsWaitForTheirResults) {
   for (int i = 0; i < 2; ++i) {
     const Result<Outcome> outcome =
         i == 0 ? invocation.begin(callee, Values{i32(5), machine_.thing()}) : invocation.resume();
-    ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+    ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
     EXPECT_EQ(machine_.alive, 1);  // the argument stays until the call is done
   }
   const Result<Outcome> outcome = invocation.resume();

@@ -136,15 +136,13 @@ TEST_F(Wait, IsResumedByWhoeverLikes) {
   invocation.set_ready_hook({[](void* user) { ++*static_cast<std::atomic<int>*>(user); }, &calls});
   const Values arguments = {i32(41)};
   auto outcome = invocation.begin(find("caller"), arguments);
-  ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
-  EXPECT_TRUE(invocation.waiting());
+  ASSERT_TRUE(outcome && *outcome == Outcome::waiting);
   const auto early = invocation.resume();
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code(), Code::FAILED_PRECONDITION);
   EXPECT_EQ(calls, 0);
   gates_.open_all();
   EXPECT_EQ(calls, 1);
-  EXPECT_FALSE(invocation.waiting());
   Values results(1);
   std::thread other([&] {
     outcome = invocation.resume();
@@ -159,7 +157,7 @@ TEST_F(Wait, GoesOnAtTheDeadline) {
   machine_.expect("impatient", {i32(7)}, {i32(-7)});
   Invocation invocation(machine_.context);
   const Values arguments = {i32(7)};
-  ASSERT_EQ(*invocation.begin(find("impatient"), arguments), Outcome::suspended);
+  ASSERT_EQ(*invocation.begin(find("impatient"), arguments), Outcome::waiting);
   ASSERT_TRUE(invocation.wait_deadline().has_value());
   std::this_thread::sleep_until(*invocation.wait_deadline());
   EXPECT_EQ(*invocation.resume(), Outcome::done);
@@ -169,14 +167,13 @@ TEST_F(Wait, GoesOnAtTheDeadline) {
 TEST_F(Wait, LateWakeupsAreForgotten) {
   Invocation invocation(machine_.context);
   const Values arguments = {i32(1)};
-  ASSERT_EQ(*invocation.begin(find("through"), arguments), Outcome::suspended);
+  ASSERT_EQ(*invocation.begin(find("through"), arguments), Outcome::waiting);
   invocation.drop();
-  EXPECT_FALSE(invocation.waiting());
   std::vector<Wakeup> late = std::move(gates_.waiting);
   gates_.waiting.clear();
-  ASSERT_EQ(*invocation.begin(find("through"), arguments), Outcome::suspended);
+  ASSERT_EQ(*invocation.begin(find("through"), arguments), Outcome::waiting);
   late[0].wake();
-  EXPECT_TRUE(invocation.waiting());
+  EXPECT_FALSE(invocation.resume());
   gates_.open_all();
   EXPECT_EQ(*invocation.resume(), Outcome::done);
 }
@@ -185,7 +182,7 @@ TEST_F(Wait, DroppedCallsReleaseWhatTheyHold) {
   {
     Invocation invocation(machine_.context);
     const Values arguments = {machine_.thing()};
-    ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::suspended);
+    ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::waiting);
   }
   gates_.open_all();  // nobody is there any more
   EXPECT_EQ(machine_.alive, 0);
@@ -197,7 +194,7 @@ TEST_F(Wait, InterruptsWaits) {
   invocation.set_ready_hook({[](void* user) { *static_cast<std::atomic<bool>*>(user) = true; }, &ready});
   {
     const Values arguments = {machine_.thing()};
-    ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::suspended);
+    ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::waiting);
   }
   invocation.interrupt(Code::CANCELLED);
   EXPECT_TRUE(ready);
@@ -331,7 +328,7 @@ TEST_F(Wait, TenThousandAtOnceOnTwoThreads) {
                                     },
                                     &job});
     const Values arguments = {i32(i)};
-    ASSERT_EQ(*job.invocation->begin(callee, arguments), Outcome::suspended);
+    ASSERT_EQ(*job.invocation->begin(callee, arguments), Outcome::waiting);
   }
   const size_t each = (mallinfo2().uordblks - before) / kCount + sizeof(Job);
   if (kMeasured) {

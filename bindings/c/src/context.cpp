@@ -1,5 +1,6 @@
 // Contexts and calls of the C ABI.
 #include <algorithm>
+#include <chrono>
 
 #include "handles.h"
 #include "modules/hal_module.h"
@@ -32,6 +33,15 @@ modules::HalOptions hal_options(const halyard_context_options_t& options) {
   return hal;
 }
 
+vm::Limits limits_of(const halyard_context_options_t& options) {
+  vm::Limits limits;
+  if (options.max_memory) limits.memory = make<Budget>(options.max_memory);
+  if (options.max_stack) limits.stack_bytes = options.max_stack;
+  constexpr uint64_t kLongest = uint64_t{1} << 62;  // more than a century, and no clock overflows
+  limits.time = std::chrono::nanoseconds(std::min(options.max_time_ns, kLongest));
+  return limits;
+}
+
 Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_t& options) {
   std::vector<modules::ParameterFile> files;
   for (size_t i = 0; i < options.parameter_count; ++i)
@@ -54,8 +64,13 @@ halyard_status_t halyard_context_create(halyard_instance_t, const halyard_contex
     if (given.empty())
       return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
     modules::ParameterScopes parameters = HALYARD_TRY(parameter_scopes(known));
-    auto context = vm::Context::create();
-    if (needs(given, "hal")) HALYARD_TRY(context->add(modules::create_hal_module(hal_options(known))));
+    const vm::Limits limits = limits_of(known);
+    auto context = vm::Context::create(limits);
+    if (needs(given, "hal")) {
+      modules::HalOptions hal = hal_options(known);
+      hal.memory = limits.memory;
+      HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
+    }
     if (needs(given, "io_parameters"))
       HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters))));
     for (halyard_module_t module : given)
@@ -86,17 +101,38 @@ halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* 
   });
 }
 
+namespace {
+
+Result<> take_arguments(Call& call, const Function& function, const halyard_value_t* arguments,
+                        size_t count) {
+  if (function.context.get() != &call.invocation.context())
+    return fail(Code::INVALID_ARGUMENT, "function '{}' belongs to another context than the call",
+                function.callable.function->name);
+  call.arguments.clear();
+  for (size_t i = 0; i < count; ++i) call.arguments.push_back(to_variant(arguments[i]));
+  return {};
+}
+
+uint32_t state_of(vm::Outcome outcome) {
+  switch (outcome) {
+    case vm::Outcome::done:
+      return HALYARD_CALL_DONE;
+    case vm::Outcome::yielded:
+      return HALYARD_CALL_READY;
+    default:
+      return HALYARD_CALL_WAITING;
+  }
+}
+
+}  // namespace
+
 halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t function,
                                      const halyard_value_t* arguments, size_t argument_count,
                                      halyard_value_t* results, size_t result_count) {
   return guarded([&]() -> Result<> {
     Call* call = from_handle<Call>(handle);
     const Function* callee = from_handle<Function>(function);
-    if (callee->context.get() != &call->invocation.context())
-      return fail(Code::INVALID_ARGUMENT, "function '{}' belongs to another context than the call",
-                  callee->callable.function->name);
-    call->arguments.clear();
-    for (size_t i = 0; i < argument_count; ++i) call->arguments.push_back(to_variant(arguments[i]));
+    HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
     call->results.resize(result_count);
     auto done = call->invocation.call(callee->callable, call->arguments, call->results);
     call->arguments.clear();
@@ -104,4 +140,55 @@ halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t f
     for (size_t i = 0; i < result_count; ++i) results[i] = to_value(std::exchange(call->results[i], {}));
     return {};
   });
+}
+
+halyard_status_t halyard_call_begin(halyard_call_t handle, halyard_function_t function,
+                                    const halyard_value_t* arguments, size_t argument_count,
+                                    uint32_t* state) {
+  return guarded([&]() -> Result<> {
+    Call* call = from_handle<Call>(handle);
+    const Function* callee = from_handle<Function>(function);
+    HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
+    const auto outcome = call->invocation.begin(callee->callable, call->arguments);
+    call->arguments.clear();
+    *state = state_of(HALYARD_TRY(outcome));
+    return {};
+  });
+}
+
+halyard_status_t halyard_call_resume(halyard_call_t handle, uint32_t* state) {
+  return guarded([&]() -> Result<> {
+    Call* call = from_handle<Call>(handle);
+    *state = state_of(HALYARD_TRY(call->invocation.resume()));
+    return {};
+  });
+}
+
+halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* results, size_t result_count) {
+  return guarded([&]() -> Result<> {
+    Call* call = from_handle<Call>(handle);
+    const size_t there = call->invocation.result_count();
+    if (there != result_count)
+      return fail(Code::INVALID_ARGUMENT, "the call has {} results, but there is room for {}", there,
+                  result_count);
+    call->results.resize(result_count);
+    call->invocation.take_results(call->results);
+    for (size_t i = 0; i < result_count; ++i) results[i] = to_value(std::exchange(call->results[i], {}));
+    return {};
+  });
+}
+
+int64_t halyard_call_deadline(halyard_call_t handle) {
+  const Call* call = from_handle<Call>(handle);
+  const vm::Deadline& deadline = call->invocation.wait_deadline();
+  if (!deadline) return INT64_MAX;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(deadline->time_since_epoch()).count();
+}
+
+void halyard_call_on_ready(halyard_call_t handle, void (*ready)(void* user), void* user) {
+  from_handle<Call>(handle)->invocation.set_ready_hook({ready, user});
+}
+
+void halyard_call_cancel(halyard_call_t handle) {
+  from_handle<Call>(handle)->invocation.interrupt(Code::CANCELLED);
 }

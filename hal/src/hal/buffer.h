@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -28,6 +29,7 @@ class Allocation final : public ObjectOf<Allocation> {
   std::atomic<bool> deallocated{false};  // a dealloca has been submitted
   std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
   Ref<Object> keep;                      // imported bytes
+  Charge charge;                         // to whoever counts the memory
 
   Allocation() = default;
   ~Allocation();

@@ -182,79 +182,117 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
   return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
 }
 
-// One waiting thread and its subscriptions.
-struct Waiter {
-  std::mutex mutex;
-  std::condition_variable changed;
-  size_t outstanding = 0;  // subscriptions that may still be called
-  size_t reached = 0;
-  Status failure;
-};
-
-struct Subscription {
-  Waiter* waiter;
-  const Timepoint* timepoint;
-};
-
-void subscription_called(void* user, halyard_status_t handle) {
-  Status status = Status::adopt(handle);
-  Waiter& waiter = *static_cast<Subscription*>(user)->waiter;
-  const std::lock_guard lock(waiter.mutex);
-  --waiter.outstanding;
-  if (status.ok()) {
-    ++waiter.reached;
-  } else if (waiter.failure.ok()) {
-    waiter.failure = std::move(status);
+// Subscriptions to several timepoints, and what has come of them.
+class Subscriptions {
+ public:
+  // `ended` (may be empty) is called once, under a lock: when all are reached or the first has failed.
+  explicit Subscriptions(std::function<void()> ended) : ended_(std::move(ended)) {}
+  Subscriptions(const Subscriptions&) = delete;
+  Subscriptions& operator=(const Subscriptions&) = delete;
+  // Takes them back, and waits for those that are being called now.
+  ~Subscriptions() {
+    for (size_t i = 0; i < subscribed_; ++i) {
+      const Semaphore& semaphore = *entries_[i].timepoint.semaphore;
+      const bool taken_back =
+          semaphore.device().table().semaphore_unsubscribe(semaphore.handle(), called, &entries_[i]) != 0;
+      const std::lock_guard lock(mutex_);
+      outstanding_ -= taken_back;
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return outstanding_ == 0; });
   }
-  waiter.changed.notify_all();  // under the lock: the waiter goes away as soon as it can have it
-}
+
+  Status start(Unreached& unreached) {
+    entries_ = std::make_unique<Entry[]>(unreached.size());
+    {
+      const std::lock_guard lock(mutex_);
+      wanted_ = unreached.size();
+      outstanding_ = unreached.size();
+    }
+    while (subscribed_ < unreached.size()) {
+      Entry& entry = entries_[subscribed_];
+      entry = {this, *unreached[subscribed_]};
+      const Semaphore& semaphore = *entry.timepoint.semaphore;
+      if (Status failure = Status::adopt(semaphore.device().table().semaphore_subscribe(
+              semaphore.handle(), entry.timepoint.value, called, &entry))) {
+        const std::lock_guard lock(mutex_);
+        outstanding_ -= unreached.size() - subscribed_;
+        return failure;
+      }
+      ++subscribed_;
+    }
+    return {};
+  }
+
+  // OK, the first failure, or DEADLINE_EXCEEDED.
+  Status wait(const Deadline& deadline) {
+    std::unique_lock lock(mutex_);
+    const auto over = [&] { return is_over(); };
+    if (deadline.forever()) {
+      changed_.wait(lock, over);
+    } else {
+      changed_.wait_until(lock, deadline.time, over);
+    }
+    if (!failure_.ok()) return failure_;
+    if (reached_ == wanted_) return {};
+    return Status(Code::DEADLINE_EXCEEDED, "deadline");
+  }
+
+ private:
+  struct Entry {
+    Subscriptions* owner = nullptr;
+    Timepoint timepoint;
+  };
+
+  bool is_over() const { return !failure_.ok() || reached_ == wanted_; }
+
+  static void called(void* user, halyard_status_t handle) {
+    Status status = Status::adopt(handle);
+    Subscriptions& self = *static_cast<Entry*>(user)->owner;
+    const std::lock_guard lock(self.mutex_);
+    const bool was_over = self.is_over();
+    --self.outstanding_;
+    if (status.ok()) {
+      ++self.reached_;
+    } else if (self.failure_.ok()) {
+      self.failure_ = std::move(status);
+    }
+    if (!was_over && self.is_over() && self.ended_) self.ended_();
+    self.changed_.notify_all();  // under the lock: the owner goes away as soon as it can have it
+  }
+
+  const std::function<void()> ended_;
+  std::unique_ptr<Entry[]> entries_;
+  size_t subscribed_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t wanted_ = 0;
+  size_t outstanding_ = 0;  // that may still be called
+  size_t reached_ = 0;
+  Status failure_;
+};
 
 Status wait_on_host(Unreached& unreached, const Deadline& deadline) {
-  Waiter waiter;
-  const size_t count = unreached.size();
-  const auto subscriptions = std::make_unique<Subscription[]>(count);
-  size_t subscribed = 0;
-  Status failure;
-  while (subscribed < count && failure.ok()) {
-    Subscription& subscription = subscriptions[subscribed];
-    subscription = {&waiter, unreached[subscribed]};
-    const Semaphore& semaphore = *subscription.timepoint->semaphore;
-    {
-      const std::lock_guard lock(waiter.mutex);
-      ++waiter.outstanding;
-    }
-    failure = Status::adopt(semaphore.device().table().semaphore_subscribe(
-        semaphore.handle(), subscription.timepoint->value, subscription_called, &subscription));
-    if (failure.ok()) {
-      ++subscribed;
-    } else {
-      const std::lock_guard lock(waiter.mutex);
-      --waiter.outstanding;
-    }
-  }
-  if (failure.ok()) {
-    std::unique_lock lock(waiter.mutex);
-    const auto done = [&] { return !waiter.failure.ok() || waiter.outstanding == 0; };
-    if (deadline.forever()) {
-      waiter.changed.wait(lock, done);
-    } else {
-      waiter.changed.wait_until(lock, deadline.time, done);
-    }
-  }
-  for (size_t i = 0; i < subscribed; ++i) {
-    const Semaphore& semaphore = *subscriptions[i].timepoint->semaphore;
-    const bool taken_back = semaphore.device().table().semaphore_unsubscribe(
-                                semaphore.handle(), subscription_called, &subscriptions[i]) != 0;
-    const std::lock_guard lock(waiter.mutex);
-    waiter.outstanding -= taken_back;
-  }
-  std::unique_lock lock(waiter.mutex);
-  waiter.changed.wait(lock, [&] { return waiter.outstanding == 0; });  // those that are being called now
-  if (!failure.ok()) return failure;
-  if (!waiter.failure.ok()) return waiter.failure;
-  if (waiter.reached == count) return {};
-  return Status(Code::DEADLINE_EXCEEDED, "deadline");
+  Subscriptions subscriptions({});
+  if (Status failure = subscriptions.start(unreached)) return failure;
+  return subscriptions.wait(deadline);
 }
+
+Status never_reached(const Timepoint& timepoint) {
+  return Status(
+      Code::ABORTED,
+      fmt::format("waiting without limit for {}: the process has no other thread and no work under way that "
+                  "could signal it; signal the fence before awaiting it, or give a timeout",
+                  describe(timepoint)));
+}
+
+class FenceWatch final : public ObjectOf<FenceWatch> {
+ public:
+  static const ObjectType kType;
+  explicit FenceWatch(std::function<void()> ended) : subscriptions(std::move(ended)) {}
+  Subscriptions subscriptions;
+};
+const ObjectType FenceWatch::kType = object_type<FenceWatch>("hal.fence_watch");
 
 }  // namespace
 
@@ -266,13 +304,7 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
   if (timeout_milliseconds != 0) {
     const Deadline deadline = {timeout_milliseconds,
                                Clock::now() + std::chrono::milliseconds(timeout_milliseconds)};
-    if (deadline.forever() && can_never_be_reached(unreached))
-      return Status(
-          Code::ABORTED,
-          fmt::format(
-              "waiting without limit for {}: the process has no other thread and no work under way that "
-              "could signal it; signal the fence before awaiting it, or give a timeout",
-              describe(*unreached[0])));
+    if (deadline.forever() && can_never_be_reached(unreached)) return never_reached(*unreached[0]);
     bool one_driver = true;
     for (const Timepoint* timepoint : unreached)
       one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();
@@ -285,6 +317,24 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
   }
   if (timed_out) *timed_out = true;
   return timeout_status(*unreached[0], timeout_milliseconds);
+}
+
+Status check_reachable(std::span<Fence* const> fences) {
+  Unreached unreached;
+  if (Status failure = look(fences, unreached)) return failure;
+  if (!unreached.empty() && can_never_be_reached(unreached)) return never_reached(*unreached[0]);
+  return {};
+}
+
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::function<void()> ended) {
+  Unreached unreached;
+  if (Status failure = look(fences, unreached); !failure.ok() || unreached.empty()) {
+    ended();
+    return Ref<Object>();
+  }
+  auto made = make<FenceWatch>(std::move(ended));
+  HALYARD_TRY(to_result(made->subscriptions.start(unreached)));
+  return Ref<Object>(std::move(made));
 }
 
 }  // namespace halyard::hal

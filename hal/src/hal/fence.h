@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -67,5 +68,14 @@ inline constexpr size_t kMaximumAwaitedFences = 32;
 // polls. Nothing is locked or allocated here when all are reached. `timed_out` (may be null) tells a timeout
 // from a failure with that code.
 Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out = nullptr);
+
+// Ruling 12 for a caller that is about to block without limit: ABORTED where nothing can ever reach the
+// fences; or their failure.
+Status check_reachable(std::span<Fence* const> fences);
+
+// Calls `ended` once, on any thread and maybe before it returns: when all fences are reached or one has
+// failed. It must neither block nor drop the object that is given, which stands for the watch: dropping that
+// ends it.
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::function<void()> ended);
 
 }  // namespace halyard::hal

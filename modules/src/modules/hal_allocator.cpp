@@ -41,11 +41,13 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
   return std::tuple(Ref<hal::Device>::share(HALYARD_TRY(candidate(object, chosen))), affinity);
 }
 
-Result<Ref<hal::Buffer>> allocator_allocate(hal::Allocator& allocator, uint64_t affinity,
+Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, hal::Allocator& allocator, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size) {
+  Charge charge = HALYARD_TRY(Charge::take(state.memory, size, "a device buffer"));
   auto buffer = allocator.device().allocate(affinity, memory_types, usage, size);
   if (!buffer)
     return with_note(std::move(buffer), fmt::format("failed to allocate buffer of length {}", size));
+  (*buffer)->allocation().charge = std::move(charge);
   return buffer;
 }
 

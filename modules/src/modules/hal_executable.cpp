@@ -41,8 +41,8 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
     bytes = copy->span();
     keep = std::move(copy);
   }
-  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes, std::move(keep),
-                                 values);
+  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes,
+                                 std::move(keep), values);
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

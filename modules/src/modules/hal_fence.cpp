@@ -29,15 +29,34 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
   return {};
 }
 
-Result<int32_t> fence_await(uint32_t timeout_milliseconds, uint64_t, Span<hal::Fence*> fences) {
+// A call that can wait gives its thread back meanwhile; others block. Both end with the call's own time
+// limit, which the machine reports.
+Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds, uint64_t,
+                            Span<hal::Fence*> fences) {
   if (fences.size() > hal::kMaximumAwaitedFences)
     return fail(Code::OUT_OF_RANGE, "count {} of fences > {}", fences.size(), hal::kMaximumAwaitedFences);
   hal::InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
   collect(fences, awaited);
+  const bool waits = timeout_milliseconds != 0 && call.may_defer();
   bool timed_out = false;
-  Status status = hal::await(awaited, timeout_milliseconds, &timed_out);
-  if (timed_out) return static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
-  HALYARD_TRY(to_result(std::move(status)));
+  Status status = hal::await(awaited, waits ? 0 : timeout_milliseconds, &timed_out);
+  if (!timed_out) {
+    HALYARD_TRY(to_result(std::move(status)));
+    return 0;
+  }
+  vm::Invocation& invocation = call.invocation();
+  const bool forever = timeout_milliseconds == hal::kWaitForever;
+  const bool again = call.resumed();
+  if (!waits || (again && !forever && vm::Clock::now() >= *invocation.wait_deadline()))
+    return static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
+  if (forever && call.caller_blocks()) HALYARD_TRY(to_result(hal::check_reachable(awaited)));
+  vm::Deadline deadline;
+  if (!forever)
+    deadline = again ? invocation.wait_deadline()
+                     : vm::Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
+  invocation.wait_state() = {};
+  const vm::Wakeup wakeup = call.wait(deadline);
+  invocation.wait_state() = HALYARD_TRY(hal::watch(awaited, [wakeup] { wakeup.wake(); }));
   return 0;
 }
 

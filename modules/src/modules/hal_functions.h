@@ -51,8 +51,8 @@ using OptionalFence = vm::Lenient<hal::Fence>;
 Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions&, uint32_t memory_types,
                                                                 uint32_t usage, uint64_t flags,
                                                                 Span<Object*, uint64_t> candidates);
-Result<Ref<hal::Buffer>> allocator_allocate(hal::Allocator&, uint64_t affinity, uint32_t memory_types,
-                                            uint32_t usage, uint64_t size);
+Result<Ref<hal::Buffer>> allocator_allocate(HalOptions&, hal::Allocator&, uint64_t affinity,
+                                            uint32_t memory_types, uint32_t usage, uint64_t size);
 Result<Ref<hal::Buffer>> allocator_import(hal::Allocator&, uint32_t try_only, uint64_t affinity,
                                           uint32_t memory_types, uint32_t usage, vm::Buffer& source,
                                           uint64_t offset, uint64_t length);
@@ -127,7 +127,7 @@ Result<int32_t> devices_count(HalOptions&);
 Result<Ref<hal::Device>> devices_get(HalOptions&, uint32_t index);
 
 // ---- hal_queue.cpp
-Result<Ref<hal::Buffer>> queue_alloca(hal::Device&, uint64_t affinity, OptionalFence wait,
+Result<Ref<hal::Buffer>> queue_alloca(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait,
                                       OptionalFence signal, uint64_t pool, uint32_t memory_types,
                                       uint32_t usage, uint64_t size, uint64_t flags);
 Result<> queue_dealloca(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
@@ -173,7 +173,8 @@ Result<Ref<hal::Fence>> fence_join(uint64_t flags, Span<hal::Fence*> fences);
 Result<int32_t> fence_query(hal::Fence&);
 Result<> fence_signal(hal::Fence&);
 Result<> fence_fail(hal::Fence&, uint32_t code);
-Result<int32_t> fence_await(uint32_t timeout_milliseconds, uint64_t flags, Span<hal::Fence*> fences);
+Result<int32_t> fence_await(vm::CallContext&, uint32_t timeout_milliseconds, uint64_t flags,
+                            Span<hal::Fence*> fences);
 
 // ---- What functions share.
 
@@ -242,10 +243,10 @@ inline Result<> command_buffer_dispatch_indirect_5(hal::CommandBuffer& commands,
   return command_buffer_dispatch_indirect(commands, executable, entry_point, workgroups_slot, workgroups,
                                           workgroups_offset, flags, constants, bindings);
 }
-inline Result<Ref<hal::Buffer>> queue_alloca_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
-                                               OptionalFence signal, uint32_t pool, uint32_t memory_types,
-                                               uint32_t usage, uint64_t size) {
-  return queue_alloca(device, affinity, wait, signal, pool, memory_types, usage, size, 0);
+inline Result<Ref<hal::Buffer>> queue_alloca_5(HalOptions& state, hal::Device& device, uint64_t affinity,
+                                               OptionalFence wait, OptionalFence signal, uint32_t pool,
+                                               uint32_t memory_types, uint32_t usage, uint64_t size) {
+  return queue_alloca(state, device, affinity, wait, signal, pool, memory_types, usage, size, 0);
 }
 inline Result<> queue_dealloca_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
                                  OptionalFence signal, hal::Buffer& buffer) {
@@ -277,8 +278,9 @@ inline Result<Ref<hal::Fence>> fence_create_5(hal::Device& device, uint32_t flag
   return fence_create(device, flags);
 }
 inline Result<Ref<hal::Fence>> fence_join_5(Span<hal::Fence*> fences) { return fence_join(0, fences); }
-inline Result<int32_t> fence_await_5(uint32_t timeout_milliseconds, Span<hal::Fence*> fences) {
-  return fence_await(timeout_milliseconds, 0, fences);
+inline Result<int32_t> fence_await_5(vm::CallContext& call, uint32_t timeout_milliseconds,
+                                     Span<hal::Fence*> fences) {
+  return fence_await(call, timeout_milliseconds, 0, fences);
 }
 
 }  // namespace hal_functions

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "hal/buffer_view.h"
 #include "hal/device.h"
 #include "vm/native_module.h"
@@ -30,6 +31,7 @@ struct HalOptions {
   // Policy of hal.allocator.select: the candidate that is this device (position in `devices`) where there is
   // one, else the first. Absent: no policy, the first.
   std::optional<size_t> lead_allocator;
+  Ref<Budget> memory;  // what programs allocate on devices is charged to it; null: not counted
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.

@@ -12,10 +12,14 @@ hal::QueuePoint at(hal::Device& device, uint64_t affinity, OptionalFence wait, O
 
 }  // namespace
 
-Result<Ref<hal::Buffer>> queue_alloca(hal::Device& device, uint64_t affinity, OptionalFence wait,
-                                      OptionalFence signal, uint64_t pool, uint32_t memory_types,
-                                      uint32_t usage, uint64_t size, uint64_t flags) {
-  return hal::queue_alloca(at(device, affinity, wait, signal), pool, memory_types, usage, size, flags);
+Result<Ref<hal::Buffer>> queue_alloca(HalOptions& state, hal::Device& device, uint64_t affinity,
+                                      OptionalFence wait, OptionalFence signal, uint64_t pool,
+                                      uint32_t memory_types, uint32_t usage, uint64_t size, uint64_t flags) {
+  Charge charge = HALYARD_TRY(Charge::take(state.memory, size, "a device buffer"));
+  Ref<hal::Buffer> buffer = HALYARD_TRY(
+      hal::queue_alloca(at(device, affinity, wait, signal), pool, memory_types, usage, size, flags));
+  buffer->allocation().charge = std::move(charge);
+  return buffer;
 }
 
 Result<> queue_dealloca(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,

@@ -142,11 +142,14 @@ Result<> Invocation::call(const Callable& callee, std::span<const Variant> argum
     return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}",
                 callee.function->name, callee.convention.results.size(), results.size());
   }
-  Outcome outcome = HALYARD_TRY(begin(callee, arguments));
-  while (outcome == Outcome::suspended) {
-    if (waiting()) waker_->block(wait_deadline_);
-    outcome = HALYARD_TRY(resume());
+  blocks_ = true;
+  Result<Outcome> begun = begin(callee, arguments);
+  while (begun && *begun != Outcome::done) {
+    if (*begun == Outcome::waiting) waker_->block(wait_deadline_);
+    begun = resume();
   }
+  blocks_ = false;
+  if (!begun) return std::unexpected(std::move(begun).error());
   take_results(results);
   return {};
 }
@@ -179,7 +182,7 @@ Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Varian
 
 Result<Outcome> Invocation::resume() {
   if (!stack_->top) return fail(Code::FAILED_PRECONDITION, "no call is suspended");
-  if (waiting()) {
+  if (waker_->waiting()) {
     if (!wait_deadline_ || Clock::now() < *wait_deadline_)
       return fail(
           Code::FAILED_PRECONDITION,
@@ -198,15 +201,13 @@ Result<Outcome> Invocation::resume() {
 Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
   const CallOutcome outcome = stack.native ? call_native_entry(stack) : interpret(stack);
-  if (outcome == CallOutcome::suspended) return Outcome::suspended;
+  if (outcome == CallOutcome::suspended) return waker_->settle() ? Outcome::waiting : Outcome::yielded;
   end_watch();
   wait_state_ = {};
   if (outcome == CallOutcome::done) return Outcome::done;
   waker_->leave_wait();  // a wait that was begun by a function that then failed
   return std::unexpected(unwind_error(stack));
 }
-
-bool Invocation::waiting() const { return waker_->waiting(); }
 
 Wakeup Invocation::begin_wait(const Deadline& deadline) {
   wait_deadline_ = deadline;
@@ -233,6 +234,8 @@ void Invocation::end_watch() {
   context_->watchdog().end(std::exchange(watch_, 0));
   deadline_.reset();
 }
+
+size_t Invocation::result_count() const { return stack_->results.size(); }
 
 void Invocation::take_results(std::span<Variant> results) {
   const size_t count = std::min(results.size(), stack_->results.size());

@@ -16,7 +16,11 @@ namespace halyard::vm {
 
 struct Stack;  // vm/stack.h
 
-enum class Outcome : uint8_t { done, suspended };
+enum class Outcome : uint8_t {
+  done,
+  yielded,  // to be resumed whenever it suits
+  waiting,  // to be resumed when the ready hook is called, or the deadline has come
+};
 
 class Invocation {
  public:
@@ -30,18 +34,16 @@ class Invocation {
   // INVALID_ARGUMENT for wrong counts ("expected N arguments but passed M").
   Result<> call(const Callable& callee, std::span<const Variant> arguments, std::span<Variant> results);
 
-  // The same in steps. After `suspended`, resume() on any thread continues; results are written when it is
-  // done.
+  // The same in steps. As long as it is not done, resume() on any thread continues.
   Result<Outcome> begin(const Callable& callee, std::span<const Variant> arguments);
   // FAILED_PRECONDITION: nothing is suspended, or it waits for something that has not happened.
   Result<Outcome> resume();
-  void take_results(std::span<Variant> results);  // after `done`
+  size_t result_count() const;                    // after `done`
+  void take_results(std::span<Variant> results);  // likewise, once
   void drop();                                    // a suspended call, releasing its frames
 
-  // Whether the suspended call waits: resume() is of no use before the ready hook has been called, or the
-  // deadline has come, where there is one. Otherwise it has only yielded.
-  bool waiting() const;
-  const Deadline& wait_deadline() const { return wait_deadline_; }
+  const Deadline& wait_deadline() const { return wait_deadline_; }  // of the last wait
+  // Called once for each time that begin() or resume() gave `waiting`, unless the deadline comes first.
   void set_ready_hook(Waker::Hook hook) { waker_->set_hook(hook); }
 
   // Any thread: makes the call that is under way fail with CANCELLED or DEADLINE_EXCEEDED at its next branch
@@ -49,6 +51,8 @@ class Invocation {
   // interrupted.
   void interrupt(Code code);
 
+  // Whether the call is one to the end, call(), which blocks where the program waits.
+  bool blocks() const { return blocks_; }
   // For native functions that wait (CallContext): begins the wait that their deferral is.
   Wakeup begin_wait(const Deadline& deadline);
   // What such a function keeps between its attempts; released when it is done, fails or is dropped.
@@ -69,6 +73,7 @@ class Invocation {
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
   uint64_t watch_ = 0;
+  bool blocks_ = false;
 };
 
 }  // namespace halyard::vm

@@ -34,7 +34,14 @@ class Waker final : public ObjectOf<Waker> {
   uint64_t begin_wait() {
     const std::lock_guard lock(mutex_);
     waiting_ = true;
+    settled_ = false;
     return ++wait_;
+  }
+  // The invocation has come to rest. Whether it still waits; then, and only then, the hook will be called.
+  bool settle() {
+    const std::lock_guard lock(mutex_);
+    settled_ = true;
+    return waiting_;
   }
   // The wait is over without having been ended by anybody.
   void leave_wait() {
@@ -63,7 +70,8 @@ class Waker final : public ObjectOf<Waker> {
     if (!waiting_ || (wait != kAnyWait && wait != wait_)) return;
     waiting_ = false;
     changed_.notify_all();
-    if (hook_.function) hook_.function(hook_.user);  // under the lock: set_hook({}) returns when it is over
+    if (settled_ && hook_.function)
+      hook_.function(hook_.user);  // under the lock: set_hook({}) returns when it is over
   }
 
  private:
@@ -72,6 +80,7 @@ class Waker final : public ObjectOf<Waker> {
   Hook hook_;
   uint64_t wait_ = 0;  // counts them
   bool waiting_ = false;
+  bool settled_ = false;  // until then the thread that runs the invocation sees by itself that it may go on
 };
 
 // The right to end one wait. Copies are the same.

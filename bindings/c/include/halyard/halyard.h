@@ -209,6 +209,12 @@ typedef struct halyard_context_options {
   size_t parameter_count;
   halyard_trace_fn trace;
   void* trace_user;
+  /* Limits of what programs may take; 0: the default. Passing one fails the call (RESOURCE_EXHAUSTED). */
+  uint64_t max_memory; /* bytes of buffers (also on devices), lists, globals and stacks together; no limit */
+  uint64_t max_stack;  /* bytes of one call's stack; 8 MiB */
+  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. A context with a
+   * limit keeps one thread, which watches. What runs on a device, or in a native function, is not stopped. */
+  uint64_t max_time_ns;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
@@ -230,6 +236,37 @@ HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, haly
 HALYARD_API halyard_status_t halyard_call_invoke(halyard_call_t call, halyard_function_t function,
                                                  const halyard_value_t* arguments, size_t argument_count,
                                                  halyard_value_t* results, size_t result_count);
+
+/* ---- Calls in steps
+ * ----------------------------------------------------------------------------------------------------------
+ *
+ * A call that waits (for a fence, for a native function) needs no thread. Begin it; while it is not done,
+ * resume it when it is ready, on any thread, one at a time; take its results. halyard_call_invoke does all
+ * that and blocks where the call waits. */
+
+enum {
+  HALYARD_CALL_DONE = 0,
+  HALYARD_CALL_READY = 1,   /* it has yielded: resume it whenever you like */
+  HALYARD_CALL_WAITING = 2, /* resume it once the ready function has been called, or its deadline has come */
+};
+
+/* `arguments` are copied. FAILED_PRECONDITION: the call is not done with another. On a failure it is over. */
+HALYARD_API halyard_status_t halyard_call_begin(halyard_call_t call, halyard_function_t function,
+                                                const halyard_value_t* arguments, size_t argument_count,
+                                                uint32_t* state);
+/* FAILED_PRECONDITION: nothing to resume, or it still waits. */
+HALYARD_API halyard_status_t halyard_call_resume(halyard_call_t call, uint32_t* state);
+/* After HALYARD_CALL_DONE, once: results owned by the caller. INVALID_ARGUMENT: count. */
+HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_value_t* results,
+                                                  size_t result_count);
+/* When a waiting call goes on by itself, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: never. */
+HALYARD_API int64_t halyard_call_deadline(halyard_call_t call);
+/* `ready` (null: none) is called each time when a wait ends, on the thread that ends it, and must not call
+ * functions of this call: it hands the call to whoever resumes it. Set it before the call begins. */
+HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* user), void* user);
+/* Any thread: what is under way fails with CANCELLED at its next branch or call, or out of its wait. Without
+ * effect where nothing is. A native function or a device is not interrupted. */
+HALYARD_API void halyard_call_cancel(halyard_call_t call);
 
 /* ---- Objects
  * --------------------------------------------------------------------------------------------------------------------

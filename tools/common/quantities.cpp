@@ -1,0 +1,48 @@
+// A number and a unit.
+#include "common/quantities.h"
+
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace halyard::tools {
+
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr Unit kSizes[] = {
+    {"", 1},     {"B", 1},    {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+    {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
+constexpr Unit kDurations[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"min", 60e9}};
+constexpr double kMost = 9e18;
+
+Result<uint64_t> parse(std::string_view flag, std::string_view text, std::span<const Unit> units,
+                       std::string_view form) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && std::isfinite(number) && number > 0) {
+    const std::string_view name(end, text.data() + text.size());
+    for (const Unit& unit : units) {
+      if (unit.name != name) continue;
+      const double value = std::ceil(number * unit.factor);
+      if (value <= kMost) return static_cast<uint64_t>(value);
+    }
+  }
+  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}", flag, text, form);
+}
+
+}  // namespace
+
+Result<uint64_t> parse_size(std::string_view flag, std::string_view text) {
+  return parse(flag, text, kSizes, "a size above 0 such as 4096, 64KiB, 512MiB or 2GiB");
+}
+
+Result<uint64_t> parse_duration(std::string_view flag, std::string_view text) {
+  return parse(flag, text, kDurations, "a time above 0 such as 1.5s, 200ms or 2min");
+}
+
+}  // namespace halyard::tools
