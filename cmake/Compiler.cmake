@@ -38,12 +38,24 @@ else()
   add_compile_options(-Wshadow)
 endif()
 
+# Whatever does not use a library of a layer it links (libffi: only native modules do) does not need it at run time.
+add_link_options("LINKER:--as-needed")
+
 if(HALYARD_SANITIZE)
   add_compile_options(-fsanitize=${HALYARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HALYARD_SANITIZE})
-  # With instrumented code g++ 12 takes its own checks for uses of what was never set.
-  add_compile_options(-Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # With instrumented code g++ 12 takes its own checks for uses of what was never set.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
   if(HALYARD_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
   endif()
+endif()
+if(HALYARD_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID}; expected clang for HALYARD_FUZZ. Use the preset fuzz")
+  endif()
+  # Coverage of edges alone: what comparisons see costs a third of the speed, seeds and dictionaries do as well.
+  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
 endif()

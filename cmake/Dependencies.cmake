@@ -8,6 +8,12 @@ if(NOT TARGET fmt::fmt-header-only)
   list(APPEND missing libfmt-dev)
 endif()
 
+find_path(HALYARD_FFI_INCLUDE ffi.h PATH_SUFFIXES ffi)
+find_library(HALYARD_FFI_LIBRARY ffi)
+if(NOT HALYARD_FFI_INCLUDE OR NOT HALYARD_FFI_LIBRARY)
+  list(APPEND missing libffi-dev)
+endif()
+
 find_path(HALYARD_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
 if(NOT HALYARD_FLATBUFFERS_INCLUDE)
   list(APPEND missing libflatbuffers-dev)
@@ -40,6 +46,10 @@ if(missing)
   message(FATAL_ERROR "Missing Debian packages: ${missing}\n"
                       "Run `./dev setup`, or `apt-get install ${missing}`.")
 endif()
+
+add_library(Ffi::ffi UNKNOWN IMPORTED)
+set_target_properties(Ffi::ffi PROPERTIES IMPORTED_LOCATION "${HALYARD_FFI_LIBRARY}"
+                                          INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_FFI_INCLUDE}")
 
 find_program(HALYARD_CCACHE ccache)
 if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

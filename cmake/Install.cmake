@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Halyard")
 
-install(DIRECTORY base/include/halyard hal/include/halyard bindings/c/include/halyard
+install(DIRECTORY base/include/halyard vm/include/halyard hal/include/halyard bindings/c/include/halyard
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
@@ -12,18 +12,19 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/install/HalyardConfigVer
                                  COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
               "${PROJECT_BINARY_DIR}/install/HalyardConfigVersion.cmake" cmake/HalyardDriver.cmake
-              cmake/halyard-driver.map DESTINATION "${package}")
+              cmake/halyard-driver.map cmake/HalyardModule.cmake cmake/halyard-module.map DESTINATION "${package}")
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${package}")
 
 # The prefix of the .pc files follows the folder they lie in, so that an installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE libdir)
 string(REGEX REPLACE "[^/]+" ".." up "${libdir}/pkgconfig")
 set(HALYARD_PC_PREFIX "\${pcfiledir}/${up}")
-foreach(name IN ITEMS halyard halyard-driver)
+foreach(name IN ITEMS halyard halyard-driver halyard-module)
   configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/install/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/install/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
 
 install(DIRECTORY drivers/null/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-null")
+install(DIRECTORY examples/native_module/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/native-module")
 install(FILES README.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md")

@@ -1,4 +1,4 @@
-"""Every `// run:` line of examples/*.vmasm prints the `// expect:` lines that follow it: from the text, and from the module
+"""Every `// run:` line of the .vmasm files in examples/ prints the `// expect:` lines that follow it: from the text, and from the module
 that vm-as makes of it."""
 
 import os
@@ -27,7 +27,7 @@ def commands(text: str):
 
 
 def shell(command: str):
-    environment = {**os.environ, "PATH": f"{TOOLS}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "HALYARD_BUILD": str(BUILD), "PATH": f"{TOOLS}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=SOURCE, env=environment,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
 
@@ -62,7 +62,7 @@ def check(example: pathlib.Path, folder: pathlib.Path) -> bool:
 
 
 def main() -> int:
-    examples = sorted((SOURCE / "examples").glob("*.vmasm"))
+    examples = sorted((SOURCE / "examples").rglob("*.vmasm"))
     missing = [tool for tool in ("vm-run", "vm-as") if not (TOOLS / tool).exists()]
     if not examples or missing:
         print("skipped:", *(missing or ["no examples"]), "not built" if missing else "")

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hal/elf_note.h"
+#include "base/elf_note.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -53,7 +53,7 @@ Bytes patched(Bytes file, size_t at, T value) {
   return file;
 }
 
-Result<halyard_driver_note_t> note_of(const Bytes& file) { return find_driver_note(file, "FILE"); }
+Result<std::span<const uint8_t>> note_of(const Bytes& file) { return find_note(file, "FILE", kDriverPlugin); }
 
 TEST(ElfNote, OfADriver) {
   auto note = read_driver_note(sample_path("sample"));
@@ -124,8 +124,10 @@ TEST(ElfNote, DamagedNotes) {
   // A note whose owner cannot be read may be anybody's.
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'",
                note_of(patched<uint32_t>(file, owner_size, UINT32_MAX)));
-  EXPECT_FAILS(INCOMPATIBLE, "a note of type 2, this Halyard knows type 1",
-               note_of(patched<uint32_t>(file, type, 2)));
+  EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard knows type 1",
+               note_of(patched<uint32_t>(file, type, 99)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "'FILE' is a Halyard native module; expected a driver",
+               note_of(patched<uint32_t>(file, type, HALYARD_NOTE_TYPE_MODULE)));
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'", note_of(patched<uint8_t>(file, record + 12, 'M')));
 }
 

@@ -24,10 +24,20 @@ std::string_view type_name(char type) {
   }
 }
 
+// "i32, ref"; a span is "(ref, i64)...".
 std::string type_names(std::string_view types) {
   std::string text;
-  for (const char type : types)
-    if (type != 'v') text += (text.empty() ? "" : ", ") + std::string(type_name(type));
+  bool first = true;
+  for (const char type : types) {
+    if (type == 'v') continue;
+    if (type == 'D') {
+      text += ")...";
+      continue;
+    }
+    if (!first) text += ", ";
+    first = type == 'C';
+    text += type == 'C' ? "(" : type_name(type);
+  }
   return text;
 }
 

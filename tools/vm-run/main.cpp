@@ -16,9 +16,10 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"module", FlagKind::list, "FILE",
-     "A compiled module (.vmfb), or its text (.vmasm); '-' reads standard input. Repeated: loaded in order, "
-     "later ones may\n"
-     "import from earlier ones; the last is the main module.",
+     "A compiled module (.vmfb), its text (.vmasm), or a native module (.so, with an argument: "
+     "library.so@TEXT); '-' reads\n"
+     "standard input. Repeated: loaded in order, later ones may import from earlier ones; the last is the "
+     "main module.",
      "--module=simple_mul.vmfb"},
     {"function", FlagKind::value, "NAME",
      "The exported function of the main module to call. May be left out where there is only one.",
@@ -232,6 +233,9 @@ Result<> call_and_print(const Flags& flags, const Run& run, const std::string& n
   TOOL_TRY(check(halyard_context_find(run.context.get(), nullptr, name.c_str(), function.out())));
   const halyard_function_description_t description = TOOL_TRY(describe(run.modules.back().get(), name));
   std::string types = convention_arguments(view(description.convention));
+  if (types.contains('C'))
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "function '{}' takes a variable number of arguments; only modules can call it", name);
   if (description.is_async && types.size() >= 2) types.resize(types.size() - 2);
   const halyard_device_t device = run.devices.empty() ? nullptr : run.devices.front().get();
   Arguments arguments = TOOL_TRY(parse_inputs(flags.all("input"), types, device));

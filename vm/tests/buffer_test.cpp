@@ -28,6 +28,11 @@ TEST(Buffer, AllocationIsChecked) {
   EXPECT_EQ(Buffer::allocate(UINT64_MAX, 0, UINT64_MAX).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Buffer::allocate(UINT64_MAX, 4096, UINT64_MAX).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ((*Buffer::allocate(0, 0, 0))->length(), 0u);
+  // What an alignment costs is limited too.
+  EXPECT_EQ(Buffer::allocate(1, 1u << 31, 1 << 20).error().code(), Code::RESOURCE_EXHAUSTED);
+  EXPECT_EQ((*Buffer::allocate(1, 1u << 20, 1 << 20))->length(), 1u);
+  EXPECT_EQ((*Buffer::allocate(1, 65536, 1))->length(), 1u);
+  EXPECT_EQ(Buffer::allocate(1, 131072, 1).error().code(), Code::RESOURCE_EXHAUSTED);
 }
 
 TEST(Buffer, WrapReleasesAtTheEnd) {

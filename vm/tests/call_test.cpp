@@ -156,6 +156,36 @@ TEST(InternalCall, TheStackIsLimited) {
   }
 }
 
+// A moved argument leaves its register, whether the callee has a use for it or not.
+TEST(InternalCall, MovesWithoutASignatureToo) {
+  for (const uint32_t version : {15u, 16u, 17u}) {
+    Machine machine;
+    ModuleParts parts;
+    parts.bytecode_version = version << 16;
+    parts.types = {"!test.thing"};
+    parts.functions.push_back({.code = CodeBuilder()
+                                           .block()
+                                           .op(Op::call)
+                                           .u32(1)
+                                           .list({moved(0), moved(1)})
+                                           .list({})
+                                           .op(Op::cmp_nz_ref, {ref(0), 0})
+                                           .op(Op::cmp_nz_ref, {ref(1), 1})
+                                           .ret({0, 1})
+                                           .bytes(),
+                               .convention = "0rr_ii",
+                               .values = 2,
+                               .refs = 2});
+    parts.functions.push_back({.convention = "", .refs = 2});
+    parts.exports.emplace_back("f", 0);
+    auto module = BytecodeModule::load(Bytes::copy(parts.build()), machine.types);
+    ASSERT_TRUE(succeeds(module));
+    ASSERT_TRUE(succeeds(machine.context->add(*module)));
+    machine.expect("f", {machine.thing(), machine.thing()}, {i32(0), i32(0)});
+    EXPECT_EQ(machine.alive, 0);
+  }
+}
+
 // ---- imports from bytecode
 
 TEST(ImportedCall, PassesByTheProvidersSignature) {

@@ -284,6 +284,35 @@ TEST_F(NativeCalls, PlainCallsWaitOnlyWithoutResults) {
 Result<int32_t> one_argument(int32_t a) { return a; }
 Result<int32_t> two_arguments(int32_t a, int32_t b) { return a * b; }
 
+// The list may be longer than the results are: what counts is what the import gives.
+TEST_F(NativeCalls, ResultsThatAreListedButNotGiven) {
+  for (const uint32_t version : {15u, 16u, 17u}) {
+    machine_.add(R"(
+vm.module @spare
+vm.import @native.deferring_void cconv "0v_v"
+vm.import @native.nullable cconv "0r_i"
+vm.export @wait
+vm.export @move
+vm.func @wait(%i0: i32) -> (i32) {
+  %i0 = vm.call @native.deferring_void()
+  vm.return %i0
+}
+vm.func @move(%r0: !test.thing) -> (i32, i32) {
+  %i0, %r0 = vm.call @native.nullable(%R0)
+  %i1 = vm.cmp.nz.ref %r0
+  vm.return %i0, %i1
+}
+)",
+                 version);
+    // It has no results, so it may be waited for.
+    probe_.defer = 2;
+    machine_.expect("wait", {i32(7)}, {i32(7)});
+    // From 16 on a moved argument is gone after the call; 15 borrows.
+    machine_.expect("move", {machine_.thing()}, {i32(1), i32(version == 15)});
+  }
+  EXPECT_EQ(machine_.alive, 0);
+}
+
 TEST(NativeModules, OverloadsByConvention) {
   Machine machine;
   machine.add_native("native", {{"f", convention_of<&one_argument>, bind<&one_argument>},
@@ -295,6 +324,27 @@ TEST(NativeModules, OverloadsByConvention) {
         two ? "ii" : "i", two ? "%i0, %i0" : "%i0"));
     machine.expect("g", {i32(7)}, {i32(two ? 49 : 7)});
   }
+}
+
+// A function that is told which export it was called as.
+Status named_number(NativeCall& call) {
+  call.values[call.results[0]] = *static_cast<const uint32_t*>(call.function_data);
+  return {};
+}
+
+TEST(NativeModules, ExportsShareAFunctionWithDataOfTheirOwn) {
+  static constexpr uint32_t kSeven = 7;
+  static constexpr uint32_t kNine = 9;
+  Machine machine;
+  machine.add_native("native",
+                     {{"seven", "0v_i", &named_number, &kSeven}, {"nine", "0v_i", &named_number, &kNine}});
+  machine.add(
+      "vm.module @m\nvm.import @native.seven cconv \"0v_i\"\nvm.import @native.nine cconv \"0v_i\"\n"
+      "vm.export @f\nvm.func @f() -> (i32, i32) {\n%i0 = vm.call @native.nine()\n"
+      "%i1 = vm.call @native.seven()\nvm.return %i0, %i1\n}\n");
+  machine.expect("f", {}, {i32(9), i32(7)});
+  machine.expect("native.seven", {}, {i32(7)});
+  machine.expect("native.nine", {}, {i32(9)});
 }
 
 }  // namespace

@@ -10,65 +10,6 @@ namespace halyard::c {
 const ObjectType Function::kType = object_type<Function>("halyard.function");
 const ObjectType Call::kType = object_type<Call>("halyard.call");
 
-vm::Variant to_variant(const halyard_value_t& value) {
-  switch (value.kind) {
-    case HALYARD_VALUE_I8:
-      return vm::Variant::value(vm::ValueType::i8, static_cast<uint8_t>(value.i32));
-    case HALYARD_VALUE_I16:
-      return vm::Variant::value(vm::ValueType::i16, static_cast<uint16_t>(value.i32));
-    case HALYARD_VALUE_I32:
-      return vm::Variant::i32(value.i32);
-    case HALYARD_VALUE_I64:
-      return vm::Variant::i64(value.i64);
-    case HALYARD_VALUE_F32:
-      return vm::Variant::f32(value.f32);
-    case HALYARD_VALUE_F64:
-      return vm::Variant::f64(value.f64);
-    case HALYARD_VALUE_OBJECT:
-      return vm::Variant::ref(Ref<Object>::share(from_handle<Object>(value.object)));
-    default:
-      return {};
-  }
-}
-
-halyard_value_t to_value(const vm::Variant& variant) {
-  halyard_value_t value = {};
-  switch (variant.type()) {
-    case vm::ValueType::i8:
-      value.kind = HALYARD_VALUE_I8;
-      value.i32 = static_cast<int8_t>(variant.bits());
-      break;
-    case vm::ValueType::i16:
-      value.kind = HALYARD_VALUE_I16;
-      value.i32 = static_cast<int16_t>(variant.bits());
-      break;
-    case vm::ValueType::i32:
-      value.kind = HALYARD_VALUE_I32;
-      value.i32 = variant.as_i32();
-      break;
-    case vm::ValueType::i64:
-      value.kind = HALYARD_VALUE_I64;
-      value.i64 = variant.as_i64();
-      break;
-    case vm::ValueType::f32:
-      value.kind = HALYARD_VALUE_F32;
-      value.f32 = variant.as_f32();
-      break;
-    case vm::ValueType::f64:
-      value.kind = HALYARD_VALUE_F64;
-      value.f64 = variant.as_f64();
-      break;
-    case vm::ValueType::none:
-      if (Object* object = variant.object()) {
-        value.kind = HALYARD_VALUE_OBJECT;
-        retain(object);
-        value.object = to_handle<halyard_object_t>(object);
-      }
-      break;
-  }
-  return value;
-}
-
 namespace {
 
 bool needs(std::span<const halyard_module_t> given, std::string_view builtin) {

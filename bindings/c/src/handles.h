@@ -1,15 +1,17 @@
-// How handles of the C ABI relate to objects, and how errors and exceptions become statuses: shared by this
-// folder.
+// How handles of the C ABI relate to objects, and what it does with texts and structs: shared by this folder.
 #pragma once
 
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/c_boundary.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/driver_registry.h"
@@ -17,6 +19,7 @@
 #include "vm/context.h"
 #include "vm/invocation.h"
 #include "vm/type_registry.h"
+#include "vm/value.h"
 
 namespace halyard::c {
 
@@ -32,19 +35,6 @@ Handle give(Ref<T> object) {
 template <typename T, typename Handle>
 T* from_handle(Handle handle) {
   return static_cast<T*>(reinterpret_cast<Object*>(handle));
-}
-
-// Runs `body`, a function to Result<>, and turns whatever comes out of it into a status: no exception leaves
-// the library.
-template <typename Body>
-halyard_status_t guarded(Body&& body) noexcept {
-  try {
-    return to_status(body()).release();
-  } catch (const std::bad_alloc&) {
-    return Status(Code::RESOURCE_EXHAUSTED, "out of host memory").release();
-  } catch (const std::exception& exception) {
-    return Status(Code::INTERNAL, exception.what()).release();
-  }
 }
 
 inline std::string_view view(halyard_text_t text) {
@@ -137,11 +127,20 @@ struct Call final : ObjectOf<Call> {
   std::vector<vm::Variant> results;
 };
 
+// Shared libraries are told by their names, "x.so" and "x.so@argument", or by how they begin.
+struct SharedPath {
+  std::string library;
+  std::string argument;
+};
+std::optional<SharedPath> shared_path(const std::string& path);
+bool is_shared_library(std::span<const uint8_t> bytes);
+// The native module in one.
+Result<> give_shared(Instance& instance, SharedPath path, halyard_module_t* out);
+
 // Whether a module depends on, or imports from, the module of that name (ruling 23).
 bool uses_module(const vm::Module& module, std::string_view name);
 
-// Values of C and of the machine. Objects are shared on the way in and given on the way out.
-vm::Variant to_variant(const halyard_value_t& value);
-halyard_value_t to_value(const vm::Variant& variant);
+using vm::to_value;
+using vm::to_variant;
 
 }  // namespace halyard::c

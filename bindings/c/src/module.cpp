@@ -30,6 +30,12 @@ Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t fla
   return {};
 }
 
+uint32_t bytecode_version(const vm::Module& module) {
+  return module.kind() == vm::ModuleKind::bytecode
+             ? static_cast<const vm::BytecodeModule&>(module).bytecode_version()
+             : 0;
+}
+
 Result<Ref<Bytes>> assembled(std::string_view text, const vm::AssembleOptions& options) {
   return Bytes::copy(HALYARD_TRY(vm::assemble(text, options)));
 }
@@ -40,7 +46,10 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
                                           halyard_module_t* out) {
   return guarded([&]() -> Result<> {
     const std::string name(view(path));
+    Instance& owner = *from_handle<Instance>(instance);
+    if (auto shared = shared_path(name)) return give_shared(owner, *std::move(shared), out);
     Ref<Bytes> bytes = HALYARD_TRY(Bytes::map_file(name));
+    if (name != "-" && is_shared_library(bytes->span())) return give_shared(owner, {name, ""}, out);
     if (name.ends_with(".vmasm")) {
       const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
       bytes = HALYARD_TRY(assembled(text, {.file = name}));
@@ -60,10 +69,10 @@ halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const v
 
 halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info) {
   return guarded([&]() -> Result<> {
-    const auto* loaded = from_handle<vm::BytecodeModule>(module);
+    const auto* loaded = from_handle<vm::Module>(module);
     return fill_info(info, {.struct_size = 0,
                             .version = loaded->version(),
-                            .bytecode_version = loaded->bytecode_version(),
+                            .bytecode_version = bytecode_version(*loaded),
                             .function_count = static_cast<uint32_t>(loaded->exports().size()),
                             .needs_devices = uses_module(*loaded, "hal"),
                             .name = to_text(loaded->name())});
@@ -73,7 +82,7 @@ halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_inf
 halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
                                          halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
-    const auto* loaded = from_handle<vm::BytecodeModule>(module);
+    const auto* loaded = from_handle<vm::Module>(module);
     const auto& exports = loaded->exports();
     if (index >= exports.size())
       return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index,

@@ -1,4 +1,4 @@
-/* Halyard driver ABI, version 1. Plain C11; needs only halyard/status.h.
+/* Halyard driver ABI, version 1. Plain C11; needs only halyard/status.h and halyard/abi.h.
  *
  * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (what it is, readable
  * without running it) and exports one function, halyard_driver_negotiate. Through it host and driver agree on
@@ -37,6 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "halyard/abi.h"
 #include "halyard/status.h"
 
 #ifdef __cplusplus
@@ -47,11 +48,6 @@ extern "C" {
  * ------------------------------------------------------------------------------------------- */
 
 #define HALYARD_DRIVER_ABI_V1 1u
-
-/* Bytes from the start of `type` to the end of `field`. */
-#define HALYARD_FIELD_END(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
-/* Whether *pointer, as its writer knew it, holds `field`. */
-#define HALYARD_HAS_FIELD(pointer, type, field) ((pointer)->struct_size >= HALYARD_FIELD_END(type, field))
 
 /* An extension: appended by reference. Unknown kinds are skipped, unless must_understand is not 0: then the
  * call fails with UNIMPLEMENTED naming the kind. None is defined in version 1. */
@@ -66,33 +62,8 @@ typedef struct halyard_extension {
 /* ---- The note
  * -------------------------------------------------------------------------------------------------------- */
 
-enum {
-  HALYARD_SANITIZER_NONE = 0,
-  HALYARD_SANITIZER_ADDRESS = 1,
-  HALYARD_SANITIZER_THREAD = 2,
-  HALYARD_SANITIZER_MEMORY = 3,
-};
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HALYARD_SANITIZER_KIND 1u
-#elif defined(__SANITIZE_THREAD__)
-#define HALYARD_SANITIZER_KIND 2u
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HALYARD_SANITIZER_KIND 1u
-#elif __has_feature(thread_sanitizer)
-#define HALYARD_SANITIZER_KIND 2u
-#elif __has_feature(memory_sanitizer)
-#define HALYARD_SANITIZER_KIND 3u
-#endif
-#endif
-#ifndef HALYARD_SANITIZER_KIND
-#define HALYARD_SANITIZER_KIND 0u
-#endif
-
 #define HALYARD_NOTE_SECTION ".note.halyard.driver"
-#define HALYARD_NOTE_OWNER "Halyard" /* with its terminator: 8 bytes */
-#define HALYARD_NOTE_TYPE 1u
+#define HALYARD_NOTE_TYPE HALYARD_NOTE_TYPE_DRIVER
 
 /* The note's description. Fixed size for ever; a later note gets another type. Texts are zero-padded. */
 typedef struct halyard_driver_note {
@@ -116,11 +87,6 @@ typedef struct halyard_driver_note_record {
 } halyard_driver_note_record_t;
 
 /* Once in a driver, at file scope: HALYARD_DRIVER_NOTE("local", "1.0", "local-sync,local-task"); */
-#if defined(__clang__) /* a red zone behind the record would belong to no note */
-#define HALYARD_NOTE_PLAIN_ __attribute__((no_sanitize("address")))
-#else
-#define HALYARD_NOTE_PLAIN_
-#endif
 #define HALYARD_DRIVER_NOTE(library_, version_, kinds_)                                                     \
   HALYARD_NOTE_PLAIN_ __attribute__((                                                                       \
       used, aligned(4),                                                                                     \

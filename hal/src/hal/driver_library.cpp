@@ -1,18 +1,12 @@
 // The steps from a file to a driver's instance, each with its own refusal.
 #include "hal/driver_library.h"
 
-#include <dlfcn.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
-
-#include "base/bytes.h"
-#include "hal/elf_note.h"
 
 namespace halyard::hal {
 
@@ -20,8 +14,7 @@ const ObjectType DriverLibrary::kType = object_type<DriverLibrary>("hal.driver_l
 
 namespace {
 
-constexpr uint32_t kAbiMin = HALYARD_DRIVER_ABI_V1;
-constexpr uint32_t kAbiMax = HALYARD_DRIVER_ABI_V1;
+constexpr AbiRange kAbi = {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1};
 constexpr char kHostVersion[] = "Halyard";
 
 struct TableEntry {
@@ -58,26 +51,6 @@ std::string missing_functions(const halyard_driver_table_t& table) {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-const char* sanitizer_name(uint32_t kind) {
-  switch (kind) {
-    case HALYARD_SANITIZER_NONE:
-      return "no sanitizer";
-    case HALYARD_SANITIZER_ADDRESS:
-      return "AddressSanitizer";
-    case HALYARD_SANITIZER_THREAD:
-      return "ThreadSanitizer";
-    case HALYARD_SANITIZER_MEMORY:
-      return "MemorySanitizer";
-    default:
-      return "an unknown sanitizer";
-  }
-}
-
-template <size_t N>
-std::string_view padded_text(const char (&text)[N]) {
-  return {text, ::strnlen(text, N)};
-}
-
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -85,21 +58,18 @@ bool is_name(std::string_view text) {
   });
 }
 
-std::string versions_text(uint32_t low, uint32_t high) {
-  return low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
-}
-
 }  // namespace
 
+const PluginKind kDriverPlugin = {.what = "driver",
+                                  .abi = "driver ABI",
+                                  .note_type = HALYARD_NOTE_TYPE_DRIVER,
+                                  .note_size = sizeof(halyard_driver_note_t),
+                                  .note_macro = "HALYARD_DRIVER_NOTE (halyard/driver.h)",
+                                  .negotiate_symbol = HALYARD_DRIVER_NEGOTIATE_SYMBOL,
+                                  .export_macro = "HALYARD_DRIVER_EXPORT"};
+
 Result<halyard_driver_note_t> read_driver_note(const std::string& path) {
-  struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0)
-    return fail(errno == ENOENT || errno == ENOTDIR ? Code::NOT_FOUND : Code::UNAVAILABLE,
-                "cannot look at driver '{}': {}; check the path", path, std::strerror(errno));
-  if (!S_ISREG(info.st_mode))
-    return fail(Code::INVALID_ARGUMENT, "'{}' is not a file; expected a Halyard driver", path);
-  const Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
-  return find_driver_note(file->span(), path);
+  return read_note<halyard_driver_note_t>(path, kDriverPlugin);
 }
 
 std::string_view note_library(const halyard_driver_note_t& note) { return padded_text(note.library); }
@@ -130,25 +100,8 @@ Result<> check_driver_note(const halyard_driver_note_t& note, const std::string&
   if (found != expected)
     return fail(Code::INVALID_ARGUMENT, "driver '{}' calls itself '{}'; expected a file with the name {}",
                 path, library, expected);
-  if (note.abi_min == 0)
-    return fail(
-        Code::INCOMPATIBLE,
-        "driver '{}' speaks driver ABI {}, this Halyard speaks {}; version 0 is none: the driver was built "
-        "from something unfinished, build it again with this Halyard's headers",
-        path, versions_text(note.abi_min, note.abi_max), versions_text(kAbiMin, kAbiMax));
-  if (note.abi_min > kAbiMax || note.abi_max < kAbiMin)
-    return fail(Code::INCOMPATIBLE,
-                "driver '{}' speaks driver ABI {}, this Halyard speaks {}; install a driver built for this "
-                "Halyard, or a {} "
-                "Halyard",
-                path, versions_text(note.abi_min, note.abi_max), versions_text(kAbiMin, kAbiMax),
-                note.abi_min > kAbiMax ? "newer" : "older");
-  if (note.sanitizer != HALYARD_SANITIZER_NONE && note.sanitizer != HALYARD_SANITIZER_KIND)
-    return fail(Code::INCOMPATIBLE,
-                "driver '{}' was built with {}, this Halyard with {}; an instrumented driver needs a host of "
-                "the same kind",
-                path, sanitizer_name(note.sanitizer), sanitizer_name(HALYARD_SANITIZER_KIND));
-  return {};
+  HALYARD_TRY(check_abi(kDriverPlugin, path, {note.abi_min, note.abi_max}, kAbi));
+  return check_sanitizer(kDriverPlugin, path, note.sanitizer);
 }
 
 DriverLibrary::DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log)
@@ -159,43 +112,29 @@ DriverLibrary::~DriverLibrary() {
 }
 
 Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLog log) {
-  // A path without a slash would be looked for in the system's folders.
-  std::error_code error;
-  const std::string file = std::filesystem::absolute(path, error).string();
-  if (error || path.empty()) return fail(Code::INVALID_ARGUMENT, "'{}' is not the path of a driver", path);
+  const std::string file = HALYARD_TRY(plugin_path(path, kDriverPlugin));
   const halyard_driver_note_t note = HALYARD_TRY(read_driver_note(file));
   HALYARD_TRY(check_driver_note(note, file));
-  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char* const reason = ::dlerror();
-    return fail(Code::UNAVAILABLE, "cannot load driver '{}': {}; install what it needs", file,
-                reason ? reason : "the system gives no reason");
-  }
-  void* const symbol = ::dlsym(handle, HALYARD_DRIVER_NEGOTIATE_SYMBOL);
-  if (!symbol)
-    return fail(Code::INCOMPATIBLE,
-                "driver '{}' does not export {}; expected a function marked HALYARD_DRIVER_EXPORT", file,
-                HALYARD_DRIVER_NEGOTIATE_SYMBOL);
+  void* const symbol = HALYARD_TRY(open_plugin(file, kDriverPlugin));
   Ref<DriverLibrary> library = make<DriverLibrary>(file, note, std::move(log));
   HALYARD_TRY(library->negotiate(reinterpret_cast<halyard_driver_negotiate_fn>(symbol)));
   return library;
 }
 
 Result<> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate) {
-  const halyard_driver_request_t request = {sizeof request,         kAbiMin,      kAbiMax,
+  const halyard_driver_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
                                             HALYARD_SANITIZER_KIND, kHostVersion, nullptr};
   halyard_driver_reply_t reply = {};
   reply.struct_size = sizeof reply;
   if (negotiate(&request, &reply) == 0) {
     const std::string_view reason = padded_text(reply.refusal);
     return fail(Code::INCOMPATIBLE, "driver '{}' refuses this host, which speaks driver ABI {}: {}", path_,
-                versions_text(kAbiMin, kAbiMax), reason.empty() ? "it gives no reason" : reason);
+                to_text(kAbi), reason.empty() ? "it gives no reason" : reason);
   }
-  const uint32_t low = std::max(kAbiMin, note_.abi_min);
-  const uint32_t high = std::min(kAbiMax, note_.abi_max);
-  if (reply.abi_version < low || reply.abi_version > high)
+  const AbiRange common = {std::max(kAbi.low, note_.abi_min), std::min(kAbi.high, note_.abi_max)};
+  if (reply.abi_version < common.low || reply.abi_version > common.high)
     return fail(Code::INCOMPATIBLE, "driver '{}' chose driver ABI {}; expected {}, which both sides speak",
-                path_, reply.abi_version, versions_text(low, high));
+                path_, reply.abi_version, to_text(common));
   if (!reply.table)
     return fail(Code::INCOMPATIBLE, "driver '{}' gave no table of functions when it negotiated", path_);
   // An older driver's table is shorter, a newer one's longer: what one side does not know stays null.

@@ -8,11 +8,15 @@
 #include <vector>
 
 #include "base/object.h"
+#include "base/plugin.h"
 #include "base/status.h"
 #include "hal/host_services.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
+
+// How a driver's library is told from others.
+extern const PluginKind kDriverPlugin;
 
 // What the ELF note says, read without running anything. INVALID_ARGUMENT: not a shared library, or damaged;
 // NOT_FOUND: no note; INCOMPATIBLE: another machine. The path stands in every message.

@@ -145,7 +145,8 @@ std::string printable(std::span<const uint8_t> bytes) {
 std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t base) {
   const std::span<const uint8_t> found = file.subspan(base + 8, 4);
   const std::span<const uint8_t> bare = file.subspan(base + 4, 4);
-  std::string_view advice = "; is this a module made by iree-compile? (the name of one in text form ends in .vmasm)";
+  std::string_view advice =
+      "; is this a module made by iree-compile? (the name of one in text form ends in .vmasm)";
   if (std::ranges::equal(bare, std::string_view("IREE")))
     advice = "; it stands 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
   else if (base != 0 && load_unaligned<uint16_t>(file.data() + 8) != 0)

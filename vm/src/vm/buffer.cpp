@@ -12,6 +12,7 @@ const ObjectType Buffer::kType = object_type<Buffer>("vm.buffer");
 namespace {
 
 constexpr uint32_t kMinimumAlignment = 16;
+constexpr uint64_t kModestAlignment = 65536;
 static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
 
 }  // namespace
@@ -23,6 +24,11 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   alignment = std::max(alignment, kMinimumAlignment);
   if (length > limit) {
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
+  }
+  // A large one costs as much memory as so many bytes would.
+  if (alignment > std::max(limit, kModestAlignment)) {
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "an alignment of {} bytes passes the limit of {} bytes for a buffer", alignment, limit);
   }
   // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside
   // a larger block.

@@ -104,6 +104,7 @@ struct ModuleLoader {
   BytecodeModule& module;
 
   Result<> load() {
+    module.registry_ = types;
     module.bytes_ = archive.bytes;
     module.metadata_ = archive.metadata;
     HALYARD_TRY(load_requirements());
@@ -339,6 +340,7 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
                                                  LoadOptions options) {
   const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
   auto module = make<BytecodeModule>();
+  module->fuse_ = options.fuse;
   HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
   if (options.verify_eagerly)
     for (uint32_t i = 0; i < module->functions_.size(); ++i) HALYARD_TRY(module->code(i));
@@ -358,7 +360,7 @@ Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {
   const std::lock_guard lock(decode_mutex_);
   if (const FunctionCode* ready = slot.load(std::memory_order_relaxed)) return ready;
   HALYARD_TRY(verify_function(*this, function));
-  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode_function(*this, function));
+  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode_function(*this, function, fuse_));
   slot.store(decoded.get(), std::memory_order_release);
   return decoded.release();
 }

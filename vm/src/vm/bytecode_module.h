@@ -44,6 +44,7 @@ class BytecodeModule final : public Module {
 
   struct LoadOptions {
     bool verify_eagerly = false;  // verify and decode every function now
+    bool fuse = true;             // join instructions; without, to compare both in tests
   };
 
   // Checks everything of module-format.md, section 4, except function bodies (unless eager). The bytes stay
@@ -75,9 +76,11 @@ class BytecodeModule final : public Module {
  private:
   friend struct ModuleLoader;
 
-  Ref<Bytes> bytes_;  // the file
+  TypeRegistry registry_;  // keeps alive what types_ points to
+  Ref<Bytes> bytes_;       // the file
   Ref<Bytes>
       metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
+  bool fuse_ = true;
   uint32_t bytecode_version_ = 0;
   uint32_t features_ = 0;
   uint32_t global_bytes_ = 0;

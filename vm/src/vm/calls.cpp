@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <new>
 
+#include "vm/code_builder.h"
 #include "vm/verifier.h"
 
 namespace halyard::vm {
 
 namespace {
 
-constexpr size_t kFirstStackBytes = 16 << 10;
+// Most invocations need no more, and there may be very many of them.
+constexpr size_t kFirstStackBytes = 1 << 10;
 constexpr std::align_val_t kStackAlignment{alignof(Frame)};
 
 // Lines of a trace; of a longer one the middle is left out.
@@ -23,52 +25,150 @@ Stack::~Stack() {
   ::operator delete(memory, kStackAlignment);
 }
 
-bool Stack::grow(size_t need) {
+bool Stack::reserve(size_t bytes) {
+  const size_t capacity = static_cast<size_t>(end - memory);
+  const size_t used =
+      top ? static_cast<size_t>(reinterpret_cast<std::byte*>(top) - memory) + top->code->frame_bytes : 0;
+  const size_t need = used + bytes;
+  if (need <= capacity) return true;
   if (need > limits.stack_bytes) {
     error = Status(Code::RESOURCE_EXHAUSTED,
                    fmt::format("calls are nested too deep for a stack of {} bytes", limits.stack_bytes));
     return false;
   }
-  const size_t bytes =
+  const size_t grown =
       std::min<uint64_t>(std::max({need, 2 * capacity, kFirstStackBytes}), limits.stack_bytes);
-  auto* moved = static_cast<std::byte*>(::operator new(bytes, kStackAlignment, std::nothrow));
+  auto* moved = static_cast<std::byte*>(::operator new(grown, kStackAlignment, std::nothrow));
   if (!moved) {
-    error = Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for a stack of {} bytes", bytes));
+    error = Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for a stack of {} bytes", grown));
     return false;
   }
   if (top) {
-    const size_t offset = static_cast<size_t>(reinterpret_cast<std::byte*>(top) - memory);
-    std::memcpy(moved, memory, offset + top->bytes);
-    top = reinterpret_cast<Frame*>(moved + offset);
+    std::memcpy(moved, memory, used);
+    top = reinterpret_cast<Frame*>(moved + (reinterpret_cast<std::byte*>(top) - memory));
   }
   ::operator delete(memory, kStackAlignment);
   memory = moved;
-  capacity = bytes;
+  end = moved + grown;
   return true;
 }
 
-const FunctionCode* resolve_callee(Stack& stack, const Frame& frame, const CallSite& site) {
-  Result<const FunctionCode*> code = frame.code->module->code(site.function);
-  if (!code) {
-    stack.error = std::move(code).error();
-    return nullptr;
-  }
-  std::atomic_ref(site.callee).store(*code, std::memory_order_release);
-  return *code;
+Frame* Stack::push(const FunctionCode* code, ModuleInstance* instance, const Word* call) {
+  if (!reserve(code->frame_bytes)) return nullptr;
+  const uint32_t caller_bytes = top ? top->code->frame_bytes : 0;
+  auto* frame = top ? reinterpret_cast<Frame*>(reinterpret_cast<std::byte*>(top) + caller_bytes)
+                    : reinterpret_cast<Frame*>(memory);
+  *frame = Frame{.code = code, .instance = instance, .call = call, .caller_bytes = caller_bytes};
+  clear_banks(frame, code->zero_from, code->frame_bytes);
+  top = frame;
+  return frame;
 }
 
-void pass_by_lists(Frame& caller, Frame& frame, const CallSite& site) {
-  const uint16_t* sources = caller.code->lists.data() + site.arguments;
-  uint32_t value = 0;
-  uint32_t ref = 0;
-  for (size_t i = 0; i < site.argument_count; ++i) {
-    const uint16_t source = sources[i];
-    if (source & kRefBit) {
-      if (ref < frame.code->ref_slots) frame.refs()[ref++] = take_or_retain(caller.refs(), source);
+namespace {
+
+// How the arguments that a call lists reach the registers where the callee's convention has them.
+void bind_by_convention(const FunctionCode& caller, const CallSite& site, const FunctionCode& callee,
+                        Binding& binding) {
+  const uint16_t* sources = caller.lists.data() + site.arguments;
+  const size_t count = std::min<size_t>(callee.arguments.size(), site.argument_count);
+  std::vector<ArgumentMove> wide;
+  std::vector<ArgumentMove> refs;
+  for (size_t i = 0; i < count; ++i) {
+    const uint16_t destination = callee.arguments[i];
+    const ArgumentMove move = {sources[i], static_cast<uint16_t>(destination & kRegisterMask)};
+    if (destination & kRefBit) {
+      refs.push_back(move);
+    } else if (destination & kWideBit) {
+      wide.push_back(move);
     } else {
-      if (value < frame.code->value_slots) frame.values()[value++] = caller.values()[source];
+      binding.moves.push_back(move);
     }
   }
+  binding.narrow = static_cast<uint32_t>(binding.moves.size());
+  binding.wide = static_cast<uint32_t>(wide.size());
+  binding.refs = static_cast<uint32_t>(refs.size());
+  binding.moves.insert(binding.moves.end(), wide.begin(), wide.end());
+  binding.moves.insert(binding.moves.end(), refs.begin(), refs.end());
+}
+
+// Without a convention every entry takes the next register of its bank, if the callee has a use for it.
+void bind_by_lists(const FunctionCode& caller, const CallSite& site, const FunctionCode& callee,
+                   Binding& binding) {
+  const uint16_t* sources = caller.lists.data() + site.arguments;
+  std::vector<ArgumentMove> refs;
+  std::vector<ArgumentMove> dropped;
+  for (size_t i = 0; i < site.argument_count; ++i) {
+    if (sources[i] & kRefBit) {
+      if (refs.size() < callee.ref_slots) {
+        refs.push_back({sources[i], static_cast<uint16_t>(refs.size())});
+      } else if (sources[i] & kMoveBit) {
+        dropped.push_back({sources[i], 0});
+      }
+    } else if (binding.moves.size() < callee.value_slots) {
+      binding.moves.push_back({sources[i], static_cast<uint16_t>(binding.moves.size())});
+    }
+  }
+  binding.narrow = static_cast<uint32_t>(binding.moves.size());
+  binding.refs = static_cast<uint32_t>(refs.size());
+  binding.dropped = static_cast<uint32_t>(dropped.size());
+  binding.moves.insert(binding.moves.end(), refs.begin(), refs.end());
+  binding.moves.insert(binding.moves.end(), dropped.begin(), dropped.end());
+}
+
+Binding make_binding(const FunctionCode& caller, const CallSite& site, const FunctionCode& callee) {
+  Binding binding = {.callee = &callee,
+                     .entry = callee.words.data(),
+                     .frame_bytes = callee.frame_bytes,
+                     .zero_from = callee.zero_from,
+                     .refs_offset = callee.refs_offset,
+                     .moves = {}};
+  if (callee.has_convention) {
+    bind_by_convention(caller, site, callee, binding);
+  } else {
+    bind_by_lists(caller, site, callee, binding);
+  }
+  return binding;
+}
+
+// The arguments of a call of another module, which is bound anew each time: the caller's code is shared by
+// contexts in which the import may be something else.
+void pass_to_import(Frame& caller, Frame& frame, const CallSite& site) {
+  const uint16_t* sources = caller.code->lists.data() + site.arguments;
+  const std::vector<uint16_t>& destinations = frame.code->arguments;
+  const size_t count = std::min<size_t>(destinations.size(), site.argument_count);
+  for (size_t i = 0; i < count; ++i) {
+    const uint16_t destination = destinations[i] & kRegisterMask;
+    if (destinations[i] & kRefBit) {
+      frame.refs()[destination] = take_or_retain(caller.refs(), sources[i]);
+    } else if (destinations[i] & kWideBit) {
+      store_pair(frame.values() + destination, load_pair(caller.values() + sources[i]));
+    } else {
+      frame.values()[destination] = caller.values()[sources[i]];
+    }
+  }
+}
+
+}  // namespace
+
+const Binding* bind_call(Stack& stack, const CallSite& site) {
+  if (const Binding* there = std::atomic_ref(site.binding).load(std::memory_order_acquire)) return there;
+  const FunctionCode& caller = *stack.top->code;
+  Result<const FunctionCode*> callee = caller.module->code(site.function);
+  if (!callee) {
+    stack.error = std::move(callee).error();
+    return nullptr;
+  }
+  auto binding = std::make_unique<const Binding>(make_binding(caller, site, **callee));
+  // Another thread may have been here first; then its binding, which says the same, stays.
+  const Binding* there = nullptr;
+  if (std::atomic_ref(site.binding)
+          .compare_exchange_strong(there, binding.get(), std::memory_order_acq_rel)) {
+    site.bound[1] = CodeBuilder::data(binding->entry);
+    std::atomic_ref(*reinterpret_cast<uint64_t*>(site.bound))
+        .store(reinterpret_cast<uintptr_t>(binding.get()), std::memory_order_release);
+    return binding.release();
+  }
+  return there;
 }
 
 Frame* enter_import(Stack& stack, const Target& target, const CallSite& site) {
@@ -84,7 +184,9 @@ Frame* enter_import(Stack& stack, const Target& target, const CallSite& site) {
     stack.error = std::move(code).error();
     return nullptr;
   }
-  return enter(stack, *code, target.instance, site);
+  Frame* frame = stack.push(*code, target.instance, stack.ip);
+  if (frame) pass_to_import(*frame->caller(), *frame, site);
+  return frame;
 }
 
 namespace {
@@ -132,9 +234,10 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
                   .arguments = lists + site.bare_arguments,
                   .segments = site.variadic ? lists + site.segments : nullptr,
                   .results = lists + site.results,
-                  .resumed = frame.resumed,
-                  .deferred = false};
-  frame.resumed = false;
+                  .resumed = stack.resumed,
+                  .deferred = false,
+                  .function_data = target.native_data};
+  stack.resumed = false;
   Status status = target.native(call);
   if (status) [[unlikely]] {
     const Module& module = *target.instance->module;
@@ -153,7 +256,7 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
                       frame.code->module->imports()[site.function].name));
       return CallOutcome::failed;
     }
-    frame.resumed = true;
+    stack.resumed = true;
     return CallOutcome::suspended;
   }
   const uint16_t* releases = lists + site.releases;
@@ -170,15 +273,16 @@ CallOutcome call_native_entry(Stack& stack) {
                   .arguments = stack.native_arguments.data(),
                   .segments = nullptr,
                   .results = stack.native_results.data(),
-                  .resumed = frame.resumed,
-                  .deferred = false};
-  Status status = stack.native(call);
+                  .resumed = stack.resumed,
+                  .deferred = false,
+                  .function_data = stack.native->data};
+  Status status = stack.native->function(call);
   if (status) {
     stack.error = std::move(status).note(fmt::format("while invoking native function {}.{}",
                                                      frame.instance->module->name(), stack.callee->name));
     return CallOutcome::failed;
   }
-  frame.resumed = call.deferred;
+  stack.resumed = call.deferred;
   if (call.deferred) return CallOutcome::suspended;
   leave_to_outside(stack, frame, stack.native_results.data());
   return CallOutcome::done;
@@ -186,10 +290,11 @@ CallOutcome call_native_entry(Stack& stack) {
 
 namespace {
 
-std::string frame_line(Frame& frame, size_t depth) {
+// `callee` is the frame above.
+std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
   const std::string_view module = frame.instance->module->name();
   const std::string_view function = frame.code->module->function_name(frame.code->function);
-  const uint32_t pc = frame.site ? frame.site->return_pc : 0;
+  const uint32_t pc = call_site(callee.call).return_pc;
   if (function.empty())
     return fmt::format("\n[{:2}] bytecode {}@{}:{} -", depth, module, frame.code->function, pc);
   return fmt::format("\n[{:2}] bytecode {}.{}:{} -", depth, module, function, pc);
@@ -207,7 +312,7 @@ Status unwind_error(Stack& stack) {
     std::vector<Frame*> frames;
     for (Frame* frame = stack.top; frame; frame = frame->caller()) {
       frames.push_back(frame);
-      if (Frame* caller = frame->caller(); caller && caller->site->is_import) {
+      if (frame->call && call_site(frame->call).is_import) {
         error = std::move(error).note("while calling import");
         ++hidden;
       }
@@ -221,7 +326,7 @@ Status unwind_error(Stack& stack) {
         trace += fmt::format("\n     ... {} more", left_out);
         i += left_out;
       }
-      trace += frame_line(*frames[hidden + i], shown - 1 - i);
+      trace += frame_line(*frames[hidden + i], *frames[hidden + i - 1], shown - 1 - i);
     }
     if (!trace.empty()) error = std::move(error).note(trace);
   }

@@ -30,47 +30,25 @@ inline Object* take_or_retain(Object** refs, uint16_t field) {
 
 enum class CallOutcome : uint8_t { done, failed, suspended };
 
-// The callee of an internal call, which is verified and decoded where this is the first. Null, with
-// stack.error set, where it does not pass.
-const FunctionCode* resolve_callee(Stack& stack, const Frame& frame, const CallSite& site);
+// What a call within the module is bound to: the callee, verified and decoded where this is its first call.
+// Null, with stack.error set, where it does not pass.
+const Binding* bind_call(Stack& stack, const CallSite& site);
 
-// Arguments of a callee without a convention: every entry takes the next register of its bank, if the callee
-// has a use for it.
-void pass_by_lists(Frame& caller, Frame& frame, const CallSite& site);
-
-// Pushes a frame for `callee` and fills its argument registers from the caller's. Null, with stack.error set,
-// where the stack is full.
-inline Frame* enter(Stack& stack, const FunctionCode* callee, ModuleInstance* instance,
-                    const CallSite& site) {
-  Frame* frame = stack.push(callee, instance, callee->refs_offset, callee->frame_bytes);
-  if (!frame) [[unlikely]]
-    return nullptr;
-  Frame* caller = frame->caller();
-  if (!callee->has_convention && !site.is_import) [[unlikely]] {
-    pass_by_lists(*caller, *frame, site);
-    return frame;
-  }
-  const uint16_t* sources = caller->code->lists.data() + site.arguments;
-  const uint16_t* destinations = callee->arguments.data();
-  const size_t count = std::min<size_t>(callee->arguments.size(), site.argument_count);
-  uint32_t* const to_values = frame->values();
-  const uint32_t* const from_values = caller->values();
-  for (size_t i = 0; i < count; ++i) {
-    const uint16_t source = sources[i];
-    const uint16_t destination = destinations[i];
-    if (destination & kRefBit) {
-      frame->refs()[destination & kRegisterMask] = take_or_retain(caller->refs(), source);
-    } else if (destination & kWideBit) {
-      store_pair(to_values + (destination & kRegisterMask), load_pair(from_values + source));
-    } else {
-      to_values[destination] = from_values[source];
-    }
-  }
-  return frame;
-}
-
-// An import that bytecode provides.
+// Pushes a frame for an import that bytecode provides and fills its argument registers from the top frame,
+// whose ip is at the call. Null, with stack.error set, where the stack is full or the import is not there.
 Frame* enter_import(Stack& stack, const Target& target, const CallSite& site);
+
+// Fills the argument registers of a new frame. Refs are taken one after another, as they are listed.
+inline void pass_arguments(const Binding& binding, const uint32_t* from, Object** from_refs, uint32_t* to,
+                           Object** to_refs) {
+  const ArgumentMove* move = binding.moves.data();
+  for (uint32_t i = binding.narrow; i > 0; --i, ++move) to[move->destination] = from[move->source];
+  for (uint32_t i = binding.wide; i > 0; --i, ++move)
+    store_pair(to + move->destination, load_pair(from + move->source));
+  for (uint32_t i = binding.refs; i > 0; --i, ++move)
+    to_refs[move->destination] = take_or_retain(from_refs, move->source);
+  for (uint32_t i = binding.dropped; i > 0; --i, ++move) release(take_or_retain(from_refs, move->source));
+}
 
 // The results of the outermost function go to stack.results; the stack is empty then.
 void leave_to_outside(Stack& stack, Frame& frame, const uint16_t* list);
@@ -86,7 +64,7 @@ inline bool leave(Stack& stack, uint32_t list, size_t count) {
     leave_to_outside(stack, frame, sources);
     return true;
   }
-  const CallSite& site = *caller->site;
+  const CallSite& site = call_site(frame.call);
   if (site.is_import) {
     count = std::min<size_t>({count, frame.code->result_count, site.result_count});
   } else if (count > site.result_count) [[unlikely]] {

@@ -99,10 +99,11 @@ Result<Link> link_import(Instances instances, const Import& import) {
                 import.name, kMaxSignatureBytes);
   }
   Link link;
-  link.target = {.instance = provider, .function = function.function, .native = nullptr};
+  link.target = {.instance = provider, .function = function.function};
   if (provider->module->kind() == ModuleKind::native) {
     const auto& native = static_cast<const NativeModule&>(*provider->module);
     link.target.native = native.native_export(function.function).function;
+    link.target.native_data = native.native_export(function.function).data;
   }
   if (import.convention.empty()) link.convention = std::move(convention);
   return link;

@@ -31,6 +31,7 @@ struct Target {
   ModuleInstance* instance = nullptr;  // null: an unresolved optional import
   uint32_t function = 0;               // bytecode function or native export
   NativeFunction native = nullptr;     // set where the provider is native
+  const void* native_data = nullptr;   // of that export
 };
 
 // A module in a context.

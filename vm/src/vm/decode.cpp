@@ -6,20 +6,27 @@
 #include "vm/bytecode_module.h"
 #include "vm/bytecode_reader.h"
 #include "vm/calling_convention.h"
-#include "vm/code.h"
+#include "vm/code_builder.h"
+#include "vm/constants.h"
+#include "vm/flow.h"
+#include "vm/fusion.h"
 #include "vm/stack.h"
 
 namespace halyard::vm {
 
 namespace {
 
+bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
+
 class Decoder {
  public:
-  Decoder(const BytecodeModule& module, uint32_t function, FunctionCode& code)
+  Decoder(const BytecodeModule& module, uint32_t function, bool fuse, FunctionCode& code)
       : module_(module),
         function_(module.functions()[function]),
         version_(module.bytecode_version()),
-        code_(code) {
+        fuse_(fuse),
+        code_(code),
+        build_(code, &memory_) {
     code_.module = &module;
     code_.function = function;
     code_.has_convention = !function_.convention.empty();
@@ -31,50 +38,66 @@ class Decoder {
     place_arguments(convention);
     for (const ConventionItem& item : convention.results) result_types_ += item.type;
     code_.result_count = static_cast<uint32_t>(result_types_.size());
-    for (uint32_t pc = 0; has_instruction(function_.bytecode, pc);) {
-      const Instruction instruction =
-          HALYARD_TRY(read_instruction(function_.bytecode, pc, version_, function_.features));
-      if (instruction.op == Op::block) {
-        blocks_.push_back({.word = here(), .pc = pc});
-      } else {
-        code_.places.push_back({.word = here(), .pc = pc});
-        decode(instruction);
-      }
-      pc = instruction.next_pc;
-    }
-    code_.places.push_back({.word = here(), .pc = static_cast<uint32_t>(function_.bytecode.size())});
-    emit(inner(InnerOp::end));
-    resolve_targets();
+    flow_ = HALYARD_TRY(Flow::of(module_, function_, &memory_));
+    code_.words.reserve(2 * flow_.steps().size());
+    code_.places.reserve(flow_.steps().size() + 1);
+    block_words_.reserve(flow_.blocks().size());
+    constants_ = Constants::of(function_, flow_, &memory_);
+    for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
+    build_.place(static_cast<uint32_t>(function_.bytecode.size()));
+    build_.emit(CodeBuilder::word(InnerOp::end));
     lay_out_frame();
+    resolve();
     return {};
   }
 
  private:
   struct Fixup {
-    uint32_t word;    // whose wide part becomes the distance
+    uint32_t word;  // one half of which becomes the distance
+    bool high;
     uint32_t origin;  // from this word
-    uint32_t target;  // to the block at this pc
+    uint32_t block;   // to this block
   };
 
-  static Word inner(InnerOp op, uint16_t a = 0, uint16_t b = 0) {
-    return {static_cast<uint16_t>(op), a, b, 0};
+  void decode_block(size_t index) {
+    const Flow::Block& block = flow_.blocks()[index];
+    block_words_.push_back(build_.here());
+    build_.enter_block();
+    constants_.enter_block(index);
+    for (size_t step = block.first_step; step < block.first_step + block.step_count; ++step)
+      decode_step(step);
   }
-  static Word head(Op op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) {
-    return {static_cast<uint16_t>(op), a, b, c};
-  }
-  static Word with_wide(uint16_t op, uint16_t a, uint32_t wide) {
-    return {op, a, static_cast<uint16_t>(wide), static_cast<uint16_t>(wide >> 16)};
-  }
-  static Word data(uint64_t bits) {
-    Word word;
-    std::memcpy(static_cast<void*>(&word), &bits, sizeof word);
-    return word;
-  }
-  static Word data(const void* pointer) { return data(reinterpret_cast<uintptr_t>(pointer)); }
-  static Word data(uint32_t low, uint32_t high) { return data(low | uint64_t{high} << 32); }
 
-  uint32_t here() const { return static_cast<uint32_t>(code_.words.size()); }
-  void emit(Word word) { code_.words.push_back(word); }
+  void decode_step(size_t step) {
+    const Instruction& instruction = flow_.instruction(step);
+    build_.place(instruction.pc);
+    step_ = step;
+    decode(instruction);
+    note_writes(instruction);
+  }
+
+  // What is known of the slots that the instruction writes.
+  void note_writes(const Instruction& instruction) {
+    for (const Access each : flow_.accesses(step_)) {
+      if (each.writes) constants_.forget(each.slot);
+    }
+    const OpInfo& op = info(instruction.op);
+    for (size_t i = 0; i < op.operand_count; ++i) {
+      const Operand& operand = op.operands[i];
+      if (operand.kind != OperandKind::reg_list || !operand.writes) continue;
+      const RegList& list = instruction.operands[i].regs;
+      for (size_t k = 0; k < list.size(); ++k) {
+        if (list[k] & kRefBit) continue;
+        constants_.forget(list[k]);
+        if (list[k] + 1u < function_.value_registers) constants_.forget(list[k] + 1u);
+      }
+    }
+    const ConstantWrite write = constant_write(instruction);
+    if (!write.is_constant) return;
+    const uint16_t result = instruction.operands[info(instruction.op).operand_count - 1u].reg;
+    constants_.set(result, static_cast<uint32_t>(write.bits));
+    if (write.wide) constants_.set(result + 1u, static_cast<uint32_t>(write.bits >> 32));
+  }
 
   // A register of the frame, and its partner where it may be the low half of a pair.
   void mention(uint16_t reg, bool maybe_pair) {
@@ -106,7 +129,7 @@ class Decoder {
 
   // A register operand: a plain index, with the MOVE bit where it has an effect.
   uint16_t field(Op op, const Operand& operand, uint16_t reg) {
-    mention(reg, operand.bank == Bank::i64 || operand.bank == Bank::f64);
+    mention(reg, is_wide(operand.bank));
     if (!(reg & kRefBit)) return reg;
     const bool result_moves =
         op == Op::global_load_ref || op == Op::global_load_indirect_ref || op == Op::list_get_ref;
@@ -121,76 +144,129 @@ class Decoder {
     return reg & (moves ? 0xFFFF : 0xFFFF & ~kMoveBit);
   }
 
-  void branch(uint32_t word, uint32_t origin, uint32_t target) { fixups_.push_back({word, origin, target}); }
+  void branch(uint32_t word, bool high, uint32_t origin, size_t block) {
+    fixups_.push_back({word, high, origin, static_cast<uint32_t>(block)});
+  }
 
-  void emit_branch(uint32_t target) {
-    branch(here(), here(), target);
-    emit(head(Op::br));
+  void emit_branch(size_t block) {
+    branch(build_.here(), true, build_.here(), block);
+    build_.emit(CodeBuilder::word(Op::br));
   }
 
   static bool is_self(Remap remap) {
     return (remap.source & ~kMoveBit) == (remap.destination & ~(remap.destination & kRefBit ? kMoveBit : 0));
   }
 
-  static bool needs_moves(const RemapList& remap) {
-    for (size_t i = 0; i < remap.size(); ++i) {
-      if (!is_self(remap[i])) return true;
-    }
-    return false;
-  }
-
-  // The moves of an edge, one after another as they are listed. The halves of a pair move together: pairs
-  // begin at even registers, so the half that moves first is never a source of the other.
-  void emit_moves(const RemapList& remap) {
-    for (size_t i = 0; i < remap.size(); ++i) {
+  // The moves of an edge that change what the block at its end can see, in their order, into moves_.
+  struct Move {
+    Remap remap;
+    bool source_lives;  // beyond the move
+  };
+  void find_moves(const RemapList& remap, size_t block) {
+    moves_.clear();
+    if (remap.empty()) return;
+    ++wanted_epoch_;
+    wanted_.resize(function_.value_registers);
+    const auto wanted = [&](uint16_t slot) {
+      const Wanted& state = wanted_[slot];
+      return state.epoch == wanted_epoch_ ? state.wanted : flow_.live_in(block, slot);
+    };
+    for (size_t i = remap.size(); i-- > 0;) {
       const Remap move = remap[i];
       mention(move.source, false);
       mention(move.destination, false);
       assert((move.source & kRefBit) == (move.destination & kRefBit));
       if (is_self(move)) continue;
       if (move.source & kRefBit) {
-        emit(inner(move.source & kMoveBit ? InnerOp::move_ref : InnerOp::copy_ref,
-                   move.source & kRegisterMask, move.destination & kRegisterMask));
+        moves_.push_back({move, true});
         continue;
       }
-      if (i + 1 < remap.size() && move.source % 2 == move.destination % 2) {
-        const Remap next = remap[i + 1];
-        const int step = move.source % 2 == 0 ? 1 : -1;
-        if (next.source == move.source + step && next.destination == move.destination + step) {
-          mention(next.source, false);
-          mention(next.destination, false);
-          emit(inner(InnerOp::move_64, move.source & ~1, move.destination & ~1));
-          ++i;
-          continue;
-        }
-      }
-      emit(inner(InnerOp::move_32, move.source, move.destination));
+      if (!wanted(move.destination) && fuse_) continue;
+      wanted_[move.destination] = {wanted_epoch_, false};
+      moves_.push_back({move, wanted(move.source)});
+      wanted_[move.source] = {wanted_epoch_, true};
     }
+    std::ranges::reverse(moves_);
   }
 
-  // A word of several targets: leads to the block, by way of the edge's moves where there are any. Those are
-  // put behind the instruction, once all of its words are out.
-  struct Edge {
-    uint32_t word;
-    uint32_t origin;
-    uint32_t target;
-    RemapList remap;
-  };
-  void emit_edges(std::span<const Edge> edges) {
-    for (const Edge& edge : edges) {
-      if (needs_moves(edge.remap)) {
-        set_wide(edge.word, here() - edge.origin);
-        emit_moves(edge.remap);
-        emit_branch(edge.target);
+  // Whether the move at `i` and the next are the two halves of a pair, one after the other. Pairs begin at
+  // even registers, so the half that moves first is never a source of the other.
+  bool is_pair(size_t i) const {
+    if (i + 1 >= moves_.size()) return false;
+    const Remap move = moves_[i].remap;
+    const Remap next = moves_[i + 1].remap;
+    if (((move.source | next.source) & kRefBit) || move.source % 2 != move.destination % 2) return false;
+    const int step = move.source % 2 == 0 ? 1 : -1;
+    return next.source == move.source + step && next.destination == move.destination + step;
+  }
+
+  // Lets the last instruction write where the first move would bring its result.
+  bool join_move(size_t pair) {
+    const CodeBuilder::Joinable* last = build_.last();
+    if (!fuse_ || !last || last->wide_result != (pair == 1)) return false;
+    const Remap move = moves_[0].remap;
+    const uint16_t source = pair ? move.source & ~1 : move.source;
+    if ((move.source & kRefBit) || build_.result_of(*last) != source) return false;
+    if (moves_[0].source_lives || (pair && moves_[1].source_lives)) return false;
+    build_.set_result(*last, pair ? move.destination & ~1 : move.destination);
+    return true;
+  }
+
+  void emit_moves(bool may_join) {
+    for (size_t i = 0; i < moves_.size(); ++i) {
+      const Remap move = moves_[i].remap;
+      const size_t pair = is_pair(i) ? 1 : 0;
+      constants_forget_move(move, pair);
+      if (i == 0 && may_join && join_move(pair)) {
+        i += pair;
+        continue;
+      }
+      i += pair;
+      if (move.source & kRefBit) {
+        build_.emit(CodeBuilder::word(move.source & kMoveBit ? InnerOp::move_ref : InnerOp::copy_ref,
+                                      move.source & kRegisterMask, move.destination & kRegisterMask));
+      } else if (pair) {
+        build_.emit(CodeBuilder::word(InnerOp::move_64, move.source & ~1, move.destination & ~1));
       } else {
-        branch(edge.word, edge.origin, edge.target);
+        build_.emit(CodeBuilder::word(InnerOp::move_32, move.source, move.destination));
       }
     }
   }
 
-  void set_wide(uint32_t word, uint32_t wide) {
-    code_.words[word].b = static_cast<uint16_t>(wide);
-    code_.words[word].c = static_cast<uint16_t>(wide >> 16);
+  void constants_forget_move(Remap move, size_t pair) {
+    if (move.source & kRefBit) return;
+    constants_.forget(move.destination);
+    if (pair) constants_.forget(move.destination ^ 1u);
+  }
+
+  // A target among several: leads to the block, by way of the edge's moves where there are any. Those are put
+  // behind the instruction, once all of its words are out.
+  struct Target {
+    uint32_t word;
+    bool high;
+    uint32_t origin;
+    Edge edge;
+  };
+  void emit_edges(std::span<const Target> targets) {
+    for (const Target& target : targets) {
+      const size_t block = flow_.block_at(target.edge.target);
+      find_moves(target.edge.remap, block);
+      if (moves_.empty()) {
+        branch(target.word, target.high, target.origin, block);
+      } else {
+        set_half(target.word, target.high, build_.here() - target.origin);
+        emit_moves(false);
+        emit_branch(block);
+      }
+    }
+  }
+
+  void set_half(uint32_t word, bool high, uint32_t value) {
+    Word& changed = build_.at(word);
+    uint16_t& low_part = high ? changed.b : changed.op;
+    uint16_t& high_part = high ? changed.c : changed.a;
+    low_part = static_cast<uint16_t>(value);
+    high_part = static_cast<uint16_t>(value >> 16);
   }
 
   uint32_t emit_list(const RegList& list, bool moves) {
@@ -204,65 +280,79 @@ class Decoder {
     switch (instruction.op) {
       case Op::br:
       case Op::break_:
-        return decode_branch(instruction, operands[0].index, operands[1].remap);
+        return decode_branch(instruction, {operands[0].index, operands[1].remap});
       case Op::cond_break:
-        return decode_branch(instruction, operands[1].index, operands[2].remap);
+        return decode_branch(instruction, {operands[1].index, operands[2].remap});
       case Op::cond_br:
-        return decode_cond_br(instruction);
+        decode_cond_br(instruction);
+        return;
       case Op::br_table:
-        return decode_br_table(instruction);
+        decode_br_table(instruction);
+        return;
       case Op::yield: {
-        emit_moves(operands[1].remap);
-        branch(here(), here(), operands[0].index);
-        return emit(head(Op::yield));
+        const size_t block = flow_.block_at(operands[0].index);
+        find_moves(operands[1].remap, block);
+        emit_moves(true);
+        branch(build_.here(), true, build_.here(), block);
+        build_.emit(CodeBuilder::word(Op::yield));
+        return;
       }
       case Op::call:
-        return decode_call(
-            {.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
-            instruction);
+        decode_call({.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
+                    instruction);
+        return;
       case Op::call_variadic:
-        return decode_call({.callee = operands[0].index,
-                            .segments = operands[1].regs,
-                            .arguments = operands[2].regs,
-                            .results = operands[3].regs},
-                           instruction);
+        decode_call({.callee = operands[0].index,
+                     .segments = operands[1].regs,
+                     .arguments = operands[2].regs,
+                     .results = operands[3].regs},
+                    instruction);
+        return;
       case Op::call_yieldable:
-        return decode_call({.callee = operands[0].index,
-                            .arguments = operands[1].regs,
-                            .results = operands[3].regs,
-                            .resume = operands[2].index},
-                           instruction);
+        decode_call({.callee = operands[0].index,
+                     .arguments = operands[1].regs,
+                     .results = operands[3].regs,
+                     .resume = operands[2].index},
+                    instruction);
+        return;
       case Op::call_variadic_yieldable:
-        return decode_call({.callee = operands[0].index,
-                            .segments = operands[1].regs,
-                            .arguments = operands[2].regs,
-                            .results = operands[4].regs,
-                            .resume = operands[3].index},
-                           instruction);
+        decode_call({.callee = operands[0].index,
+                     .segments = operands[1].regs,
+                     .arguments = operands[2].regs,
+                     .results = operands[4].regs,
+                     .resume = operands[3].index},
+                    instruction);
+        return;
       case Op::return_:
-        return decode_return(operands[0].regs);
+        decode_return(operands[0].regs);
+        return;
       case Op::fail: {
         const std::string_view message = operands[1].string;
-        emit(head(Op::fail, field(Op::fail, info(Op::fail).operands[0], operands[0].reg),
-                  static_cast<uint16_t>(message.size())));
-        return emit(data(message.data()));
+        build_.emit(CodeBuilder::word(Op::fail, field(Op::fail, info(Op::fail).operands[0], operands[0].reg),
+                                      static_cast<uint16_t>(message.size())));
+        build_.emit(CodeBuilder::data(message.data()));
+        return;
       }
       case Op::trace:
       case Op::print:
-        return decode_discard(operands[1].regs, true);
+        decode_discard(operands[1].regs, true);
+        return;
       case Op::discard_refs:
-        return decode_discard(operands[0].regs, false);
+        decode_discard(operands[0].regs, false);
+        return;
       case Op::switch_i32:
       case Op::switch_i64:
       case Op::switch_f32:
       case Op::switch_f64:
-        return decode_switch(instruction, operands[2].regs, operands[3].reg);
-      case Op::switch_ref: {
+        decode_switch(instruction, operands[2].regs, operands[3].reg);
+        return;
+      case Op::switch_ref:
         decode_switch(instruction, operands[3].regs, operands[4].reg);
-        return emit(data(type(operands[1].index).object));
-      }
+        build_.emit(CodeBuilder::data(type(operands[1].index).object));
+        return;
       default:
-        return decode_plain(instruction);
+        if (!fuse_ || !join(instruction)) decode_plain(instruction);
+        return;
     }
   }
 
@@ -281,8 +371,8 @@ class Decoder {
           fields[count++] = field(instruction.op, operand, decoded.reg);
           break;
         case OperandKind::immediate:
-          if (operand.bank == Bank::i64 || operand.bank == Bank::f64) {
-            extra = data(decoded.immediate);
+          if (is_wide(operand.bank)) {
+            extra = CodeBuilder::data(decoded.immediate);
           } else {
             wide = static_cast<uint32_t>(decoded.immediate);
           }
@@ -295,66 +385,277 @@ class Decoder {
           wide = decoded.index & ~kImportBit;
           break;
         case OperandKind::rodata:
-          extra = data(static_cast<Object*>(module_.rodata()[decoded.index].get()));
+          extra = CodeBuilder::data(static_cast<Object*>(module_.rodata()[decoded.index].get()));
           break;
         case OperandKind::type:
-          extra = instruction.op == Op::list_alloc ? data(&type(decoded.index))
-                                                   : data(type(decoded.index).object);
+          extra = instruction.op == Op::list_alloc ? CodeBuilder::data(&type(decoded.index))
+                                                   : CodeBuilder::data(type(decoded.index).object);
           break;
         default:
           assert(false && "an operand that needs a case of its own");
           break;
       }
     }
+    const uint32_t start = build_.here();
     if (wide) {
       assert(count == 1);
-      emit(with_wide(static_cast<uint16_t>(instruction.op), fields[0], *wide));
+      build_.emit(CodeBuilder::with_wide(static_cast<uint16_t>(instruction.op), fields[0], *wide));
     } else {
-      emit(head(instruction.op, fields[0], fields[1], fields[2]));
-      if (count > 3) emit({fields[3], fields[4], fields[5], fields[6]});
+      build_.emit(CodeBuilder::word(instruction.op, fields[0], fields[1], fields[2]));
+      if (count > 3) build_.emit({fields[3], fields[4], fields[5], fields[6]});
     }
-    if (extra) emit(*extra);
+    if (extra) {
+      build_.emit(*extra);
+      return;
+    }
+    const Operand& last = op.operands[op.operand_count - 1u];
+    if (last.kind == OperandKind::reg && last.writes && last.bank != Bank::ref) {
+      build_.joinable(
+          {.word = start, .result_field = static_cast<uint32_t>(count), .wide_result = is_wide(last.bank)});
+    }
   }
 
   const ElementType& type(uint32_t ordinal) const { return module_.types()[ordinal]; }
 
-  void decode_branch(const Instruction& instruction, uint32_t target, const RemapList& remap) {
-    emit_moves(remap);
-    if (target != instruction.next_pc) emit_branch(target);
+  // ---- Joining: what the instruction does together with what was put out before it.
+
+  bool join(const Instruction& instruction) {
+    const Op op = instruction.op;
+    if (const ConstantWrite write = constant_write(instruction); write.is_constant) {
+      const uint32_t result = flow_.accesses(step_).front().slot;
+      return constants_.needs_no_register(result) &&
+             (!write.wide || constants_.needs_no_register(result + 1));
+    }
+    if (needs_immediate(instruction)) return join_immediate(instruction);
+    return join_index(instruction) || join_chain(instruction) ||
+           (arithmetic_or_compare(op) && join_immediate(instruction));
+  }
+
+  static bool arithmetic_or_compare(Op op) {
+    return op == Op::sub_i32 || op == Op::sub_i64 || fused(kFusions.immediate, op) != kNoInner;
+  }
+
+  // Whether an operand is a constant that has no register.
+  bool needs_immediate(const Instruction& instruction) const {
+    if (!arithmetic_or_compare(instruction.op)) return false;
+    return constants_.needs_no_register(instruction.operands[0].reg) ||
+           constants_.needs_no_register(instruction.operands[1].reg);
+  }
+
+  std::optional<int16_t> small_constant(const Instruction& instruction, size_t operand) const {
+    const bool wide = is_wide(info(instruction.op).operands[operand].bank);
+    const auto value = constants_.value(instruction.operands[operand].reg, wide);
+    if (!value) return {};
+    return small_operand(instruction.op, *value, wide);
+  }
+
+  bool join_immediate(const Instruction& instruction) {
+    const OpInfo& op = info(instruction.op);
+    const uint16_t left = instruction.operands[0].reg;
+    const uint16_t right = instruction.operands[1].reg;
+    const uint16_t result = instruction.operands[2].reg;
+    const InnerOp to_right = instruction.op == Op::sub_i32   ? InnerOp::add_i32_imm
+                             : instruction.op == Op::sub_i64 ? InnerOp::add_i64_imm
+                                                             : fused(kFusions.immediate, instruction.op);
+    const InnerOp to_left = fused(kFusions.immediate_left, instruction.op);
+    Word word;
+    const auto right_value = small_constant(instruction, 1);
+    if (right_value && !constants_.needs_no_register(left)) {
+      word = CodeBuilder::word(to_right, left, static_cast<uint16_t>(*right_value), result);
+    } else if (const auto left_value = small_constant(instruction, 0);
+               left_value && (commutes(instruction.op) || to_left != kNoInner)) {
+      const auto bits = static_cast<uint16_t>(*left_value);
+      word = commutes(instruction.op) ? CodeBuilder::word(to_right, right, bits, result)
+                                      : CodeBuilder::word(to_left, bits, right, result);
+    } else {
+      return false;
+    }
+    for (size_t i = 0; i < 3; ++i) mention(instruction.operands[i].reg, is_wide(op.operands[i].bank));
+    build_.joinable({.word = build_.here(), .result_field = 3, .wide_result = is_wide(op.operands[2].bank)});
+    build_.emit(word);
+    return true;
+  }
+
+  // Whether this instruction is the last to look at the slot, or pair.
+  bool last_read(uint16_t slot, bool wide) const {
+    bool low = false;
+    bool high = !wide;
+    for (const Access each : flow_.accesses(step_)) {
+      if (each.writes) continue;
+      low |= each.slot == slot && each.last;
+      high |= each.slot == slot + 1u && each.last;
+    }
+    return low && high;
+  }
+
+  // A load or store at an index that was added up just before, for nothing else.
+  bool join_index(const Instruction& instruction) {
+    const InnerOp at_sum = fused(kFusions.at_sum, instruction.op);
+    if (at_sum == kNoInner) return false;
+    const CodeBuilder::Joinable* last = build_.last();
+    if (!last) return false;
+    const uint32_t start = last->word;
+    const Word sum = build_.at(start);
+    const uint16_t index = instruction.operands[1].reg;
+    const uint16_t value = instruction.operands[2].reg;
+    const OpInfo& op = info(instruction.op);
+    if (build_.result_of(*last) != index || !last->wide_result || !last_read(index, true)) return false;
+    // The value that is stored is none of this.
+    if (!op.operands[2].writes && (value == index || value == index + 1)) return false;
+    const uint16_t buffer = instruction.operands[0].reg & kRegisterMask;
+    if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
+      build_.retract(start);
+      build_.emit(CodeBuilder::word(at_sum, buffer, sum.a, sum.b));
+      build_.emit({value, 0, 0, 0});
+    } else if (sum.op == static_cast<uint16_t>(InnerOp::mul_add_i64)) {
+      build_.retract(start);
+      build_.emit(CodeBuilder::word(fused(kFusions.at_product, instruction.op), buffer, sum.a, sum.b));
+      build_.emit({sum.c, value, 0, 0});
+    } else {
+      return false;
+    }
+    mention(instruction.operands[0].reg, false);
+    mention(value, is_wide(op.operands[2].bank));
+    return true;
+  }
+
+  // Arithmetic on what was computed just before, for nothing else.
+  bool join_chain(const Instruction& instruction) {
+    const Arithmetic second = arithmetic(instruction.op);
+    if (second.type == Arithmetic::Type::none) return false;
+    const CodeBuilder::Joinable* last = build_.last();
+    if (!last) return false;
+    const uint32_t start = last->word;
+    const Word first = build_.at(start);
+    if (first.op >= kOpCount) return false;
+    const uint16_t middle = build_.result_of(*last);
+    const uint16_t left = instruction.operands[0].reg;
+    const uint16_t right = instruction.operands[1].reg;
+    if ((left == middle) == (right == middle)) return false;
+    const InnerOp chained = chain_of(arithmetic(static_cast<Op>(first.op)), second, right == middle);
+    const bool wide = last->wide_result;
+    if (chained == kNoInner || !last_read(middle, wide)) return false;
+    build_.retract(start);
+    const uint16_t result = instruction.operands[2].reg;
+    build_.joinable({.word = start, .result_field = 4, .wide_result = wide});
+    build_.emit(CodeBuilder::word(chained, first.a, first.b, left == middle ? right : left));
+    build_.emit({result, 0, 0, 0});
+    for (const uint16_t reg : {left, right, result}) mention(reg, wide);
+    return true;
+  }
+
+  // ---- Branches
+
+  void decode_branch(const Instruction& instruction, Edge edge) {
+    const size_t block = flow_.block_at(edge.target);
+    find_moves(edge.remap, block);
+    emit_moves(true);
+    if (fuse_ && is_test(block)) {
+      // The end of a loop whose condition stands at its head: decide here.
+      const size_t first = flow_.blocks()[block].first_step;
+      for (size_t step = first; step < first + flow_.blocks()[block].step_count; ++step) decode_step(step);
+      return;
+    }
+    if (edge.target != instruction.next_pc) emit_branch(block);
+  }
+
+  // Whether the block only compares and branches.
+  bool is_test(size_t index) const {
+    const Flow::Block& block = flow_.blocks()[index];
+    if (block.step_count != 2 || flow_.steps()[block.first_step + 1].op != Op::cond_br) return false;
+    return fused(kFusions.branch, flow_.steps()[block.first_step].op) != kNoInner;
   }
 
   void decode_cond_br(const Instruction& instruction) {
     const auto& operands = instruction.operands;
-    const uint32_t start = here();
-    emit(head(Op::cond_br, field(Op::cond_br, info(Op::cond_br).operands[0], operands[0].reg)));
-    emit(data(uint64_t{0}));
-    const Edge edges[] = {{start, start, operands[1].index, operands[2].remap},
-                          {start + 1, start, operands[3].index, operands[4].remap}};
-    emit_edges(edges);
+    const uint16_t condition = operands[0].reg;
+    mention(condition, false);
+    if (!fuse_ || !join_condition(condition)) build_.emit(CodeBuilder::word(Op::cond_br, condition));
+    // A joined comparison is one word, too.
+    const uint32_t start = build_.here() - 1;
+    build_.emit(CodeBuilder::data(uint64_t{0}));
+    const Target targets[] = {{start + 1, false, start, {operands[1].index, operands[2].remap}},
+                              {start + 1, true, start, {operands[3].index, operands[4].remap}}};
+    emit_edges(targets);
+  }
+
+  // The first word of a branch on the comparison just before, and maybe on an addition before that.
+  bool join_condition(uint16_t condition) {
+    const CodeBuilder::Joinable* last = build_.last();
+    if (!last || build_.result_of(*last) != condition || last->wide_result || !last_read(condition, false))
+      return false;
+    const Word compare = build_.at(last->word);
+    const uint32_t start = last->word;
+    if (compare.op < kOpCount) {
+      const Op op = static_cast<Op>(compare.op);
+      const InnerOp joined = fused(kFusions.branch, op);
+      if (joined == kNoInner) return false;
+      const CodeBuilder::Joinable* addition = build_.before(*last);
+      if (addition && fused(kFusions.loop, op) != kNoInner && join_loop(*addition, op, compare)) return true;
+      build_.retract(start);
+      build_.emit(CodeBuilder::word(joined, compare.a, compare.b));
+      return true;
+    }
+    for (size_t i = 0; i < kOpCount; ++i) {
+      if (kFusions.branch_immediate[i] != kNoInner &&
+          static_cast<uint16_t>(kFusions.immediate[i]) == compare.op) {
+        build_.retract(start);
+        build_.emit(CodeBuilder::word(kFusions.branch_immediate[i], compare.a, compare.b));
+        return true;
+      }
+      if (kFusions.branch_immediate_left[i] != kNoInner &&
+          static_cast<uint16_t>(kFusions.immediate_left[i]) == compare.op) {
+        build_.retract(start);
+        build_.emit(CodeBuilder::word(kFusions.branch_immediate_left[i], compare.a, compare.b));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool join_loop(const CodeBuilder::Joinable& addition, Op op, Word compare) {
+    const Word add = build_.at(addition.word);
+    const bool wide = is_wide(info(op).operands[0].bank);
+    const bool by_constant =
+        add.op == static_cast<uint16_t>(wide ? InnerOp::add_i64_imm : InnerOp::add_i32_imm);
+    if (!by_constant && add.op != static_cast<uint16_t>(wide ? Op::add_i64 : Op::add_i32)) return false;
+    const bool swapped = commutes(op) && compare.b == add.c;
+    const uint16_t counter = swapped ? compare.b : compare.a;
+    const uint16_t bound = swapped ? compare.a : compare.b;
+    if (counter != add.c || bound == counter) return false;
+    // The counter is what is added to, on either side.
+    if (add.a != counter && (by_constant || add.b != counter)) return false;
+    const uint16_t step = add.a == counter ? add.b : add.a;
+    build_.retract(addition.word);
+    build_.emit(CodeBuilder::word(by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op),
+                                  counter, bound, step));
+    return true;
   }
 
   // The count, the distance of the default, then that of each case.
   void decode_br_table(const Instruction& instruction) {
     const auto& operands = instruction.operands;
-    const uint32_t start = here();
-    std::vector<Edge> edges = {{start + 1, start, operands[1].index, operands[2].remap}};
+    const uint32_t start = build_.here();
+    std::vector<Target> targets = {{start + 1, true, start, {operands[1].index, operands[2].remap}}};
     for (const CaseEntry entry : operands[3].cases) {
-      edges.push_back({start + 1 + static_cast<uint32_t>(edges.size()), start, entry.target, entry.remap});
+      targets.push_back(
+          {start + 1 + static_cast<uint32_t>(targets.size()), true, start, {entry.target, entry.remap}});
     }
-    emit(with_wide(static_cast<uint16_t>(Op::br_table),
-                   field(Op::br_table, info(Op::br_table).operands[0], operands[0].reg),
-                   operands[3].cases.size()));
-    for (size_t i = 0; i < edges.size(); ++i) emit(data(uint64_t{0}));
-    emit_edges(edges);
+    build_.emit(CodeBuilder::with_wide(static_cast<uint16_t>(Op::br_table),
+                                       field(Op::br_table, info(Op::br_table).operands[0], operands[0].reg),
+                                       operands[3].cases.size()));
+    for (size_t i = 0; i < targets.size(); ++i) build_.emit(CodeBuilder::data(uint64_t{0}));
+    emit_edges(targets);
   }
 
   void decode_switch(const Instruction& instruction, const RegList& values, uint16_t result) {
     const OpInfo& op = info(instruction.op);
     const size_t fallback = instruction.op == Op::switch_ref ? 2 : 1;
-    emit(head(instruction.op, field(instruction.op, op.operands[0], instruction.operands[0].reg),
-              field(instruction.op, op.operands[fallback], instruction.operands[fallback].reg),
-              field(instruction.op, op.operands[op.operand_count - 1u], result)));
-    emit(data(values.size(), emit_list(values, true)));
+    build_.emit(
+        CodeBuilder::word(instruction.op, field(instruction.op, op.operands[0], instruction.operands[0].reg),
+                          field(instruction.op, op.operands[fallback], instruction.operands[fallback].reg),
+                          field(instruction.op, op.operands[op.operand_count - 1u], result)));
+    build_.emit(CodeBuilder::data(values.size(), emit_list(values, true)));
   }
 
   // Refs to release. trace and print release those that are marked only.
@@ -366,7 +667,9 @@ class Decoder {
       code_.lists.push_back(list[i] & kRegisterMask);
     }
     const size_t count = code_.lists.size() - start;
-    if (count) emit(with_wide(static_cast<uint16_t>(Op::discard_refs), static_cast<uint16_t>(count), start));
+    if (!count) return;
+    build_.emit(
+        CodeBuilder::with_wide(static_cast<uint16_t>(Op::discard_refs), static_cast<uint16_t>(count), start));
   }
 
   // What is returned: by the convention, which knows pairs; without one, one slot for each entry.
@@ -379,7 +682,19 @@ class Decoder {
       if (code_.has_convention && (result_types_[i] == 'I' || result_types_[i] == 'F')) entry |= kWideBit;
       code_.lists.push_back(entry);
     }
-    emit(with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
+    if (code_.has_convention && count < 2 && result_types_ != "r") {
+      returns_.push_back(build_.here());
+      const uint16_t reg = count ? values[0] : 0;
+      const InnerOp op = count == 0                                     ? InnerOp::return_none
+                         : result_types_ == "I" || result_types_ == "F" ? InnerOp::return_64
+                                                                        : InnerOp::return_32;
+      build_.emit(CodeBuilder::word(op, reg));
+      build_.emit(
+          CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
+      return;
+    }
+    build_.emit(
+        CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
   }
 
   struct Call {
@@ -397,7 +712,7 @@ class Decoder {
     site.return_pc = call.resume ? *call.resume + 1 : instruction.next_pc;
     site.yieldable = call.resume.has_value();
     site.argument_count = call.arguments.size();
-    site.result_count = call.results.size();
+    site.result_count = given_results(call);
     // Imports of bytecode 15 borrow: they move nothing.
     const bool moves = !site.is_import || version_ >= 16;
     site.arguments = emit_list(call.arguments, moves);
@@ -411,7 +726,8 @@ class Decoder {
       site.releases = static_cast<uint32_t>(code_.lists.size());
       for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
         const uint16_t argument = call.arguments[i];
-        if (!(argument & kRefBit) || !(argument & kMoveBit) || lists_register(call.results, argument))
+        if (!(argument & kRefBit) || !(argument & kMoveBit) ||
+            names(call.results, site.result_count, argument))
           continue;
         code_.lists.push_back(argument & kRegisterMask);
       }
@@ -419,28 +735,43 @@ class Decoder {
     }
     const uint16_t op =
         site.is_import ? static_cast<uint16_t>(InnerOp::call_import) : static_cast<uint16_t>(Op::call);
-    emit(with_wide(op, 0, static_cast<uint32_t>(code_.calls.size())));
-    site.next = here();
-    if (call.resume) resumes_.push_back({static_cast<uint32_t>(code_.calls.size()), *call.resume});
+    const uint16_t first = call.results.size() && !(call.results[0] & kRefBit) ? call.results[0] : 0;
+    calls_.push_back(build_.here());
+    build_.emit(CodeBuilder::with_wide(op, first, 0));
+    for (uint32_t i = 1; i < (site.is_import ? kImportCallWords : kCallWords); ++i)
+      build_.emit(CodeBuilder::data(uint64_t{0}));
+    if (call.resume) emit_branch(flow_.block_at(*call.resume));
     code_.calls.push_back(site);
   }
 
-  static bool lists_register(const RegList& list, uint16_t ref) {
-    for (size_t i = 0; i < list.size(); ++i) {
+  // How many of the results that a call lists its callee gives: by the convention of an import, which the
+  // importer may have left to the provider.
+  uint16_t given_results(const Call& call) const {
+    if (!(call.callee & kImportBit)) return call.results.size();
+    const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
+    const size_t results = convention.find('_');
+    if (results == std::string_view::npos) return call.results.size();
+    const auto count = std::ranges::count_if(convention.substr(results + 1), [](char c) { return c != 'v'; });
+    return static_cast<uint16_t>(std::min<size_t>(call.results.size(), static_cast<size_t>(count)));
+  }
+
+  static bool names(const RegList& list, size_t count, uint16_t ref) {
+    for (size_t i = 0; i < count; ++i) {
       if ((list[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
     }
     return false;
   }
 
-  uint32_t block(uint32_t pc) const {
-    const auto found = std::ranges::lower_bound(blocks_, pc, {}, &FunctionCode::Place::pc);
-    assert(found != blocks_.end() && found->pc == pc);
-    return found->word;
-  }
-
-  void resolve_targets() {
-    for (const Fixup& fixup : fixups_) set_wide(fixup.word, block(fixup.target) - fixup.origin);
-    for (const auto& [site, pc] : resumes_) code_.calls[site].next = block(pc);
+  // Distances, call sites and frame sizes, which are all known now.
+  void resolve() {
+    for (const Fixup& fixup : fixups_)
+      set_half(fixup.word, fixup.high, block_words_[fixup.block] - fixup.origin);
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      set_half(calls_[i], true, code_.frame_bytes);
+      build_.at(calls_[i] + 1) = CodeBuilder::data(&code_.calls[i]);
+      if (!code_.calls[i].is_import) code_.calls[i].bound = &build_.at(calls_[i] + 2);
+    }
+    for (const uint32_t word : returns_) build_.at(word).b = static_cast<uint16_t>(code_.ref_slots);
   }
 
   void lay_out_frame() {
@@ -450,18 +781,50 @@ class Decoder {
     code_.refs_offset = bank_bytes(code_.value_slots, sizeof(uint32_t));
     code_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + code_.refs_offset +
                         bank_bytes(code_.ref_slots, sizeof(Object*));
+    code_.zero_from = reads_before_writing() ? 0 : code_.refs_offset;
   }
+
+  // Whether a value register other than an argument's may be looked at before anything was put there.
+  bool reads_before_writing() const {
+    const std::span<const uint64_t> live = flow_.live_at_entry();
+    if (live.empty() || !fuse_) return true;
+    std::vector<uint64_t> left(live.begin(), live.end());
+    for (const uint16_t place : code_.arguments) {
+      if (place & kRefBit) continue;
+      const uint32_t slot = place & kRegisterMask;
+      for (uint32_t i = slot; i <= slot + (place & kWideBit ? 1u : 0u); ++i)
+        left[i / 64] &= ~(uint64_t{1} << (i % 64));
+    }
+    return std::ranges::any_of(left, [](uint64_t word) { return word != 0; });
+  }
+
+  struct Wanted {
+    uint32_t epoch = 0;
+    bool wanted = false;
+  };
 
   const BytecodeModule& module_;
   const Function& function_;
   const uint32_t version_;
+  const bool fuse_;
   FunctionCode& code_;
+  // What decoding needs for itself: enough for most functions.
+  std::byte first_memory_[24 << 10];
+  std::pmr::monotonic_buffer_resource memory_{first_memory_, sizeof first_memory_};
+  CodeBuilder build_;
+  Flow flow_{&memory_};
+  Constants constants_{&memory_};
+  size_t step_ = 0;  // being decoded
   std::string result_types_;
   uint32_t value_slots_ = 0;
   uint32_t ref_slots_ = 0;
-  std::vector<FunctionCode::Place> blocks_;  // ascending
-  std::vector<Fixup> fixups_;
-  std::vector<std::pair<uint32_t, uint32_t>> resumes_;  // call site, pc of the block
+  std::pmr::vector<uint32_t> block_words_{&memory_};
+  std::pmr::vector<Fixup> fixups_{&memory_};
+  std::pmr::vector<uint32_t> calls_{&memory_};  // words of the call instructions, in the order of code_.calls
+  std::pmr::vector<uint32_t> returns_{&memory_};  // words that want the count of refs
+  std::pmr::vector<Move> moves_{&memory_};
+  std::pmr::vector<Wanted> wanted_{&memory_};  // by slot: whether it is looked at after the move at hand
+  uint32_t wanted_epoch_ = 0;
 };
 
 }  // namespace
@@ -471,9 +834,10 @@ uint32_t FunctionCode::pc_of(uint32_t word) const {
   return after == places.begin() ? 0 : std::prev(after)->pc;
 }
 
-Result<std::unique_ptr<const FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function) {
+Result<std::unique_ptr<const FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
+                                                            bool fuse) {
   auto code = std::make_unique<FunctionCode>();
-  Decoder decoder(module, function, *code);
+  Decoder decoder(module, function, fuse, *code);
   HALYARD_TRY(decoder.run());
   return code;
 }

@@ -1,6 +1,7 @@
-// The loop. Handlers are written once, in interpreter_ops.inc, and dispatched by a jump out of each (computed
-// goto), or by a switch in sanitizer builds and with -DHALYARD_DISPATCH_SWITCH. They never allocate and never
-// call through a virtual function; what is slow or rare is in object_ops.h and calls.h.
+// The loop. Handlers are written once, in interpreter_ops.inc and interpreter_joined.inc, and dispatched by a
+// jump out of each (computed goto), or by a switch in sanitizer builds and with -DHALYARD_DISPATCH_SWITCH.
+// They never allocate and never call through a virtual function; what is slow or rare is in object_ops.h and
+// calls.h.
 #include "vm/interpreter.h"
 
 #include "vm/arithmetic.h"
@@ -37,6 +38,12 @@ namespace {
   return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
 }
 
+[[gnu::cold, gnu::noinline]] Status interruption(Stack& stack) {
+  const auto code = static_cast<Code>(stack.interrupted.load());
+  return Status(code, code == Code::DEADLINE_EXCEEDED ? "the call took longer than its time limit"
+                                                      : "the call was cancelled");
+}
+
 // What failed in the top frame, with its place.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
@@ -49,9 +56,12 @@ inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 inline double as_f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
 
-// The buffer in a register if it is one; null otherwise.
-inline Buffer* buffer_in(Object* object) {
-  return object && object->type() == &Buffer::kType ? static_cast<Buffer*>(object) : nullptr;
+inline bool is_buffer(const Object* object) { return object && object->type() == &Buffer::kType; }
+
+// Where an element lies if the register has a list that packs values of this very type; null otherwise.
+inline uint8_t* packed_element(Object* object, ValueType type, uint32_t index, uint32_t width) {
+  if (!object || object->type() != &List::kType) return nullptr;
+  return static_cast<List*>(object)->packed(type, index, width);
 }
 
 // Copies or moves the ref of a field into a register. Onto itself nothing happens.
@@ -85,9 +95,19 @@ CallOutcome interpret(Stack& stack) {
 #define OP(set, byte, identifier, mnemonic, since, flags, operands) &&op_##identifier,
 #include "vm/opcodes.inc"
 #undef OP
-#define HALYARD_INNER_(name) &&inner_##name,
-      HALYARD_INNER_OPS(HALYARD_INNER_)
-#undef HALYARD_INNER_
+#define INNER(name) &&inner_##name,
+#define IMMEDIATE(op) &&inner_##op##_imm,
+#define IMMEDIATE_LEFT(op) &&inner_##op##_imm_left,
+#define BRANCH(op) &&inner_br_##op,
+#define BRANCH_IMMEDIATE(op) &&inner_br_##op##_imm,
+#define BRANCH_IMMEDIATE_LEFT(op) &&inner_br_##op##_imm_left,
+#define LOOP(op) &&inner_loop_##op,
+#define LOOP_BY(op) &&inner_loop_by_##op,
+#define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
+#define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
+#define INDEXED(op) &&inner_##op##_at_sum,
+#define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
+#include "vm/inner_ops.inc"
   };
 #endif
 #define NEXT(words) \
@@ -95,43 +115,86 @@ CallOutcome interpret(Stack& stack) {
     ip += (words);  \
     DISPATCH();     \
   } while (false)
+// The branch that ends an instruction. Every loop goes through one, and looks whether it is to stop.
+#define BRANCH_BY(distance)                                             \
+  do {                                                                  \
+    ip += (distance);                                                   \
+    if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
+      goto interrupted;                                                 \
+    DISPATCH();                                                         \
+  } while (false)
+// The branch that closes a loop. That it leads where the last one led is compared, for the sake of processors
+// that foresee the outcome of comparisons: they go on without waiting for the distance. In assembly, or the
+// compiler would see that both ways lead to the same place.
+#if defined(__x86_64__)
+#define SAME_LOOP(target) \
+  asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(target), "r"(head) : "cc" : other_loop)
+#else
+#define SAME_LOOP(target) \
+  if ((target) != head) goto other_loop
+#endif
+#define CLOSE_LOOP(distance)                                            \
+  do {                                                                  \
+    target = ip + (distance);                                           \
+    SAME_LOOP(target);                                                  \
+    ip = head;                                                          \
+    if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
+      goto interrupted;                                                 \
+    DISPATCH();                                                         \
+  } while (false)
 #define RAISE() goto raise
 #define RAISE_STATUS(status) \
   do {                       \
     stack.error = (status);  \
     goto raise;              \
   } while (false)
+#define FRAME (reinterpret_cast<Frame*>(values) - 1)
+// Before anything that looks at the stack or changes it.
+#define SAVE_FRAME() (stack.top = FRAME)
 // After anything that may have changed the top frame or moved the stack.
-#define LOAD_FRAME()          \
-  do {                        \
-    frame = stack.top;        \
-    values = frame->values(); \
-    refs = frame->refs();     \
+#define LOAD_FRAME()              \
+  do {                            \
+    values = stack.top->values(); \
+    refs = stack.top->refs();     \
   } while (false)
 
   const ObjectOps objects{stack.error, stack.limits};
-  Frame* frame;
   uint32_t* values;
   Object** refs;
   const Word* ip;
+  const Word* head = nullptr;  // of the loop that was closed last
+  const Word* target;
   LOAD_FRAME();
-  ip = frame->ip;
+  ip = stack.ip;
 
 #ifdef HALYARD_DISPATCH_SWITCH
 dispatch:
   switch (ip->op) {
 #include "vm/interpreter_ops.inc"
+// Uses its macros.
+#include "vm/interpreter_joined.inc"
   }
   __builtin_unreachable();
 #else
   DISPATCH();
 #include "vm/interpreter_ops.inc"
+// Uses its macros.
+#include "vm/interpreter_joined.inc"
 #endif
 
+other_loop:
+  head = target;
+  ip = target;
+  if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
+    DISPATCH();
+interrupted:
+  stack.error = interruption(stack);
 raise:
+  SAVE_FRAME();
   note_place(stack, ip);
   return CallOutcome::failed;
 raise_plain:
+  SAVE_FRAME();
   return CallOutcome::failed;
 
 #undef HANDLER
@@ -140,6 +203,11 @@ raise_plain:
 #undef NEXT
 #undef RAISE
 #undef RAISE_STATUS
+#undef BRANCH_BY
+#undef SAME_LOOP
+#undef CLOSE_LOOP
+#undef FRAME
+#undef SAVE_FRAME
 #undef LOAD_FRAME
 }
 

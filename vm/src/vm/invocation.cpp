@@ -83,12 +83,12 @@ void assign_places(std::span<const ConventionItem> items, uint32_t& values, uint
 
 Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<const Variant> arguments) {
   const FunctionCode* code = HALYARD_TRY(callee.instance->bytecode->code(callee.function->function));
-  Frame* frame = stack.push(code, callee.instance, code->refs_offset, code->frame_bytes);
+  Frame* frame = stack.push(code, callee.instance, nullptr);
   if (!frame) return std::unexpected(std::move(stack.error));
   for (size_t i = 0; i < arguments.size(); ++i) {
     place_argument(*frame, code->arguments[i], callee.convention.arguments[i].type, arguments[i]);
   }
-  frame->ip = code->words.data();
+  stack.ip = code->words.data();
   return {};
 }
 
@@ -101,19 +101,21 @@ Result<> set_up_native(Stack& stack, const Callable& callee, std::span<const Var
     return fail(Code::INVALID_ARGUMENT, "the signature '{}' has too many values",
                 callee.function->convention);
   }
-  const uint32_t values_bytes = bank_bytes(values, sizeof(uint32_t));
-  Frame* frame =
-      stack.push(nullptr, callee.instance, values_bytes,
-                 static_cast<uint32_t>(sizeof(Frame)) + values_bytes + bank_bytes(refs, sizeof(Object*)));
+  FunctionCode& code = stack.native_code;
+  code.value_slots = values;
+  code.ref_slots = refs;
+  code.refs_offset = bank_bytes(values, sizeof(uint32_t));
+  code.frame_bytes =
+      static_cast<uint32_t>(sizeof(Frame)) + code.refs_offset + bank_bytes(refs, sizeof(Object*));
+  Frame* frame = stack.push(&code, callee.instance, nullptr);
   if (!frame) return std::unexpected(std::move(stack.error));
   for (size_t i = 0; i < arguments.size(); ++i) {
     const char type = callee.convention.arguments[i].type;
     const uint16_t place = stack.native_arguments[i] | (is_wide(type) ? kWideBit : 0);
     place_argument(*frame, place, type, arguments[i]);
   }
-  stack.native = static_cast<const NativeModule&>(*callee.instance->module)
-                     .native_export(callee.function->function)
-                     .function;
+  const auto& module = static_cast<const NativeModule&>(*callee.instance->module);
+  stack.native = &module.native_export(callee.function->function);
   return {};
 }
 
@@ -158,6 +160,7 @@ Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Varian
   }
   stack.callee = callee.function;
   stack.native = nullptr;
+  stack.resumed = false;
   stack.results.clear();
   stack.result_types.clear();
   for (const ConventionItem& item : callee.convention.results) stack.result_types += item.type;

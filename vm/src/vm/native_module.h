@@ -29,6 +29,7 @@ struct NativeCall {
   const uint16_t* results = nullptr;  // where results go; written only on success, the old refs are released
   bool resumed = false;               // called again after it had deferred, with the same arguments
   bool deferred = false;              // set by the callee: not done, call again when the invocation resumes
+  const void* function_data = nullptr;  // NativeExport::data of the function that is called
 };
 
 using NativeFunction = Status (*)(NativeCall& call);
@@ -37,6 +38,7 @@ struct NativeExport {
   const char* name;
   const char* convention;
   NativeFunction function;
+  const void* data = nullptr;  // what the function needs to know of itself; lives as long as the module
 };
 
 // State of a module in one context. Owned by the context.

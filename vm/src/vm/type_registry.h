@@ -1,14 +1,14 @@
-// The ref types that modules may name. One registry per host; built-in: vm.buffer and vm.list. Filled before
-// modules are loaded, then only read (any thread).
+// The ref types that modules may name. One registry per host; built-in: vm.buffer and vm.list; native modules
+// add theirs as they are loaded. Copies are the same registry. Any thread.
 #pragma once
 
-#include <span>
+#include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/object.h"
 #include "base/status.h"
+#include "vm/native_object.h"
 
 namespace halyard::vm {
 
@@ -16,12 +16,16 @@ class TypeRegistry {
  public:
   TypeRegistry();
   void add(const ObjectType* type);  // `type` outlives the registry; of one name the first stays
-  const ObjectType* find(std::string_view name) const;  // "hal.buffer"; null where unknown
-  std::span<const ObjectType* const> all() const { return types_; }
+  // Adds all or none. What is there already, equal in name and destroy, is given instead of what was passed:
+  // a module loaded twice has one set of types. ALREADY_EXISTS: the name stands for another type.
+  Result<std::vector<Ref<NativeType>>> add(std::vector<Ref<NativeType>> types);
+  // "hal.buffer"; null where unknown. The type lives at least as long as the registry.
+  const ObjectType* find(std::string_view name) const;
+  std::vector<const ObjectType*> all() const;
 
  private:
-  std::vector<const ObjectType*> types_;
-  std::unordered_map<std::string_view, const ObjectType*> by_name_;
+  struct Table;
+  std::shared_ptr<Table> table_;
 };
 
 }  // namespace halyard::vm

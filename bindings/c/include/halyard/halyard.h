@@ -4,7 +4,8 @@
  * STEP BY STEP
  *   1. halyard_instance_create: where drivers are looked for. Nothing is global; make as many as you like.
  *   2. halyard_device_open: "local-sync", "vulkan://0"; the driver's library is loaded now.
- *   3. halyard_module_load_file or _memory: a .vmfb, checked.
+ *   3. halyard_module_load_file or _memory: a .vmfb, checked. Or a native module: a library, or functions of
+ * your own with halyard_module_create_native.
  *   4. halyard_context_create: modules linked, `__init` run.
  *   5. halyard_context_find, halyard_call_create, halyard_call_invoke: call functions, again and again.
  *   6. halyard_release what you hold, in any order.
@@ -32,6 +33,7 @@
 #include <stdint.h>
 
 #include "halyard/status.h"
+#include "halyard/value.h"
 
 #if defined(__GNUC__)
 #define HALYARD_API __attribute__((visibility("default")))
@@ -54,8 +56,6 @@ typedef struct halyard_module* halyard_module_t;
 typedef struct halyard_context* halyard_context_t;
 typedef struct halyard_function* halyard_function_t; /* an export of a module in a context */
 typedef struct halyard_call* halyard_call_t; /* one activity; reusable, a warm one allocates nothing */
-typedef struct halyard_object*
-    halyard_object_t; /* anything that programs pass: views, buffers, lists, fences */
 
 /* Any handle of this header but a status. Null is allowed. */
 HALYARD_API void halyard_retain(void* handle);
@@ -139,17 +139,33 @@ enum {
 };
 
 /* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
- * reads standard input. Without PRELOAD the file must not change while the module lives. */
+ * reads standard input. Without PRELOAD the file must not change while the module lives.
+ *
+ * A shared library is loaded as a native module (halyard/module.h); "library.so@text" gives it `text` as its
+ * argument. Its types are known to modules that are loaded after it. It stays mapped until the process ends.
+ */
 HALYARD_API halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path,
                                                       uint32_t flags, halyard_module_t* out);
 /* The same from memory, which is copied. */
 HALYARD_API halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data,
                                                         size_t size, uint32_t flags, halyard_module_t* out);
 
+struct halyard_module_definition; /* halyard/module.h */
+struct halyard_module_services;
+/* A native module of the embedder's own: functions of this program that modules import. The definition is
+ * copied; its functions, `user` and callbacks are used as long as the module lives, on the threads that call
+ * into contexts with it. INVALID_ARGUMENT, UNIMPLEMENTED, INCOMPATIBLE: what is wrong with the definition,
+ * with the function's name; ALREADY_EXISTS: a type of that name. */
+HALYARD_API halyard_status_t halyard_module_create_native(halyard_instance_t instance,
+                                                          const struct halyard_module_definition* definition,
+                                                          halyard_module_t* out);
+/* What native modules may ask of their host: buffers, lists, objects. Static storage. */
+HALYARD_API const struct halyard_module_services* halyard_module_services(void);
+
 typedef struct halyard_module_info {
   uint32_t struct_size;
   uint32_t version;
-  uint32_t bytecode_version; /* 15, 16, 17 */
+  uint32_t bytecode_version; /* 15, 16, 17; 0: a native module */
   uint32_t function_count;   /* exports */
   uint32_t needs_devices;    /* depends on, or imports from, `hal` */
   halyard_text_t name;
@@ -208,28 +224,6 @@ HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, con
  * -----------------------------------------------------------------------------------------------------------
  */
 
-enum {
-  HALYARD_VALUE_NULL = 0, /* a null reference */
-  HALYARD_VALUE_I32 = 1,
-  HALYARD_VALUE_I64 = 2,
-  HALYARD_VALUE_F32 = 3,
-  HALYARD_VALUE_F64 = 4,
-  HALYARD_VALUE_OBJECT = 5,
-  HALYARD_VALUE_I8 = 6, /* only as elements of lists */
-  HALYARD_VALUE_I16 = 7,
-};
-typedef struct halyard_value {
-  uint32_t kind; /* HALYARD_VALUE_* */
-  uint32_t reserved;
-  union {
-    int32_t i32; /* also i8 and i16 */
-    int64_t i64;
-    float f32;
-    double f64;
-    halyard_object_t object;
-  };
-} halyard_value_t;
-
 HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out);
 /* Runs to the end. Arguments are borrowed. Results are owned by the caller (objects: release).
  * INVALID_ARGUMENT: counts. */
@@ -241,7 +235,7 @@ HALYARD_API halyard_status_t halyard_call_invoke(halyard_call_t call, halyard_fu
  * --------------------------------------------------------------------------------------------------------------------
  */
 
-/* "hal.buffer_view", "vm.list". Static storage. */
+/* "hal.buffer_view", "vm.list". Lives as long as the object. */
 HALYARD_API const char* halyard_object_type(halyard_object_t object);
 
 typedef struct halyard_view_info {

@@ -1,6 +1,6 @@
 // Walks ELF header, program headers and notes; every offset is checked against the file's size before it is
 // used.
-#include "hal/elf_note.h"
+#include "base/elf_note.h"
 
 #include <elf.h>
 
@@ -9,7 +9,9 @@
 #include <optional>
 #include <string_view>
 
-namespace halyard::hal {
+#include "halyard/abi.h"
+
+namespace halyard {
 
 namespace {
 
@@ -49,15 +51,23 @@ std::optional<std::span<const uint8_t>> slice(std::span<const uint8_t> bytes, ui
   return bytes.subspan(offset, size);
 }
 
-std::unexpected<Status> damaged(const std::string& path, std::string_view what) {
-  return fail(Code::INVALID_ARGUMENT, "driver '{}' is damaged: {}; install it again", path, what);
-}
+// A file, and what it is expected to be.
+struct Candidate {
+  std::span<const uint8_t> file;
+  const std::string& path;
+  const PluginKind& kind;
 
-Result<Elf64_Ehdr> read_header(std::span<const uint8_t> file, const std::string& path) {
+  std::unexpected<Status> damaged(std::string_view how) const {
+    return fail(Code::INVALID_ARGUMENT, "{} '{}' is damaged: {}; install it again", kind.what, path, how);
+  }
+};
+
+Result<Elf64_Ehdr> read_header(const Candidate& candidate) {
+  const auto& [file, path, kind] = candidate;
   const auto identity = slice(file, 0, EI_NIDENT);
   if (!identity || std::memcmp(identity->data(), ELFMAG, SELFMAG) != 0)
-    return fail(Code::INVALID_ARGUMENT,
-                "'{}' is not a shared library (no ELF file); expected a Halyard driver", path);
+    return fail(Code::INVALID_ARGUMENT, "'{}' is not a shared library (no ELF file); expected a Halyard {}",
+                path, kind.what);
   if ((*identity)[EI_CLASS] != ELFCLASS64)
     return fail(Code::INVALID_ARGUMENT, "'{}' is not a library of 64 bits; expected one for {}", path,
                 machine_name(kMachine));
@@ -65,24 +75,36 @@ Result<Elf64_Ehdr> read_header(std::span<const uint8_t> file, const std::string&
     return fail(Code::INCOMPATIBLE, "'{}' is for a big-endian machine; this one is {}", path,
                 machine_name(kMachine));
   const auto header = read_at<Elf64_Ehdr>(file, 0);
-  if (!header) return damaged(path, "the file ends within its header");
+  if (!header) return candidate.damaged("the file ends within its header");
   if (header->e_machine != kMachine)
-    return fail(Code::INCOMPATIBLE, "'{}' is for {}, this machine is {}; install the driver for this machine",
-                path, machine_name(header->e_machine), machine_name(kMachine));
+    return fail(Code::INCOMPATIBLE, "'{}' is for {}, this machine is {}; install the {} for this machine",
+                path, machine_name(header->e_machine), machine_name(kMachine), kind.what);
   if (header->e_type != ET_DYN)
     return fail(Code::INVALID_ARGUMENT,
-                "'{}' is an ELF file, but not a shared library; expected a Halyard driver", path);
+                "'{}' is an ELF file, but not a shared library; expected a Halyard {}", path, kind.what);
   return *header;
 }
 
 uint64_t padded(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
-// What the notes of one segment say. Notes of others are passed over.
+// What the plugins of other note types are called; null for a type that this version does not know.
+const char* other_kind(uint32_t type) {
+  switch (type) {
+    case HALYARD_NOTE_TYPE_DRIVER:
+      return "driver";
+    case HALYARD_NOTE_TYPE_MODULE:
+      return "native module";
+    default:
+      return nullptr;
+  }
+}
+
+// What the notes of one segment say. Notes of other owners are passed over.
 struct Search {
-  std::optional<halyard_driver_note_t> note;
-  std::optional<uint32_t> later_type;  // a note of this project that this version does not know
+  std::optional<std::span<const uint8_t>> note;
+  std::optional<uint32_t> other_type;  // a note of this project that is not the one looked for
 };
-Result<> search_notes(std::span<const uint8_t> notes, uint64_t alignment, const std::string& path,
+Result<> search_notes(const Candidate& candidate, std::span<const uint8_t> notes, uint64_t alignment,
                       Search& search) {
   uint64_t at = 0;
   while (at < notes.size() && notes.size() - at >= sizeof(Elf64_Nhdr)) {
@@ -93,18 +115,18 @@ Result<> search_notes(std::span<const uint8_t> notes, uint64_t alignment, const 
     const auto description = slice(notes, description_at, header.n_descsz);
     constexpr std::string_view kOwner(HALYARD_NOTE_OWNER, sizeof HALYARD_NOTE_OWNER);
     const bool ours = owner && std::ranges::equal(*owner, kOwner);
-    if (ours && !description) return damaged(path, "its note reaches beyond its segment");
+    if (ours && !description) return candidate.damaged("its note reaches beyond its segment");
     if (!owner || !description) return {};  // somebody else's damage; what follows it cannot be found
     at = description_at + padded(header.n_descsz, alignment);
     if (!ours) continue;
-    if (header.n_type != HALYARD_NOTE_TYPE) {
-      search.later_type = header.n_type;
+    if (header.n_type != candidate.kind.note_type) {
+      search.other_type = header.n_type;
       continue;
     }
-    search.note = read_at<halyard_driver_note_t>(*description, 0);
-    if (!search.note)
-      return damaged(path, fmt::format("its note has {} bytes, expected {}", description->size(),
-                                       sizeof(halyard_driver_note_t)));
+    if (description->size() < candidate.kind.note_size)
+      return candidate.damaged(
+          fmt::format("its note has {} bytes, expected {}", description->size(), candidate.kind.note_size));
+    search.note = description->first(candidate.kind.note_size);
     return {};
   }
   return {};
@@ -112,38 +134,43 @@ Result<> search_notes(std::span<const uint8_t> notes, uint64_t alignment, const 
 
 }  // namespace
 
-Result<halyard_driver_note_t> find_driver_note(std::span<const uint8_t> file, const std::string& path) {
-  const Elf64_Ehdr header = HALYARD_TRY(read_header(file, path));
+Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const std::string& path,
+                                           const PluginKind& kind) {
+  const Candidate candidate{file, path, kind};
+  const Elf64_Ehdr header = HALYARD_TRY(read_header(candidate));
   if (header.e_phnum != 0 && header.e_phentsize < sizeof(Elf64_Phdr))
-    return damaged(path, "its program headers are too short");
+    return candidate.damaged("its program headers are too short");
   constexpr uint64_t kMostNoteBytes = 1 << 20;  // so that a forged file cannot keep the reader busy
   uint64_t note_bytes = 0;
   Search search;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
     uint64_t at = 0;
     if (__builtin_add_overflow(header.e_phoff, i * header.e_phentsize, &at))
-      return damaged(path, "its program headers lie outside of the file");
+      return candidate.damaged("its program headers lie outside of the file");
     const auto segment = read_at<Elf64_Phdr>(file, at);
-    if (!segment) return damaged(path, "its program headers lie outside of the file");
+    if (!segment) return candidate.damaged("its program headers lie outside of the file");
     // The loader of the system would map what is not there, and die of touching it.
     if (segment->p_type == PT_LOAD && !slice(file, segment->p_offset, segment->p_filesz))
-      return damaged(path, "it is cut short: a segment reaches beyond its end");
+      return candidate.damaged("it is cut short: a segment reaches beyond its end");
     if (segment->p_type != PT_NOTE || search.note) continue;
     const auto notes = slice(file, segment->p_offset, segment->p_filesz);
-    if (!notes) return damaged(path, "its notes lie outside of the file");
+    if (!notes) return candidate.damaged("its notes lie outside of the file");
     note_bytes += notes->size();
-    if (note_bytes > kMostNoteBytes) return damaged(path, "its notes are longer than any driver's");
-    HALYARD_TRY(search_notes(*notes, segment->p_align == 8 ? 8 : 4, path, search));
+    if (note_bytes > kMostNoteBytes)
+      return candidate.damaged(fmt::format("its notes are longer than any {}'s", kind.what));
+    HALYARD_TRY(search_notes(candidate, *notes, segment->p_align == 8 ? 8 : 4, search));
   }
   if (search.note) return *search.note;
-  if (search.later_type)
+  if (search.other_type) {
+    if (const char* const other = other_kind(*search.other_type))
+      return fail(Code::INVALID_ARGUMENT, "'{}' is a Halyard {}; expected a {}", path, other, kind.what);
     return fail(Code::INCOMPATIBLE,
-                "driver '{}' has a note of type {}, this Halyard knows type {}; it needs a newer Halyard",
-                path, *search.later_type, HALYARD_NOTE_TYPE);
+                "{} '{}' has a note of type {}, this Halyard knows type {}; it needs a newer Halyard",
+                kind.what, path, *search.other_type, kind.note_type);
+  }
   return fail(Code::NOT_FOUND,
-              "'{}' is not a Halyard driver: it has no note of owner '{}'; a driver states one with "
-              "HALYARD_DRIVER_NOTE (halyard/driver.h)",
-              path, HALYARD_NOTE_OWNER);
+              "'{}' is not a Halyard {}: it has no note of owner '{}'; a {} states one with {}", path,
+              kind.what, HALYARD_NOTE_OWNER, kind.what, kind.note_macro);
 }
 
-}  // namespace halyard::hal
+}  // namespace halyard

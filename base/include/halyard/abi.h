@@ -1,0 +1,70 @@
+/* What the contracts with other people's shared libraries have in common: how structs grow, which sanitizer a
+ * library was built with, and the ELF note that says what a file is before any of its code runs. Plain C11.
+ *
+ * DOES: give the macros that halyard/driver.h and halyard/module.h stand on. DOES NOT: declare either
+ * contract; include their headers.
+ *
+ * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it.
+ * Readers use a field only where HALYARD_HAS_FIELD says that the writer knew it; what is missing counts as
+ * zero. Fields are only appended.
+ */
+#ifndef HALYARD_ABI_H_
+#define HALYARD_ABI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Versions and growth
+ * ------------------------------------------------------------------------------------------- */
+
+/* Bytes from the start of `type` to the end of `field`. */
+#define HALYARD_FIELD_END(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
+/* Whether *pointer, as its writer knew it, holds `field`. */
+#define HALYARD_HAS_FIELD(pointer, type, field) ((pointer)->struct_size >= HALYARD_FIELD_END(type, field))
+
+/* ---- Sanitizers
+ * ---------------------------------------------------------------------------------------------------- */
+
+enum {
+  HALYARD_SANITIZER_NONE = 0,
+  HALYARD_SANITIZER_ADDRESS = 1,
+  HALYARD_SANITIZER_THREAD = 2,
+  HALYARD_SANITIZER_MEMORY = 3,
+};
+
+/* Of the code that is being compiled. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HALYARD_SANITIZER_KIND 1u
+#elif defined(__SANITIZE_THREAD__)
+#define HALYARD_SANITIZER_KIND 2u
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HALYARD_SANITIZER_KIND 1u
+#elif __has_feature(thread_sanitizer)
+#define HALYARD_SANITIZER_KIND 2u
+#elif __has_feature(memory_sanitizer)
+#define HALYARD_SANITIZER_KIND 3u
+#endif
+#endif
+#ifndef HALYARD_SANITIZER_KIND
+#define HALYARD_SANITIZER_KIND 0u
+#endif
+
+/* ---- Notes
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+#define HALYARD_NOTE_OWNER "Halyard" /* with its terminator: 8 bytes */
+
+/* Types of notes: what the library is. Numbers never change; each type has a description of fixed size. */
+#define HALYARD_NOTE_TYPE_DRIVER 1u /* halyard_driver_note_t, halyard/driver.h */
+#define HALYARD_NOTE_TYPE_MODULE 2u /* halyard_module_note_t, halyard/module.h */
+
+/* How a record in a note's section is declared. */
+#if defined(__clang__) /* a red zone behind the record would belong to no note */
+#define HALYARD_NOTE_PLAIN_ __attribute__((no_sanitize("address")))
+#else
+#define HALYARD_NOTE_PLAIN_
+#endif
+
+#endif /* HALYARD_ABI_H_ */

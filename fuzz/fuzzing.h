@@ -1,0 +1,26 @@
+// What the targets share: how a finding is reported, and what libFuzzer gives and takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+extern "C" {
+// Implemented by a target.
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
+// Implemented by libFuzzer: changes bytes in place, returns how many there are now.
+size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+}
+
+namespace halyard::fuzz {
+
+// Ends the process as a sanitizer would; libFuzzer keeps the input.
+[[noreturn]] inline void finding(std::string_view what) {
+  std::fprintf(stderr, "FINDING: %.*s\n", static_cast<int>(what.size()), what.data());
+  std::abort();
+}
+
+}  // namespace halyard::fuzz

@@ -1,0 +1,134 @@
+// Writes what the targets start from: `seeds FOLDER` fills FOLDER/archive, verifier, run, assembler and
+// disassembler from generated programs, the examples, and the instruction table.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "program_generator.h"
+#include "vm/assembler.h"
+
+namespace {
+
+using namespace halyard;
+using namespace halyard::vm;
+using File = std::vector<uint8_t>;
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const void* bytes, size_t size) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary)
+      .write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+}
+void write(const fs::path& path, const File& file) { write(path, file.data(), file.size()); }
+
+// The file as the first member of a zip archive.
+File zipped(const File& file) {
+  File zip(64, 0);
+  const uint8_t header[] = {0x50, 0x4B, 3, 4, 0x2D};
+  std::copy(std::begin(header), std::end(header), zip.begin());
+  zip[26] = 9;   // bytes of the name
+  zip[28] = 25;  // of the extra field: 30 + 9 + 25 = 64
+  const std::string_view name = "module.fb";
+  std::copy(name.begin(), name.end(), zip.begin() + 30);
+  zip.insert(zip.end(), file.begin(), file.end());
+  return zip;
+}
+
+// Text in which every mnemonic occurs, so that the fuzzer knows them all.
+std::string all_mnemonics() {
+  std::string text = "vm.module @m\nvm.func @f(%i0: i32, %r0: !vm.buffer) -> (i32) {\n";
+  for (const OpInfo& op : kOps) text += "  vm." + std::string(op.mnemonic) + " %i0, %r0\n";
+  return text + "  vm.return %i0\n}\n";
+}
+
+// Words of the language, for libFuzzer's -dict.
+std::string dictionary() {
+  std::string text;
+  const auto word = [&](std::string_view what) {
+    text += '"';
+    for (const char c : what) text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    text += "\"\n";
+  };
+  for (const OpInfo& op : kOps) word("vm." + std::string(op.mnemonic) + " ");
+  for (const std::string_view directive :
+       {"vm.module @m",   "vm.type ",   "vm.dependency @", "vm.import ", "vm.export ",
+        "vm.func ",       "vm.global.", "vm.rodata",       "vm.attr ",   "vm.rwdata",
+        "optional",       "required",   "version",         "mutable",    "private",
+        "cconv \"0v_v\"", "segments[",  "default:",        "module {",   "requirements",
+        "default",        "loc("})
+    word(directive);
+  for (const std::string_view piece : {"%i0",        "%i2:3",      "%r0",
+                                       "%R0",        "^bb1",       "^bb1(%i0->%i1)",
+                                       " -> (",      ") {",        "}",
+                                       "i32",        "i64",        "f32",
+                                       "f64",        "!vm.buffer", "!vm.list<i32>",
+                                       "!vm.opaque", "0x1.8p1",    "-1",
+                                       "0xFFFFFFFF", "\"text\"",   "@f",
+                                       "//",         " ? ",        " : ",
+                                       "[0]",        "="})
+    word(piece);
+  return text;
+}
+
+void run(const fs::path& folder) {
+  const std::string words = dictionary();
+  write(folder / "assembler.dict", words.data(), words.size());
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    test::Choices choices(seed);
+    const std::string name = std::to_string(seed);
+    const test::Program program = generate_program(choices);
+    for (const test::ModuleParts& parts : program.modules) {
+      const File file = parts.build();
+      if (file.size() > 4096) continue;
+      write(folder / "verifier" / (name + parts.name), file);
+      write(folder / "disassembler" / (name + parts.name), file);
+      if (seed >= 20) continue;
+      write(folder / "archive" / (name + parts.name), file);
+      write(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
+    }
+    File bytes(64 + seed * 8);
+    for (uint8_t& byte : bytes) byte = choices.byte();
+    write(folder / "run" / name, bytes);
+  }
+  test::ModuleParts parts;
+  parts.attributes = {{"key", "value"}};
+  parts.dependencies = {{.name = "hal", .minimum_version = 6}};
+  parts.imports = {{.name = "native.count", .convention = "0CiD_i", .flags = 2}};
+  parts.types = {"i32", "!hal.buffer_view", "!vm.list<i8>"};
+  parts.functions.push_back({.attributes = {{"iree.abi.declaration", "f()"}}});
+  parts.exports = {{"f", 0}};
+  parts.rodata = {{.data = {1, 2, 3}, .embedded = false}, {.data = File(100, 7), .embedded = false}};
+  parts.debug_names = {"f"};
+  write(folder / "archive" / "everything", parts.build());
+  write(folder / "archive" / "everything.zip", zipped(parts.build()));
+  write(folder / "disassembler" / "everything", parts.build());
+
+  const std::string mnemonics = all_mnemonics();
+  write(folder / "assembler" / "mnemonics", mnemonics.data(), mnemonics.size());
+  for (const char* source : {"examples", "fuzz/seeds/assembler"}) {
+    const fs::path from = fs::path(HALYARD_SOURCE_DIR) / source;
+    if (!fs::is_directory(from)) continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+      if (entry.path().extension() != ".vmasm") continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      write(folder / "assembler" / entry.path().filename(), text.data(), text.size());
+      if (const auto file = assemble(text, {})) {
+        write(folder / "archive" / entry.path().stem(), *file);
+        write(folder / "disassembler" / entry.path().stem(), *file);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: seeds FOLDER\n";
+    return 2;
+  }
+  run(argv[1]);
+  return 0;
+}

@@ -1,0 +1,26 @@
+// Text: it assembles or it is an error with a line. What assembles is a file that the loader can read; it may
+// refuse it cleanly, since the assembler leaves to the loader and the verifier what they check.
+#include "differential.h"
+#include "fuzzing.h"
+#include "vm/archive.h"
+#include "vm/assembler.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace halyard;
+  using namespace halyard::vm;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const uint32_t version = 15 + (size % 4 == 0 ? size / 4 % 3 : 2);
+  const Result<std::vector<uint8_t>> assembled =
+      assemble(text, {.bytecode_version = version, .file = "f.vmasm"});
+  if (!assembled) {
+    if (!assembled.error().message().starts_with("f.vmasm:")) fuzz::finding(assembled.error().text());
+    return 0;
+  }
+  const Ref<Bytes> file = Bytes::borrow(*assembled, {});
+  const Result<Archive> archive = open_archive(file);
+  if (!archive) fuzz::finding(archive.error().text());
+  const Result<Ref<BytecodeModule>> module = BytecodeModule::load(file, test::known_types());
+  if (!module) return 0;
+  for (uint32_t i = 0; i < (*module)->functions().size(); ++i) (void)(*module)->code(i);
+  return 0;
+}

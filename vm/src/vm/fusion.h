@@ -1,0 +1,139 @@
+// Which instructions can be joined into which: the rows of inner_ops.inc as tables to look up.
+#pragma once
+
+#include <array>
+
+#include "vm/code.h"
+
+namespace halyard::vm {
+
+inline constexpr InnerOp kNoInner = InnerOp::kBefore;
+
+using InnerOfOp = std::array<InnerOp, kOpCount>;
+
+struct FusionTables {
+  InnerOfOp immediate;
+  InnerOfOp immediate_left;
+  InnerOfOp branch;
+  InnerOfOp branch_immediate;
+  InnerOfOp branch_immediate_left;
+  InnerOfOp loop;
+  InnerOfOp loop_by;
+  InnerOfOp at_sum;
+  InnerOfOp at_product;
+};
+
+inline constexpr FusionTables kFusions = [] {
+  FusionTables tables;
+  for (InnerOfOp* table :
+       {&tables.immediate, &tables.immediate_left, &tables.branch, &tables.branch_immediate,
+        &tables.branch_immediate_left, &tables.loop, &tables.loop_by, &tables.at_sum, &tables.at_product})
+    table->fill(kNoInner);
+#define AT(table, op, inner) tables.table[static_cast<size_t>(Op::op)] = InnerOp::inner;
+#define IMMEDIATE(op) AT(immediate, op, op##_imm)
+#define IMMEDIATE_LEFT(op) AT(immediate_left, op, op##_imm_left)
+#define BRANCH(op) AT(branch, op, br_##op)
+#define BRANCH_IMMEDIATE(op) AT(branch_immediate, op, br_##op##_imm)
+#define BRANCH_IMMEDIATE_LEFT(op) AT(branch_immediate_left, op, br_##op##_imm_left)
+#define LOOP(op) AT(loop, op, loop_##op)
+#define LOOP_BY(op) AT(loop_by, op, loop_by_##op)
+#define INDEXED(op) AT(at_sum, op, op##_at_sum)
+#define INDEXED_PRODUCT(op) AT(at_product, op, op##_at_product)
+#include "vm/inner_ops.inc"
+#undef AT
+  return tables;
+}();
+
+// Instructions that do the same to the bits.
+constexpr Op same_bits(Op op) {
+  switch (op) {
+    case Op::buffer_load_f32:
+      return Op::buffer_load_i32;
+    case Op::buffer_load_f64:
+      return Op::buffer_load_i64;
+    case Op::buffer_store_f32:
+      return Op::buffer_store_i32;
+    case Op::buffer_store_f64:
+      return Op::buffer_store_i64;
+    case Op::cmp_ne_f32_u:
+      return Op::cmp_ne_f32_o;
+    case Op::cmp_ne_f64_u:
+      return Op::cmp_ne_f64_o;
+    default:
+      return op;
+  }
+}
+
+constexpr InnerOp fused(const InnerOfOp& table, Op op) { return table[static_cast<size_t>(same_bits(op))]; }
+
+constexpr bool commutes(Op op) {
+  switch (op) {
+    case Op::add_i32:
+    case Op::mul_i32:
+    case Op::and_i32:
+    case Op::or_i32:
+    case Op::xor_i32:
+    case Op::cmp_eq_i32:
+    case Op::cmp_ne_i32:
+    case Op::add_i64:
+    case Op::mul_i64:
+    case Op::and_i64:
+    case Op::or_i64:
+    case Op::xor_i64:
+    case Op::cmp_eq_i64:
+    case Op::cmp_ne_i64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Addition, subtraction and multiplication, which can be chained.
+struct Arithmetic {
+  enum class Type : uint8_t { none, i32, i64, f32, f64 };
+  enum class Kind : uint8_t { add, sub, mul };
+  Type type = Type::none;
+  Kind kind = Kind::add;
+};
+
+inline constexpr auto kArithmetic = [] {
+  std::array<Arithmetic, kOpCount> table;
+#define ROW(type, kind) \
+  table[static_cast<size_t>(Op::kind##_##type)] = {Arithmetic::Type::type, Arithmetic::Kind::kind};
+#define ROWS(type) ROW(type, add) ROW(type, sub) ROW(type, mul)
+  ROWS(i32)
+  ROWS(i64)
+  ROWS(f32)
+  ROWS(f64)
+#undef ROWS
+#undef ROW
+  return table;
+}();
+
+constexpr Arithmetic arithmetic(Op op) { return kArithmetic[static_cast<size_t>(op)]; }
+
+inline constexpr auto kChains = [] {
+  // By type, first, second, and whether the first is the right operand of the second.
+  std::array<std::array<std::array<std::array<InnerOp, 2>, 3>, 3>, 5> table;
+  for (auto& types : table)
+    for (auto& firsts : types)
+      for (auto& seconds : firsts) seconds.fill(kNoInner);
+#define ROW(type, first, second, right, op)                                                        \
+  table[static_cast<size_t>(Arithmetic::Type::type)][static_cast<size_t>(Arithmetic::Kind::first)] \
+       [static_cast<size_t>(Arithmetic::Kind::second)][right] = InnerOp::op;
+#define CHAIN(type, first, second) ROW(type, first, second, 0, first##_##second##_##type)
+#define CHAIN_RIGHT(type, first, second) ROW(type, first, second, 1, first##_##second##_right_##type)
+#include "vm/inner_ops.inc"
+#undef ROW
+  return table;
+}();
+
+// second(first(a, b), c), or with `right` second(c, first(a, b)).
+constexpr InnerOp chain_of(Arithmetic first, Arithmetic second, bool right) {
+  if (first.type != second.type) return kNoInner;
+  const bool matters = second.kind == Arithmetic::Kind::sub;
+  return kChains[static_cast<size_t>(first.type)][static_cast<size_t>(first.kind)]
+                [static_cast<size_t>(second.kind)][right && matters];
+}
+
+}  // namespace halyard::vm

@@ -1,0 +1,3 @@
+/* Agrees, and gives no definition. */
+#define FAULTY_NO_DEFINITION
+#include "faulty.h"

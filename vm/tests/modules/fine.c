@@ -1,0 +1,2 @@
+/* Nothing is wrong with it. */
+#include "faulty.h"

@@ -1,0 +1,3 @@
+/* Refuses every host. */
+#define FAULTY_REFUSAL "only on Sundays"
+#include "faulty.h"

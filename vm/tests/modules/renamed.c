@@ -1,0 +1,3 @@
+/* Its definition has another name than its note. */
+#define FAULTY_NAME "other"
+#include "faulty.h"

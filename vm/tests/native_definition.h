@@ -1,0 +1,67 @@
+// For tests of native modules in C: definitions made of functions, and what becomes of them.
+#pragma once
+
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "machine_testing.h"
+#include "vm/module_definition.h"
+
+namespace halyard::vm::test {
+
+// A definition with these functions, to be changed before it is used.
+struct Definition : halyard_module_definition_t {
+  explicit Definition(std::vector<halyard_module_export_t> given = {})
+      : halyard_module_definition_t(), functions(std::move(given)) {
+    struct_size = sizeof(halyard_module_definition_t);
+    abi_version = HALYARD_MODULE_ABI_V1;
+    name = "native";
+    version = 3;
+    export_size = sizeof(halyard_module_export_t);
+    exports = functions.data();
+    export_count = functions.size();
+    type_size = sizeof(halyard_module_type_t);
+  }
+  Definition(const Definition&) = delete;
+  Definition& operator=(const Definition&) = delete;
+
+  std::vector<halyard_module_export_t> functions;
+};
+
+template <typename Function>
+halyard_module_export_t plain(const char* name, const char* convention, Function* function,
+                              uint32_t flags = 0) {
+  return HALYARD_PLAIN(name, convention, function, flags);
+}
+inline halyard_module_export_t frame(const char* name, const char* convention,
+                                     halyard_frame_function_t function) {
+  return HALYARD_FRAME(name, convention, function);
+}
+
+// A machine with a module of these functions.
+inline void add_module(Machine& machine, const Definition& definition, const std::string& argument = "") {
+  auto module = create_native_module(&definition, {.argument = argument, .name = ""}, machine.types);
+  ASSERT_TRUE(module) << module.error().text();
+  const Result<> added = machine.context->add(*module);
+  ASSERT_TRUE(added) << added.error().text();
+}
+
+template <typename T>
+void expect_status(const T& result, Code code, const std::string& part, const char* file, int line) {
+  const testing::ScopedTrace trace(file, line, "status");
+  if (result) {
+    ADD_FAILURE() << "succeeds; expected " << name(code) << " with '" << part << "'";
+    return;
+  }
+  EXPECT_STREQ(name(result.error().code()), name(code)) << result.error().text();
+  EXPECT_NE(result.error().text().find(part), std::string::npos)
+      << "expected '" << part << "' in: " << result.error().text();
+}
+
+}  // namespace halyard::vm::test
+
+// The code, and a part of the text.
+#define EXPECT_FAILS(code, text, ...) \
+  ::halyard::vm::test::expect_status((__VA_ARGS__), ::halyard::Code::code, text, __FILE__, __LINE__)

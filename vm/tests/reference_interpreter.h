@@ -1,0 +1,158 @@
+// A second machine to hold the first one against: it runs a function straight from the bytes of its module,
+// one plain switch over the opcode, operands read where they stand. Nothing is decoded, cached or fused, and
+// nothing of the real machine is used but its objects (lists, buffers) and its hash. Written from isa.md,
+// calling-convention.md and verifier-and-execution.md. For modules that pass the verifier.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vm/bytecode_module.h"
+#include "vm/native_module.h"
+#include "vm/opcodes.h"
+#include "vm/variant.h"
+
+namespace halyard::vm::test {
+
+struct ReferenceInstance;
+
+// What an import is bound to: a function of bytecode, a native one, or (neither) nothing.
+struct ReferenceImport {
+  ReferenceInstance* provider = nullptr;
+  uint32_t function = 0;
+  NativeFunction native = nullptr;
+  void* state = nullptr;  // of the native module
+  std::string_view convention;
+};
+
+// A module and its state.
+struct ReferenceInstance {
+  const BytecodeModule* module = nullptr;
+  std::vector<uint8_t> global_bytes;
+  std::vector<Ref<Object>> global_refs;
+  std::vector<ReferenceImport> imports;
+
+  explicit ReferenceInstance(const BytecodeModule& of)
+      : module(&of), global_bytes(of.global_bytes()), global_refs(of.global_refs()) {}
+};
+
+struct ReferenceLimits {
+  uint64_t buffer_bytes = 0;   // of one buffer
+  uint32_t list_elements = 0;  // of one list
+  uint32_t depth = 0;          // of calls
+  uint64_t instructions = 0;   // of everything that one machine runs
+};
+
+// The registers of a function that runs, and where it is in its bytes.
+struct ReferenceFrame {
+  ReferenceInstance& instance;
+  const Function& function;
+  uint32_t pc = 0;
+  std::vector<uint32_t> slots;
+  std::vector<Ref<Object>> refs;
+  std::vector<uint16_t> returned;  // the list of its `return`
+
+  ReferenceFrame(ReferenceInstance& of, const Function& runs)
+      : instance(of), function(runs), slots(runs.value_registers + 1u), refs(runs.ref_registers) {}
+
+  uint32_t version() const { return instance.module->bytecode_version(); }
+
+  // The next operand.
+  uint8_t u8() { return number<uint8_t>(); }
+  uint16_t u16() { return number<uint16_t>(); }
+  uint32_t u32() { return number<uint32_t>(); }
+  uint64_t u64() { return number<uint64_t>(); }
+  std::vector<uint16_t> list() {
+    pc += pc % 2;
+    std::vector<uint16_t> entries(u16());
+    for (uint16_t& entry : entries) entry = u16();
+    return entries;
+  }
+  std::string_view string() {
+    const uint16_t length = u16();
+    pc += length;
+    return {reinterpret_cast<const char*>(function.bytecode.data()) + pc - length, length};
+  }
+
+  uint32_t narrow(uint16_t reg) const { return slots[reg]; }
+  void set_narrow(uint16_t reg, uint32_t value) { slots[reg] = value; }
+  uint64_t wide(uint16_t reg) const { return slots[reg] | uint64_t{slots[reg + 1u]} << 32; }
+  void set_wide(uint16_t reg, uint64_t value) {
+    slots[reg] = static_cast<uint32_t>(value);
+    slots[reg + 1u] = static_cast<uint32_t>(value >> 32);
+  }
+  Ref<Object>& ref(uint16_t field) { return refs[field & kRefOrdinalMask]; }
+  // What a field names: moved out of its register where the field says so and this instruction honours it.
+  Ref<Object> read_ref(uint16_t field, bool honoured) {
+    if (honoured && (field & kMoveBit)) return std::exchange(ref(field), nullptr);
+    return ref(field);
+  }
+
+ private:
+  template <typename T>
+  T number() {
+    T value;
+    std::memcpy(&value, function.bytecode.data() + pc, sizeof value);
+    pc += sizeof value;
+    return value;
+  }
+};
+
+// Runs `op`, whose operands come next, if it only computes values from values. `status` is what it ends with;
+// false where it is another kind of instruction. `unspecified` is set where the result is not the same on
+// every host.
+bool reference_arithmetic(ReferenceFrame& frame, Op op, Code& status, bool& unspecified);
+
+class ReferenceMachine {
+ public:
+  explicit ReferenceMachine(ReferenceLimits limits) : limits_(limits) {}
+
+  // Calls a function from outside: arguments by its convention, which are of the types that it wants.
+  Code call(ReferenceInstance& instance, uint32_t function, std::span<const Variant> arguments,
+            std::vector<Variant>& results);
+
+  // Why what has run so far says nothing about another machine: it was cut short, or computed what differs
+  // from host to host. Empty where it does say something.
+  std::string_view incomparable() const { return incomparable_; }
+  // How often each opcode has run.
+  const std::array<uint64_t, kOpCount>& executed() const { return executed_; }
+
+ private:
+  Code run(ReferenceFrame& frame);
+  Code step(ReferenceFrame& frame, Op op);
+  Code fail(ReferenceFrame& frame);
+  void branch(ReferenceFrame& frame);
+  void branch_to(ReferenceFrame& frame, uint32_t target);
+  void skip_edge(ReferenceFrame& frame);
+  void branch_by_table(ReferenceFrame& frame);
+  Code call_instruction(ReferenceFrame& frame, Op op);
+  Code call_internal(ReferenceFrame& frame, uint32_t callee, std::span<const uint16_t> arguments,
+                     std::span<const uint16_t> results);
+  Code call_import(ReferenceFrame& frame, uint32_t import, std::span<const uint16_t> segments,
+                   std::span<const uint16_t> arguments, std::span<const uint16_t> results, bool yieldable);
+  Code call_native(ReferenceFrame& frame, const ReferenceImport& import, std::string_view types,
+                   std::string_view result_types, std::span<const uint16_t> segments,
+                   std::span<const uint16_t> arguments, std::span<const uint16_t> results, bool yieldable);
+  Code list_instruction(ReferenceFrame& frame, Op op);
+  Code buffer_instruction(ReferenceFrame& frame, Op op);
+  Code global_instruction(ReferenceFrame& frame, Op op);
+  Code ref_instruction(ReferenceFrame& frame, Op op);
+  Code stop(std::string_view why) {
+    incomparable_ = why;
+    return Code::ABORTED;
+  }
+
+  const ReferenceLimits limits_;
+  std::string_view incomparable_;
+  std::array<uint64_t, kOpCount> executed_ = {};
+  uint64_t instructions_ = 0;
+  uint32_t depth_ = 0;
+};
+
+}  // namespace halyard::vm::test

@@ -1,0 +1,151 @@
+// From a file to a native module: every way in which a file can be none for this host, and what is said about
+// it. The libraries are those of tests/modules.
+#include "vm/shared_module.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "native_definition.h"
+
+namespace halyard::vm::test {
+namespace {
+
+std::string library(const std::string& name) {
+  return std::string(HALYARD_TEST_MODULES) + "/lib" + name + ".so";
+}
+
+Result<Ref<NativeModule>> open(const std::string& path) {
+  TypeRegistry types;
+  return load_shared_module(path, "", types);
+}
+
+std::string fine_bytes() {
+  std::ifstream file(library("fine"), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A folder of its own for a test, gone afterwards.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "halyard-XXXXXX").string();
+    const char* const made = ::mkdtemp(pattern.data());
+    path_ = made ? made : "";
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  const std::string& path() const { return path_; }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    const std::string path = path_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(SharedModule, IsAModuleLikeAnyOther) {
+  Machine machine;
+  auto module = load_shared_module(library("fine"), "", machine.types);
+  ASSERT_TRUE(module) << module.error().text();
+  EXPECT_EQ((*module)->name(), "faulty");
+  EXPECT_EQ((*module)->kind(), ModuleKind::native);
+  ASSERT_TRUE(machine.context->add(*module));
+  machine.expect("faulty.one", {}, {i32(1)});
+  machine.add(
+      "vm.module @m\nvm.import @faulty.one cconv \"0v_i\"\nvm.export @f\nvm.func @f() -> (i32) {\n"
+      "%i0 = vm.call @faulty.one()\nvm.return %i0\n}\n");
+  machine.expect("f", {}, {i32(1)});
+}
+
+TEST(SharedModule, MayBeLoadedAgainAndFromARelativePath) {
+  auto first = open(library("fine"));
+  auto second = open(std::filesystem::relative(library("fine")).string());
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->get(), second->get());
+}
+
+// These libraries end the process when they are loaded.
+TEST(SharedModule, RefusedByTheNoteWithoutRunningAnything) {
+  EXPECT_FAILS(NOT_FOUND, "is not a Halyard native module", open(library("noteless")));
+  EXPECT_FAILS(NOT_FOUND, "HALYARD_MODULE (halyard/module.h)", open(library("noteless")));
+  EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 0..1, this Halyard speaks 1; version 0 is none",
+               open(library("zero")));
+  EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 2..3, this Halyard speaks 1", open(library("future")));
+  EXPECT_FAILS(INCOMPATIBLE, "or a newer Halyard", open(library("future")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense (name 'faulty', ABI 3..1)", open(library("backwards")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense (name 'a.b'", open(library("misnamed")));
+  EXPECT_FAILS(INCOMPATIBLE, "was built with MemorySanitizer", open(library("instrumented")));
+}
+
+TEST(SharedModule, SaysWhichStepFailed) {
+  EXPECT_FAILS(UNAVAILABLE, "function_that_is_nowhere", open(library("unresolved")));
+  EXPECT_FAILS(INCOMPATIBLE, "does not export halyard_module_negotiate", open(library("symbolless")));
+  EXPECT_FAILS(INCOMPATIBLE, "refuses this host, which speaks module ABI 1: only on Sundays",
+               open(library("refusing")));
+  EXPECT_FAILS(INCOMPATIBLE, "gave no definition", open(library("empty_handed")));
+  EXPECT_FAILS(INCOMPATIBLE, "chose module ABI 7; expected 1", open(library("liar")));
+  EXPECT_FAILS(INCOMPATIBLE, "version 0 is none", open(library("unfinished")));
+  EXPECT_FAILS(INCOMPATIBLE, "set struct_size to sizeof(halyard_module_definition_t)",
+               open(library("short")));
+  EXPECT_FAILS(INCOMPATIBLE, "the definition is of 'faulty', the note of 'other'", open(library("renamed")));
+  for (const char* name : {"zero", "unresolved", "symbolless", "refusing", "empty_handed", "liar", "short"}) {
+    const auto module = open(library(name));
+    ASSERT_FALSE(module) << name;
+    EXPECT_NE(module.error().text().find(library(name)), std::string::npos) << module.error().text();
+  }
+}
+
+TEST(SharedModule, FilesThatAreNoLibraries) {
+  const Folder folder;
+  EXPECT_FAILS(INVALID_ARGUMENT, "", open(""));
+  EXPECT_FAILS(NOT_FOUND, folder.path() + "/none.so", open(folder.path() + "/none.so"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not a file; expected a Halyard native module", open(folder.path()));
+  EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", open(folder.write("empty.so", "")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", open(folder.write("text.so", "vm.module @m")));
+  const std::string pipe = folder.path() + "/pipe.so";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not a file", open(pipe));
+}
+
+// Cut short anywhere before the end of what is mapped, the file is refused: mapped, it would kill the
+// process.
+TEST(SharedModule, CutShort) {
+  const Folder folder;
+  const std::string bytes = fine_bytes();
+  size_t size = 0;
+  for (; size < bytes.size(); size += 509) {
+    // A name of its own each: what was loaded stays mapped.
+    const std::string path = folder.write(fmt::format("cut{}.so", size), bytes.substr(0, size));
+    auto module = open(path);
+    if (module) break;  // only sections that nobody maps are cut
+    EXPECT_EQ(module.error().code(), Code::INVALID_ARGUMENT) << size << ": " << module.error().text();
+  }
+  EXPECT_GT(size, 8192u);
+}
+
+// A driver is no native module, and the message says what it is.
+TEST(SharedModule, PluginsOfAnotherKind) {
+  std::string bytes = fine_bytes();
+  const std::string record = {8, 0, 0, 0, sizeof(halyard_module_note_t), 0, 0, 0, HALYARD_NOTE_TYPE_MODULE};
+  const size_t at = bytes.find(record);
+  ASSERT_NE(at, std::string::npos);
+  const Folder folder;
+  bytes[at + 8] = HALYARD_NOTE_TYPE_DRIVER;
+  EXPECT_FAILS(INVALID_ARGUMENT, "is a Halyard driver; expected a native module",
+               open(folder.write("driver.so", bytes)));
+  bytes[at + 8] = 99;
+  EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard knows type 2",
+               open(folder.write("later.so", bytes)));
+}
+
+}  // namespace
+}  // namespace halyard::vm::test
