@@ -52,11 +52,12 @@ std::string dictionary() {
   };
   for (const OpInfo& op : kOps) word("vm." + std::string(op.mnemonic) + " ");
   for (const std::string_view directive :
-       {"vm.module @m",   "vm.type ",   "vm.dependency @", "vm.import ", "vm.export ",
-        "vm.func ",       "vm.global.", "vm.rodata",       "vm.attr ",   "vm.rwdata",
-        "optional",       "required",   "version",         "mutable",    "private",
-        "cconv \"0v_v\"", "segments[",  "default:",        "module {",   "requirements",
-        "default",        "loc("})
+       {"vm.module @m",    "vm.type ",     "vm.dependency @", "vm.import ",     "vm.export ", "vm.func ",
+        "vm.global.",      "vm.rodata",    "vm.attr ",        "vm.rwdata",      "optional",   "required",
+        "version",         "mutable",      "private",         "cconv \"0v_v\"", "segments[",  "default:",
+        "module {",        "requirements", "default",         "loc(",           ".bytes ",    ".blocks 1",
+        ".registers 1, 1", ".cconv ",      ".attr ",          "vm.state 8, 1",  "hex {",      "bytecode 15",
+        "e\"\\x00\"",      "bits(0x1)",    "import[0]",       "type[0]",        "%m0"})
     word(directive);
   for (const std::string_view piece : {"%i0",        "%i2:3",      "%r0",
                                        "%R0",        "^bb1",       "^bb1(%i0->%i1)",

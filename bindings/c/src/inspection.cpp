@@ -31,6 +31,8 @@ constexpr Range kAllHal = {5, modules::kHalVersion};
 
 constexpr std::string_view kHalPrefix = "hal.";
 constexpr std::string_view kCreateExecutable = "hal.executable.create";
+constexpr size_t kMostReason = 1000;
+constexpr size_t kLongestSignature = 1000;              // that is spelled out
 constexpr size_t kMostNestedBytes = size_t{256} << 20;  // that are opened: constants may share their bytes
 
 struct FirstBytes {
@@ -232,9 +234,10 @@ Result<Inspection> inspect(Ref<Bytes> bytes) {
   inspection.zip = zip;
   find_hal_versions(inspection);
   find_executables(inspection);
-  for (uint32_t i = 0; i < inspection.view.module().functions().size(); ++i)
+  const size_t count = inspection.view.module().functions().size();
+  for (uint32_t i = 0; i < count && inspection.broken.size() < kMostBroken; ++i)
     if (const Result<> verified = inspection.view.verify(i); !verified)
-      inspection.broken.push_back({i, verified.error().text()});
+      inspection.broken.push_back({i, verified.error().text().substr(0, kMostReason)});
   return inspection;
 }
 
@@ -258,6 +261,7 @@ std::string hal_text(Range versions) {
 }
 
 std::string signature_text(std::string_view convention) {
+  if (convention.size() > kLongestSignature) return "'" + std::string(convention) + "'";
   const Result<vm::Convention> parsed = vm::Convention::parse(convention);
   if (!parsed) return "'" + std::string(convention) + "'";
   return types_text(parsed->arguments) + " -> " + types_text(parsed->results);

@@ -38,9 +38,10 @@ struct Executable {
   std::shared_ptr<const vm::ModuleView> module;
 };
 
+inline constexpr size_t kMostBroken = 1000;
 struct BrokenFunction {
   uint32_t function = 0;
-  std::string reason;
+  std::string reason;  // cut short where it is very long
 };
 
 struct Inspection {
@@ -54,7 +55,7 @@ struct Inspection {
   Range bytecode_releases;             // that make this bytecode
   Range hal_releases;                  // that make programs for these versions of hal
   std::vector<Executable> executables;
-  std::vector<BrokenFunction> broken;
+  std::vector<BrokenFunction> broken;  // the first kMostBroken; functions after them were not looked at
 
   bool is_from_hal(uint32_t import) const;
 };

@@ -32,6 +32,8 @@ constexpr Release kReleases[] = {{15, "3.1 to 3.9"}, {16, "3.10"}, {17, "3.11 an
 constexpr uint64_t kMostAttributes = uint64_t{1} << 20;
 constexpr uint64_t kMostFunctionBytes = uint64_t{64} << 20;  // or eight times the bytecode, if that is more
 
+constexpr size_t kListedTypes = 64;  // in a message
+
 struct ValueTypeName {
   std::string_view name;
   ValueType type;
@@ -129,12 +131,20 @@ struct ModuleLoader {
     HALYARD_TRY(load_state());
     HALYARD_TRY(load_types());
     module.attributes_ = attributes(source.attributes());
-    if (source.debug_database())
-      for (uint32_t i = 0;
-           i < std::min(count(source.debug_database()->functions()), count(source.function_descriptors()));
-           ++i)
-        module.debug_names_.push_back(view(source.debug_database()->functions()->Get(i)->local_name()));
+    name_functions();
     return {};
+  }
+
+  // For messages: by the first export, else by the debug database.
+  void name_functions() {
+    std::vector<std::string_view>& names = module.function_names_;
+    names.resize(module.functions_.size());
+    for (const Export& item : module.exports_)
+      if (names[item.function].empty()) names[item.function] = item.name;
+    const schema::DebugDatabase* database = source.debug_database();
+    const uint32_t known = database ? count(database->functions()) : 0;
+    for (uint32_t i = 0; i < std::min<size_t>(known, names.size()); ++i)
+      if (names[i].empty()) names[i] = view(database->functions()->Get(i)->local_name());
   }
 
   Result<> load_requirements() {
@@ -300,8 +310,10 @@ struct ModuleLoader {
       if (!type) {
         const std::vector<std::string> known = type_names();
         const std::vector<std::string_view> candidates(known.begin(), known.end());
-        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is not known{}; known are {}", name, i,
-                    did_you_mean(name, candidates), fmt::join(candidates, ", "));
+        std::string hint = did_you_mean(name, candidates);
+        if (candidates.size() <= kListedTypes)
+          hint += fmt::format("; known are {}", fmt::join(candidates, ", "));
+        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is not known{}", name, i, hint);
       }
       module.types_.push_back(*type);
       module.type_names_.push_back(name);
@@ -336,9 +348,7 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
 }
 
 std::string_view BytecodeModule::function_name(uint32_t function) const {
-  const auto found = std::ranges::find(exports_, function, &Export::function);
-  if (found != exports_.end()) return found->name;
-  return function < debug_names_.size() ? debug_names_[function] : std::string_view();
+  return function < function_names_.size() ? function_names_[function] : std::string_view();
 }
 
 Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {

@@ -89,7 +89,7 @@ class BytecodeModule final : public Module {
   std::vector<ElementType> types_;
   std::vector<std::string_view> type_names_;
   std::vector<Ref<Buffer>> rodata_;
-  std::vector<std::string_view> debug_names_;  // by function; may be shorter
+  std::vector<std::string_view> function_names_;
   mutable std::unique_ptr<std::atomic<const FunctionCode*>[]> code_;
   mutable std::mutex decode_mutex_;
 };

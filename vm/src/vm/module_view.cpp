@@ -13,6 +13,7 @@ namespace {
 // Longer names are compared with nothing: strings of a FlatBuffer may overlap, so that all of them together
 // can be far longer than the file.
 constexpr size_t kLongestName = 1024;
+constexpr size_t kMostTypeBytes = size_t{16} << 20;  // of names that are copied
 
 template <typename Vector>
 uint32_t count(const Vector* vector) {
@@ -29,8 +30,13 @@ Result<ModuleView> ModuleView::open(Ref<Bytes> bytes) {
   ModuleView result;
   result.archive_ = HALYARD_TRY(open_archive(bytes));
   const schema::BytecodeModule& source = *result.archive_.module;
+  size_t type_bytes = 0;
   for (uint32_t i = 0; i < count(source.types()); ++i) {
     const std::string_view name = view(source.types()->Get(i)->full_name());
+    type_bytes += name.size();
+    if (type_bytes > kMostTypeBytes)
+      return fail(Code::RESOURCE_EXHAUSTED, "the names of types have more than {} bytes in all",
+                  kMostTypeBytes);
     if (!name.starts_with('!') || name.find('\0') != std::string_view::npos) continue;
     if (result.types_.find(name.substr(1))) continue;
     const std::string& kept = result.type_names_.emplace_back(name.substr(1));

@@ -26,7 +26,8 @@ struct FunctionFields {
 
 class ModuleView {
  public:
-  // As BytecodeModule::load, except that no type is unknown.
+  // As BytecodeModule::load, except that no type is unknown; RESOURCE_EXHAUSTED also for absurdly long type
+  // names.
   static Result<ModuleView> open(Ref<Bytes> bytes);
 
   const BytecodeModule& module() const { return *module_; }
