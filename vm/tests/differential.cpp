@@ -456,8 +456,8 @@ Comparison compare_machines(const Program& program) {
   Comparison comparison;
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
-    Result<Ref<BytecodeModule>> module =
-        BytecodeModule::load(Bytes::own(parts.build()), known_types(), {.verify_eagerly = true});
+    Result<Ref<BytecodeModule>> module = BytecodeModule::load(Bytes::own(parts.build()), known_types(),
+                                                              {.verify_eagerly = true, .fuse = program.fuse});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;
@@ -503,7 +503,7 @@ Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices) 
 }
 
 std::string describe(const Program& program) {
-  std::string text;
+  std::string text = program.fuse ? "" : "not fused\n";
   const auto reg = [](uint16_t field) {
     if (!(field & kRefBit)) return fmt::format("i{}", field);
     return fmt::format("{}{}", field & kMoveBit ? 'R' : 'r', field & kRefOrdinalMask);

@@ -128,6 +128,7 @@ Program generate_program(Choices& choices) {
           {kind, is_ref(kind) ? choices.below(4) : choices.bits(choices.one_in(2) ? 8 : 1)});
     program.calls.push_back(std::move(call));
   }
+  program.fuse = !choices.one_in(8);
   return program;
 }
 
