@@ -82,7 +82,7 @@ def out_of_tree(checks: vmrun.Checks, folder: pathlib.Path) -> None:
     checks.check("a library by its content", None if text == "add(i32, i32) -> (i32)\n" else f"it prints {text}")
 
 
-def refusals(checks: vmrun.Checks, folder: pathlib.Path) -> None:
+def files(checks: vmrun.Checks, folder: pathlib.Path) -> None:
     toolbox = BUILD / "examples" / "libtoolbox.so"
     program = "--module=examples/native_module/toolbox.vmasm"
 
@@ -113,6 +113,12 @@ def refusals(checks: vmrun.Checks, folder: pathlib.Path) -> None:
            "INVALID_ARGUMENT", "'sum'", "only modules can call it")
     refuse("a misspelt function", [f"--module={toolbox}", "--function=hypott"], "did you mean 'hypot'")
 
+    oddly_named = folder / "a.so@b"  # a file that is there is what is meant
+    oddly_named.write_bytes(vmrun.assemble(
+        "vm.module @odd\nvm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n", folder))
+    done = vmrun.run("vm-run", f"--module={oddly_named}")
+    checks.check("a program named like a library with an argument", None if done.returncode == 0 else "it fails", done)
+
     listed = vmrun.run("vm-run", f"--module={toolbox}", "--list_functions").stdout.splitlines()
     for line in ("hypot(f64, f64) -> (f64)", "sum((i64)...) -> (i64)", "counter.next(ref) -> (i64)"):
         checks.check(f"listed: {line}", None if line in listed else f"the list is {listed}")
@@ -124,7 +130,7 @@ def main() -> int:
     checks = vmrun.Checks()
     with vmrun.temporary_folder() as name:
         folder = pathlib.Path(name).resolve()
-        refusals(checks, folder)
+        files(checks, folder)
         if cache("HALYARD_SANITIZE"):
             print("libraries built without a sanitizer are tried elsewhere")
         else:

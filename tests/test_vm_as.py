@@ -78,6 +78,11 @@ def main():
         for version in (15, 16, 17):
             equal(f"version {version}", version_of(run_bytes(source, f"--bytecode-version={version}").stdout), version)
         equal("17 is the default", version_of(expected), 17)
+        stated = os.path.join(folder, "stated.vmasm")
+        with open(stated, "w") as file:
+            file.write(PROGRAM.replace("@m\n", "@m bytecode 15\n"))
+        equal("what the text says", version_of(run_bytes(stated).stdout), 15)
+        equal("the flag counts more", version_of(run_bytes(stated, "--bytecode-version=16").stdout), 16)
         fails("an instruction that is too new", vmrun.run("vm-as", newer, "--bytecode-version=15", "-o", target),
               newer + ":3: ", "vm.discard.refs", "16")
         equal("no file is left of a failure", os.path.exists(target), False)
@@ -89,6 +94,15 @@ def main():
         fails("an error names file and line", vmrun.run("vm-as", bad), bad + ":4: ", "did you mean 'add.i32'")
         done = subprocess.run([os.path.join(vmrun.BIN, "vm-as"), "-"], input="nonsense\n", capture_output=True, text=True)
         fails("an error in standard input", done, "<stdin>:1: ")
+
+        for name, text in (("empty", b""), ("mark", b"\xef\xbb\xbf" + PROGRAM.encode()), ("wide", PROGRAM.encode("utf-16"))):
+            with open(bad, "wb") as file:
+                file.write(text)
+            done = vmrun.run("vm-as", bad, "-o", target)
+            if name == "mark":
+                equal("a byte-order mark is skipped", done.returncode, 0)
+            else:
+                fails(f"{name} text", done, bad, {"empty": "vm.module @NAME", "wide": "UTF-8"}[name])
 
         fails("no input", vmrun.run("vm-as"), "usage: vm-as")
         fails("two inputs", vmrun.run("vm-as", source, bad), "found 2")

@@ -12,7 +12,7 @@ namespace {
 // encoder.
 struct Sample {
   std::string text;
-  Bytes bytes;
+  ByteVector bytes;
 };
 
 class SampleMaker {
@@ -145,7 +145,7 @@ class SampleMaker {
 
   const OpInfo& op_;
   const std::string& form_;
-  Bytes bytes_;
+  ByteVector bytes_;
 };
 
 TEST(Assembler, EveryInstruction) {
@@ -159,9 +159,9 @@ TEST(Assembler, EveryInstruction) {
         "vm.func @f() -> () {\n^bb0:\n" +
         sample.text + "\nvm.return\n}\n");
     ASSERT_TRUE(result.module) << sample.text;
-    const Bytes code = result.code(0);
+    const ByteVector code = result.code(0);
     ASSERT_GT(code.size(), sample.bytes.size()) << sample.text;
-    EXPECT_EQ(Bytes(code.begin() + 1, code.begin() + 1 + static_cast<ptrdiff_t>(sample.bytes.size())),
+    EXPECT_EQ(ByteVector(code.begin() + 1, code.begin() + 1 + static_cast<ptrdiff_t>(sample.bytes.size())),
               sample.bytes)
         << sample.text;
     ++count;
@@ -223,7 +223,7 @@ TEST(Assembler, Calls) {
       "vm.return\n}\n"
       "vm.func @b() -> () {\nvm.return\n}\n");
   ASSERT_TRUE(result.module);
-  const Bytes expected = {
+  const ByteVector expected = {
       0x79,                                                                             // 0
       0x58, 1,    0, 0, 0,    2,    0, 4, 0,    5,    0xC0, 3, 0, 0, 0, 2, 0, 0, 0x80,  // 1
       0x59, 0,    0, 0, 0x80, 0,    2, 0, 0xFF, 0xFF, 2,    0, 3, 0, 0, 0, 2, 0, 4,    0,
@@ -250,7 +250,7 @@ TEST(Assembler, ConditionsAndTables) {
 TEST(Assembler, TheFirstLabelNamesTheEntryBlock) {
   const auto named = assembled(in_function("^bb5:\n^bb6:"));
   ASSERT_TRUE(named.module);
-  EXPECT_EQ(named.code(0), (Bytes{0x79, 0x79, 0x5A, 0, 0, 0}));
+  EXPECT_EQ(named.code(0), (ByteVector{0x79, 0x79, 0x5A, 0, 0, 0}));
   EXPECT_EQ(named.module->function_descriptors()->Get(0)->block_count(), 2);
 }
 
@@ -278,7 +278,7 @@ TEST(Assembler, IntegerConstants) {
   error_of(in_function("%i0 = vm.const.i32 1, 2"));
 
   const auto i64 = [](const std::string& text, uint64_t value) {
-    Bytes bytes = {0x0F};
+    ByteVector bytes = {0x0F};
     for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
     bytes.insert(bytes.end(), {2, 0});
     expect_code("%i2:3 = vm.const.i64 " + text, bytes);
@@ -333,7 +333,7 @@ TEST(Assembler, LinesCommentsAndPrefixes) {
       "}");
   ASSERT_TRUE(result.module);
   EXPECT_EQ(result.rodata(0), "a // b # c, d = e");
-  EXPECT_EQ(result.code(0), (Bytes{0x79, 0x22, 1, 0, 0, 0, 1, 0, 0x5B, 0, 0, 4, 0, 'x', '/', '/', 'y'}));
+  EXPECT_EQ(result.code(0), (ByteVector{0x79, 0x22, 1, 0, 0, 0, 1, 0, 0x5B, 0, 0, 4, 0, 'x', '/', '/', 'y'}));
 }
 
 TEST(Assembler, RegisterNumbers) {

@@ -32,7 +32,7 @@ TEST(Assembler, ExampleOfTheFormat) {  // module-format.md 14
   EXPECT_EQ(result.module->bytecode_version(), 0x00110000u);
   EXPECT_EQ(static_cast<uint32_t>(result.module->requirements()), 0u);
   EXPECT_EQ(result.code(0),
-            (Bytes{0x79, 0x22, 0x00, 0x00, 0x01, 0x00, 0x02, 0x00, 0x5A, 0x00, 0x01, 0x00, 0x02, 0x00}));
+            (ByteVector{0x79, 0x22, 0x00, 0x00, 0x01, 0x00, 0x02, 0x00, 0x5A, 0x00, 0x01, 0x00, 0x02, 0x00}));
   EXPECT_EQ(result.module->bytecode_data()->size(), 16u);
   const auto* descriptor = result.module->function_descriptors()->Get(0);
   EXPECT_EQ(descriptor->block_count(), 1);
@@ -59,8 +59,9 @@ TEST(Assembler, ExampleOfTheInstructionSet) {  // isa.md 2.2
       "return %i0, %R0\n"
       "}\n");
   ASSERT_TRUE(result.module);
-  EXPECT_EQ(result.code(0), (Bytes{0x79, 0x22, 0, 0, 1, 0,    2, 0,    0x56, 0x18, 0, 0, 0, 0, 2, 0,
-                                   2,    0,    0, 0, 1, 0xC0, 0, 0x80, 0x79, 0x5A, 2, 0, 0, 0, 0, 0xC0}));
+  EXPECT_EQ(result.code(0),
+            (ByteVector{0x79, 0x22, 0, 0, 1, 0,    2, 0,    0x56, 0x18, 0, 0, 0, 0, 2, 0,
+                        2,    0,    0, 0, 1, 0xC0, 0, 0x80, 0x79, 0x5A, 2, 0, 0, 0, 0, 0xC0}));
   const auto* descriptor = result.module->function_descriptors()->Get(0);
   EXPECT_EQ(descriptor->bytecode_length(), 32);
   EXPECT_EQ(descriptor->block_count(), 2);
@@ -76,9 +77,9 @@ TEST(Assembler, FunctionsArePaddedToEightAndPadsAreRelativeToTheirStart) {
       "vm.func @b() -> () {\n%i0 = vm.const.i32.zero\nvm.return\n}\n");  // 79 0C 0000 5A pad 0000
   ASSERT_TRUE(result.module);
   const auto* b = result.module->function_descriptors()->Get(1);
-  EXPECT_EQ(result.code(0), (Bytes{0x79, 0x5A, 0, 0}));
+  EXPECT_EQ(result.code(0), (ByteVector{0x79, 0x5A, 0, 0}));
   EXPECT_EQ(b->bytecode_offset(), 8);
-  EXPECT_EQ(result.code(1), (Bytes{0x79, 0x0C, 0, 0, 0x5A, 0, 0, 0}));
+  EXPECT_EQ(result.code(1), (ByteVector{0x79, 0x0C, 0, 0, 0x5A, 0, 0, 0}));
   EXPECT_EQ(result.module->bytecode_data()->size(), 16u);
 }
 
@@ -161,9 +162,9 @@ TEST(Assembler, GlobalsAreLaidOutByWidth) {
   EXPECT_EQ(result.module->module_state()->global_bytes_capacity(), 32);
   EXPECT_EQ(result.module->module_state()->global_ref_count(), 0);
   // b 0, d 4, e 8; a 16, c 24.
-  EXPECT_EQ(result.code(0),
-            (Bytes{0x79, 0x04, 16, 0,    0, 0, 0, 0, 0xE0, 0x00, 0,    0, 0, 0, 0, 0, 0xE1, 0x01, 24, 0, 0,
-                   0,    0,    0,  0x01, 4, 0, 0, 0, 0,    0,    0x00, 8, 0, 0, 0, 0, 0,    0x5A, 0,  0, 0}));
+  EXPECT_EQ(result.code(0), (ByteVector{0x79, 0x04, 16,   0,    0,  0, 0, 0, 0xE0, 0x00, 0,    0, 0, 0,
+                                        0,    0,    0xE1, 0x01, 24, 0, 0, 0, 0,    0,    0x01, 4, 0, 0,
+                                        0,    0,    0,    0x00, 8,  0, 0, 0, 0,    0,    0x5A, 0, 0, 0}));
 }
 
 TEST(Assembler, StateGrowsWithWhatIsNamedByNumber) {

@@ -12,14 +12,14 @@
 
 namespace halyard::vm {
 
-using Bytes = std::vector<uint8_t>;
+using ByteVector = std::vector<uint8_t>;
 
 // An assembled module and its root table.
 struct Assembled {
-  Bytes bytes;
+  ByteVector bytes;
   const schema::BytecodeModule* module = nullptr;
 
-  Bytes code(uint32_t function) const {
+  ByteVector code(uint32_t function) const {
     const auto* descriptor = module->function_descriptors()->Get(function);
     const auto* data = module->bytecode_data()->data() + descriptor->bytecode_offset();
     return {data, data + descriptor->bytecode_length()};
@@ -53,10 +53,10 @@ inline std::string in_function(const std::string& body, const std::string& argum
 }
 
 // The body assembles to the entry block's marker, these bytes, and an empty return.
-inline void expect_code(const std::string& body, const Bytes& bytes) {
+inline void expect_code(const std::string& body, const ByteVector& bytes) {
   const auto result = assembled(in_function(body));
   if (!result.module) return;
-  Bytes expected = {0x79};
+  ByteVector expected = {0x79};
   expected.insert(expected.end(), bytes.begin(), bytes.end());
   expected.push_back(0x5A);
   if (expected.size() % 2) expected.push_back(0);

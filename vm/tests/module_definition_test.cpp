@@ -53,10 +53,10 @@ TEST(ModuleDefinition, VersionsAndSizes) {
   EXPECT_FAILS(INCOMPATIBLE, "no definition", create_native_module(nullptr, {}, types));
   Definition definition({plain("one", "0v_i", one)});
   definition.abi_version = 0;
-  EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 0, this Halyard speaks 1; version 0 is none",
+  EXPECT_FAILS(INCOMPATIBLE, "is of module ABI 0, this Halyard speaks 1; version 0 is none",
                create(definition));
   definition.abi_version = 2;
-  EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 2, this Halyard speaks 1", create(definition));
+  EXPECT_FAILS(INCOMPATIBLE, "is of module ABI 2, this Halyard speaks 1", create(definition));
   definition.abi_version = 1;
   for (const uint32_t size : {0u, 4u, 8u, 40u, 87u}) {
     definition.struct_size = size;

@@ -2,6 +2,9 @@
 // them and looks into what it is given.
 #include "vm/native_object.h"
 
+#include <atomic>
+#include <thread>
+
 #include "native_definition.h"
 #include "vm/buffer.h"
 #include "vm/list.h"
@@ -204,6 +207,31 @@ TEST(NativeObjects, OutliveWhatMadeThem) {
   EXPECT_STREQ(last.object()->type()->name, "native.number");
   last = Variant();
   EXPECT_EQ(alive, 0);
+}
+
+// Several threads load modules while others look types up.
+TEST(NativeObjects, TheRegistryIsGuarded) {
+  TypeRegistry types;
+  std::vector<std::thread> threads;
+  std::atomic<int> found = 0;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&types, &found, thread] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string module = fmt::format("m{}_{}", thread, i);
+        const std::string own = module + ".t";
+        const halyard_module_type_t list[] = {{own.c_str(), nullptr}};
+        Definition definition;
+        definition.name = module.c_str();
+        definition.types = list;
+        definition.type_count = 1;
+        const auto made = create_native_module(&definition, {}, types);
+        if (made && types.find(own) && types.find("vm.buffer") && types.all().size() > 2) ++found;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found, 200);
+  EXPECT_EQ(types.all().size(), 202u);
 }
 
 // ---- Services

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -126,11 +127,15 @@ struct Call final : ObjectOf<Call> {
   std::vector<vm::Variant> results;
 };
 
-// Shared libraries are told by their names ("x.so", "x.so@argument") or by how they begin.
-bool names_shared_library(const std::string& path);
+// Shared libraries are told by their names, "x.so" and "x.so@argument", or by how they begin.
+struct SharedPath {
+  std::string library;
+  std::string argument;
+};
+std::optional<SharedPath> shared_path(const std::string& path);
 bool is_shared_library(std::span<const uint8_t> bytes);
-// The native module in one; the path may end in "@argument".
-Result<Ref<vm::Module>> load_shared(Instance& instance, const std::string& path);
+// The native module in one.
+Result<> give_shared(Instance& instance, SharedPath path, halyard_module_t* out);
 
 // Whether a module depends on, or imports from, the module of that name (ruling 23).
 bool uses_module(const vm::Module& module, std::string_view name);

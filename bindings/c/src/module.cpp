@@ -46,13 +46,10 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
                                           halyard_module_t* out) {
   return guarded([&]() -> Result<> {
     const std::string name(view(path));
-    const auto give_shared = [&]() -> Result<> {
-      *out = give<halyard_module_t>(HALYARD_TRY(load_shared(*from_handle<Instance>(instance), name)));
-      return {};
-    };
-    if (names_shared_library(name)) return give_shared();
+    Instance& owner = *from_handle<Instance>(instance);
+    if (auto shared = shared_path(name)) return give_shared(owner, *std::move(shared), out);
     Ref<Bytes> bytes = HALYARD_TRY(Bytes::map_file(name));
-    if (name != "-" && is_shared_library(bytes->span())) return give_shared();
+    if (name != "-" && is_shared_library(bytes->span())) return give_shared(owner, {name, ""}, out);
     if (name.ends_with(".vmasm")) {
       const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
       bytes = HALYARD_TRY(assembled(text, {.file = name}));

@@ -1,5 +1,6 @@
 // Native modules of the C ABI: out of shared libraries, and of the embedder's own.
 #include <cstring>
+#include <filesystem>
 #include <span>
 
 #include "halyard/module.h"
@@ -10,8 +11,14 @@
 
 namespace halyard::c {
 
-bool names_shared_library(const std::string& path) {
-  return path.ends_with(".so") || path.find(".so@") != std::string::npos;
+std::optional<SharedPath> shared_path(const std::string& path) {
+  constexpr std::string_view kSuffix = ".so";
+  if (path.ends_with(kSuffix)) return SharedPath{path, ""};
+  const size_t at = path.find(".so@");
+  std::error_code error;
+  // A file may have such a name.
+  if (at == std::string::npos || std::filesystem::exists(path, error)) return std::nullopt;
+  return SharedPath{path.substr(0, at + kSuffix.size()), path.substr(at + kSuffix.size() + 1)};
 }
 
 bool is_shared_library(std::span<const uint8_t> bytes) {
@@ -19,11 +26,10 @@ bool is_shared_library(std::span<const uint8_t> bytes) {
   return bytes.size() >= sizeof kMagic && std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0;
 }
 
-Result<Ref<vm::Module>> load_shared(Instance& instance, const std::string& path) {
-  const size_t at = path.find(".so@");
-  const size_t size = at == std::string::npos ? path.size() : at + std::string_view(".so").size();
-  std::string argument = at == std::string::npos ? "" : path.substr(size + 1);
-  return HALYARD_TRY(vm::load_shared_module(path.substr(0, size), std::move(argument), instance.types));
+Result<> give_shared(Instance& instance, SharedPath path, halyard_module_t* out) {
+  *out = give<halyard_module_t>(
+      HALYARD_TRY(vm::load_shared_module(path.library, std::move(path.argument), instance.types)));
+  return {};
 }
 
 }  // namespace halyard::c

@@ -96,16 +96,19 @@ class CaseList {
   uint16_t count_ = 0;
 };
 
-// One operand. Which member holds it follows from the OperandKind in the opcode table.
-struct DecodedOperand {
-  uint64_t immediate = 0;  // immediate: the bits, zero-extended
-  uint32_t index =
-      0;  // global_bytes, global_ref, rodata, type, func (with the import bit), block (the marker's pc)
-  uint16_t reg = 0;         // reg: as encoded, with ref and MOVE bits
+// One operand. Which member holds it follows from the OperandKind in the opcode table; only that one may be
+// looked at. A union, for there are very many of them.
+union DecodedOperand {
+  uint64_t immediate;  // immediate: the bits, zero-extended
+  uint32_t
+      index;  // global_bytes, global_ref, rodata, type, func (with the import bit), block (the marker's pc)
+  uint16_t reg;             // reg: as encoded, with ref and MOVE bits
   RegList regs;             // reg_list, u16_list
   RemapList remap;          // remap
   CaseList cases;           // cases
   std::string_view string;  // string
+
+  DecodedOperand() {}  // none yet
 };
 
 struct Instruction {

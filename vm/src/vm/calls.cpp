@@ -96,16 +96,23 @@ void bind_by_lists(const FunctionCode& caller, const CallSite& site, const Funct
                    Binding& binding) {
   const uint16_t* sources = caller.lists.data() + site.arguments;
   std::vector<ArgumentMove> refs;
+  std::vector<ArgumentMove> dropped;
   for (size_t i = 0; i < site.argument_count; ++i) {
     if (sources[i] & kRefBit) {
-      if (refs.size() < callee.ref_slots) refs.push_back({sources[i], static_cast<uint16_t>(refs.size())});
+      if (refs.size() < callee.ref_slots) {
+        refs.push_back({sources[i], static_cast<uint16_t>(refs.size())});
+      } else if (sources[i] & kMoveBit) {
+        dropped.push_back({sources[i], 0});
+      }
     } else if (binding.moves.size() < callee.value_slots) {
       binding.moves.push_back({sources[i], static_cast<uint16_t>(binding.moves.size())});
     }
   }
   binding.narrow = static_cast<uint32_t>(binding.moves.size());
   binding.refs = static_cast<uint32_t>(refs.size());
+  binding.dropped = static_cast<uint32_t>(dropped.size());
   binding.moves.insert(binding.moves.end(), refs.begin(), refs.end());
+  binding.moves.insert(binding.moves.end(), dropped.begin(), dropped.end());
 }
 
 Binding make_binding(const FunctionCode& caller, const CallSite& site, const FunctionCode& callee) {

@@ -47,6 +47,7 @@ inline void pass_arguments(const Binding& binding, const uint32_t* from, Object*
     store_pair(to + move->destination, load_pair(from + move->source));
   for (uint32_t i = binding.refs; i > 0; --i, ++move)
     to_refs[move->destination] = take_or_retain(from_refs, move->source);
+  for (uint32_t i = binding.dropped; i > 0; --i, ++move) release(take_or_retain(from_refs, move->source));
 }
 
 // The results of the outermost function go to stack.results; the stack is empty then.

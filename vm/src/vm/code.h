@@ -97,9 +97,10 @@ struct Binding {
   uint32_t frame_bytes = 0;
   uint32_t zero_from = 0;
   uint32_t refs_offset = 0;
-  uint32_t narrow = 0;  // moves of 32 bits, which come first; then those
-  uint32_t wide = 0;    // of pairs, then those
-  uint32_t refs = 0;    // of refs
+  uint32_t narrow = 0;   // moves of 32 bits, which come first; then those
+  uint32_t wide = 0;     // of pairs, then those
+  uint32_t refs = 0;     // of refs, and last the
+  uint32_t dropped = 0;  // refs that are moved to a callee that has no place for them
   std::vector<ArgumentMove> moves;
 };
 

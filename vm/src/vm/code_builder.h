@@ -2,6 +2,7 @@
 // when a later one joins them.
 #pragma once
 
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace halyard::vm {
 
 class CodeBuilder {
  public:
-  explicit CodeBuilder(FunctionCode& code) : code_(code) {}
+  CodeBuilder(FunctionCode& code, std::pmr::memory_resource* memory) : code_(code), history_(memory) {}
 
   static Word word(InnerOp op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) {
     return {static_cast<uint16_t>(op), a, b, c};
@@ -75,7 +76,7 @@ class CodeBuilder {
   }
 
   FunctionCode& code_;
-  std::vector<Joinable> history_;
+  std::pmr::vector<Joinable> history_;
 };
 
 }  // namespace halyard::vm

@@ -54,8 +54,8 @@ std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide) {
   return static_cast<int16_t>(value);
 }
 
-Result<Constants> Constants::of(const BytecodeModule& module, const Function& function, const Flow& flow) {
-  Constants constants;
+Constants Constants::of(const Function& function, const Flow& flow, std::pmr::memory_resource* memory) {
+  Constants constants(memory);
   const size_t slots = function.value_registers;
   constants.known_.resize(slots);
   constants.global_.resize(slots);
@@ -66,9 +66,7 @@ Result<Constants> Constants::of(const BytecodeModule& module, const Function& fu
   bool any = false;
   for (size_t step = entry.first_step; step < entry.first_step + entry.step_count; ++step) {
     if (!is_constant_op(flow.steps()[step].op)) continue;
-    const Instruction instruction = HALYARD_TRY(read_instruction(
-        function.bytecode, flow.steps()[step].pc, module.bytecode_version(), function.features));
-    const ConstantWrite write = constant_write(instruction);
+    const ConstantWrite write = constant_write(flow.instruction(step));
     const auto accesses = flow.accesses(step);
     for (const Access each : accesses) {
       if (flow.write_count(each.slot) != 1) continue;

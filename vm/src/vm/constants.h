@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
-#include "base/status.h"
 #include "vm/flow.h"
 
 namespace halyard::vm {
@@ -25,7 +25,9 @@ std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide);
 
 class Constants {
  public:
-  static Result<Constants> of(const BytecodeModule& module, const Function& function, const Flow& flow);
+  static Constants of(const Function& function, const Flow& flow, std::pmr::memory_resource* memory);
+  explicit Constants(std::pmr::memory_resource* memory)
+      : known_(memory), global_(memory), global_bits_(memory), folded_(memory) {}
 
   void enter_block(size_t index) { ++epoch_, in_entry_ = index == 0; }
   void set(uint32_t slot, uint32_t bits) { known_[slot] = {epoch_, bits}; }
@@ -52,10 +54,10 @@ class Constants {
   }
   void find_folded(const Flow& flow);
 
-  std::vector<Known> known_;
-  std::vector<bool> global_;  // the only write is a constant, in the entry block
-  std::vector<uint32_t> global_bits_;
-  std::vector<bool> folded_;
+  std::pmr::vector<Known> known_;
+  std::pmr::vector<bool> global_;  // the only write is a constant, in the entry block
+  std::pmr::vector<uint32_t> global_bits_;
+  std::pmr::vector<bool> folded_;
   uint32_t epoch_ = 0;
   bool in_entry_ = false;
 };

@@ -26,7 +26,7 @@ class Decoder {
         version_(module.bytecode_version()),
         fuse_(fuse),
         code_(code),
-        build_(code) {
+        build_(code, &memory_) {
     code_.module = &module;
     code_.function = function;
     code_.has_convention = !function_.convention.empty();
@@ -38,9 +38,12 @@ class Decoder {
     place_arguments(convention);
     for (const ConventionItem& item : convention.results) result_types_ += item.type;
     code_.result_count = static_cast<uint32_t>(result_types_.size());
-    flow_ = HALYARD_TRY(Flow::of(module_, function_));
-    constants_ = HALYARD_TRY(Constants::of(module_, function_, flow_));
-    for (size_t i = 0; i < flow_.blocks().size(); ++i) HALYARD_TRY(decode_block(i));
+    flow_ = HALYARD_TRY(Flow::of(module_, function_, &memory_));
+    code_.words.reserve(2 * flow_.steps().size());
+    code_.places.reserve(flow_.steps().size() + 1);
+    block_words_.reserve(flow_.blocks().size());
+    constants_ = Constants::of(function_, flow_, &memory_);
+    for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
     build_.emit(CodeBuilder::word(InnerOp::end));
     lay_out_frame();
@@ -56,24 +59,21 @@ class Decoder {
     uint32_t block;   // to this block
   };
 
-  Result<> decode_block(size_t index) {
+  void decode_block(size_t index) {
     const Flow::Block& block = flow_.blocks()[index];
     block_words_.push_back(build_.here());
     build_.enter_block();
     constants_.enter_block(index);
     for (size_t step = block.first_step; step < block.first_step + block.step_count; ++step)
-      HALYARD_TRY(decode_step(step));
-    return {};
+      decode_step(step);
   }
 
-  Result<> decode_step(size_t step) {
-    const Instruction instruction = HALYARD_TRY(
-        read_instruction(function_.bytecode, flow_.steps()[step].pc, version_, function_.features));
+  void decode_step(size_t step) {
+    const Instruction& instruction = flow_.instruction(step);
     build_.place(instruction.pc);
     step_ = step;
-    HALYARD_TRY(decode(instruction));
+    decode(instruction);
     note_writes(instruction);
-    return {};
   }
 
   // What is known of the slots that the instruction writes.
@@ -275,7 +275,7 @@ class Decoder {
     return start;
   }
 
-  Result<> decode(const Instruction& instruction) {
+  void decode(const Instruction& instruction) {
     const auto& operands = instruction.operands;
     switch (instruction.op) {
       case Op::br:
@@ -285,36 +285,36 @@ class Decoder {
         return decode_branch(instruction, {operands[1].index, operands[2].remap});
       case Op::cond_br:
         decode_cond_br(instruction);
-        return {};
+        return;
       case Op::br_table:
         decode_br_table(instruction);
-        return {};
+        return;
       case Op::yield: {
         const size_t block = flow_.block_at(operands[0].index);
         find_moves(operands[1].remap, block);
         emit_moves(true);
         branch(build_.here(), true, build_.here(), block);
         build_.emit(CodeBuilder::word(Op::yield));
-        return {};
+        return;
       }
       case Op::call:
         decode_call({.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
                     instruction);
-        return {};
+        return;
       case Op::call_variadic:
         decode_call({.callee = operands[0].index,
                      .segments = operands[1].regs,
                      .arguments = operands[2].regs,
                      .results = operands[3].regs},
                     instruction);
-        return {};
+        return;
       case Op::call_yieldable:
         decode_call({.callee = operands[0].index,
                      .arguments = operands[1].regs,
                      .results = operands[3].regs,
                      .resume = operands[2].index},
                     instruction);
-        return {};
+        return;
       case Op::call_variadic_yieldable:
         decode_call({.callee = operands[0].index,
                      .segments = operands[1].regs,
@@ -322,37 +322,37 @@ class Decoder {
                      .results = operands[4].regs,
                      .resume = operands[3].index},
                     instruction);
-        return {};
+        return;
       case Op::return_:
         decode_return(operands[0].regs);
-        return {};
+        return;
       case Op::fail: {
         const std::string_view message = operands[1].string;
         build_.emit(CodeBuilder::word(Op::fail, field(Op::fail, info(Op::fail).operands[0], operands[0].reg),
                                       static_cast<uint16_t>(message.size())));
         build_.emit(CodeBuilder::data(message.data()));
-        return {};
+        return;
       }
       case Op::trace:
       case Op::print:
         decode_discard(operands[1].regs, true);
-        return {};
+        return;
       case Op::discard_refs:
         decode_discard(operands[0].regs, false);
-        return {};
+        return;
       case Op::switch_i32:
       case Op::switch_i64:
       case Op::switch_f32:
       case Op::switch_f64:
         decode_switch(instruction, operands[2].regs, operands[3].reg);
-        return {};
+        return;
       case Op::switch_ref:
         decode_switch(instruction, operands[3].regs, operands[4].reg);
         build_.emit(CodeBuilder::data(type(operands[1].index).object));
-        return {};
+        return;
       default:
         if (!fuse_ || !join(instruction)) decode_plain(instruction);
-        return {};
+        return;
     }
   }
 
@@ -546,19 +546,17 @@ class Decoder {
 
   // ---- Branches
 
-  Result<> decode_branch(const Instruction& instruction, Edge edge) {
+  void decode_branch(const Instruction& instruction, Edge edge) {
     const size_t block = flow_.block_at(edge.target);
     find_moves(edge.remap, block);
     emit_moves(true);
     if (fuse_ && is_test(block)) {
       // The end of a loop whose condition stands at its head: decide here.
       const size_t first = flow_.blocks()[block].first_step;
-      for (size_t step = first; step < first + flow_.blocks()[block].step_count; ++step)
-        HALYARD_TRY(decode_step(step));
-      return {};
+      for (size_t step = first; step < first + flow_.blocks()[block].step_count; ++step) decode_step(step);
+      return;
     }
     if (edge.target != instruction.next_pc) emit_branch(block);
-    return {};
   }
 
   // Whether the block only compares and branches.
@@ -714,7 +712,7 @@ class Decoder {
     site.return_pc = call.resume ? *call.resume + 1 : instruction.next_pc;
     site.yieldable = call.resume.has_value();
     site.argument_count = call.arguments.size();
-    site.result_count = call.results.size();
+    site.result_count = given_results(call);
     // Imports of bytecode 15 borrow: they move nothing.
     const bool moves = !site.is_import || version_ >= 16;
     site.arguments = emit_list(call.arguments, moves);
@@ -728,7 +726,8 @@ class Decoder {
       site.releases = static_cast<uint32_t>(code_.lists.size());
       for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
         const uint16_t argument = call.arguments[i];
-        if (!(argument & kRefBit) || !(argument & kMoveBit) || lists_register(call.results, argument))
+        if (!(argument & kRefBit) || !(argument & kMoveBit) ||
+            names(call.results, site.result_count, argument))
           continue;
         code_.lists.push_back(argument & kRegisterMask);
       }
@@ -745,8 +744,19 @@ class Decoder {
     code_.calls.push_back(site);
   }
 
-  static bool lists_register(const RegList& list, uint16_t ref) {
-    for (size_t i = 0; i < list.size(); ++i) {
+  // How many of the results that a call lists its callee gives: by the convention of an import, which the
+  // importer may have left to the provider.
+  uint16_t given_results(const Call& call) const {
+    if (!(call.callee & kImportBit)) return call.results.size();
+    const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
+    const size_t results = convention.find('_');
+    if (results == std::string_view::npos) return call.results.size();
+    const auto count = std::ranges::count_if(convention.substr(results + 1), [](char c) { return c != 'v'; });
+    return static_cast<uint16_t>(std::min<size_t>(call.results.size(), static_cast<size_t>(count)));
+  }
+
+  static bool names(const RegList& list, size_t count, uint16_t ref) {
+    for (size_t i = 0; i < count; ++i) {
       if ((list[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
     }
     return false;
@@ -798,19 +808,22 @@ class Decoder {
   const uint32_t version_;
   const bool fuse_;
   FunctionCode& code_;
+  // What decoding needs for itself: enough for most functions.
+  std::byte first_memory_[24 << 10];
+  std::pmr::monotonic_buffer_resource memory_{first_memory_, sizeof first_memory_};
   CodeBuilder build_;
-  Flow flow_;
-  Constants constants_;
+  Flow flow_{&memory_};
+  Constants constants_{&memory_};
   size_t step_ = 0;  // being decoded
   std::string result_types_;
   uint32_t value_slots_ = 0;
   uint32_t ref_slots_ = 0;
-  std::vector<uint32_t> block_words_;
-  std::vector<Fixup> fixups_;
-  std::vector<uint32_t> calls_;    // words of the call instructions, in the order of code_.calls
-  std::vector<uint32_t> returns_;  // words that want the count of refs
-  std::vector<Move> moves_;
-  std::vector<Wanted> wanted_;  // by slot: whether it is looked at after the move at hand
+  std::pmr::vector<uint32_t> block_words_{&memory_};
+  std::pmr::vector<Fixup> fixups_{&memory_};
+  std::pmr::vector<uint32_t> calls_{&memory_};  // words of the call instructions, in the order of code_.calls
+  std::pmr::vector<uint32_t> returns_{&memory_};  // words that want the count of refs
+  std::pmr::vector<Move> moves_{&memory_};
+  std::pmr::vector<Wanted> wanted_{&memory_};  // by slot: whether it is looked at after the move at hand
   uint32_t wanted_epoch_ = 0;
 };
 

@@ -17,7 +17,7 @@ bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
 
 }  // namespace
 
-void edges_of(const Instruction& instruction, std::vector<Edge>& edges) {
+void edges_of(const Instruction& instruction, std::pmr::vector<Edge>& edges) {
   edges.clear();
   const OpInfo& op = info(instruction.op);
   for (size_t i = 0; i < op.operand_count; ++i) {
@@ -33,14 +33,29 @@ void edges_of(const Instruction& instruction, std::vector<Edge>& edges) {
 
 class FlowBuilder {
  public:
-  FlowBuilder(const BytecodeModule& module, const Function& function)
-      : module_(module), function_(function) {}
+  FlowBuilder(const BytecodeModule& module, const Function& function, std::pmr::memory_resource* memory)
+      : module_(module),
+        function_(function),
+        memory_(memory),
+        flow_(memory),
+        block_edges_(memory),
+        edges_(memory),
+        edge_blocks_(memory),
+        scratch_(memory),
+        may_write_(memory),
+        live_(memory),
+        before_(memory) {}
 
   Result<Flow> run() {
     slots_ = function_.value_registers;
     flow_.write_counts_.resize(slots_);
     flow_.moved_.resize(slots_);
     flow_.blocks_.reserve(function_.block_count);
+    block_edges_.reserve(function_.block_count);
+    const size_t likely_steps = function_.bytecode.size() / 8;
+    flow_.steps_.reserve(likely_steps);
+    flow_.instructions_.reserve(likely_steps);
+    flow_.accesses_.reserve(4 * likely_steps);
     HALYARD_TRY(walk());
     for (const Edge& edge : edges_)
       edge_blocks_.push_back(static_cast<uint32_t>(flow_.block_at(edge.target)));
@@ -121,6 +136,7 @@ class FlowBuilder {
                               .pc = instruction.pc,
                               .first_access = static_cast<uint32_t>(flow_.accesses_.size())});
       ++flow_.blocks_.back().step_count;
+      flow_.instructions_.push_back(instruction);
       operands(instruction, false);
       operands(instruction, true);
       // Results of calls are no writes to rely on, but they end what was known of the slots.
@@ -169,8 +185,8 @@ class FlowBuilder {
     flow_.all_live_ = count * stride_ > kMostWords;
     if (flow_.all_live_) return;
     flow_.live_in_.resize(count * stride_);
-    std::vector<uint64_t> uses(count * stride_);
-    std::vector<uint64_t> definitions(count * stride_);
+    std::pmr::vector<uint64_t> uses(count * stride_, memory_);
+    std::pmr::vector<uint64_t> definitions(count * stride_, memory_);
     for (size_t i = 0; i < count; ++i) {
       const Flow::Block& block = flow_.blocks_[i];
       uint64_t* use = uses.data() + i * stride_;
@@ -246,20 +262,22 @@ class FlowBuilder {
 
   const BytecodeModule& module_;
   const Function& function_;
+  std::pmr::memory_resource* memory_;
   Flow flow_;
   uint32_t slots_ = 0;
   size_t stride_ = 0;
-  std::vector<BlockEdges> block_edges_;
-  std::vector<Edge> edges_;
-  std::vector<uint32_t> edge_blocks_;  // where each edge leads
-  std::vector<Edge> scratch_;
-  std::vector<uint16_t> may_write_;
-  std::vector<uint64_t> live_;
-  std::vector<uint64_t> before_;
+  std::pmr::vector<BlockEdges> block_edges_;
+  std::pmr::vector<Edge> edges_;
+  std::pmr::vector<uint32_t> edge_blocks_;  // where each edge leads
+  std::pmr::vector<Edge> scratch_;
+  std::pmr::vector<uint16_t> may_write_;
+  std::pmr::vector<uint64_t> live_;
+  std::pmr::vector<uint64_t> before_;
 };
 
-Result<Flow> Flow::of(const BytecodeModule& module, const Function& function) {
-  return FlowBuilder(module, function).run();
+Result<Flow> Flow::of(const BytecodeModule& module, const Function& function,
+                      std::pmr::memory_resource* memory) {
+  return FlowBuilder(module, function, memory).run();
 }
 
 size_t Flow::block_at(uint32_t pc) const {

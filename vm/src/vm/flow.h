@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -34,13 +35,15 @@ class Flow {
     uint32_t step_count;
   };
 
-  // Of a function that has passed the verifier.
-  static Result<Flow> of(const BytecodeModule& module, const Function& function);
+  // Of a function that has passed the verifier. `memory` outlives it.
+  static Result<Flow> of(const BytecodeModule& module, const Function& function,
+                         std::pmr::memory_resource* memory);
 
   std::span<const Block> blocks() const { return blocks_; }  // by pc
   size_t block_at(uint32_t pc) const;
   // The steps of all blocks in order, and one more at the end.
   std::span<const Step> steps() const { return steps_; }
+  const Instruction& instruction(size_t step) const { return instructions_[step]; }
   // Reads before writes, in the order of the operands. What an edge moves is not here.
   std::span<const Access> accesses(size_t step) const {
     return {accesses_.data() + steps_[step].first_access,
@@ -60,14 +63,24 @@ class Flow {
     return all_live_ ? std::span<const uint64_t>() : std::span(live_in_).first(stride_);
   }
 
+  explicit Flow(std::pmr::memory_resource* memory)
+      : blocks_(memory),
+        steps_(memory),
+        instructions_(memory),
+        accesses_(memory),
+        write_counts_(memory),
+        moved_(memory),
+        live_in_(memory) {}
+
  private:
   friend class FlowBuilder;
-  std::vector<Block> blocks_;
-  std::vector<Step> steps_;
-  std::vector<Access> accesses_;
-  std::vector<uint32_t> write_counts_;
-  std::vector<bool> moved_;
-  std::vector<uint64_t> live_in_;  // `stride_` words for each block
+  std::pmr::vector<Block> blocks_;
+  std::pmr::vector<Step> steps_;
+  std::pmr::vector<Instruction> instructions_;
+  std::pmr::vector<Access> accesses_;
+  std::pmr::vector<uint32_t> write_counts_;
+  std::pmr::vector<bool> moved_;
+  std::pmr::vector<uint64_t> live_in_;  // `stride_` words for each block
   size_t stride_ = 0;
   bool all_live_ = false;  // not computed: it would have cost too much
 };
@@ -77,6 +90,6 @@ struct Edge {
   uint32_t target = 0;
   RemapList remap;
 };
-void edges_of(const Instruction& instruction, std::vector<Edge>& edges);
+void edges_of(const Instruction& instruction, std::pmr::vector<Edge>& edges);
 
 }  // namespace halyard::vm

@@ -14,13 +14,25 @@ namespace {
 
 constexpr size_t kValuesOnTheStack = 64;  // of a call with more they come from the heap
 
-halyard_value_t load_value(const NativeCall& call, uint16_t reg, char type) {
-  halyard_value_t value = {};
-  value.kind = value_kind(type);
-  const bool wide = type == 'I' || type == 'F' || type == 'r';
-  std::memcpy(&value.i64, register_address(call, reg, type), wide ? sizeof(uint64_t) : sizeof(uint32_t));
-  if (type == 'r' && !value.object) value.kind = HALYARD_VALUE_NULL;
-  return value;
+// Appends a value of each of the types, taken from the registers that come next.
+void load_values(const NativeCall& call, std::string_view types, const uint16_t*& reg,
+                 halyard_value_t*& value) {
+  for (const char type : types) {
+    value->kind = value_kind(type);
+    value->reserved = 0;
+    value->i64 = 0;
+    if (type == 'r') {
+      Object* const object = call.refs[*reg & kRefOrdinalMask];
+      value->object = to_handle(object);
+      if (!object) value->kind = HALYARD_VALUE_NULL;
+    } else if (type == 'I' || type == 'F') {
+      std::memcpy(&value->i64, call.values + *reg, sizeof value->i64);
+    } else {
+      std::memcpy(&value->i32, call.values + *reg, sizeof value->i32);
+    }
+    ++reg;
+    ++value;
+  }
 }
 
 }  // namespace
@@ -33,32 +45,25 @@ Result<std::unique_ptr<const FrameFunction>> FrameFunction::prepare(const Conven
   return std::unique_ptr<const FrameFunction>(new FrameFunction(convention, function, types));
 }
 
-size_t FrameFunction::argument_count(const NativeCall& call) const {
-  size_t count = 0;
-  for (const ConventionItem& item : convention_.arguments)
-    count += item.type == 'C' ? call.segments[item.segment] * item.span.size() : 1;
-  return count;
-}
-
-void FrameFunction::load_arguments(const NativeCall& call, halyard_value_t* arguments,
-                                   uint32_t* spans) const {
-  const uint16_t* reg = call.arguments;
-  for (const ConventionItem& item : convention_.arguments) {
-    if (item.type != 'C') {
-      *arguments++ = load_value(call, *reg++, item.type);
-      continue;
+FrameFunction::FrameFunction(const Convention& convention, halyard_frame_function_t function,
+                             const halyard_type_t* types)
+    : function_(function), types_(types) {
+  for (const ConventionItem& item : convention.arguments) {
+    if (item.type == 'C') {
+      spans_.push_back({item.segment, std::exchange(arguments_, {}), item.span});
+    } else {
+      arguments_ += item.type;
+      ++fixed_count_;
     }
-    *spans = call.segments[item.segment];
-    for (uint32_t tuple = 0; tuple < *spans; ++tuple)
-      for (const char type : item.span) *arguments++ = load_value(call, *reg++, type);
-    ++spans;
   }
+  for (const ConventionItem& item : convention.results) results_ += item.type;
 }
 
 Status FrameFunction::call(NativeCall& call) {
   const auto& self = *static_cast<const FrameFunction*>(call.function_data);
-  const size_t argument_count = self.argument_count(call);
-  const size_t result_count = self.convention_.results.size();
+  size_t argument_count = self.fixed_count_;
+  for (const Span& span : self.spans_) argument_count += call.segments[span.segment] * span.types.size();
+  const size_t result_count = self.results_.size();
   halyard_value_t few[kValuesOnTheStack];
   std::unique_ptr<halyard_value_t[]> many;
   halyard_value_t* values = few;
@@ -68,24 +73,31 @@ Status FrameFunction::call(NativeCall& call) {
       return Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for {} arguments", argument_count));
     values = many.get();
   }
-  uint32_t spans[kMostNativeArguments];
-  self.load_arguments(call, values, spans);
-  halyard_value_t* const results = values + argument_count;
-  for (size_t i = 0; i < result_count; ++i) {
-    results[i] = {};
-    results[i].kind = value_kind(self.convention_.results[i].type);
+  uint32_t span_sizes[kMostNativeArguments];
+  uint32_t* span_size = span_sizes;
+  halyard_value_t* value = values;
+  const uint16_t* reg = call.arguments;
+  for (const Span& span : self.spans_) {
+    load_values(call, span.before, reg, value);
+    *span_size = call.segments[span.segment];
+    for (uint32_t tuple = 0; tuple < *span_size; ++tuple) load_values(call, span.types, reg, value);
+    ++span_size;
   }
-  uint32_t span_count = 0;
-  for (const ConventionItem& item : self.convention_.arguments) span_count += item.type == 'C';
+  load_values(call, self.arguments_, reg, value);
+  halyard_value_t* const results = value;
+  for (const char type : self.results_) {
+    *value = {};
+    value++->kind = value_kind(type);
+  }
   halyard_module_call_t frame = {.struct_size = sizeof frame,
                                  .resumed = call.resumed ? 1u : 0u,
                                  .deferred = 0,
                                  .argument_count = static_cast<uint32_t>(argument_count),
                                  .result_count = static_cast<uint32_t>(result_count),
-                                 .span_count = span_count,
+                                 .span_count = static_cast<uint32_t>(self.spans_.size()),
                                  .arguments = values,
                                  .results = results,
-                                 .spans = spans,
+                                 .spans = span_sizes,
                                  .invocation = call.invocation,
                                  .services = &module_services(),
                                  .types = self.types_};
@@ -93,7 +105,7 @@ Status FrameFunction::call(NativeCall& call) {
   call.deferred = frame.deferred != 0;
   if (call.deferred) return {};
   for (size_t i = 0; i < result_count; ++i)
-    store_result(call, call.results[i], self.convention_.results[i].type, &results[i].i64);
+    store_result(call, call.results[i], self.results_[i], &results[i].i64);
   return {};
 }
 

@@ -23,15 +23,21 @@ class FrameFunction {
   static Status call(NativeCall& call);
 
  private:
-  FrameFunction(const Convention& convention, halyard_frame_function_t function, const halyard_type_t* types)
-      : convention_(convention), function_(function), types_(types) {}
+  // C...D in the arguments, with the values around it.
+  struct Span {
+    uint32_t segment;    // which of the call's segment sizes is its own
+    std::string before;  // types of the values between it and the span before
+    std::string types;   // of a tuple
+  };
 
-  size_t argument_count(const NativeCall& call) const;
-  void load_arguments(const NativeCall& call, halyard_value_t* arguments, uint32_t* spans) const;
+  FrameFunction(const Convention& convention, halyard_frame_function_t function, const halyard_type_t* types);
 
-  Convention convention_;
   halyard_frame_function_t function_;
   const halyard_type_t* types_;
+  std::vector<Span> spans_;
+  std::string arguments_;  // types of the values after the last span
+  std::string results_;
+  size_t fixed_count_ = 0;  // arguments outside of spans
 };
 
 }  // namespace halyard::vm

@@ -107,7 +107,7 @@ inline constexpr auto kArithmetic = [] {
   ROWS(f64)
 #undef ROWS
 #undef ROW
-      return table;
+  return table;
 }();
 
 constexpr Arithmetic arithmetic(Op op) { return kArithmetic[static_cast<size_t>(op)]; }

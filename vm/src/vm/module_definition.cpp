@@ -70,9 +70,13 @@ Result<halyard_module_definition_t> known_definition(const halyard_module_defini
   if (!definition) return fail(Code::INCOMPATIBLE, "no definition of a native module was given");
   constexpr size_t kNeeded = HALYARD_FIELD_END(halyard_module_definition_t, type_size);
   const uint32_t size = definition->struct_size;
-  if (size >= HALYARD_FIELD_END(halyard_module_definition_t, abi_version))
-    HALYARD_TRY(check_abi(kModulePlugin, "(its definition)",
-                          {definition->abi_version, definition->abi_version}, kModuleAbi));
+  if (size >= HALYARD_FIELD_END(halyard_module_definition_t, abi_version) &&
+      (definition->abi_version < kModuleAbi.low || definition->abi_version > kModuleAbi.high))
+    return fail(Code::INCOMPATIBLE,
+                "the definition of a native module is of module ABI {}, this Halyard speaks {}{}",
+                definition->abi_version, to_text(kModuleAbi),
+                definition->abi_version == 0 ? "; version 0 is none: set abi_version to HALYARD_MODULE_ABI_V1"
+                                             : "; build it with the headers of this Halyard");
   if (size < kNeeded)
     return fail(Code::INCOMPATIBLE,
                 "the definition of a native module has {} bytes, module ABI {} needs {}; set struct_size to "

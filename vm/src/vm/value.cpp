@@ -62,19 +62,4 @@ halyard_value_t to_value(const Variant& variant) {
   return value;
 }
 
-uint32_t value_kind(char type) {
-  switch (type) {
-    case 'i':
-      return HALYARD_VALUE_I32;
-    case 'I':
-      return HALYARD_VALUE_I64;
-    case 'f':
-      return HALYARD_VALUE_F32;
-    case 'F':
-      return HALYARD_VALUE_F64;
-    default:
-      return HALYARD_VALUE_OBJECT;
-  }
-}
-
 }  // namespace halyard::vm

@@ -18,6 +18,19 @@ Variant to_variant(const halyard_value_t& value);
 halyard_value_t to_value(const Variant& variant);
 
 // HALYARD_VALUE_* of a type in a calling convention.
-uint32_t value_kind(char type);
+inline uint32_t value_kind(char type) {
+  switch (type) {
+    case 'i':
+      return HALYARD_VALUE_I32;
+    case 'I':
+      return HALYARD_VALUE_I64;
+    case 'f':
+      return HALYARD_VALUE_F32;
+    case 'F':
+      return HALYARD_VALUE_F64;
+    default:
+      return HALYARD_VALUE_OBJECT;
+  }
+}
 
 }  // namespace halyard::vm

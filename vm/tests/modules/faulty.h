@@ -28,13 +28,13 @@
 
 #ifndef FAULTY_NO_NOTE
 HALYARD_NOTE_PLAIN_
-    __attribute__((used, aligned(4),
-                   section(HALYARD_MODULE_NOTE_SECTION))) static const halyard_module_note_record_t note = {
-        8,
-        sizeof(halyard_module_note_t),
-        HALYARD_NOTE_TYPE_MODULE,
-        HALYARD_NOTE_OWNER,
-        {FAULTY_NOTE_LOW, FAULTY_NOTE_HIGH, FAULTY_SANITIZER, 0, FAULTY_NAME, "1"}};
+__attribute__((used, aligned(4),
+               section(HALYARD_MODULE_NOTE_SECTION))) static const halyard_module_note_record_t note = {
+    8,
+    sizeof(halyard_module_note_t),
+    HALYARD_NOTE_TYPE_MODULE,
+    HALYARD_NOTE_OWNER,
+    {FAULTY_NOTE_LOW, FAULTY_NOTE_HIGH, FAULTY_SANITIZER, 0, FAULTY_NAME, "1"}};
 #endif
 
 #ifdef FAULTY_MUST_NOT_RUN

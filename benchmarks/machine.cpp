@@ -1,0 +1,254 @@
+// What the machine charges for its own work, beside one turn of a native loop in the same run: calls within a
+// module, of an import and from outside, decoding, and a kernel of a compiled module. The programs of
+// core.vmasm against Lua are in machine.py.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "halyard/halyard.h"
+
+namespace {
+
+// The turns of every loop here.
+constexpr int32_t kTurns = 1 << 20;
+
+constexpr char kCallsText[] = R"(
+vm.module @calls
+vm.import @hal.devices.count cconv "0v_i"
+vm.export @plain
+vm.export @within
+vm.export @across
+vm.export @empty
+vm.func @plain(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  vm.br ^bb1()
+^bb1:
+  %i1 = vm.add.i32 %i1, %i1
+  %i2 = vm.const.i32 1
+  %i0 = vm.sub.i32 %i0, %i2
+  vm.cond_br %i0, ^bb1(), ^bb2()
+^bb2:
+  vm.return %i1
+}
+vm.func @within(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  vm.br ^bb1()
+^bb1:
+  %i1 = vm.call @same(%i1)
+  %i2 = vm.const.i32 1
+  %i0 = vm.sub.i32 %i0, %i2
+  vm.cond_br %i0, ^bb1(), ^bb2()
+^bb2:
+  vm.return %i1
+}
+vm.func @across(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  vm.br ^bb1()
+^bb1:
+  %i1 = vm.call @hal.devices.count()
+  %i2 = vm.const.i32 1
+  %i0 = vm.sub.i32 %i0, %i2
+  vm.cond_br %i0, ^bb1(), ^bb2()
+^bb2:
+  vm.return %i1
+}
+vm.func @empty() -> () {
+  vm.return
+}
+vm.func @same(%i0: i32) -> (i32) {
+  vm.return %i0
+}
+)";
+
+// A benchmark has no use for going on after an error.
+void require(halyard_status_t status) {
+  if (!status) return;
+  char* text = halyard_status_text(status);
+  std::fprintf(stderr, "%s\n", text);
+  std::exit(1);
+}
+
+// One function of one module, ready to be called. Lives as long as the process.
+struct Program {
+  halyard_instance_t instance = nullptr;
+  halyard_device_t device = nullptr;
+  halyard_module_t module = nullptr;
+  halyard_context_t context = nullptr;
+  halyard_function_t function = nullptr;
+  halyard_call_t call = nullptr;
+
+  Program() { require(halyard_instance_create(nullptr, &instance)); }
+  void load_text(const std::string& text, uint32_t flags) {
+    void* bytes = nullptr;
+    size_t size = 0;
+    require(halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size));
+    require(halyard_module_load_memory(instance, bytes, size, flags, &module));
+    halyard_free(bytes);
+  }
+  void link(const char* name) {
+    require(halyard_device_open(instance, "local-sync", &device));
+    halyard_context_options_t options = {};
+    options.struct_size = sizeof options;
+    options.modules = &module;
+    options.module_count = 1;
+    options.devices = &device;
+    options.device_count = 1;
+    require(halyard_context_create(instance, &options, &context));
+    require(halyard_context_find(context, nullptr, name, &function));
+    require(halyard_call_create(context, &call));
+  }
+};
+
+benchmark::Counter each(double count) {
+  return {count, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
+}
+
+void native_turn(benchmark::State& state) {
+  for ([[maybe_unused]] auto _ : state) {
+    int32_t sum = 0;
+    for (int32_t i = 0; i < kTurns; ++i) {
+      sum += i;
+      benchmark::DoNotOptimize(sum);
+    }
+  }
+  state.counters["each"] = each(kTurns);
+}
+BENCHMARK(native_turn);
+
+// A loop whose turns do nothing, call a function of the module, or call an import.
+void loop(benchmark::State& state, const char* function) {
+  Program program;
+  program.load_text(kCallsText, 0);
+  program.link(function);
+  halyard_value_t turns = {};
+  turns.kind = HALYARD_VALUE_I32;
+  turns.i32 = kTurns;
+  halyard_value_t result = {};
+  for ([[maybe_unused]] auto _ : state)
+    require(halyard_call_invoke(program.call, program.function, &turns, 1, &result, 1));
+  state.counters["each"] = each(kTurns);
+}
+BENCHMARK_CAPTURE(loop, turn, "plain");
+BENCHMARK_CAPTURE(loop, internal_call, "within");
+BENCHMARK_CAPTURE(loop, import_call, "across");
+
+void call_from_outside(benchmark::State& state) {
+  Program program;
+  program.load_text(kCallsText, 0);
+  program.link("empty");
+  for ([[maybe_unused]] auto _ : state)
+    require(halyard_call_invoke(program.call, program.function, nullptr, 0, nullptr, 0));
+  state.counters["each"] = each(1);
+}
+BENCHMARK(call_from_outside);
+
+// Functions as a compiler leaves them: constants first, a loop over buffers, moves on its edges, calls.
+std::string many_functions(int count) {
+  std::string text = "vm.module @many\n";
+  for (int i = 0; i < count; ++i)
+    text += "vm.func @f" + std::to_string(i) + R"((%i0: i32, %r0: !vm.buffer) -> (i32) {
+  %i1 = vm.const.i32 1
+  %i2:3 = vm.const.i64 64
+  %i4 = vm.const.i32.zero
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.ext.i32.i64.s %i0
+  %i10:11 = vm.mul.i64 %i8:9, %i2:3
+  vm.br ^bb1(%i6 -> %i12, %i7 -> %i13)
+^bb1:
+  %i5 = vm.cmp.lt.i64.s %i12:13, %i10:11
+  vm.cond_br %i5, ^bb2(), ^bb3()
+^bb2:
+  %i14:15 = vm.add.i64 %i12:13, %i8:9
+  %i16 = vm.buffer.load.i32 %r0, %i14:15
+  %i17 = vm.mul.i32 %i16, %i0
+  %i17 = vm.add.i32 %i17, %i4
+  vm.buffer.store.i32 %i17, %r0, %i12:13
+  %i18:19 = vm.const.i64 1
+  %i20:21 = vm.add.i64 %i12:13, %i18:19
+  vm.br ^bb1(%i20 -> %i12, %i21 -> %i13)
+^bb3:
+  %i22 = vm.buffer.load.i32 %r0, %i6:7
+  %i23 = vm.cmp.eq.i32 %i22, %i1
+  %i22 = vm.select.i32 %i23 ? %i22 : %i0
+  vm.cond_br %i23, ^bb4(), ^bb5()
+^bb4:
+  %i22 = vm.call @f0(%i22, %r0)
+  vm.br ^bb5()
+^bb5:
+  vm.discard.refs %r0
+  vm.return %i22
+}
+)";
+  return text;
+}
+
+// Loading with and without verifying and decoding all functions; the difference is what both cost.
+void load(benchmark::State& state, uint32_t flags) {
+  Program program;
+  constexpr int kFunctions = 4000;
+  const std::string text = many_functions(kFunctions);
+  void* bytes = nullptr;
+  size_t size = 0;
+  require(halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size));
+  for ([[maybe_unused]] auto _ : state) {
+    require(halyard_module_load_memory(program.instance, bytes, size, flags, &program.module));
+    halyard_release(program.module);
+  }
+  halyard_free(bytes);
+  state.counters["each"] = each(kFunctions);
+}
+BENCHMARK_CAPTURE(load, lazy, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(load, eager, HALYARD_MODULE_VERIFY_EAGERLY)->Unit(benchmark::kMillisecond);
+
+std::string bench_modules() {
+  const char* given = std::getenv("HALYARD_FIXTURES");
+  return (given ? std::string(given) : std::string(HALYARD_SOURCE_DIR "/../shared/fixtures")) +
+         "/../bench/modules/";
+}
+
+halyard_value_t view(const Program& program, const std::vector<float>& elements) {
+  constexpr uint32_t kF32 = 0x21000020;
+  const auto count = static_cast<int64_t>(elements.size());
+  halyard_value_t value = {};
+  value.kind = HALYARD_VALUE_OBJECT;
+  require(halyard_view_create(program.device, kF32, &count, 1, elements.data(),
+                              elements.size() * sizeof(float), &value.object));
+  return value;
+}
+
+// A compiled kernel, run by the machine: 2 x + y.
+void saxpy(benchmark::State& state) {
+  const std::string path = bench_modules() + "saxpy.vmvx.vmfb";
+  if (!std::filesystem::exists(path)) {
+    state.SkipWithError("the module is not here");
+    return;
+  }
+  constexpr size_t kElements = 1 << 20;
+  Program program;
+  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
+  program.link("saxpy");
+  halyard_value_t arguments[3] = {};
+  arguments[0].kind = HALYARD_VALUE_F32;
+  arguments[0].f32 = 2;
+  arguments[1] = view(program, std::vector<float>(kElements, 3));
+  arguments[2] = view(program, std::vector<float>(kElements, 4));
+  halyard_value_t result = {};
+  for ([[maybe_unused]] auto _ : state) {
+    halyard_release(result.object);
+    require(halyard_call_invoke(program.call, program.function, arguments, 3, &result, 1));
+  }
+  float last = 0;
+  require(halyard_view_read(result.object, (kElements - 1) * sizeof last, &last, sizeof last));
+  if (last != 10.0f) state.SkipWithError("2 * 3 + 4 is not 10");
+  state.counters["each"] = each(kElements);
+}
+BENCHMARK(saxpy)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

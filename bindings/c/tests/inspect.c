@@ -1,0 +1,102 @@
+/* Looking into modules from C: text and back, descriptions, and what fails. */
+#include <stdio.h>
+#include <string.h>
+
+#include "halyard/halyard.h"
+
+static int failures = 0;
+
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
+  } while (0)
+
+static int ok_at(int line, halyard_status_t status) {
+  if (!status) return 1;
+  char* text = halyard_status_text(status);
+  fprintf(stderr, "%s:%d: %s\n", __FILE__, line, text);
+  halyard_free(text);
+  halyard_status_release(status);
+  ++failures;
+  return 0;
+}
+#define OK(call) ok_at(__LINE__, call)
+
+static void fails_at(int line, halyard_status_t status, halyard_status_code_t code) {
+  if (halyard_status_code(status) != code) {
+    fprintf(stderr, "%s:%d: expected %s\n", __FILE__, line, halyard_status_code_name(code));
+    ++failures;
+  }
+  halyard_status_release(status);
+}
+#define FAILS(call, code) fails_at(__LINE__, call, code)
+
+static const char kText[] =
+    "vm.module @inspected version 4 bytecode 16\n"
+    "vm.type !nobody.has.this\n"
+    "vm.import @hal.devices.count cconv \"0v_i\"\n"
+    "vm.rodata[0] = e\"a \\\"string\\\"\"\n"
+    "vm.export @count\n"
+    "vm.func @count() -> (i32) {\n"
+    "  %i0 = vm.call @hal.devices.count()\n"
+    "  vm.return %i0\n"
+    "}\n";
+
+int main(void) {
+  void* module = NULL;
+  size_t size = 0;
+  if (!OK(halyard_assemble(kText, strlen(kText), NULL, &module, &size))) return 1;
+
+  char* text = NULL;
+  size_t text_size = 0;
+  if (OK(halyard_disassemble(module, size, NULL, &text, &text_size))) {
+    EXPECT(strcmp(text, kText) == 0);
+    EXPECT(text_size == strlen(kText));
+    halyard_free(text);
+  }
+  halyard_disassemble_options_t options = {.struct_size = sizeof options,
+                                           .flags = HALYARD_DISASSEMBLE_OFFSETS};
+  if (OK(halyard_disassemble(module, size, &options, &text, NULL))) {
+    EXPECT(strstr(text, "[00000001]   %i0 = vm.call @hal.devices.count()\n") != NULL);
+    halyard_free(text);
+  }
+  /* A caller that knows of no fields. */
+  options.struct_size = sizeof options.struct_size;
+  if (OK(halyard_disassemble(module, size, &options, &text, NULL))) {
+    EXPECT(strcmp(text, kText) == 0);
+    halyard_free(text);
+  }
+  if (OK(halyard_module_describe(module, size, HALYARD_DESCRIBE_TEXT, &text, &text_size))) {
+    EXPECT(strstr(text, "IREE 3.10\n") != NULL);
+    EXPECT(strstr(text, "count() -> (i32)\n") != NULL);
+    EXPECT(text_size == strlen(text));
+    halyard_free(text);
+  }
+  if (OK(halyard_module_describe(module, size, HALYARD_DESCRIBE_JSON, &text, NULL))) {
+    EXPECT(strstr(text, "\"made_by\": \"IREE 3.10\"") != NULL);
+    EXPECT(strstr(text, "\"types\": [\"!nobody.has.this\"]") != NULL);
+    halyard_free(text);
+  }
+
+  text = NULL;
+  FAILS(halyard_module_describe(module, size, 2, &text, NULL), HALYARD_INVALID_ARGUMENT);
+  FAILS(halyard_module_describe(module, size - 1, HALYARD_DESCRIBE_TEXT, &text, NULL),
+        HALYARD_INVALID_ARGUMENT);
+  FAILS(halyard_disassemble(module, 12, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT);
+  FAILS(halyard_disassemble(NULL, 0, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT);
+  EXPECT(text == NULL);
+  /* Memory that is not aligned is as good. */
+  char shifted[4096];
+  if (size < sizeof shifted) {
+    memcpy(shifted + 1, module, size);
+    if (OK(halyard_disassemble(shifted + 1, size, NULL, &text, NULL))) {
+      EXPECT(strcmp(text, kText) == 0);
+      halyard_free(text);
+    }
+  }
+  halyard_free(module);
+  return failures != 0;
+}
