@@ -74,6 +74,15 @@ class EdgeWriter {
     return static_cast<uint16_t>(kRefBit | refs_++);
   }
 
+  void field(OperandKind kind, Bank bank) { result_.fields.push_back({code_.pc(), kind, bank}); }
+  // The entries of a list that has just been written, of `banks`.
+  void fields_of_list(const std::vector<Bank>& banks) {
+    for (size_t i = 0; i < banks.size(); ++i) {
+      const auto from_end = static_cast<uint32_t>(2 * (banks.size() - i));
+      result_.fields.push_back({code_.pc() - from_end, OperandKind::reg_list, banks[i]});
+    }
+  }
+
   // A register of its own for an operand, or that of the first of its kind.
   uint16_t operand(Bank bank) {
     if (bank != Bank::ref) {
@@ -95,7 +104,19 @@ class EdgeWriter {
     for (size_t i = 0; i < opcode.operand_count; ++i) {
       const Operand& each = opcode.operands[i];
       switch (each.kind) {
+        case OperandKind::global_bytes:
+        case OperandKind::global_ref:
+        case OperandKind::type:
+        case OperandKind::rodata:
+        case OperandKind::func:
+          field(each.kind, Bank::none);
+          break;
+        default:
+          break;
+      }
+      switch (each.kind) {
         case OperandKind::reg:
+          field(each.kind, each.bank);
           code_.u16(operand(each.bank));
           break;
         case OperandKind::reg_list:
@@ -174,22 +195,27 @@ class EdgeWriter {
       }
     }
     code_.list(entries);
+    fields_of_list(std::vector<Bank>(entries.size(), bank));
   }
   void call_list(std::string_view types, std::string_view span) {
     std::string flat(types);
     for (uint32_t i = 0; i < shape_.list_size && !span.empty(); ++i) flat += span;
     std::vector<uint16_t> entries;
+    std::vector<Bank> banks;
     for (const char type : flat) {
-      entries.push_back(operand(type == 'r'   ? Bank::ref
-                                : type == 'I' ? Bank::i64
-                                : type == 'F' ? Bank::f64
-                                : type == 'f' ? Bank::f32
-                                              : Bank::i32));
+      banks.push_back(type == 'r'   ? Bank::ref
+                      : type == 'I' ? Bank::i64
+                      : type == 'F' ? Bank::f64
+                      : type == 'f' ? Bank::f32
+                                    : Bank::i32);
+      entries.push_back(operand(banks.back()));
     }
     code_.list(entries);
+    fields_of_list(banks);
   }
 
   void target() {
+    field(OperandKind::block, Bank::none);
     targets_.push_back(code_.pc());
     code_.u32(0);
   }
@@ -203,6 +229,11 @@ class EdgeWriter {
     moves.push_back({moved_by_shape(state_refs_[2]), state_refs_[2]});
     moves.push_back({moved_by_shape(state_refs_[1]), static_cast<uint16_t>(state_refs_[2] | kMoveBit)});
     code_.remap(moves);
+    for (size_t i = 0; i < 2 * moves.size(); ++i) {
+      const auto from_end = static_cast<uint32_t>(2 * (2 * moves.size() - i));
+      const bool is_ref = (i % 2 ? moves[i / 2].second : moves[i / 2].first) & kRefBit;
+      result_.fields.push_back({code_.pc() - from_end, OperandKind::remap, is_ref ? Bank::ref : Bank::i32});
+    }
   }
   // A block that says that it was reached.
   void add_target() {

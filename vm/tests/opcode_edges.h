@@ -18,12 +18,20 @@ struct EdgeShape {
   uint64_t immediate = 0;
 };
 
+// A field of the instruction, in the bytes of function 0.
+struct EdgeField {
+  uint32_t offset;
+  OperandKind kind;
+  Bank bank;  // of a register: what the verifier holds it against; none for other fields
+};
+
 struct EdgeProgram {
   Program program;              // without calls
   std::vector<Bank> arguments;  // what each argument of "main" is used as
   uint32_t ref_fields = 0;      // of the instruction
   uint32_t start = 0;           // of the instruction in function 0
   uint32_t end = 0;
+  std::vector<EdgeField> fields;
 };
 
 // Nothing for markers and prefixes, which are no instructions, and for shapes that the opcode cannot have.

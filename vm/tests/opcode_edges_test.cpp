@@ -349,6 +349,81 @@ TEST(OpcodeLoads, NotCutAnywhere) {
   });
 }
 
+// One field after another is made wrong in every way that it can be.
+TEST(OpcodeLoads, NotWithAFieldThatIsWrong) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    for (uint32_t ordinal = 0; ordinal < ordinal_count(op); ++ordinal) {
+      if (info(op).operand_count && info(op).operands[0].kind != OperandKind::func && ordinal > 0) break;
+      const auto edge = edge_program(op, 17, {.ordinal = ordinal});
+      if (!edge) continue;
+      ModuleParts parts = edge->program.modules[0];
+      std::vector<uint8_t>& code = parts.functions[0].code;
+      const std::vector<uint8_t> good = code;
+      const auto refused = [&](const EdgeField& field, uint32_t value, size_t size, Code status) {
+        ++wrong;
+        code = good;
+        std::memcpy(code.data() + field.offset, &value, size);
+        EXPECT_TRUE(fails_with(load_eagerly(parts), status, fmt::format("at main.main+{:08X}", edge->start)))
+            << info(op).mnemonic << " byte " << field.offset - edge->start << " is " << value;
+      };
+      const auto slots = std::bit_ceil(static_cast<uint32_t>(parts.functions[0].values));
+      const auto refs = std::bit_ceil(static_cast<uint32_t>(parts.functions[0].refs));
+      for (const EdgeField& field : edge->fields) {
+        const bool wide = field.bank == Bank::i64 || field.bank == Bank::f64;
+        const bool is_ref = field.bank == Bank::ref;
+        switch (field.kind) {
+          case OperandKind::reg:
+          case OperandKind::reg_list:
+          case OperandKind::remap:
+            if (is_ref || field.bank == Bank::any) {
+              refused(field, kRefBit | refs, 2, Code::OUT_OF_RANGE);
+              refused(field, kRefBit | kMoveBit | kRefOrdinalMask, 2, Code::OUT_OF_RANGE);
+            }
+            if (!is_ref) {
+              refused(field, slots, 2, Code::OUT_OF_RANGE);
+              refused(field, 0x7FFE, 2, Code::OUT_OF_RANGE);
+            }
+            if (field.bank != Bank::any) refused(field, is_ref ? 0 : kRefBit, 2, Code::INVALID_ARGUMENT);
+            if (wide) refused(field, 1, 2, Code::INVALID_ARGUMENT);
+            break;
+          case OperandKind::global_bytes:
+            refused(field, static_cast<uint32_t>(parts.global_bytes) - 3, 4, Code::OUT_OF_RANGE);
+            refused(field, 0xFFFFFFFC, 4, Code::OUT_OF_RANGE);
+            break;
+          case OperandKind::global_ref:
+            refused(field, static_cast<uint32_t>(parts.global_refs), 4, Code::OUT_OF_RANGE);
+            refused(field, 0xFFFFFFFF, 4, Code::OUT_OF_RANGE);
+            break;
+          case OperandKind::type:
+            refused(field, static_cast<uint32_t>(parts.types.size()), 4, Code::OUT_OF_RANGE);
+            refused(field, 0xFFFFFFFF, 4, Code::OUT_OF_RANGE);
+            break;
+          case OperandKind::rodata:
+            refused(field, static_cast<uint32_t>(parts.rodata.size()), 4, Code::OUT_OF_RANGE);
+            refused(field, 0xFFFFFFFF, 4, Code::OUT_OF_RANGE);
+            break;
+          case OperandKind::func:
+            refused(field, kImportBit | static_cast<uint32_t>(parts.imports.size()), 4,
+                    Code::INVALID_ARGUMENT);
+            refused(field, static_cast<uint32_t>(parts.functions.size()), 4, Code::INVALID_ARGUMENT);
+            refused(field, 0xFFFFFFFF, 4, Code::INVALID_ARGUMENT);
+            break;
+          case OperandKind::block:
+            refused(field, 0x00FFFFFF, 4, Code::OUT_OF_RANGE);
+            refused(field, 0xFFFFFFFF, 4, Code::OUT_OF_RANGE);
+            refused(field, static_cast<uint32_t>(code.size()), 4, Code::INVALID_ARGUMENT);
+            break;
+          default:
+            ADD_FAILURE() << "a field of an unknown kind";
+        }
+      }
+    }
+  }
+  EXPECT_GT(wrong, 2500u);
+}
+
 // The MOVE bit is accepted on every ref field, whether it has an effect or not.
 TEST(OpcodeLoads, WithTheMoveBitAnywhere) {
   for (size_t i = 0; i < kOpCount; ++i) {
