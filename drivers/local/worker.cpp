@@ -93,7 +93,7 @@ Result<> Worker::run(uint32_t function, const WorkgroupCount& count) {
 
 Result<> Worker::call(uint32_t function) {
   if (HALYARD_TRY(invocation_.begin(callables_[function], arguments_)) == vm::Outcome::suspended) {
-    invocation_.cancel();
+    invocation_.drop();
     return fail(Code::FAILED_PRECONDITION, "the kernel yielded; expected it to run to its end");
   }
   invocation_.take_results({});

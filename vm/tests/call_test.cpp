@@ -448,7 +448,7 @@ TEST(Suspension, CancelReleasesTheFrames) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(invocation.begin(callee, Values{i32(7), machine.thing()}));
     EXPECT_EQ(machine.alive, 1);
-    invocation.cancel();
+    invocation.drop();
     EXPECT_EQ(machine.alive, 0);
   }
   {

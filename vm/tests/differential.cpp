@@ -18,7 +18,7 @@ namespace halyard::vm::test {
 
 namespace {
 
-constexpr Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = 8192, .list_elements = 256};
+const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = 8192, .list_elements = 256};
 constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kLimits.buffer_bytes,
                                               .list_elements = kLimits.list_elements,
                                               .depth = 200,

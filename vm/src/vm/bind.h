@@ -28,6 +28,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
+#include "vm/invocation.h"
 #include "vm/native_module.h"
 #include "vm/opcodes.h"
 
@@ -55,7 +56,14 @@ class CallContext {
   explicit CallContext(NativeCall& call) : call_(call) {}
   Invocation& invocation() const { return *call_.invocation; }
   bool resumed() const { return call_.resumed; }
+  // Not done: to be called again at once. Not where the caller cannot wait for results (may_defer).
   void defer() { call_.deferred = true; }
+  bool may_defer() const { return call_.may_defer; }
+  // Not done: to be called again when what is returned has been used, or when the deadline has come.
+  Wakeup wait(const Deadline& deadline = {}) {
+    call_.deferred = true;
+    return call_.invocation->begin_wait(deadline);
+  }
 
  private:
   NativeCall& call_;

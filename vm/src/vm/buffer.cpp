@@ -17,7 +17,8 @@ static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
 
 }  // namespace
 
-Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit) {
+Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit,
+                                     Ref<Budget> budget) {
   if (alignment != 0 && !std::has_single_bit(alignment)) {
     return fail(Code::INVALID_ARGUMENT, "an alignment of {} bytes; expected 0 or a power of two", alignment);
   }
@@ -33,13 +34,16 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside
   // a larger block.
   const uint64_t slack = alignment - kMinimumAlignment;
+  Charge charge = HALYARD_TRY(Charge::take(std::move(budget), length, "a buffer"));
   uint8_t* memory = nullptr;
   if (length < SIZE_MAX - slack)
     memory = static_cast<uint8_t*>(std::calloc(1, std::max<uint64_t>(length + slack, 1)));
   if (!memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", length);
   const uintptr_t misfit = reinterpret_cast<uintptr_t>(memory) & (alignment - 1);
   uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
-  return make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
+  auto buffer = make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
+  buffer->charge_ = std::move(charge);
+  return buffer;
 }
 
 Ref<Buffer> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 
@@ -16,8 +17,9 @@ class Buffer final : public ObjectOf<Buffer> {
   static const ObjectType kType;  // "vm.buffer"
 
   // Zero-filled and mutable. `alignment` is 0 or a power of two (INVALID_ARGUMENT); at least 16 is given.
-  // RESOURCE_EXHAUSTED past `limit` bytes or memory.
-  static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit);
+  // RESOURCE_EXHAUSTED past `limit` bytes, the budget (may be null), or memory.
+  static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
+                                      Ref<Budget> budget = {});
   // Over somebody's bytes, which stay while the buffer does; `released` (may be empty) runs at its end.
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released);
@@ -44,6 +46,7 @@ class Buffer final : public ObjectOf<Buffer> {
   uint64_t length_;
   bool mutable_;
   std::function<void()> released_;
+  Charge charge_;
 };
 
 }  // namespace halyard::vm

@@ -38,6 +38,10 @@ bool Stack::reserve(size_t bytes) {
   }
   const size_t grown =
       std::min<uint64_t>(std::max({need, 2 * capacity, kFirstStackBytes}), limits.stack_bytes);
+  if (Result<> charged = charge.grow_to(grown, "a stack"); !charged) {
+    error = std::move(charged).error();
+    return false;
+  }
   auto* moved = static_cast<std::byte*>(::operator new(grown, kStackAlignment, std::nothrow));
   if (!moved) {
     error = Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for a stack of {} bytes", grown));
@@ -236,6 +240,7 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
                   .results = lists + site.results,
                   .resumed = stack.resumed,
                   .deferred = false,
+                  .may_defer = site.yieldable || site.result_count == 0,
                   .function_data = target.native_data};
   stack.resumed = false;
   Status status = target.native(call);
@@ -301,6 +306,13 @@ std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
 }
 
 }  // namespace
+
+Status interruption(const Stack& stack) {
+  const auto code = static_cast<Code>(stack.interrupted.load());
+  if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);
+  return Status(code, fmt::format("the call took longer than its time limit of {} ms", limit.count()));
+}
 
 Status unwind_error(Stack& stack) {
   Status error = std::move(stack.error);

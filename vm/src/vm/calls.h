@@ -94,6 +94,9 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
 // The call of a native function from outside; again after it has deferred.
 CallOutcome call_native_entry(Stack& stack);
 
+// What an interrupted call fails with.
+Status interruption(const Stack& stack);
+
 // Where an error passed on its way up, from what the stack shows. Unwinds the stack and gives stack.error
 // away.
 Status unwind_error(Stack& stack);

@@ -136,6 +136,8 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
                   "module '{}' wants {} bytes and {} refs of globals; the limits are {} and {}",
                   module->name(), bytes, refs, limits.buffer_bytes, limits.list_elements);
     }
+    instance->charge =
+        HALYARD_TRY(Charge::take(limits.memory, bytes + refs * sizeof(Object*), "a module's globals"));
     try {
       static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= 16);
       instance->global_bytes = std::make_unique<uint8_t[]>(bytes);
@@ -167,7 +169,7 @@ ModuleInstance::~ModuleInstance() {
   if (native_state.destroy) native_state.destroy(native_state.pointer);
 }
 
-Ref<Context> Context::create(Limits limits) { return make<Context>(limits); }
+Ref<Context> Context::create(Limits limits) { return make<Context>(std::move(limits)); }
 
 Context::~Context() {
   // __deinit runs in an invocation, which shares its context: this reference keeps the count from reaching

@@ -3,25 +3,30 @@
 // same time only where the program allows it (globals are not locked).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "vm/bytecode_module.h"
 #include "vm/calling_convention.h"
 #include "vm/native_module.h"
+#include "vm/watchdog.h"
 
 namespace halyard::vm {
 
-// Passing one is RESOURCE_EXHAUSTED.
+// Passing one is RESOURCE_EXHAUSTED; passing `time` is DEADLINE_EXCEEDED.
 struct Limits {
   uint64_t stack_bytes = 8u << 20;             // of one invocation
   uint64_t buffer_bytes = uint64_t{16} << 30;  // of one vm.buffer
   uint32_t list_elements = 1u << 28;           // of one vm.list
+  Ref<Budget> memory;                          // of all buffers, lists, globals and stacks; null: no limit
+  std::chrono::nanoseconds time{0};            // of one call from outside, waits included; 0: no limit
 };
 
 struct ModuleInstance;
@@ -42,6 +47,7 @@ struct ModuleInstance {
   std::vector<Object*> global_refs;          // owned
   std::vector<Target> imports;
   NativeState native_state;
+  Charge charge;  // of the globals
 
   ModuleInstance() = default;
   ModuleInstance(const ModuleInstance&) = delete;
@@ -71,12 +77,14 @@ class Context final : public ObjectOf<Context> {
   Result<Callable> callable(ModuleInstance* instance, const Export& function) const;
 
   const Limits& limits() const { return limits_; }
+  Watchdog& watchdog() { return watchdog_; }
   std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
 
-  explicit Context(Limits limits) : limits_(limits) {}
+  explicit Context(Limits limits) : limits_(std::move(limits)) {}
 
  private:
   Limits limits_;
+  Watchdog watchdog_;
   std::vector<std::unique_ptr<ModuleInstance>> modules_;
 };
 

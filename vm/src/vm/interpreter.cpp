@@ -38,12 +38,6 @@ namespace {
   return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
 }
 
-[[gnu::cold, gnu::noinline]] Status interruption(Stack& stack) {
-  const auto code = static_cast<Code>(stack.interrupted.load());
-  return Status(code, code == Code::DEADLINE_EXCEEDED ? "the call took longer than its time limit"
-                                                      : "the call was cancelled");
-}
-
 // What failed in the top frame, with its place.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;

@@ -119,26 +119,22 @@ Result<> set_up_native(Stack& stack, const Callable& callee, std::span<const Var
   return {};
 }
 
-Result<Outcome> go_on(Stack& stack) {
-  switch (stack.native ? call_native_entry(stack) : interpret(stack)) {
-    case CallOutcome::done:
-      return Outcome::done;
-    case CallOutcome::suspended:
-      return Outcome::suspended;
-    default:
-      return std::unexpected(unwind_error(stack));
-  }
-}
-
 }  // namespace
 
+const ObjectType Waker::kType = object_type<Waker>("vm.waker");
+
 Invocation::Invocation(Ref<Context> context)
-    : context_(std::move(context)), stack_(std::make_unique<Stack>()) {
+    : context_(std::move(context)), stack_(std::make_unique<Stack>()), waker_(make<Waker>()) {
   stack_->invocation = this;
   stack_->limits = context_->limits();
+  stack_->charge = Charge(stack_->limits.memory);
 }
 
-Invocation::~Invocation() = default;
+Invocation::~Invocation() {
+  end_watch();
+  waker_->set_hook({});
+  waker_->leave_wait();
+}
 
 Result<> Invocation::call(const Callable& callee, std::span<const Variant> arguments,
                           std::span<Variant> results) {
@@ -147,7 +143,10 @@ Result<> Invocation::call(const Callable& callee, std::span<const Variant> argum
                 callee.function->name, callee.convention.results.size(), results.size());
   }
   Outcome outcome = HALYARD_TRY(begin(callee, arguments));
-  while (outcome == Outcome::suspended) outcome = HALYARD_TRY(resume());
+  while (outcome == Outcome::suspended) {
+    if (waiting()) waker_->block(wait_deadline_);
+    outcome = HALYARD_TRY(resume());
+  }
   take_results(results);
   return {};
 }
@@ -161,6 +160,7 @@ Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Varian
   stack.callee = callee.function;
   stack.native = nullptr;
   stack.resumed = false;
+  stack.interrupted.store(0);
   stack.results.clear();
   stack.result_types.clear();
   for (const ConventionItem& item : callee.convention.results) stack.result_types += item.type;
@@ -173,12 +173,65 @@ Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Varian
     stack.error = std::move(ready).error();
     return std::unexpected(unwind_error(stack));
   }
-  return go_on(stack);
+  begin_watch();
+  return go_on();
 }
 
 Result<Outcome> Invocation::resume() {
   if (!stack_->top) return fail(Code::FAILED_PRECONDITION, "no call is suspended");
-  return go_on(*stack_);
+  if (waiting()) {
+    if (!wait_deadline_ || Clock::now() < *wait_deadline_)
+      return fail(
+          Code::FAILED_PRECONDITION,
+          "the call waits for something that has not happened; resume it when its ready hook is called");
+    waker_->leave_wait();
+  }
+  if (stack_->interrupted.load() != 0) {
+    stack_->error = interruption(*stack_);
+    wait_state_ = {};
+    end_watch();
+    return std::unexpected(unwind_error(*stack_));
+  }
+  return go_on();
+}
+
+Result<Outcome> Invocation::go_on() {
+  Stack& stack = *stack_;
+  const CallOutcome outcome = stack.native ? call_native_entry(stack) : interpret(stack);
+  if (outcome == CallOutcome::suspended) return Outcome::suspended;
+  end_watch();
+  wait_state_ = {};
+  if (outcome == CallOutcome::done) return Outcome::done;
+  waker_->leave_wait();  // a wait that was begun by a function that then failed
+  return std::unexpected(unwind_error(stack));
+}
+
+bool Invocation::waiting() const { return waker_->waiting(); }
+
+Wakeup Invocation::begin_wait(const Deadline& deadline) {
+  wait_deadline_ = deadline;
+  const uint64_t wait = waker_->begin_wait();
+  // One that came before this wait has had nobody to wake.
+  if (stack_->interrupted.load() != 0) waker_->wake(Waker::kAnyWait);
+  return {waker_, wait};
+}
+
+void Invocation::interrupt(Code code) {
+  stack_->interrupted.store(static_cast<uint8_t>(code));
+  waker_->wake(Waker::kAnyWait);
+}
+
+void Invocation::begin_watch() {
+  const std::chrono::nanoseconds limit = stack_->limits.time;
+  if (limit.count() == 0) return;
+  deadline_ = Clock::now() + limit;
+  watch_ = context_->watchdog().begin(*deadline_, *this);
+}
+
+void Invocation::end_watch() {
+  if (watch_ == 0) return;
+  context_->watchdog().end(std::exchange(watch_, 0));
+  deadline_.reset();
 }
 
 void Invocation::take_results(std::span<Variant> results) {
@@ -188,7 +241,10 @@ void Invocation::take_results(std::span<Variant> results) {
   stack_->results.clear();
 }
 
-void Invocation::cancel() {
+void Invocation::drop() {
+  end_watch();
+  waker_->leave_wait();
+  wait_state_ = {};
   stack_->unwind();
   stack_->results.clear();
 }

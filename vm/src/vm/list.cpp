@@ -90,7 +90,16 @@ Result<> allocating(uint32_t count, uint32_t limit, Action action) {
 
 }  // namespace
 
+// Capacity never shrinks, and neither does the charge.
+Result<> List::charge(uint32_t count) {
+  const uint64_t bytes = element_.value != ValueType::none ? width(element_.value)
+                         : element_.object                 ? sizeof(Ref<Object>)
+                                                           : sizeof(Variant);
+  return charge_.grow_to(count * bytes, "a list");
+}
+
 Result<> List::reserve(uint32_t capacity, uint32_t limit) {
+  HALYARD_TRY(charge(capacity));
   return allocating(capacity, limit, [&] {
     if (element_.value != ValueType::none) {
       packed_.reserve(size_t{capacity} * width(element_.value));
@@ -103,6 +112,7 @@ Result<> List::reserve(uint32_t capacity, uint32_t limit) {
 }
 
 Result<> List::resize(uint32_t size, uint32_t limit) {
+  HALYARD_TRY(charge(size));
   return allocating(size, limit, [&] {
     if (element_.value != ValueType::none) {
       packed_.resize(size_t{size} * width(element_.value));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "vm/variant.h"
@@ -23,11 +24,14 @@ class List final : public ObjectOf<List> {
  public:
   static const ObjectType kType;  // "vm.list"
 
-  static Ref<List> create(ElementType element) { return make<List>(element); }
+  // What it grows to is charged to the budget, if there is one.
+  static Ref<List> create(ElementType element, Ref<Budget> budget = {}) {
+    return make<List>(element, std::move(budget));
+  }
 
   ElementType element() const { return element_; }
   uint32_t size() const { return size_; }
-  // RESOURCE_EXHAUSTED past `limit` elements or memory.
+  // RESOURCE_EXHAUSTED past `limit` elements, the budget, or memory.
   Result<> reserve(uint32_t capacity, uint32_t limit);
   Result<> resize(uint32_t size, uint32_t limit);
 
@@ -46,7 +50,8 @@ class List final : public ObjectOf<List> {
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
 
-  explicit List(ElementType element) : element_(element) {}
+  explicit List(ElementType element, Ref<Budget> budget = {})
+      : element_(element), charge_(std::move(budget)) {}
   ~List() = default;
 
  private:
@@ -54,8 +59,11 @@ class List final : public ObjectOf<List> {
   template <typename Visit>
   void each_ref(Visit visit);  // takes every ref out
 
+  Result<> charge(uint32_t count);
+
   ElementType element_;
   uint32_t size_ = 0;
+  Charge charge_;
   std::vector<uint8_t> packed_;    // value lists
   std::vector<Ref<Object>> refs_;  // ref lists
   std::vector<Variant> variants_;  // variant lists

@@ -29,6 +29,7 @@ struct NativeCall {
   const uint16_t* results = nullptr;  // where results go; written only on success, the old refs are released
   bool resumed = false;               // called again after it had deferred, with the same arguments
   bool deferred = false;              // set by the callee: not done, call again when the invocation resumes
+  bool may_defer = true;              // else the caller has no way to wait for the results
   const void* function_data = nullptr;  // NativeExport::data of the function that is called
 };
 

@@ -110,7 +110,7 @@ bool ObjectOps::buffer_hash(Object* object, uint64_t offset, uint64_t length, ui
 }
 
 Object* ObjectOps::buffer_alloc(uint64_t length, uint32_t alignment) const {
-  Result<Ref<Buffer>> made = Buffer::allocate(length, alignment, limits.buffer_bytes);
+  Result<Ref<Buffer>> made = Buffer::allocate(length, alignment, limits.buffer_bytes, limits.memory);
   if (made) return made->detach();
   error = std::move(made).error();
   return nullptr;
@@ -127,7 +127,7 @@ Object* ObjectOps::buffer_clone(Object* source, uint64_t offset, uint64_t length
 List* ObjectOps::list(Object* object) const { return expect<List>(object, error); }
 
 Object* ObjectOps::list_alloc(const ElementType& element, uint32_t capacity) const {
-  Ref<List> made = List::create(element);
+  Ref<List> made = List::create(element, limits.memory);
   return set(made->reserve(capacity, limits.list_elements)) ? made.detach() : nullptr;
 }
 

@@ -42,6 +42,7 @@ struct Stack {
   std::atomic<uint8_t> interrupted = 0;  // or the Code to stop with, from any thread
   Invocation* invocation = nullptr;
   Limits limits;
+  Charge charge;
   Status error;                    // what a failing instruction leaves
   const Export* callee = nullptr;  // the outermost function
   std::string result_types;        // of it

@@ -1,0 +1,64 @@
+// Budget: memory that the objects of one context may take together. Charge: one object's part of it, given
+// back at the object's end. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "base/object.h"
+#include "base/status.h"
+
+namespace halyard {
+
+class Budget final : public ObjectOf<Budget> {
+ public:
+  static const ObjectType kType;
+
+  explicit Budget(uint64_t limit) : limit_(limit) {}
+
+  uint64_t limit() const { return limit_; }  // bytes
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  bool take(uint64_t bytes) {
+    uint64_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > limit_ - used) return false;
+    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+    return true;
+  }
+  void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_ = 0;
+};
+
+// One thread at a time. Without a budget nothing is counted.
+class Charge {
+ public:
+  Charge() = default;
+  explicit Charge(Ref<Budget> budget) : budget_(std::move(budget)) {}
+  Charge(Charge&& other) noexcept
+      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Charge& operator=(Charge&& other) noexcept {
+    release();
+    budget_ = std::move(other.budget_);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  ~Charge() { release(); }
+
+  // A charge of that size. RESOURCE_EXHAUSTED: that would pass the limit; `what` names what was wanted.
+  static Result<Charge> take(Ref<Budget> budget, uint64_t bytes, const char* what);
+  // At least that size from now on. RESOURCE_EXHAUSTED.
+  Result<> grow_to(uint64_t bytes, const char* what);
+  void release() {
+    if (budget_) budget_->give_back(std::exchange(bytes_, 0));
+  }
+
+ private:
+  Ref<Budget> budget_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace halyard

@@ -1,0 +1,88 @@
+// Waker: how an invocation that waits learns that it can go on. The invocation begins waits; whoever has to
+// end one holds a Wakeup for it, which may come late or never and then has no effect. Any thread.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/object.h"
+
+namespace halyard::vm {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;  // none: no limit
+
+class Waker final : public ObjectOf<Waker> {
+ public:
+  static const ObjectType kType;
+
+  // Called when a wait ends, on the thread that ends it. It may hand the invocation to a thread that resumes
+  // it; it must not resume it itself, nor drop it.
+  struct Hook {
+    void (*function)(void* user) = nullptr;
+    void* user = nullptr;
+  };
+  void set_hook(Hook hook) {
+    const std::lock_guard lock(mutex_);
+    hook_ = hook;
+  }
+
+  uint64_t begin_wait() {
+    const std::lock_guard lock(mutex_);
+    waiting_ = true;
+    return ++wait_;
+  }
+  // The wait is over without having been ended by anybody.
+  void leave_wait() {
+    const std::lock_guard lock(mutex_);
+    waiting_ = false;
+  }
+  bool waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_;
+  }
+  // Blocks until the wait has ended or the deadline has come.
+  void block(const Deadline& deadline) {
+    std::unique_lock lock(mutex_);
+    const auto ended = [this] { return !waiting_; };
+    if (deadline) {
+      changed_.wait_until(lock, *deadline, ended);
+    } else {
+      changed_.wait(lock, ended);
+    }
+  }
+
+  // Ends that wait, if the invocation is still in it; kAnyWait: whichever it is in.
+  static constexpr uint64_t kAnyWait = 0;
+  void wake(uint64_t wait) {
+    const std::lock_guard lock(mutex_);
+    if (!waiting_ || (wait != kAnyWait && wait != wait_)) return;
+    waiting_ = false;
+    changed_.notify_all();
+    if (hook_.function) hook_.function(hook_.user);  // under the lock: set_hook({}) returns when it is over
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Hook hook_;
+  uint64_t wait_ = 0;  // counts them
+  bool waiting_ = false;
+};
+
+// The right to end one wait. Copies are the same.
+class Wakeup {
+ public:
+  Wakeup(Ref<Waker> waker, uint64_t wait) : waker_(std::move(waker)), wait_(wait) {}
+  void wake() const { waker_->wake(wait_); }
+
+ private:
+  Ref<Waker> waker_;
+  uint64_t wait_;
+};
+
+}  // namespace halyard::vm

@@ -1,0 +1,355 @@
+// Calls that wait, and calls that are stopped: an invocation holds no thread while it waits, resumes on any,
+// and leaves nothing behind when it is interrupted. Specified by verifier-and-execution.md, section 6.
+#include <malloc.h>
+
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <thread>
+
+#include "machine_testing.h"
+
+namespace halyard::vm::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Gates that programs wait at until a test opens them.
+struct Gates {
+  std::mutex mutex;
+  bool open = false;
+  std::vector<Wakeup> waiting;
+  std::atomic<int> attempts = 0;
+
+  void open_all() {
+    std::vector<Wakeup> woken;
+    {
+      const std::lock_guard lock(mutex);
+      open = true;
+      woken.swap(waiting);
+    }
+    for (const Wakeup& each : woken) each.wake();
+  }
+};
+
+Result<int32_t> pass(Gates& gates, CallContext& call, int32_t value, int32_t milliseconds) {
+  const std::lock_guard lock(gates.mutex);
+  ++gates.attempts;
+  if (gates.open) return value;
+  if (call.resumed() && milliseconds > 0) return -value;  // the deadline has come
+  Deadline deadline;
+  if (milliseconds > 0) deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+  gates.waiting.push_back(call.wait(deadline));
+  return 0;
+}
+
+constexpr const char* kText = R"(
+vm.module @program
+vm.import @gate.pass cconv "0ii_i"
+vm.global.i32 mutable @turns
+vm.export @through
+vm.export @impatient
+vm.export @caller
+vm.export @endless
+vm.export @deep
+vm.export @holds
+vm.export @allocates
+vm.export @lists
+vm.func @through(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  vm.call.yieldable @gate.pass(%i0, %i1) -> ^bb1(%i0)
+^bb1:
+  %i1 = vm.const.i32 1
+  %i0 = vm.add.i32 %i0, %i1
+  vm.return %i0
+}
+vm.func @impatient(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 5
+  vm.call.yieldable @gate.pass(%i0, %i1) -> ^bb1(%i0)
+^bb1:
+  vm.return %i0
+}
+vm.func @caller(%i0: i32) -> (i32) {
+  %i1 = vm.call @through(%i0)
+  %i1 = vm.add.i32 %i1, %i0
+  vm.return %i1
+}
+vm.func @endless(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 1
+  vm.br ^bb1
+^bb1:
+  %i0 = vm.add.i32 %i0, %i1
+  vm.global.store.i32 %i0, @turns
+  vm.br ^bb1
+^bb2:
+  vm.return %i0
+}
+vm.func @deep(%i0: i32) -> (i32) {
+  %i1 = vm.call @deep(%i0)
+  vm.return %i1
+}
+vm.func @holds(%r0: !test.thing) -> () {
+  %r1 = vm.assign.ref %r0
+  %i0 = vm.const.i32.zero
+  vm.call.yieldable @gate.pass(%i0, %i0) -> ^bb1(%i0)
+^bb1:
+  vm.discard.refs %r0, %r1
+  vm.return
+}
+vm.func @allocates(%i0:1: i64) -> (!vm.buffer) {
+  %i2 = vm.const.i32 16
+  %r0 = vm.buffer.alloc %i0:1, %i2
+  vm.return %R0
+}
+vm.func @lists(%i0: i32) -> (!vm.list<i64>) {
+  %r0 = vm.list.alloc %i0 : !vm.list<i64>
+  vm.list.resize %r0, %i0
+  vm.return %R0
+}
+)";
+
+class Wait : public testing::Test {
+ protected:
+  explicit Wait(Limits limits = {}) : machine_(std::move(limits)) {
+    machine_.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates_);
+    machine_.add(kText);
+  }
+  Callable find(const std::string& name) { return *machine_.find(name); }
+
+  Gates gates_;
+  Machine machine_;
+};
+
+TEST_F(Wait, BlocksTheCallerOnlyWhereItAskedForThat) {
+  std::thread opener([&] {
+    while (gates_.attempts == 0) std::this_thread::sleep_for(1ms);
+    gates_.open_all();
+  });
+  machine_.expect("through", {i32(41)}, {i32(42)});
+  opener.join();
+  EXPECT_EQ(gates_.attempts, 2);
+}
+
+TEST_F(Wait, IsResumedByWhoeverLikes) {
+  Invocation invocation(machine_.context);
+  std::atomic<int> calls = 0;
+  invocation.set_ready_hook({[](void* user) { ++*static_cast<std::atomic<int>*>(user); }, &calls});
+  const Values arguments = {i32(41)};
+  auto outcome = invocation.begin(find("caller"), arguments);
+  ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+  EXPECT_TRUE(invocation.waiting());
+  const auto early = invocation.resume();
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code(), Code::FAILED_PRECONDITION);
+  EXPECT_EQ(calls, 0);
+  gates_.open_all();
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(invocation.waiting());
+  Values results(1);
+  std::thread other([&] {
+    outcome = invocation.resume();
+    invocation.take_results(results);
+  });
+  other.join();
+  ASSERT_TRUE(outcome && *outcome == Outcome::done);
+  EXPECT_EQ(results[0].as_i32(), 83);
+}
+
+TEST_F(Wait, GoesOnAtTheDeadline) {
+  machine_.expect("impatient", {i32(7)}, {i32(-7)});
+  Invocation invocation(machine_.context);
+  const Values arguments = {i32(7)};
+  ASSERT_EQ(*invocation.begin(find("impatient"), arguments), Outcome::suspended);
+  ASSERT_TRUE(invocation.wait_deadline().has_value());
+  std::this_thread::sleep_until(*invocation.wait_deadline());
+  EXPECT_EQ(*invocation.resume(), Outcome::done);
+}
+
+// What wakes a wait that is over has no effect on the next.
+TEST_F(Wait, LateWakeupsAreForgotten) {
+  Invocation invocation(machine_.context);
+  const Values arguments = {i32(1)};
+  ASSERT_EQ(*invocation.begin(find("through"), arguments), Outcome::suspended);
+  invocation.drop();
+  EXPECT_FALSE(invocation.waiting());
+  std::vector<Wakeup> late = std::move(gates_.waiting);
+  gates_.waiting.clear();
+  ASSERT_EQ(*invocation.begin(find("through"), arguments), Outcome::suspended);
+  late[0].wake();
+  EXPECT_TRUE(invocation.waiting());
+  gates_.open_all();
+  EXPECT_EQ(*invocation.resume(), Outcome::done);
+}
+
+TEST_F(Wait, DroppedCallsReleaseWhatTheyHold) {
+  {
+    Invocation invocation(machine_.context);
+    const Values arguments = {machine_.thing()};
+    ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::suspended);
+  }
+  gates_.open_all();  // nobody is there any more
+  EXPECT_EQ(machine_.alive, 0);
+}
+
+TEST_F(Wait, InterruptsWaits) {
+  Invocation invocation(machine_.context);
+  std::atomic<bool> ready = false;
+  invocation.set_ready_hook({[](void* user) { *static_cast<std::atomic<bool>*>(user) = true; }, &ready});
+  {
+    const Values arguments = {machine_.thing()};
+    ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::suspended);
+  }
+  invocation.interrupt(Code::CANCELLED);
+  EXPECT_TRUE(ready);
+  const auto outcome = invocation.resume();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), Code::CANCELLED);
+  EXPECT_EQ(machine_.alive, 0);
+  gates_.open_all();
+  const Values argument = {i32(1)};
+  EXPECT_EQ(*invocation.begin(find("through"), argument), Outcome::done) << "it can be used again";
+}
+
+TEST_F(Wait, InterruptsLoopsAndCallsFromAnotherThread) {
+  for (const char* name : {"endless", "deep"}) {
+    Limits limits;
+    limits.stack_bytes = uint64_t{1} << 33;
+    Machine machine(limits);
+    machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates_);
+    machine.add(kText);
+    Invocation invocation(machine.context);
+    const Callable callee = *machine.find(name);
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(20ms);
+      invocation.interrupt(Code::CANCELLED);
+    });
+    Values results(1);
+    const Values arguments = {i32(0)};
+    const auto done = invocation.call(callee, arguments, results);
+    stopper.join();
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), Code::CANCELLED) << name;
+  }
+}
+
+TEST(TimeLimit, StopsLoopsAndWaits) {
+  Gates gates;
+  Limits limits;
+  limits.time = 20ms;
+  Machine machine(limits);
+  machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
+  machine.add(kText);
+  machine.expect_failure("endless", {i32(0)}, Code::DEADLINE_EXCEEDED);
+  const std::string text = machine.expect_failure("through", {i32(0)}, Code::DEADLINE_EXCEEDED);
+  EXPECT_NE(text.find("20 ms"), std::string::npos) << text;
+  gates.open_all();
+  machine.expect("through", {i32(1)}, {i32(2)});  // in time
+}
+
+TEST(MemoryLimit, CountsBuffersListsGlobalsAndStacks) {
+  Gates gates;
+  const auto budget = make<Budget>(1 << 20);
+  Limits limits;
+  limits.memory = budget;
+  {
+    Machine machine(limits);
+    machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
+    machine.add(kText);
+    const uint64_t before = budget->used();
+    EXPECT_EQ(before, 4u) << "the globals";
+    machine.expect_failure("allocates", {i64(1 << 20)}, Code::RESOURCE_EXHAUSTED);
+    machine.expect_failure("lists", {i32(1 << 17)}, Code::RESOURCE_EXHAUSTED);
+    machine.expect_failure("deep", {i32(0)}, Code::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(budget->used(), before);
+    {
+      const auto buffer = machine.call("allocates", {i64(1 << 19)});
+      ASSERT_TRUE(buffer);
+      EXPECT_EQ(budget->used(), before + (1 << 19));
+      machine.expect_failure("allocates", {i64(1 << 19)}, Code::RESOURCE_EXHAUSTED);
+      EXPECT_TRUE(machine.call("lists", {i32(1000)}));
+    }
+    EXPECT_EQ(budget->used(), before);
+  }
+  EXPECT_EQ(budget->used(), 0u);
+}
+
+// ---- very many at once
+
+// Invocations that can go on, worked off by threads.
+struct ReadyQueue {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Invocation*> ready;
+  size_t done = 0;
+  size_t total = 0;
+
+  void run() {
+    std::unique_lock lock(mutex);
+    while (done < total) {
+      if (ready.empty()) {
+        changed.wait(lock);
+        continue;
+      }
+      Invocation* invocation = ready.front();
+      ready.pop_front();
+      lock.unlock();
+      const auto outcome = invocation->resume();
+      lock.lock();
+      if (outcome && *outcome == Outcome::done && ++done == total) changed.notify_all();
+      if (!outcome) ADD_FAILURE() << outcome.error().text();
+    }
+  }
+};
+
+struct Job {
+  std::optional<Invocation> invocation;
+  ReadyQueue* queue = nullptr;
+};
+
+TEST_F(Wait, TenThousandAtOnceOnTwoThreads) {
+  constexpr int kCount = 10000;
+  const Callable callee = find("caller");
+  ReadyQueue queue;
+  queue.total = kCount;
+  std::vector<Job> jobs(kCount);
+  gates_.waiting.reserve(kCount);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr bool kMeasured = false;
+#else
+  constexpr bool kMeasured = true;
+#endif
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < kCount; ++i) {
+    Job& job = jobs[static_cast<size_t>(i)];
+    job.queue = &queue;
+    job.invocation.emplace(machine_.context);
+    job.invocation->set_ready_hook({[](void* user) {
+                                      auto* woken = static_cast<Job*>(user);
+                                      const std::lock_guard lock(woken->queue->mutex);
+                                      woken->queue->ready.push_back(&*woken->invocation);
+                                      woken->queue->changed.notify_one();
+                                    },
+                                    &job});
+    const Values arguments = {i32(i)};
+    ASSERT_EQ(*job.invocation->begin(callee, arguments), Outcome::suspended);
+  }
+  const size_t each = (mallinfo2().uordblks - before) / kCount + sizeof(Job);
+  if (kMeasured) {
+    RecordProperty("bytes_per_waiting_invocation", static_cast<int>(each));
+    EXPECT_LE(each, 4096u);
+  }
+  std::thread first([&] { queue.run(); });
+  std::thread second([&] { queue.run(); });
+  gates_.open_all();
+  first.join();
+  second.join();
+  for (int i = 0; i < kCount; ++i) {
+    Values results(1);
+    jobs[static_cast<size_t>(i)].invocation->take_results(results);
+    ASSERT_EQ(results[0].as_i32(), 2 * i + 1);
+  }
+  if (kMeasured) std::printf("%zu bytes for each waiting invocation\n", each);
+}
+
+}  // namespace
+}  // namespace halyard::vm::test
