@@ -18,11 +18,11 @@ namespace halyard::vm::test {
 
 namespace {
 
-const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = 8192, .list_elements = 256};
-constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kLimits.buffer_bytes,
-                                              .list_elements = kLimits.list_elements,
-                                              .depth = 200,
-                                              .instructions = 300'000};
+constexpr uint64_t kBufferBytes = 8192;
+constexpr uint32_t kListElements = 256;
+constexpr ReferenceLimits kReferenceLimits = {
+    .buffer_bytes = kBufferBytes, .list_elements = kListElements, .depth = 200, .instructions = 300'000};
+const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = kBufferBytes, .list_elements = kListElements};
 
 // An object that says when it goes.
 class Probe final : public ObjectOf<Probe> {
