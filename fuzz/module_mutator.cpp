@@ -96,8 +96,11 @@ void change_instruction(std::span<uint8_t> body, test::Choices& choices) {
 size_t mutate_module(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   test::Choices choices(seed);
   const uint32_t way = choices.below(16);
-  if (way == 0) {  // a new one
-    const std::vector<uint8_t> file = generate_program(choices).modules.back().build();
+  if (way == 0) {  // a new, small one
+    std::vector<uint8_t> bytes(16 + choices.below(150));
+    for (uint8_t& byte : bytes) byte = choices.byte();
+    test::Choices few{std::span<const uint8_t>(bytes)};
+    const std::vector<uint8_t> file = generate_program(few).modules.back().build();
     if (file.size() > max_size) return size;
     std::memcpy(data, file.data(), file.size());
     return file.size();
