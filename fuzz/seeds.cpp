@@ -75,22 +75,22 @@ std::string dictionary() {
 void run(const fs::path& folder) {
   const std::string words = dictionary();
   write(folder / "assembler.dict", words.data(), words.size());
-  for (uint64_t seed = 0; seed < 120; ++seed) {
+  for (uint64_t seed = 0; seed < 160; ++seed) {
     test::Choices choices(seed);
     const std::string name = std::to_string(seed);
-    const test::Program program = generate_program(choices);
-    for (const test::ModuleParts& parts : program.modules) {
+    File bytes(16 + seed * 2);
+    for (uint8_t& byte : bytes) byte = choices.byte();
+    write(folder / "run" / name, bytes);
+    // The programs that these bytes make, which are as large as the bytes are many.
+    test::Choices few{std::span<const uint8_t>(bytes)};
+    for (const test::ModuleParts& parts : generate_program(few).modules) {
       const File file = parts.build();
-      if (file.size() > 4096) continue;
       write(folder / "verifier" / (name + parts.name), file);
       write(folder / "disassembler" / (name + parts.name), file);
-      if (seed >= 20) continue;
+      if (seed % 8 != 0) continue;
       write(folder / "archive" / (name + parts.name), file);
       write(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
     }
-    File bytes(64 + seed * 8);
-    for (uint8_t& byte : bytes) byte = choices.byte();
-    write(folder / "run" / name, bytes);
   }
   test::ModuleParts parts;
   parts.attributes = {{"key", "value"}};

@@ -2,6 +2,7 @@
 // refuse it cleanly, since the assembler leaves to the loader and the verifier what they check.
 #include "differential.h"
 #include "fuzzing.h"
+#include "round_trip.h"
 #include "vm/archive.h"
 #include "vm/assembler.h"
 
@@ -22,5 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Result<Ref<BytecodeModule>> module = BytecodeModule::load(file, test::known_types());
   if (!module) return 0;
   for (uint32_t i = 0; i < (*module)->functions().size(); ++i) (void)(*module)->code(i);
+  const Result<std::string> printed = disassemble(file, {});
+  if (printed) fuzz::check_round_trip(*printed, module->get());
   return 0;
 }

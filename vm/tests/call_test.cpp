@@ -483,5 +483,90 @@ vm.func @plain(%i0: i32, %r0: !test.thing) -> (i32, !test.thing) {
   }
 }
 
+// Three modules deep: what runs before each suspension and after each resumption, and where.
+const char* const kDeepYield = R"(
+vm.module @inner
+vm.import @log.number cconv "0i_v"
+vm.export @f
+vm.func @f(%i0: i32, %r0: !test.thing) -> (i32, !test.thing) {
+  %i1 = vm.const.i32 1
+  vm.call @log.number(%i1)
+  vm.yield ^bb1
+^bb1:
+  %i1 = vm.const.i32 2
+  vm.call @log.number(%i1)
+  vm.yield ^bb2(%i0 -> %i2)
+^bb2:
+  %i1 = vm.const.i32 3
+  vm.call @log.number(%i1)
+  vm.fail %i2, "inner says no"
+^bb3:
+  vm.return %i1, %R0
+}
+)";
+const char* const kAroundYield = R"(
+vm.module @{0}
+vm.import @log.number cconv "0i_v"
+vm.import @{1}.f cconv "0ir_ir"
+vm.export @f
+vm.func @f(%i0: i32, %r0: !test.thing) -> (i32, !test.thing) {{
+  %i1 = vm.const.i32 {2}
+  vm.call @log.number(%i1)
+  %i3 = vm.const.i32 {3}
+  {4}
+^bb1:
+  vm.call @log.number(%i3)
+  %i4 = vm.add.i32 %i2, %i3
+  vm.return %i4, %R1
+}}
+)";
+
+Result<> log_step(std::vector<int32_t>& log, int32_t number) {
+  log.push_back(number);
+  return {};
+}
+
+TEST(Suspension, GoesOnInTheInnermostModuleAndReturnsOutwards) {
+  for (const uint32_t version : {15u, 16u, 17u}) {
+    std::vector<int32_t> log;
+    Machine machine;
+    machine.add_native("log", {{"number", convention_of<&log_step>, bind<&log_step>}}, &log);
+    machine.add(kDeepYield, version);
+    const bool yieldable = version == 17;
+    const auto call = [&](const char* callee) {
+      return yieldable ? fmt::format("vm.call.yieldable @{}.f(%i0, %R0) -> ^bb1(%i2, %r1)", callee)
+                       : fmt::format("%i2, %r1 = vm.call @{}.f(%i0, %R0)\n  vm.br ^bb1", callee);
+    };
+    machine.add(fmt::format(fmt::runtime(kAroundYield), "middle", "inner", 10, 20, call("inner")), version);
+    machine.add(fmt::format(fmt::runtime(kAroundYield), "outer", "middle", 100, 200, call("middle")),
+                version);
+    const Callable callee = *machine.find("outer.f");
+    Invocation invocation(machine.context);
+    for (const int32_t status : {0, 5}) {
+      log.clear();
+      Result<Outcome> outcome = invocation.begin(callee, Values{i32(status), machine.thing()});
+      ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+      EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1}));
+      outcome = invocation.resume();
+      ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+      EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2}));
+      EXPECT_EQ(machine.alive, 1);
+      outcome = invocation.resume();
+      if (status != 0) {  // through both modules, and nothing stays
+        EXPECT_EQ(outcome.error().code(), Code::NOT_FOUND);
+        EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2, 3}));
+        EXPECT_EQ(machine.alive, 0);
+        continue;
+      }
+      ASSERT_TRUE(outcome && *outcome == Outcome::done);
+      EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2, 3, 20, 200}));
+      Values results(2);
+      invocation.take_results(results);
+      EXPECT_EQ(results[0].as_i32(), 3 + 20 + 200);
+      EXPECT_TRUE(results[1].object() && results[1].object()->unique());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace halyard::vm::test

@@ -217,6 +217,78 @@ TEST(Lifetime, InitInOrderDeinitInReverse) {
   EXPECT_EQ(log, (std::vector<int32_t>{1, 2, 12, 11}));
 }
 
+// An __init sees what the __init of the modules before it have made; a __deinit still sees them.
+TEST(Lifetime, InitAndDeinitMayCallModulesBefore) {
+  for (const uint32_t version : {15u, 16u, 17u}) {
+    std::vector<int32_t> log;
+    Machine machine;
+    machine.add_native("log", {{"number", convention_of<&log_number>, bind<&log_number>}}, &log);
+    machine.add(R"(
+vm.module @a
+vm.global.i32 mutable @count
+vm.export @__init
+vm.export @next
+vm.func @__init() -> () {
+  %i0 = vm.const.i32 40
+  vm.global.store.i32 %i0, @count
+  vm.return
+}
+vm.func @next() -> (i32) {
+  %i0 = vm.global.load.i32 @count
+  %i1 = vm.const.i32 1
+  %i0 = vm.add.i32 %i0, %i1
+  vm.global.store.i32 %i0, @count
+  vm.return %i0
+}
+)",
+                version);
+    for (const char* name : {"b", "c"}) {
+      machine.add(fmt::format(R"(
+vm.module @{}
+vm.import @log.number cconv "0i_v"
+vm.import @a.next cconv "0v_i"
+vm.export @__init
+vm.export @__deinit
+vm.func @__init() -> () {{
+  %i0 = vm.call @a.next()
+  vm.call @log.number(%i0)
+  vm.return
+}}
+vm.func @__deinit() -> () {{
+  %i0 = vm.call @a.next()
+  vm.call @log.number(%i0)
+  vm.return
+}}
+)",
+                              name),
+                  version);
+    }
+    EXPECT_EQ(log, (std::vector<int32_t>{41, 42}));
+    machine.context = nullptr;
+    EXPECT_EQ(log, (std::vector<int32_t>{41, 42, 43, 44}));
+  }
+}
+
+// Both are optional, and any empty signature will do; another will not.
+TEST(Lifetime, SpecialFunctionsTakeNothing) {
+  for (const char* convention : {"", "0", "0_", "0v", "0v_v", "0_v"}) {
+    Machine machine;
+    ModuleParts parts;
+    parts.functions.push_back({.convention = convention});
+    parts.exports = {{"__init", 0}, {"__deinit", 0}};
+    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    ASSERT_TRUE(module) << convention;
+    EXPECT_TRUE(machine.context->add(*module)) << convention;
+  }
+  Machine machine;
+  ModuleParts parts;
+  parts.functions.push_back({.convention = "0i_v", .values = 1});
+  parts.exports = {{"__init", 0}};
+  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(machine.context->add(*module).error().code(), Code::INVALID_ARGUMENT);
+}
+
 TEST(Lifetime, AFailingInitTakesTheModuleOutAgain) {
   std::vector<int32_t> log;
   Machine machine;

@@ -18,11 +18,11 @@ namespace halyard::vm::test {
 
 namespace {
 
-const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = 8192, .list_elements = 256};
-constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kLimits.buffer_bytes,
-                                              .list_elements = kLimits.list_elements,
-                                              .depth = 200,
-                                              .instructions = 300'000};
+constexpr uint64_t kBufferBytes = 8192;
+constexpr uint32_t kListElements = 256;
+constexpr ReferenceLimits kReferenceLimits = {
+    .buffer_bytes = kBufferBytes, .list_elements = kListElements, .depth = 200, .instructions = 300'000};
+const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = kBufferBytes, .list_elements = kListElements};
 
 // An object that says when it goes.
 class Probe final : public ObjectOf<Probe> {
@@ -279,15 +279,14 @@ struct Run {
 };
 
 // Everything that is visible after some calls, on either machine.
-std::string picture_of(Code code, std::span<const Variant> results,
-                       const std::vector<std::vector<Variant>>& arguments, auto each_module) {
+std::string picture_of(Code code, std::span<const Variant> results, std::span<const Variant> arguments,
+                       auto each_module) {
   Picture picture;
   picture.heading(name(code));
   picture.heading("\nresults ");
   for (const Variant& result : results) picture.variant(result);
   picture.heading("\narguments ");
-  for (const auto& of_call : arguments)
-    for (const Variant& argument : of_call) picture.variant(argument);
+  for (const Variant& argument : arguments) picture.variant(argument);
   each_module(picture);
   return picture.finish();
 }
@@ -302,15 +301,14 @@ struct Machine {
   }
 
   void run(std::span<const ProgramCall> calls, Run& run) {
-    std::vector<std::vector<Variant>> arguments;
     Invocation invocation(context);
     const ModuleInstance& main = *context->modules().back();
     for (const ProgramCall& call : calls) {
       const Result<Callable> callee = context->find(main.module->name(), call.function);
       if (!callee) return run.pictures.push_back(callee.error().text());
-      arguments.push_back(make_arguments(call, &run.alive));
+      const std::vector<Variant> arguments = make_arguments(call, &run.alive);
       std::vector<Variant> results(callee->convention.results.size());
-      const Result<> called = invocation.call(*callee, arguments.back(), results);
+      const Result<> called = invocation.call(*callee, arguments, results);
       if (!called) results.clear();
       run.pictures.push_back(
           picture_of(called ? Code::OK : called.error().code(), results, arguments, [&](Picture& picture) {
@@ -354,12 +352,11 @@ struct Reference {
 
   // Stops where it can say nothing about another machine.
   void run(std::span<const ProgramCall> calls, Run& run, Comparison& comparison) {
-    std::vector<std::vector<Variant>> arguments;
     for (const ProgramCall& call : calls) {
       const Export& callee = *instances.back()->module->find_export(call.function);
-      arguments.push_back(make_arguments(call, &run.alive));
+      const std::vector<Variant> arguments = make_arguments(call, &run.alive);
       std::vector<Variant> results;
-      const Code code = machine.call(*instances.back(), callee.function, arguments.back(), results);
+      const Code code = machine.call(*instances.back(), callee.function, arguments, results);
       comparison.not_compared = machine.incomparable();
       if (!comparison.not_compared.empty()) break;
       run.pictures.push_back(picture_of(code, results, arguments, [&](Picture& picture) {
@@ -456,8 +453,8 @@ Comparison compare_machines(const Program& program) {
   Comparison comparison;
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
-    Result<Ref<BytecodeModule>> module =
-        BytecodeModule::load(Bytes::own(parts.build()), known_types(), {.verify_eagerly = true});
+    Result<Ref<BytecodeModule>> module = BytecodeModule::load(Bytes::own(parts.build()), known_types(),
+                                                              {.verify_eagerly = true, .fuse = program.fuse});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;
@@ -503,7 +500,7 @@ Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices) 
 }
 
 std::string describe(const Program& program) {
-  std::string text;
+  std::string text = program.fuse ? "" : "not fused\n";
   const auto reg = [](uint16_t field) {
     if (!(field & kRefBit)) return fmt::format("i{}", field);
     return fmt::format("{}{}", field & kMoveBit ? 'R' : 'r', field & kRefOrdinalMask);

@@ -47,13 +47,13 @@ struct Writer : InstructionWriter {
   }
   // ---- edges
 
-  void edge(uint32_t block) {
+  using Moves = std::vector<std::pair<uint16_t, uint16_t>>;
+  void edge(uint32_t block, Moves moves = {}) {
     target(block);
-    std::vector<std::pair<uint16_t, uint16_t>> moves;
     for (uint32_t n = choices.below(4); n > 0; --n) add_moves(moves);
     code.remap(moves);
   }
-  void add_moves(std::vector<std::pair<uint16_t, uint16_t>>& moves) {
+  void add_moves(Moves& moves) {
     switch (choices.below(8)) {
       case 0: {  // swapped
         const uint16_t a = narrow();
@@ -116,23 +116,75 @@ struct Writer : InstructionWriter {
         std::swap(layout[i], layout[i + choices.below(block_count - i)]);
     }
   }
+  // The last instruction's result, which only the edge looks at.
+  Moves fresh_result() {
+    Moves moves;
+    if (!choices.one_in(3)) return moves;
+    const Op op = choices.pick(groups().integer_binary);
+    const OpInfo& opcode = info(op);
+    if (opcode.mnemonic.starts_with("div.") || opcode.mnemonic.starts_with("rem.")) return moves;
+    code.op(op, {value_source(opcode.operands[0].bank), value_source(opcode.operands[1].bank), scratch()});
+    if (is_wide(opcode.operands[2].bank)) {
+      const uint16_t destination = wide();
+      const uint16_t first = choices.below(2) ? 1 : 0;
+      moves.emplace_back(scratch() + first, destination + first);
+      moves.emplace_back(scratch() + 1 - first, destination + 1 - first);
+    } else {
+      moves.emplace_back(scratch(), narrow());
+    }
+    return moves;
+  }
   uint32_t later(uint32_t block) { return block + 1 + choices.below(block_count - block - 1); }
+
+  // What only the entry block writes.
+  void reserved_values() {
+    for (uint32_t i = choices.below(kConstants + 1); i > 0; --i) {
+      if (choices.one_in(3)) {
+        const_i32(constant(i - 1), choices.one_in(2) ? choices.below(40) : bits_32());
+      } else {
+        const_i64(constant(i - 1), choices.one_in(2) ? choices.below(40) : bits_64());
+      }
+    }
+    if (back_edges == 0) return;
+    const_i64(constant_one(), 1);
+    code.op(Op::and_i64, {wide(), constant_one(), computed_one()});
+    code.op(Op::or_i64, {computed_one(), constant_one(), computed_one()});
+    for (uint32_t i = 0; i < back_edges; ++i) {
+      const_i64(loop_limit(i), 1 + choices.below(4));
+      if (choices.one_in(2)) continue;
+      const_i64(scratch(), 3);
+      code.op(Op::and_i64, {wide(), scratch(), loop_limit(i)});
+      code.op(Op::add_i64, {loop_limit(i), constant_one(), loop_limit(i)});
+    }
+  }
+  // Of registers that anything may write: some, or all, so that none is read before it is written.
+  void initial_values() {
+    if (choices.one_in(4)) {
+      for (const uint16_t pair : wide_pool) const_i64(pair, choices.one_in(4) ? bits_64() : pair);
+      return;
+    }
+    for (uint32_t n = choices.below(6); n > 0; --n) {
+      if (choices.one_in(2)) {
+        const_i32(narrow(), bits_32());
+      } else {
+        const_i64(wide(), bits_64());
+      }
+    }
+  }
 
   void prologue() {
     const uint16_t count = scratch();
     if (fuel == Fuel::resets) {
       const_i32(count, 0);
       code.op(Op::global_store_i32).u32(0).u16(count);
-      for (uint32_t n = choices.below(6); n > 0; --n) {
-        if (choices.one_in(2))
-          const_i32(narrow(), bits_32());
-        else
-          const_i64(wide(), bits_64());
-      }
+      initial_values();
+      reserved_values();
       code.op(Op::br);
       edge(1);
       return;
     }
+    if (choices.one_in(2)) initial_values();
+    reserved_values();
     const uint16_t one = condition();
     const uint16_t limit = condition() + 1;
     code.op(Op::global_load_i32).u32(0).u16(count);
@@ -153,8 +205,7 @@ struct Writer : InstructionWriter {
       case 1:
         return branch_or_break(later(block));
       case 2:
-        code.op(Op::yield);
-        return edge(later(block));
+        return yield(later(block));
       case 3:
         code.op(Op::cond_break).u16(narrow_source());
         return edge(later(block));
@@ -173,14 +224,14 @@ struct Writer : InstructionWriter {
       case 9:
       case 10:
       case 11:
-        if (back_edges > 0) return loop(block);
+        if (back_edges > 0) return choices.one_in(2) ? loop(block) : tight_loop(block);
         [[fallthrough]];
       default: {
         uint16_t decides = narrow_source();
         if (!choices.one_in(5)) {
-          decides = choices.one_in(3) ? condition() : narrow();
+          decides = choices.one_in(3) ? narrow() : condition();
           compare(decides);
-          if (choices.one_in(6)) value_instruction(choices.pick(groups().values));
+          if (choices.one_in(12)) value_instruction(choices.pick(groups().values));
         }
         code.op(Op::cond_br).u16(decides);
         edge(later(block));
@@ -189,8 +240,14 @@ struct Writer : InstructionWriter {
     }
   }
   void branch_or_break(uint32_t to) {
+    const Moves fresh = fresh_result();
     code.op(choices.one_in(6) ? Op::break_ : Op::br);
-    edge(to);
+    edge(to, fresh);
+  }
+  void yield(uint32_t to) {
+    const Moves fresh = fresh_result();
+    code.op(Op::yield);
+    edge(to, fresh);
   }
   void table(uint32_t block) {
     const uint16_t index = choices.one_in(3) ? narrow_source() : index_32(5);
@@ -215,6 +272,38 @@ struct Writer : InstructionWriter {
     }
     if (signature.has_convention && choices.one_in(12)) list.push_back(any_register(false));
     code.op(Op::return_).list(list);
+  }
+
+  // As compilers end a loop: one is added to the counter, which is held against a limit that the entry block
+  // has made. On the way out the counter starts again.
+  void tight_loop(uint32_t block) {
+    const uint32_t index = --back_edges;
+    const uint16_t counter = loop_counter(index);
+    const uint16_t limit = loop_limit(index);
+    const uint16_t one = choices.one_in(2) ? constant_one() : computed_one();
+    const uint16_t decides = choices.one_in(4) ? narrow() : condition();
+    const bool wide_counter = choices.one_in(2);
+    const Op add = wide_counter ? Op::add_i64 : Op::add_i32;
+    const Op compare =
+        wide_counter ? choices.one_of({Op::cmp_lt_i64_s, Op::cmp_lt_i64_u, Op::cmp_ne_i64, Op::cmp_eq_i64})
+                     : choices.one_of({Op::cmp_lt_i32_s, Op::cmp_lt_i32_u, Op::cmp_ne_i32, Op::cmp_eq_i32});
+    const bool equality = compare == Op::cmp_ne_i32 || compare == Op::cmp_ne_i64;
+    const bool leaves = compare == Op::cmp_eq_i32 || compare == Op::cmp_eq_i64;
+    if (choices.one_in(2)) {
+      code.op(add, {counter, one, counter});
+    } else {
+      code.op(add, {one, counter, counter});
+    }
+    if ((equality || leaves) && choices.one_in(2)) {
+      code.op(compare, {limit, counter, decides});
+    } else {
+      code.op(compare, {counter, limit, decides});
+    }
+    const uint32_t back = choices.one_in(2) ? block : 1 + choices.below(block);
+    const Moves restart = {{constant_zero(), counter}, {constant_zero() + 1, counter + 1}};
+    code.op(Op::cond_br).u16(decides);
+    edge(leaves ? later(block) : back, leaves ? restart : Moves());
+    edge(leaves ? back : later(block), leaves ? Moves() : restart);
   }
 
   // Back to a block at or before this one, a few times in all: the counter is nobody else's.

@@ -42,6 +42,8 @@ enum TypeOrdinal : uint32_t {
   kTypeCount
 };
 
+std::vector<std::string> module_types();
+
 // What all functions of a module share.
 struct ModulePlan {
   uint32_t version = 17;

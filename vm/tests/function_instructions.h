@@ -67,7 +67,7 @@ inline const OpGroups& groups() {
 }
 
 struct InstructionWriter : RegisterPlan {
-  std::vector<std::pair<uint32_t, uint32_t>> fixups;  // pc of a branch target, block
+  std::vector<std::pair<uint32_t, uint32_t>> fixups = {};  // pc of a branch target, block
 
   void target(uint32_t block) {
     fixups.emplace_back(code.pc(), block);
@@ -76,7 +76,9 @@ struct InstructionWriter : RegisterPlan {
   // ---- instructions
 
   void instruction() {
-    switch (choices.below(20)) {
+    switch (choices.below(21)) {
+      case 20:
+        return chain();
       case 0:
       case 1:
       case 2:
@@ -180,6 +182,10 @@ struct InstructionWriter : RegisterPlan {
     code.op(op, {operands[0], operands[1], value(opcode.operands[2].bank)});
   }
   void compare(uint16_t result) {
+    if (choices.one_in(10)) {
+      code.op(Op::cmp_nz_ref, {plain(ref_for(Kind::any)), result});
+      return;
+    }
     const OpInfo& opcode = info(choices.pick(groups().compares));
     const Bank bank = opcode.operands[0].bank;
     uint16_t constant = 0;
@@ -212,6 +218,31 @@ struct InstructionWriter : RegisterPlan {
       default:
         break;
     }
+  }
+
+  // Sums and products of each other, whose parts nobody looks at again.
+  void chain() {
+    struct Type {
+      Op add, sub, mul;
+    };
+    static constexpr Type kTypes[] = {{Op::add_i32, Op::sub_i32, Op::mul_i32},
+                                      {Op::add_i64, Op::sub_i64, Op::mul_i64},
+                                      {Op::add_f32, Op::sub_f32, Op::mul_f32},
+                                      {Op::add_f64, Op::sub_f64, Op::mul_f64}};
+    const Type type = kTypes[choices.below(4)];
+    const Bank bank = info(type.add).operands[0].bank;
+    const auto any_op = [&] { return choices.one_of({type.add, type.sub, type.mul}); };
+    code.op(any_op(), {value_source(bank), value_source(bank), scratch()});
+    for (uint32_t n = choices.below(2); n > 0; --n) {
+      if (choices.one_in(2)) {
+        code.op(any_op(), {scratch(), value_source(bank), scratch()});
+      } else {
+        code.op(any_op(), {value_source(bank), scratch(), scratch()});
+      }
+    }
+    const uint16_t left = choices.one_in(2) ? scratch() : value_source(bank);
+    const uint16_t right = left == scratch() && !choices.one_in(8) ? value_source(bank) : scratch();
+    code.op(any_op(), {left, right, value(bank)});
   }
 
   // ---- places in buffers, lists, globals
@@ -262,6 +293,13 @@ struct InstructionWriter : RegisterPlan {
     }
     return index;
   }
+  // A register whose value is unknown, but at most `mask`.
+  uint16_t masked(uint64_t mask) {
+    const uint16_t result = wide();
+    const_i64(condition(), mask);
+    code.op(Op::and_i64, {wide_source(), condition(), result});
+    return result;
+  }
   uint16_t index_32(uint32_t limit) {
     if (choices.one_in(100)) return narrow();
     const uint16_t index = narrow();
@@ -295,25 +333,39 @@ struct InstructionWriter : RegisterPlan {
     uint16_t index = 0;
     if (choices.one_in(2)) {
       index = index_64(8);
-    } else {  // computed just before
-      const uint16_t base = index_64(4);
-      index = wide();
-      switch (choices.below(4)) {
+    } else {  // computed just before, and mostly for nothing else
+      index = choices.one_in(4) ? wide() : scratch();
+      switch (choices.below(5)) {
         case 0: {
-          const uint16_t other = wide();
-          if (other != base) const_i64(other, choices.below(4));
-          code.op(Op::add_i64, {base, other, index});
+          const uint16_t base = masked(3);
+          code.op(Op::add_i64, {base, masked(3), index});
           break;
         }
-        case 1:
+        case 1: {
+          const uint16_t base = masked(1);
+          const uint16_t factor = masked(3);
+          const uint16_t offset = masked(3);
+          code.op(Op::mul_i64, {base, factor, index});
+          if (choices.one_in(2)) {
+            code.op(Op::add_i64, {index, offset, index});
+          } else {
+            code.op(Op::add_i64, {offset, index, index});
+          }
+          break;
+        }
         case 2:
+        case 3: {
+          const uint16_t base = index_64(4);
           const_i64(scratch(), choices.below(5));
           code.op(Op::add_i64, {base, scratch(), index});
           break;
-        default:
+        }
+        default: {
+          const uint16_t base = index_64(4);
           const_i32(scratch(), choices.below(2));
           code.op(choices.one_of({Op::shl_i64, Op::shr_i64_u, Op::shr_i64_s}), {base, scratch(), index});
           break;
+        }
       }
     }
     code.op(static_cast<Op>(&opcode - kOps.data()), {buffer, index, value(last.bank)});

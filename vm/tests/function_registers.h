@@ -17,11 +17,11 @@ struct RegisterPlan {
   const ModulePlan& plan;
   const Signature& signature;
 
-  CodeBuilder code;
-  std::vector<uint16_t> narrow_pool;           // registers that anything may write
-  std::vector<uint16_t> wide_pool;             // even ones among them whose partner is too
-  std::vector<std::vector<uint16_t>> by_kind;  // ref registers, fields without MOVE
-  std::vector<bool> live;  // whether a ref register has been set, going by the order of code
+  CodeBuilder code = {};
+  std::vector<uint16_t> narrow_pool = {};           // registers that anything may write
+  std::vector<uint16_t> wide_pool = {};             // even ones among them whose partner is too
+  std::vector<std::vector<uint16_t>> by_kind = {};  // ref registers, fields without MOVE
+  std::vector<bool> live = {};  // whether a ref register has been set, going by the order of code
   uint16_t value_count = 0;
   uint16_t ref_count = 0;
   uint16_t reserved = 0;  // the first register that only loops and fuel write
@@ -65,20 +65,56 @@ struct RegisterPlan {
     }
   }
 
-  // A pair for the counter of each loop, one pair that is written and read at once, and one for conditions.
+  // Pairs that only what they are for writes: the counter and the limit of each loop, the number 1 as a
+  // constant and as one that is computed, 0, constants of the entry block, one pair that is written and read
+  // at once, and one for conditions.
   static constexpr uint16_t kMostLoops = 3;
-  static constexpr uint16_t kReservedSlots = 2 * kMostLoops + 4;
-  uint16_t loop_counter(uint32_t loop) const { return static_cast<uint16_t>(reserved + 2 * loop); }
-  uint16_t scratch() const { return reserved + 2 * kMostLoops; }
-  uint16_t condition() const { return reserved + 2 * kMostLoops + 2; }
+  static constexpr uint16_t kConstants = 3;
+  static constexpr uint16_t kReservedSlots = 2 * (2 * kMostLoops + 3 + kConstants + 2);
+  uint16_t reserved_pair(uint32_t index) const { return static_cast<uint16_t>(reserved + 2 * index); }
+  uint16_t loop_counter(uint32_t loop) const { return reserved_pair(loop); }
+  uint16_t loop_limit(uint32_t loop) const { return reserved_pair(kMostLoops + loop); }
+  uint16_t constant_one() const { return reserved_pair(2 * kMostLoops); }
+  uint16_t computed_one() const { return reserved_pair(2 * kMostLoops + 1); }
+  uint16_t constant_zero() const { return reserved_pair(2 * kMostLoops + 2); }
+  uint16_t constant(uint32_t index) const { return reserved_pair(2 * kMostLoops + 3 + index); }
+  uint16_t scratch() const { return reserved_pair(2 * kMostLoops + 3 + kConstants); }
+  uint16_t condition() const { return reserved_pair(2 * kMostLoops + 4 + kConstants); }
 
   std::vector<uint16_t>& refs_of(Kind kind) { return by_kind[static_cast<size_t>(kind)]; }
   uint16_t narrow() { return choices.pick(narrow_pool); }
   uint16_t wide() { return choices.pick(wide_pool); }
   uint16_t value(Bank bank) { return is_wide(bank) ? wide() : narrow(); }
-  // To read from: sometimes the counter of a loop.
-  uint16_t narrow_source() { return choices.one_in(12) ? loop_counter(choices.below(kMostLoops)) : narrow(); }
-  uint16_t value_source(Bank bank) { return is_wide(bank) ? wide() : narrow_source(); }
+  // To read from: sometimes one of the others.
+  uint16_t narrow_source() {
+    switch (choices.below(16)) {
+      case 0:
+        return loop_counter(choices.below(kMostLoops));
+      case 1:
+        return loop_limit(choices.below(kMostLoops));
+      case 2:
+      case 3:
+        return static_cast<uint16_t>(constant(choices.below(kConstants)) + choices.below(2));
+      case 4:
+        return constant_one();
+      default:
+        return narrow();
+    }
+  }
+  uint16_t wide_source() {
+    switch (choices.below(16)) {
+      case 0:
+        return loop_counter(choices.below(kMostLoops));
+      case 1:
+      case 2:
+        return constant(choices.below(kConstants));
+      case 3:
+        return constant_one();
+      default:
+        return wide();
+    }
+  }
+  uint16_t value_source(Bank bank) { return is_wide(bank) ? wide_source() : narrow_source(); }
 
   uint16_t ref_of(Kind kind) { return choices.pick(refs_of(kind)); }
   Kind any_ref_kind() { return static_cast<Kind>(static_cast<uint32_t>(Kind::buffer) + choices.below(6)); }
@@ -103,6 +139,7 @@ struct RegisterPlan {
   }
   // ... and where MOVE never means anything.
   uint16_t plain(uint16_t reg) { return choices.one_in(12) ? reg | kMoveBit : reg; }
+
   // ---- constants
 
   uint32_t bits_32() {

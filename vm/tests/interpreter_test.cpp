@@ -160,6 +160,33 @@ vm.func @empty(%i0: i32) -> (f32) {
   machine.expect("empty", {i32(0)}, {f32(2.5)});
 }
 
+// What a switch chooses from counts as read, both halves of it.
+TEST(Switch, AMoveMayBringOneHalfOfAValue) {
+  for (const char* type : {"i64", "f64"}) {
+    Machine machine;
+    machine.add(fmt::format(R"(
+vm.module @m
+vm.global.i64 mutable @g
+vm.export @f
+vm.func @f(%i0: i32, %i1: i32) -> () {{
+  vm.br ^bb1(%i1 -> %i3)
+^bb1:
+  %i4:5 = vm.switch.{0} %i0[%i2:3] else %i6:7
+  vm.global.store.i64 %i4:5, @g
+  vm.return
+}}
+vm.export @g
+vm.func @g() -> (i64) {{
+  %i0:1 = vm.global.load.i64 @g
+  vm.return %i0:1
+}}
+)",
+                            type));
+    machine.expect("f", {i32(0), i32(7)}, {});
+    machine.expect("g", {}, {i64(int64_t{7} << 32)});
+  }
+}
+
 TEST(Constants, BitsAsTheyStand) {
   Machine machine;
   machine.add(function("() -> (i32, i64, f32, f64, i32, i64, f32, f64)", R"(

@@ -66,9 +66,7 @@ ModuleParts start_module(const char* name, const ModulePlan& plan) {
   parts.bytecode_version = plan.version << 16;
   parts.features = 3;
   if (plan.version >= 17) parts.features |= 12;
-  parts.types = {"i8",         "i16",        "i32",        "i64",           "f32",
-                 "f64",        "!vm.opaque", "!vm.buffer", "!vm.list<i32>", "!vm.list<!vm.opaque>",
-                 "!test.probe"};
+  parts.types = module_types();
   parts.global_bytes = static_cast<int>(plan.global_bytes);
   parts.global_refs = static_cast<int>(plan.global_refs.size());
   parts.rodata = {
@@ -78,6 +76,12 @@ ModuleParts start_module(const char* name, const ModulePlan& plan) {
 }
 
 }  // namespace
+
+std::vector<std::string> module_types() {
+  return {"i8",         "i16",        "i32",        "i64",           "f32",
+          "f64",        "!vm.opaque", "!vm.buffer", "!vm.list<i32>", "!vm.list<!vm.opaque>",
+          "!test.probe"};
+}
 
 Program generate_program(Choices& choices) {
   Program program;
@@ -128,6 +132,7 @@ Program generate_program(Choices& choices) {
           {kind, is_ref(kind) ? choices.below(4) : choices.bits(choices.one_in(2) ? 8 : 1)});
     program.calls.push_back(std::move(call));
   }
+  program.fuse = !choices.one_in(8);
   return program;
 }
 

@@ -76,7 +76,7 @@ class FlowBuilder {
     if (writes) ++flow_.write_counts_[slot];
   }
 
-  // Whether a list may name pairs, going by the convention that it follows.
+  // Whether the list of a call or return may name pairs, going by the convention that it follows.
   bool may_name_pairs(const Instruction& instruction) const {
     std::string_view convention = function_.convention;  // of a return
     if (info(instruction.op).operands[0].kind == OperandKind::func) {
@@ -114,7 +114,8 @@ class FlowBuilder {
         access(decoded.reg, writes);
         if (is_wide(operand.bank)) access(static_cast<uint16_t>(decoded.reg + 1), writes);
       } else if (operand.kind == OperandKind::reg_list) {
-        list(decoded.regs, writes, may_name_pairs(instruction));
+        list(decoded.regs, writes,
+             operand.bank == Bank::any ? may_name_pairs(instruction) : is_wide(operand.bank));
       }
     }
   }

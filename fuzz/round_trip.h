@@ -1,0 +1,39 @@
+// Text to module to text: a promise that two targets hold the assembler and the disassembler to.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "differential.h"
+#include "fuzzing.h"
+#include "vm/assembler.h"
+#include "vm/disassembler.h"
+
+namespace halyard::fuzz {
+
+// `text`, which the disassembler made, assembles, and what it assembles to prints as `expected` (or the same
+// text) and has the functions of `original`, where that is given.
+inline void check_round_trip(const std::string& text, const vm::BytecodeModule* original,
+                             std::string_view expected = {}) {
+  const auto assembled = vm::assemble(text, {.bytecode_version = 0, .file = "f.vmasm"});
+  if (!assembled)
+    finding("what was disassembled does not assemble: " + assembled.error().text() + "\n" + text);
+  const auto again = vm::disassemble(Bytes::borrow(*assembled, {}), {});
+  if (!again) finding("what was assembled again does not disassemble: " + again.error().text() + "\n" + text);
+  if (*again != (expected.empty() ? std::string_view(text) : expected))
+    finding("another text the second time:\n" + text + "\n----\n" + *again);
+  if (!original) return;
+  const auto copy = vm::BytecodeModule::load(Bytes::borrow(*assembled, {}), vm::test::known_types());
+  if (!copy) finding("what was assembled again does not load: " + copy.error().text() + "\n" + text);
+  const bool same = std::ranges::equal(
+      original->functions(), (*copy)->functions(), [](const vm::Function& a, const vm::Function& b) {
+        return std::ranges::equal(a.bytecode, b.bytecode) && a.convention == b.convention &&
+               a.features == b.features && a.value_registers == b.value_registers &&
+               a.ref_registers == b.ref_registers && a.block_count == b.block_count;
+      });
+  if (!same || original->bytecode_version() != (*copy)->bytecode_version())
+    finding("other functions the second time:\n" + text);
+}
+
+}  // namespace halyard::fuzz
