@@ -1,8 +1,6 @@
 // The encodings of operands, one case each.
 #include "vm/bytecode_reader.h"
 
-#include "vm/bytecode_module.h"
-
 namespace halyard::vm {
 
 namespace {
@@ -137,13 +135,12 @@ CaseList::Iterator& CaseList::Iterator::operator++() {
   return *this;
 }
 
-Result<Instruction> read_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
-                                     uint32_t features) {
+Result<> read_any_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
+                              uint32_t features, Instruction& instruction) {
   if (pc >= code.size())
     return fail(Code::OUT_OF_RANGE, "expected an instruction at pc {}, but the function has {} bytes", pc,
                 code.size());
   Cursor cursor(code, pc);
-  Instruction instruction;
   instruction.op = HALYARD_TRY(read_opcode(cursor, bytecode_version, features));
   instruction.pc = pc;
   const OpInfo& opcode = info(instruction.op);
@@ -153,7 +150,7 @@ Result<Instruction> read_instruction(std::span<const uint8_t> code, uint32_t pc,
                   opcode.operands[i].name, opcode.mnemonic, code.size());
   }
   instruction.next_pc = cursor.pc();
-  return instruction;
+  return {};
 }
 
 }  // namespace halyard::vm

@@ -2,12 +2,20 @@
 #include "vm/calling_convention.h"
 
 #include <algorithm>
+#include <array>
 
 namespace halyard::vm {
 
 namespace {
 
 constexpr std::string_view kTypes = "iIfFr";
+
+constexpr auto kIsType = [] {
+  std::array<bool, 256> is_type = {};
+  for (const char type : kTypes) is_type[static_cast<uint8_t>(type)] = true;
+  return is_type;
+}();
+constexpr bool is_type(char c) { return kIsType[static_cast<uint8_t>(c)]; }
 
 // The items of one fragment. A fragment that is "v" as a whole is empty; a stray 'v' stands for nothing but
 // has a place among the segment sizes.
@@ -19,7 +27,7 @@ Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::s
   for (size_t i = 0; i < fragment.size(); ++i, ++segment) {
     const char type = fragment[i];
     if (type == 'v') continue;
-    if (kTypes.contains(type)) {
+    if (is_type(type)) {
       items.push_back({type, "", segment});
       continue;
     }
@@ -37,7 +45,7 @@ Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::s
         return fail(Code::INVALID_ARGUMENT, "calling convention '{}': a span inside a span is not allowed",
                     text);
       if (fragment[i] == 'v') continue;
-      if (!kTypes.contains(fragment[i]))
+      if (!is_type(fragment[i]))
         return fail(Code::UNIMPLEMENTED,
                     "calling convention '{}': unknown character '{}' in a span; expected one of i I f F r",
                     text, fragment[i]);
@@ -65,6 +73,23 @@ Result<Convention> Convention::parse(std::string_view text) {
   if (separator < text.size())
     convention.results = HALYARD_TRY(parse_fragment(text, text.substr(separator + 1), false));
   return convention;
+}
+
+std::optional<PlainTypes> plain_types(std::string_view text) {
+  if (text.empty()) return PlainTypes();
+  if (text[0] != '0') return {};
+  PlainTypes types;
+  size_t begin = 1;
+  for (std::string_view* fragment : {&types.arguments, &types.results}) {
+    size_t end = begin;
+    while (end < text.size() && is_type(text[end])) ++end;
+    *fragment = text.substr(begin, end - begin);
+    if (begin == end && end < text.size() && text[end] == 'v') ++end;
+    if (end == text.size()) return types;
+    if (text[end] != '_') return {};
+    begin = end + 1;
+  }
+  return {};
 }
 
 bool Convention::has_span() const {

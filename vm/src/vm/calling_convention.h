@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,13 @@ struct Convention {
   static Result<Convention> parse(std::string_view text);
   bool has_span() const;
 };
+
+// The types of a convention that has nothing but types, "0rIi_i": one character for each argument and result.
+struct PlainTypes {
+  std::string_view arguments;
+  std::string_view results;
+};
+// Allocates nothing. Empty where there is anything else, spans or mistakes: then see Convention::parse.
+std::optional<PlainTypes> plain_types(std::string_view text);
 
 }  // namespace halyard::vm

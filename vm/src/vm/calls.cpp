@@ -138,7 +138,7 @@ Binding make_binding(const FunctionCode& caller, const CallSite& site, const Fun
 // contexts in which the import may be something else.
 void pass_to_import(Frame& caller, Frame& frame, const CallSite& site) {
   const uint16_t* sources = caller.code->lists.data() + site.arguments;
-  const std::vector<uint16_t>& destinations = frame.code->arguments;
+  const std::span<const uint16_t> destinations = frame.code->arguments;
   const size_t count = std::min<size_t>(destinations.size(), site.argument_count);
   for (size_t i = 0; i < count; ++i) {
     const uint16_t destination = destinations[i] & kRegisterMask;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <string_view>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -125,6 +125,12 @@ struct CallSite {
   Word* bound = nullptr;
 };
 
+// What belongs to which instruction of bytecode: `word` is the first of those that `pc` became.
+struct Place {
+  uint32_t word;
+  uint32_t pc;
+};
+
 struct FunctionCode {
   const BytecodeModule* module = nullptr;
   uint32_t function = 0;
@@ -132,14 +138,16 @@ struct FunctionCode {
   bool legacy_floats = false;   // lists of bytecode 15 do not convert between f32 and f64
   uint32_t value_slots = 0;     // registers that a frame holds: those that code or arguments name
   uint32_t ref_slots = 0;
-  uint32_t refs_offset = 0;         // of the ref bank from the value bank, in bytes
-  uint32_t frame_bytes = 0;         // header and banks
-  uint32_t zero_from = 0;           // offset from the value bank of what is zero on entry, to the end
-  std::vector<uint16_t> arguments;  // where each argument goes, by the convention
-  uint32_t result_count = 0;        // by the convention
-  std::vector<Word> words;
-  std::vector<uint16_t> lists;
-  std::vector<CallSite> calls;
+  uint32_t refs_offset = 0;             // of the ref bank from the value bank, in bytes
+  uint32_t frame_bytes = 0;             // header and banks
+  uint32_t zero_from = 0;               // offset from the value bank of what is zero on entry, to the end
+  uint32_t result_count = 0;            // by the convention
+  std::span<const uint16_t> arguments;  // where each argument goes, by the convention
+  std::span<const Word> words;
+  std::span<const uint16_t> lists;
+  std::span<const CallSite> calls;
+  std::span<const Place> places;        // ascending
+  std::unique_ptr<std::byte[]> memory;  // of all of these
 
   FunctionCode() = default;
   FunctionCode(const FunctionCode&) = delete;
@@ -150,12 +158,6 @@ struct FunctionCode {
 
   // The bytecode pc of the instruction that `word` belongs to.
   uint32_t pc_of(uint32_t word) const;
-
-  struct Place {
-    uint32_t word;
-    uint32_t pc;
-  };
-  std::vector<Place> places;  // ascending
 };
 
 // The call that a call instruction makes.

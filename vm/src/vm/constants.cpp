@@ -1,34 +1,37 @@
 // Which slots hold constants, and which of those are wanted as operands only.
 #include "vm/constants.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "vm/fusion.h"
 
 namespace halyard::vm {
 
 namespace {
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
+constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
 
-bool is_constant_op(Op op) {
-  return op == Op::const_i32 || op == Op::const_i32_zero || op == Op::const_i64 || op == Op::const_i64_zero;
-}
+// Which operands of an instruction can be constants of its own.
+struct Foldable {
+  bool right = false;
+  bool left = false;
+  bool wide[2] = {};
+};
+constexpr auto kFoldable = [] {
+  std::array<Foldable, kOpCount> table;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    if (!takes_immediate(op)) continue;
+    table[i] = {.right = true,
+                .left = commutes(op) || fused(kFusions.immediate_left, op) != kNoInner,
+                .wide = {is_wide(kOps[i].operands[0].bank), is_wide(kOps[i].operands[1].bank)}};
+  }
+  return table;
+}();
 
 }  // namespace
-
-ConstantWrite constant_write(const Instruction& instruction) {
-  switch (instruction.op) {
-    case Op::const_i32:
-      return {.is_constant = true, .wide = false, .bits = instruction.operands[0].immediate};
-    case Op::const_i32_zero:
-      return {.is_constant = true, .wide = false, .bits = 0};
-    case Op::const_i64:
-      return {.is_constant = true, .wide = true, .bits = instruction.operands[0].immediate};
-    case Op::const_i64_zero:
-      return {.is_constant = true, .wide = true, .bits = 0};
-    default:
-      return {};
-  }
-}
 
 std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide) {
   switch (op) {
@@ -54,75 +57,62 @@ std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide) {
   return static_cast<int16_t>(value);
 }
 
-Constants Constants::of(const Function& function, const Flow& flow, std::pmr::memory_resource* memory) {
-  Constants constants(memory);
-  const size_t slots = function.value_registers;
-  constants.known_.resize(slots);
-  constants.global_.resize(slots);
-  constants.global_bits_.resize(slots);
-  constants.folded_.resize(slots);
+Constants Constants::of(const Function& function, const Flow& flow, Arena& arena) {
+  Constants constants(arena);
+  constants.slots_.resize(function.value_registers);
   if (flow.blocks().empty()) return constants;
   const Flow::Block& entry = flow.blocks().front();
-  bool any = false;
+  Array<uint16_t> globals(arena);
   for (size_t step = entry.first_step; step < entry.first_step + entry.step_count; ++step) {
-    if (!is_constant_op(flow.steps()[step].op)) continue;
+    if (!writes_constant(flow.steps()[step].op)) continue;
     const ConstantWrite write = constant_write(flow.instruction(step));
-    const auto accesses = flow.accesses(step);
-    for (const Access each : accesses) {
-      if (flow.write_count(each.slot) != 1) continue;
-      const bool high = each.slot != accesses.front().slot;
-      constants.global_[each.slot] = true;
-      constants.global_bits_[each.slot] = static_cast<uint32_t>(high ? write.bits >> 32 : write.bits);
-      any = true;
+    for (uint32_t half = 0; half < (write.wide ? 2 : 1); ++half) {
+      if (flow.write_count(write.result + half) != 1) continue;
+      Slot& slot = constants.slots_[write.result + half];
+      slot.global = true;
+      slot.global_bits = static_cast<uint32_t>(write.bits >> (32 * half));
+      globals.push_back(static_cast<uint16_t>(write.result + half));
     }
   }
-  if (any) constants.find_folded(flow);
+  if (!globals.empty()) constants.find_folded(flow, {globals.data(), globals.size()});
   return constants;
 }
 
-void Constants::find_folded(const Flow& flow) {
-  for (size_t slot = 0; slot < global_.size(); ++slot)
-    folded_[slot] = global_[slot] && !flow.moved(static_cast<uint32_t>(slot)) &&
-                    !flow.live_in(0, static_cast<uint32_t>(slot));
-  for (size_t step = 0; step + 1 < flow.steps().size(); ++step) {
-    const Op op = flow.steps()[step].op;
-    const OpInfo& opcode = info(op);
-    const auto accesses = flow.accesses(step);
-    const bool right = op == Op::sub_i32 || op == Op::sub_i64 || fused(kFusions.immediate, op) != kNoInner;
-    size_t operand[2] = {};
-    size_t next = 0;
-    for (size_t i = 0; i < 2 && right; ++i) {
-      operand[i] = next;
-      next += is_wide(opcode.operands[i].bank) ? 2 : 1;
-    }
+void Constants::find_folded(const Flow& flow, std::span<const uint16_t> globals) {
+  for (const uint16_t slot : globals) slots_[slot].folded = !flow.moved(slot) && !flow.live_in(0, slot);
+  for (size_t step = 0; step + 1 < flow.steps().size(); ++step) fold_operands(flow, step);
+  // Of a pair both halves or none.
+  for (const uint16_t slot : globals) {
+    const size_t other = slot ^ 1u;
+    if (other < slots_.size() && slots_[other].global && !slots_[other].folded) slots_[slot].folded = false;
+  }
+}
+
+// What the instruction reads needs a register, unless the instruction can have it as a constant.
+void Constants::fold_operands(const Flow& flow, size_t step) {
+  const std::span<const Access> accesses = flow.accesses(step);
+  const Foldable& foldable = kFoldable[static_cast<size_t>(flow.steps()[step].op)];
+  const size_t begin[3] = {0, foldable.wide[0] ? 2u : 1u,
+                           (foldable.wide[0] ? 2u : 1u) + (foldable.wide[1] ? 2u : 1u)};
+  bool folds[2] = {};
+  if (foldable.right) {
     // Whether all of an operand is constant, and would do as a small one.
-    const auto all_global = [&](size_t i) {
-      const bool wide = is_wide(opcode.operands[i].bank);
-      return global_[accesses[operand[i]].slot] && (!wide || global_[accesses[operand[i] + 1].slot]);
+    const auto constant = [&](size_t i) {
+      return slots_[accesses[begin[i]].slot()].global && slots_[accesses[begin[i + 1] - 1].slot()].global;
     };
     const auto fits = [&](size_t i) {
-      const bool wide = is_wide(opcode.operands[i].bank);
-      const uint32_t low = accesses[operand[i]].slot;
-      const uint64_t bits = global_bits_[low] | (wide ? uint64_t{global_bits_[low + 1]} << 32 : 0);
-      return small_operand(op, bits, wide).has_value();
+      const uint32_t low = accesses[begin[i]].slot();
+      const uint64_t high = foldable.wide[i] ? slots_[low + 1].global_bits : 0;
+      return small_operand(flow.steps()[step].op, slots_[low].global_bits | high << 32, foldable.wide[i])
+          .has_value();
     };
-    bool folds[2] = {};
-    if (right) {
-      const bool constant[2] = {all_global(0), all_global(1)};
-      folds[1] = constant[1] && !constant[0] && fits(1);
-      const bool left = commutes(op) || fused(kFusions.immediate_left, op) != kNoInner;
-      folds[0] = left && constant[0] && !constant[1] && fits(0);
-    }
-    for (size_t i = 0; i < accesses.size(); ++i) {
-      if (accesses[i].writes) continue;
-      const bool folds_here = right && ((i >= operand[1] && folds[1]) || (i < operand[1] && folds[0]));
-      if (!folds_here) folded_[accesses[i].slot] = false;
-    }
+    const bool left = constant(0);
+    const bool right = constant(1);
+    folds[1] = right && !left && fits(1);
+    folds[0] = foldable.left && left && !right && fits(0);
   }
-  // Of a pair both halves or none.
-  for (size_t slot = 0; slot + 1 < folded_.size(); slot += 2) {
-    if (folded_[slot] == folded_[slot + 1]) continue;
-    if (global_[slot] && global_[slot + 1]) folded_[slot] = folded_[slot + 1] = false;
+  for (size_t i = 0; i < accesses.size() && !accesses[i].writes(); ++i) {
+    if (!folds[i >= begin[1] ? 1 : 0]) slots_[accesses[i].slot()].folded = false;
   }
 }
 

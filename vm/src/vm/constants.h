@@ -4,34 +4,42 @@
 #pragma once
 
 #include <cstdint>
-#include <memory_resource>
 #include <optional>
-#include <vector>
+#include <span>
 
+#include "vm/arena.h"
 #include "vm/flow.h"
 
 namespace halyard::vm {
 
-// The bits that a const instruction writes, of integers only.
+// Instructions that write a constant integer.
+constexpr bool writes_constant(Op op) {
+  return op == Op::const_i32 || op == Op::const_i32_zero || op == Op::const_i64 || op == Op::const_i64_zero;
+}
 struct ConstantWrite {
-  bool is_constant = false;
-  bool wide = false;
-  uint64_t bits = 0;
+  uint16_t result;
+  bool wide;
+  uint64_t bits;
 };
-ConstantWrite constant_write(const Instruction& instruction);
+inline ConstantWrite constant_write(const Instruction& instruction) {
+  const Op op = instruction.op;
+  const bool zero = op == Op::const_i32_zero || op == Op::const_i64_zero;
+  return {.result = instruction.operands[zero ? 0 : 1].reg,
+          .wide = op == Op::const_i64 || op == Op::const_i64_zero,
+          .bits = zero ? 0 : instruction.operands[0].immediate};
+}
 
 // The constant as a 16-bit operand of `op`, where it fits.
 std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide);
 
 class Constants {
  public:
-  static Constants of(const Function& function, const Flow& flow, std::pmr::memory_resource* memory);
-  explicit Constants(std::pmr::memory_resource* memory)
-      : known_(memory), global_(memory), global_bits_(memory), folded_(memory) {}
+  static Constants of(const Function& function, const Flow& flow, Arena& arena);
+  explicit Constants(Arena& arena) : slots_(arena) {}
 
   void enter_block(size_t index) { ++epoch_, in_entry_ = index == 0; }
-  void set(uint32_t slot, uint32_t bits) { known_[slot] = {epoch_, bits}; }
-  void forget(uint32_t slot) { known_[slot].epoch = 0; }
+  void set(uint32_t slot, uint32_t bits) { slots_[slot].epoch = epoch_, slots_[slot].bits = bits; }
+  void forget(uint32_t slot) { slots_[slot].epoch = 0; }
   std::optional<uint64_t> value(uint32_t slot, bool wide) const {
     const std::optional<uint32_t> low = half(slot);
     if (!wide || !low) return low;
@@ -40,24 +48,26 @@ class Constants {
     return *low | uint64_t{*high} << 32;
   }
   // Whether the slot is written by one constant that no reader needs in a register.
-  bool needs_no_register(uint32_t slot) const { return folded_[slot]; }
+  bool needs_no_register(uint32_t slot) const { return slots_[slot].folded; }
 
  private:
-  struct Known {
-    uint32_t epoch = 0;
-    uint32_t bits = 0;
+  struct Slot {
+    uint32_t epoch;  // in which the bits are known; 0: in none
+    uint32_t bits;
+    uint32_t global_bits;
+    bool global;  // the only write is a constant, in the entry block
+    bool folded;
   };
   std::optional<uint32_t> half(uint32_t slot) const {
-    if (known_[slot].epoch == epoch_) return known_[slot].bits;
-    if (!in_entry_ && global_[slot]) return global_bits_[slot];
+    const Slot& found = slots_[slot];
+    if (found.epoch == epoch_) return found.bits;
+    if (!in_entry_ && found.global) return found.global_bits;
     return {};
   }
-  void find_folded(const Flow& flow);
+  void find_folded(const Flow& flow, std::span<const uint16_t> globals);
+  void fold_operands(const Flow& flow, size_t step);
 
-  std::pmr::vector<Known> known_;
-  std::pmr::vector<bool> global_;  // the only write is a constant, in the entry block
-  std::pmr::vector<uint32_t> global_bits_;
-  std::pmr::vector<bool> folded_;
+  Array<Slot> slots_;
   uint32_t epoch_ = 0;
   bool in_entry_ = false;
 };

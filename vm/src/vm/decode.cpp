@@ -10,13 +10,37 @@
 #include "vm/constants.h"
 #include "vm/flow.h"
 #include "vm/fusion.h"
+#include "vm/joining.h"
 #include "vm/stack.h"
 
 namespace halyard::vm {
 
 namespace {
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
+constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
+
+// Opcodes that write what a list names, or a constant.
+enum class OddWrites : uint8_t { none, list, constant };
+constexpr auto kOddWrites = [] {
+  std::array<OddWrites, kOpCount> table = {};
+  for (size_t op = 0; op < kOpCount; ++op) {
+    for (const Operand& operand : kOps[op].operands)
+      if (operand.kind == OperandKind::reg_list && operand.writes) table[op] = OddWrites::list;
+    if (writes_constant(static_cast<Op>(op))) table[op] = OddWrites::constant;
+  }
+  return table;
+}();
+
+// Opcodes whose operands are registers, up to one word of two that name them.
+constexpr auto kOnlyRegisters = [] {
+  std::array<bool, kOpCount> table = {};
+  for (size_t op = 0; op < kOpCount; ++op) {
+    table[op] = true;
+    for (size_t i = 0; i < kOps[op].operand_count; ++i)
+      table[op] &= kOps[op].operands[i].kind == OperandKind::reg;
+  }
+  return table;
+}();
 
 class Decoder {
  public:
@@ -25,8 +49,7 @@ class Decoder {
         function_(module.functions()[function]),
         version_(module.bytecode_version()),
         fuse_(fuse),
-        code_(code),
-        build_(code, &memory_) {
+        code_(code) {
     code_.module = &module;
     code_.function = function;
     code_.has_convention = !function_.convention.empty();
@@ -34,20 +57,19 @@ class Decoder {
   }
 
   Result<> run() {
-    const Convention convention = HALYARD_TRY(Convention::parse(function_.convention));
-    place_arguments(convention);
-    for (const ConventionItem& item : convention.results) result_types_ += item.type;
+    HALYARD_TRY(find_types());
     code_.result_count = static_cast<uint32_t>(result_types_.size());
-    flow_ = HALYARD_TRY(Flow::of(module_, function_, &memory_));
-    code_.words.reserve(2 * flow_.steps().size());
-    code_.places.reserve(flow_.steps().size() + 1);
+    flow_ = HALYARD_TRY(Flow::of(module_, function_, arena_));
+    build_.reserve(flow_.steps().size());
     block_words_.reserve(flow_.blocks().size());
-    constants_ = Constants::of(function_, flow_, &memory_);
+    fixups_.reserve(2 * flow_.blocks().size());
+    constants_ = Constants::of(function_, flow_, arena_);
     for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
     build_.emit(CodeBuilder::word(InnerOp::end));
     lay_out_frame();
     resolve();
+    build_.finish(code_);
     return {};
   }
 
@@ -60,10 +82,15 @@ class Decoder {
   };
 
   void decode_block(size_t index) {
-    const Flow::Block& block = flow_.blocks()[index];
     block_words_.push_back(build_.here());
     build_.enter_block();
     constants_.enter_block(index);
+    decode_steps(index);
+  }
+
+  void decode_steps(size_t index) {
+    block_ = index;
+    const Flow::Block& block = flow_.blocks()[index];
     for (size_t step = block.first_step; step < block.first_step + block.step_count; ++step)
       decode_step(step);
   }
@@ -78,9 +105,25 @@ class Decoder {
 
   // What is known of the slots that the instruction writes.
   void note_writes(const Instruction& instruction) {
-    for (const Access each : flow_.accesses(step_)) {
-      if (each.writes) constants_.forget(each.slot);
+    const std::span<const Access> accesses = flow_.accesses(step_);
+    for (size_t i = accesses.size(); i-- > 0 && accesses[i].writes();) constants_.forget(accesses[i].slot());
+    switch (kOddWrites[static_cast<size_t>(instruction.op)]) {
+      case OddWrites::none:
+        return;
+      case OddWrites::list:
+        return note_results(instruction);
+      case OddWrites::constant:
+        return note_constant(instruction);
     }
+  }
+
+  void note_constant(const Instruction& instruction) {
+    const ConstantWrite write = constant_write(instruction);
+    constants_.set(write.result, static_cast<uint32_t>(write.bits));
+    if (write.wide) constants_.set(write.result + 1u, static_cast<uint32_t>(write.bits >> 32));
+  }
+
+  void note_results(const Instruction& instruction) {
     const OpInfo& op = info(instruction.op);
     for (size_t i = 0; i < op.operand_count; ++i) {
       const Operand& operand = op.operands[i];
@@ -92,44 +135,45 @@ class Decoder {
         if (list[k] + 1u < function_.value_registers) constants_.forget(list[k] + 1u);
       }
     }
-    const ConstantWrite write = constant_write(instruction);
-    if (!write.is_constant) return;
-    const uint16_t result = instruction.operands[info(instruction.op).operand_count - 1u].reg;
-    constants_.set(result, static_cast<uint32_t>(write.bits));
-    if (write.wide) constants_.set(result + 1u, static_cast<uint32_t>(write.bits >> 32));
   }
 
-  // A register of the frame, and its partner where it may be the low half of a pair.
-  void mention(uint16_t reg, bool maybe_pair) {
-    if (reg & kRefBit) {
-      ref_slots_ = std::max<uint32_t>(ref_slots_, (reg & kRegisterMask) + 1u);
-    } else {
-      value_slots_ = std::max<uint32_t>(value_slots_, reg + (maybe_pair && reg % 2 == 0 ? 2u : 1u));
+  Result<> find_types() {
+    if (const std::optional<PlainTypes> plain = plain_types(function_.convention)) {
+      place_arguments(plain->arguments);
+      result_types_ = plain->results;
+      return {};
     }
+    const Convention convention = HALYARD_TRY(Convention::parse(function_.convention));
+    std::string arguments;
+    for (const ConventionItem& item : convention.arguments) arguments += item.type;
+    for (const ConventionItem& item : convention.results) result_types_ += item.type;
+    place_arguments(arguments);
+    return {};
   }
 
   // Where a caller from outside, or one of another function, puts the arguments.
-  void place_arguments(const Convention& convention) {
+  void place_arguments(std::string_view types) {
     uint16_t value = 0;
     uint16_t ref = 0;
-    for (const ConventionItem& item : convention.arguments) {
-      if (item.type == 'r') {
-        code_.arguments.push_back(kRefBit | ref++);
-      } else if (item.type == 'I' || item.type == 'F') {
-        value = (value + 1) & ~1;
-        code_.arguments.push_back(kWideBit | value);
-        value += 2;
+    for (const char type : types) {
+      uint16_t place;
+      if (type == 'r') {
+        place = kRefBit | ref++;
+      } else if (type == 'I' || type == 'F') {
+        place = kWideBit | ((value + 1) & ~1);
+        value = static_cast<uint16_t>((place & kRegisterMask) + 2);
       } else {
-        code_.arguments.push_back(value++);
+        place = value++;
       }
+      build_.argument(place);
     }
-    value_slots_ = value;
-    ref_slots_ = ref;
+    if (value) build_.mention(static_cast<uint16_t>(value - 1), false);
+    if (ref) build_.mention(static_cast<uint16_t>(kRefBit | (ref - 1)), false);
   }
 
   // A register operand: a plain index, with the MOVE bit where it has an effect.
   uint16_t field(Op op, const Operand& operand, uint16_t reg) {
-    mention(reg, is_wide(operand.bank));
+    build_.mention(reg, is_wide(operand.bank));
     if (!(reg & kRefBit)) return reg;
     const bool result_moves =
         op == Op::global_load_ref || op == Op::global_load_indirect_ref || op == Op::list_get_ref;
@@ -139,7 +183,7 @@ class Decoder {
 
   // An entry of a call or return list.
   uint16_t list_entry(uint16_t reg, bool moves) {
-    mention(reg, true);
+    build_.mention(reg, true);
     if (!(reg & kRefBit)) return reg;
     return reg & (moves ? 0xFFFF : 0xFFFF & ~kMoveBit);
   }
@@ -173,8 +217,8 @@ class Decoder {
     };
     for (size_t i = remap.size(); i-- > 0;) {
       const Remap move = remap[i];
-      mention(move.source, false);
-      mention(move.destination, false);
+      build_.mention(move.source, false);
+      build_.mention(move.destination, false);
       assert((move.source & kRefBit) == (move.destination & kRefBit));
       if (is_self(move)) continue;
       if (move.source & kRefBit) {
@@ -245,33 +289,25 @@ class Decoder {
     uint32_t word;
     bool high;
     uint32_t origin;
-    Edge edge;
+    Flow::Edge edge;
   };
   void emit_edges(std::span<const Target> targets) {
     for (const Target& target : targets) {
-      const size_t block = flow_.block_at(target.edge.target);
+      const size_t block = target.edge.block;
       find_moves(target.edge.remap, block);
       if (moves_.empty()) {
         branch(target.word, target.high, target.origin, block);
       } else {
-        set_half(target.word, target.high, build_.here() - target.origin);
+        build_.set_half(target.word, target.high, build_.here() - target.origin);
         emit_moves(false);
         emit_branch(block);
       }
     }
   }
 
-  void set_half(uint32_t word, bool high, uint32_t value) {
-    Word& changed = build_.at(word);
-    uint16_t& low_part = high ? changed.b : changed.op;
-    uint16_t& high_part = high ? changed.c : changed.a;
-    low_part = static_cast<uint16_t>(value);
-    high_part = static_cast<uint16_t>(value >> 16);
-  }
-
   uint32_t emit_list(const RegList& list, bool moves) {
-    const uint32_t start = static_cast<uint32_t>(code_.lists.size());
-    for (size_t i = 0; i < list.size(); ++i) code_.lists.push_back(list_entry(list[i], moves));
+    const uint32_t start = build_.list_end();
+    for (size_t i = 0; i < list.size(); ++i) build_.list(list_entry(list[i], moves));
     return start;
   }
 
@@ -280,9 +316,8 @@ class Decoder {
     switch (instruction.op) {
       case Op::br:
       case Op::break_:
-        return decode_branch(instruction, {operands[0].index, operands[1].remap});
       case Op::cond_break:
-        return decode_branch(instruction, {operands[1].index, operands[2].remap});
+        return decode_branch(flow_.edges(block_)[0]);
       case Op::cond_br:
         decode_cond_br(instruction);
         return;
@@ -290,8 +325,9 @@ class Decoder {
         decode_br_table(instruction);
         return;
       case Op::yield: {
-        const size_t block = flow_.block_at(operands[0].index);
-        find_moves(operands[1].remap, block);
+        const Flow::Edge& edge = flow_.edges(block_)[0];
+        const size_t block = edge.block;
+        find_moves(edge.remap, block);
         emit_moves(true);
         branch(build_.here(), true, build_.here(), block);
         build_.emit(CodeBuilder::word(Op::yield));
@@ -351,13 +387,40 @@ class Decoder {
         build_.emit(CodeBuilder::data(type(operands[1].index).object));
         return;
       default:
-        if (!fuse_ || !join(instruction)) decode_plain(instruction);
+        if (!fuse_ || !Joiner::may_join(instruction.op) || !joiner_.join(step_)) decode_plain(instruction);
         return;
     }
   }
 
-  // Registers and at most one thing of another kind.
   void decode_plain(const Instruction& instruction) {
+    if (kOnlyRegisters[static_cast<size_t>(instruction.op)]) {
+      decode_registers(instruction);
+    } else {
+      decode_mixed(instruction);
+    }
+  }
+
+  void decode_registers(const Instruction& instruction) {
+    const OpInfo& op = info(instruction.op);
+    uint16_t fields[7] = {};
+    for (size_t i = 0; i < op.operand_count; ++i)
+      fields[i] = field(instruction.op, op.operands[i], instruction.operands[i].reg);
+    const uint32_t start = build_.here();
+    build_.emit(CodeBuilder::word(instruction.op, fields[0], fields[1], fields[2]));
+    if (op.operand_count > 3) build_.emit({fields[3], fields[4], fields[5], fields[6]});
+    note_joinable(op, start, op.operand_count);
+  }
+
+  // Whether what follows may join an instruction of so many fields, none of which is anything but a register
+  // or a narrow constant.
+  void note_joinable(const OpInfo& op, uint32_t start, uint32_t fields) {
+    const Operand& last = op.operands[op.operand_count - 1u];
+    if (last.kind != OperandKind::reg || !last.writes || last.bank == Bank::ref) return;
+    build_.joinable({.word = start, .result_field = fields, .wide_result = is_wide(last.bank)});
+  }
+
+  // Registers and one thing of another kind.
+  void decode_mixed(const Instruction& instruction) {
     const OpInfo& op = info(instruction.op);
     uint16_t fields[7] = {};
     size_t count = 0;
@@ -406,157 +469,25 @@ class Decoder {
     }
     if (extra) {
       build_.emit(*extra);
-      return;
-    }
-    const Operand& last = op.operands[op.operand_count - 1u];
-    if (last.kind == OperandKind::reg && last.writes && last.bank != Bank::ref) {
-      build_.joinable(
-          {.word = start, .result_field = static_cast<uint32_t>(count), .wide_result = is_wide(last.bank)});
+    } else {
+      note_joinable(op, start, static_cast<uint32_t>(count));
     }
   }
 
   const ElementType& type(uint32_t ordinal) const { return module_.types()[ordinal]; }
 
-  // ---- Joining: what the instruction does together with what was put out before it.
-
-  bool join(const Instruction& instruction) {
-    const Op op = instruction.op;
-    if (const ConstantWrite write = constant_write(instruction); write.is_constant) {
-      const uint32_t result = flow_.accesses(step_).front().slot;
-      return constants_.needs_no_register(result) &&
-             (!write.wide || constants_.needs_no_register(result + 1));
-    }
-    if (needs_immediate(instruction)) return join_immediate(instruction);
-    return join_index(instruction) || join_chain(instruction) ||
-           (arithmetic_or_compare(op) && join_immediate(instruction));
-  }
-
-  static bool arithmetic_or_compare(Op op) {
-    return op == Op::sub_i32 || op == Op::sub_i64 || fused(kFusions.immediate, op) != kNoInner;
-  }
-
-  // Whether an operand is a constant that has no register.
-  bool needs_immediate(const Instruction& instruction) const {
-    if (!arithmetic_or_compare(instruction.op)) return false;
-    return constants_.needs_no_register(instruction.operands[0].reg) ||
-           constants_.needs_no_register(instruction.operands[1].reg);
-  }
-
-  std::optional<int16_t> small_constant(const Instruction& instruction, size_t operand) const {
-    const bool wide = is_wide(info(instruction.op).operands[operand].bank);
-    const auto value = constants_.value(instruction.operands[operand].reg, wide);
-    if (!value) return {};
-    return small_operand(instruction.op, *value, wide);
-  }
-
-  bool join_immediate(const Instruction& instruction) {
-    const OpInfo& op = info(instruction.op);
-    const uint16_t left = instruction.operands[0].reg;
-    const uint16_t right = instruction.operands[1].reg;
-    const uint16_t result = instruction.operands[2].reg;
-    const InnerOp to_right = instruction.op == Op::sub_i32   ? InnerOp::add_i32_imm
-                             : instruction.op == Op::sub_i64 ? InnerOp::add_i64_imm
-                                                             : fused(kFusions.immediate, instruction.op);
-    const InnerOp to_left = fused(kFusions.immediate_left, instruction.op);
-    Word word;
-    const auto right_value = small_constant(instruction, 1);
-    if (right_value && !constants_.needs_no_register(left)) {
-      word = CodeBuilder::word(to_right, left, static_cast<uint16_t>(*right_value), result);
-    } else if (const auto left_value = small_constant(instruction, 0);
-               left_value && (commutes(instruction.op) || to_left != kNoInner)) {
-      const auto bits = static_cast<uint16_t>(*left_value);
-      word = commutes(instruction.op) ? CodeBuilder::word(to_right, right, bits, result)
-                                      : CodeBuilder::word(to_left, bits, right, result);
-    } else {
-      return false;
-    }
-    for (size_t i = 0; i < 3; ++i) mention(instruction.operands[i].reg, is_wide(op.operands[i].bank));
-    build_.joinable({.word = build_.here(), .result_field = 3, .wide_result = is_wide(op.operands[2].bank)});
-    build_.emit(word);
-    return true;
-  }
-
-  // Whether this instruction is the last to look at the slot, or pair.
-  bool last_read(uint16_t slot, bool wide) const {
-    bool low = false;
-    bool high = !wide;
-    for (const Access each : flow_.accesses(step_)) {
-      if (each.writes) continue;
-      low |= each.slot == slot && each.last;
-      high |= each.slot == slot + 1u && each.last;
-    }
-    return low && high;
-  }
-
-  // A load or store at an index that was added up just before, for nothing else.
-  bool join_index(const Instruction& instruction) {
-    const InnerOp at_sum = fused(kFusions.at_sum, instruction.op);
-    if (at_sum == kNoInner) return false;
-    const CodeBuilder::Joinable* last = build_.last();
-    if (!last) return false;
-    const uint32_t start = last->word;
-    const Word sum = build_.at(start);
-    const uint16_t index = instruction.operands[1].reg;
-    const uint16_t value = instruction.operands[2].reg;
-    const OpInfo& op = info(instruction.op);
-    if (build_.result_of(*last) != index || !last->wide_result || !last_read(index, true)) return false;
-    // The value that is stored is none of this.
-    if (!op.operands[2].writes && (value == index || value == index + 1)) return false;
-    const uint16_t buffer = instruction.operands[0].reg & kRegisterMask;
-    if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
-      build_.retract(start);
-      build_.emit(CodeBuilder::word(at_sum, buffer, sum.a, sum.b));
-      build_.emit({value, 0, 0, 0});
-    } else if (sum.op == static_cast<uint16_t>(InnerOp::mul_add_i64)) {
-      build_.retract(start);
-      build_.emit(CodeBuilder::word(fused(kFusions.at_product, instruction.op), buffer, sum.a, sum.b));
-      build_.emit({sum.c, value, 0, 0});
-    } else {
-      return false;
-    }
-    mention(instruction.operands[0].reg, false);
-    mention(value, is_wide(op.operands[2].bank));
-    return true;
-  }
-
-  // Arithmetic on what was computed just before, for nothing else.
-  bool join_chain(const Instruction& instruction) {
-    const Arithmetic second = arithmetic(instruction.op);
-    if (second.type == Arithmetic::Type::none) return false;
-    const CodeBuilder::Joinable* last = build_.last();
-    if (!last) return false;
-    const uint32_t start = last->word;
-    const Word first = build_.at(start);
-    if (first.op >= kOpCount) return false;
-    const uint16_t middle = build_.result_of(*last);
-    const uint16_t left = instruction.operands[0].reg;
-    const uint16_t right = instruction.operands[1].reg;
-    if ((left == middle) == (right == middle)) return false;
-    const InnerOp chained = chain_of(arithmetic(static_cast<Op>(first.op)), second, right == middle);
-    const bool wide = last->wide_result;
-    if (chained == kNoInner || !last_read(middle, wide)) return false;
-    build_.retract(start);
-    const uint16_t result = instruction.operands[2].reg;
-    build_.joinable({.word = start, .result_field = 4, .wide_result = wide});
-    build_.emit(CodeBuilder::word(chained, first.a, first.b, left == middle ? right : left));
-    build_.emit({result, 0, 0, 0});
-    for (const uint16_t reg : {left, right, result}) mention(reg, wide);
-    return true;
-  }
-
   // ---- Branches
 
-  void decode_branch(const Instruction& instruction, Edge edge) {
-    const size_t block = flow_.block_at(edge.target);
+  void decode_branch(const Flow::Edge& edge) {
+    const size_t block = edge.block;
     find_moves(edge.remap, block);
     emit_moves(true);
     if (fuse_ && is_test(block)) {
       // The end of a loop whose condition stands at its head: decide here.
-      const size_t first = flow_.blocks()[block].first_step;
-      for (size_t step = first; step < first + flow_.blocks()[block].step_count; ++step) decode_step(step);
+      decode_steps(block);
       return;
     }
-    if (edge.target != instruction.next_pc) emit_branch(block);
+    if (block != block_ + 1) emit_branch(block);
   }
 
   // Whether the block only compares and branches.
@@ -567,80 +498,25 @@ class Decoder {
   }
 
   void decode_cond_br(const Instruction& instruction) {
-    const auto& operands = instruction.operands;
-    const uint16_t condition = operands[0].reg;
-    mention(condition, false);
-    if (!fuse_ || !join_condition(condition)) build_.emit(CodeBuilder::word(Op::cond_br, condition));
+    const uint16_t condition = instruction.operands[0].reg;
+    build_.mention(condition, false);
+    if (!fuse_ || !joiner_.join_condition(step_, condition))
+      build_.emit(CodeBuilder::word(Op::cond_br, condition));
     // A joined comparison is one word, too.
     const uint32_t start = build_.here() - 1;
     build_.emit(CodeBuilder::data(uint64_t{0}));
-    const Target targets[] = {{start + 1, false, start, {operands[1].index, operands[2].remap}},
-                              {start + 1, true, start, {operands[3].index, operands[4].remap}}};
+    const std::span<const Flow::Edge> edges = flow_.edges(block_);
+    const Target targets[] = {{start + 1, false, start, edges[0]}, {start + 1, true, start, edges[1]}};
     emit_edges(targets);
-  }
-
-  // The first word of a branch on the comparison just before, and maybe on an addition before that.
-  bool join_condition(uint16_t condition) {
-    const CodeBuilder::Joinable* last = build_.last();
-    if (!last || build_.result_of(*last) != condition || last->wide_result || !last_read(condition, false))
-      return false;
-    const Word compare = build_.at(last->word);
-    const uint32_t start = last->word;
-    if (compare.op < kOpCount) {
-      const Op op = static_cast<Op>(compare.op);
-      const InnerOp joined = fused(kFusions.branch, op);
-      if (joined == kNoInner) return false;
-      const CodeBuilder::Joinable* addition = build_.before(*last);
-      if (addition && fused(kFusions.loop, op) != kNoInner && join_loop(*addition, op, compare)) return true;
-      build_.retract(start);
-      build_.emit(CodeBuilder::word(joined, compare.a, compare.b));
-      return true;
-    }
-    for (size_t i = 0; i < kOpCount; ++i) {
-      if (kFusions.branch_immediate[i] != kNoInner &&
-          static_cast<uint16_t>(kFusions.immediate[i]) == compare.op) {
-        build_.retract(start);
-        build_.emit(CodeBuilder::word(kFusions.branch_immediate[i], compare.a, compare.b));
-        return true;
-      }
-      if (kFusions.branch_immediate_left[i] != kNoInner &&
-          static_cast<uint16_t>(kFusions.immediate_left[i]) == compare.op) {
-        build_.retract(start);
-        build_.emit(CodeBuilder::word(kFusions.branch_immediate_left[i], compare.a, compare.b));
-        return true;
-      }
-    }
-    return false;
-  }
-
-  bool join_loop(const CodeBuilder::Joinable& addition, Op op, Word compare) {
-    const Word add = build_.at(addition.word);
-    const bool wide = is_wide(info(op).operands[0].bank);
-    const bool by_constant =
-        add.op == static_cast<uint16_t>(wide ? InnerOp::add_i64_imm : InnerOp::add_i32_imm);
-    if (!by_constant && add.op != static_cast<uint16_t>(wide ? Op::add_i64 : Op::add_i32)) return false;
-    const bool swapped = commutes(op) && compare.b == add.c;
-    const uint16_t counter = swapped ? compare.b : compare.a;
-    const uint16_t bound = swapped ? compare.a : compare.b;
-    if (counter != add.c || bound == counter) return false;
-    // The counter is what is added to, on either side.
-    if (add.a != counter && (by_constant || add.b != counter)) return false;
-    const uint16_t step = add.a == counter ? add.b : add.a;
-    build_.retract(addition.word);
-    build_.emit(CodeBuilder::word(by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op),
-                                  counter, bound, step));
-    return true;
   }
 
   // The count, the distance of the default, then that of each case.
   void decode_br_table(const Instruction& instruction) {
     const auto& operands = instruction.operands;
     const uint32_t start = build_.here();
-    std::vector<Target> targets = {{start + 1, true, start, {operands[1].index, operands[2].remap}}};
-    for (const CaseEntry entry : operands[3].cases) {
-      targets.push_back(
-          {start + 1 + static_cast<uint32_t>(targets.size()), true, start, {entry.target, entry.remap}});
-    }
+    std::vector<Target> targets;
+    for (const Flow::Edge& edge : flow_.edges(block_))
+      targets.push_back({start + 1 + static_cast<uint32_t>(targets.size()), true, start, edge});
     build_.emit(CodeBuilder::with_wide(static_cast<uint16_t>(Op::br_table),
                                        field(Op::br_table, info(Op::br_table).operands[0], operands[0].reg),
                                        operands[3].cases.size()));
@@ -660,13 +536,13 @@ class Decoder {
 
   // Refs to release. trace and print release those that are marked only.
   void decode_discard(const RegList& list, bool marked_only) {
-    const uint32_t start = static_cast<uint32_t>(code_.lists.size());
+    const uint32_t start = build_.list_end();
     for (size_t i = 0; i < list.size(); ++i) {
       if (!(list[i] & kRefBit) || (marked_only && !(list[i] & kMoveBit))) continue;
-      mention(list[i], false);
-      code_.lists.push_back(list[i] & kRegisterMask);
+      build_.mention(list[i], false);
+      build_.list(list[i] & kRegisterMask);
     }
-    const size_t count = code_.lists.size() - start;
+    const uint32_t count = build_.list_end() - start;
     if (!count) return;
     build_.emit(
         CodeBuilder::with_wide(static_cast<uint16_t>(Op::discard_refs), static_cast<uint16_t>(count), start));
@@ -674,13 +550,13 @@ class Decoder {
 
   // What is returned: by the convention, which knows pairs; without one, one slot for each entry.
   void decode_return(const RegList& values) {
-    const uint32_t start = static_cast<uint32_t>(code_.lists.size());
+    const uint32_t start = build_.list_end();
     const size_t count = code_.has_convention ? result_types_.size() : values.size();
     assert(count <= values.size());
     for (size_t i = 0; i < count; ++i) {
       uint16_t entry = list_entry(values[i], true);
       if (code_.has_convention && (result_types_[i] == 'I' || result_types_[i] == 'F')) entry |= kWideBit;
-      code_.lists.push_back(entry);
+      build_.list(entry);
     }
     if (code_.has_convention && count < 2 && result_types_ != "r") {
       returns_.push_back(build_.here());
@@ -720,28 +596,20 @@ class Decoder {
     if (site.is_import) {
       site.bare_arguments = emit_list(call.arguments, false);
       site.variadic = call.segments.has_value();
-      site.segments = static_cast<uint32_t>(code_.lists.size());
-      for (size_t i = 0; call.segments && i < call.segments->size(); ++i)
-        code_.lists.push_back((*call.segments)[i]);
-      site.releases = static_cast<uint32_t>(code_.lists.size());
+      site.segments = build_.list_end();
+      for (size_t i = 0; call.segments && i < call.segments->size(); ++i) build_.list((*call.segments)[i]);
+      site.releases = build_.list_end();
       for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
         const uint16_t argument = call.arguments[i];
         if (!(argument & kRefBit) || !(argument & kMoveBit) ||
             names(call.results, site.result_count, argument))
           continue;
-        code_.lists.push_back(argument & kRegisterMask);
+        build_.list(argument & kRegisterMask);
       }
-      site.release_count = static_cast<uint16_t>(code_.lists.size() - site.releases);
+      site.release_count = static_cast<uint16_t>(build_.list_end() - site.releases);
     }
-    const uint16_t op =
-        site.is_import ? static_cast<uint16_t>(InnerOp::call_import) : static_cast<uint16_t>(Op::call);
-    const uint16_t first = call.results.size() && !(call.results[0] & kRefBit) ? call.results[0] : 0;
-    calls_.push_back(build_.here());
-    build_.emit(CodeBuilder::with_wide(op, first, 0));
-    for (uint32_t i = 1; i < (site.is_import ? kImportCallWords : kCallWords); ++i)
-      build_.emit(CodeBuilder::data(uint64_t{0}));
-    if (call.resume) emit_branch(flow_.block_at(*call.resume));
-    code_.calls.push_back(site);
+    build_.call(site, call.results.size() && !(call.results[0] & kRefBit) ? call.results[0] : 0);
+    if (call.resume) emit_branch(flow_.edges(block_)[0].block);
   }
 
   // How many of the results that a call lists its callee gives: by the convention of an import, which the
@@ -762,22 +630,17 @@ class Decoder {
     return false;
   }
 
-  // Distances, call sites and frame sizes, which are all known now.
+  // What is known only now.
   void resolve() {
     for (const Fixup& fixup : fixups_)
-      set_half(fixup.word, fixup.high, block_words_[fixup.block] - fixup.origin);
-    for (size_t i = 0; i < calls_.size(); ++i) {
-      set_half(calls_[i], true, code_.frame_bytes);
-      build_.at(calls_[i] + 1) = CodeBuilder::data(&code_.calls[i]);
-      if (!code_.calls[i].is_import) code_.calls[i].bound = &build_.at(calls_[i] + 2);
-    }
+      build_.set_half(fixup.word, fixup.high, block_words_[fixup.block] - fixup.origin);
     for (const uint32_t word : returns_) build_.at(word).b = static_cast<uint16_t>(code_.ref_slots);
   }
 
   void lay_out_frame() {
     // A list entry counts as a pair where it may be one; the verifier's rounded count is the end.
-    code_.value_slots = std::min<uint32_t>(value_slots_, function_.value_registers);
-    code_.ref_slots = std::min<uint32_t>(ref_slots_, function_.ref_registers);
+    code_.value_slots = std::min<uint32_t>(build_.value_slots(), function_.value_registers);
+    code_.ref_slots = std::min<uint32_t>(build_.ref_slots(), function_.ref_registers);
     code_.refs_offset = bank_bytes(code_.value_slots, sizeof(uint32_t));
     code_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + code_.refs_offset +
                         bank_bytes(code_.ref_slots, sizeof(Object*));
@@ -789,7 +652,7 @@ class Decoder {
     const std::span<const uint64_t> live = flow_.live_at_entry();
     if (live.empty() || !fuse_) return true;
     std::vector<uint64_t> left(live.begin(), live.end());
-    for (const uint16_t place : code_.arguments) {
+    for (const uint16_t place : build_.arguments()) {
       if (place & kRefBit) continue;
       const uint32_t slot = place & kRegisterMask;
       for (uint32_t i = slot; i <= slot + (place & kWideBit ? 1u : 0u); ++i)
@@ -799,8 +662,8 @@ class Decoder {
   }
 
   struct Wanted {
-    uint32_t epoch = 0;
-    bool wanted = false;
+    uint32_t epoch;
+    bool wanted;
   };
 
   const BytecodeModule& module_;
@@ -809,21 +672,20 @@ class Decoder {
   const bool fuse_;
   FunctionCode& code_;
   // What decoding needs for itself: enough for most functions.
-  std::byte first_memory_[24 << 10];
-  std::pmr::monotonic_buffer_resource memory_{first_memory_, sizeof first_memory_};
-  CodeBuilder build_;
-  Flow flow_{&memory_};
-  Constants constants_{&memory_};
-  size_t step_ = 0;  // being decoded
+  alignas(8) std::byte first_memory_[24 << 10];
+  Arena arena_{first_memory_};
+  CodeBuilder build_{arena_};
+  Flow flow_{arena_};
+  Constants constants_{arena_};
+  Joiner joiner_{build_, flow_, constants_};
+  size_t block_ = 0;  // whose instructions are being decoded
+  size_t step_ = 0;
   std::string result_types_;
-  uint32_t value_slots_ = 0;
-  uint32_t ref_slots_ = 0;
-  std::pmr::vector<uint32_t> block_words_{&memory_};
-  std::pmr::vector<Fixup> fixups_{&memory_};
-  std::pmr::vector<uint32_t> calls_{&memory_};  // words of the call instructions, in the order of code_.calls
-  std::pmr::vector<uint32_t> returns_{&memory_};  // words that want the count of refs
-  std::pmr::vector<Move> moves_{&memory_};
-  std::pmr::vector<Wanted> wanted_{&memory_};  // by slot: whether it is looked at after the move at hand
+  Array<uint32_t> block_words_{arena_};
+  Array<Fixup> fixups_{arena_};
+  Array<uint32_t> returns_{arena_};  // words that want the count of refs
+  Array<Move> moves_{arena_};
+  Array<Wanted> wanted_{arena_};  // by slot: whether it is looked at after the move at hand
   uint32_t wanted_epoch_ = 0;
 };
 

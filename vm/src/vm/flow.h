@@ -4,21 +4,30 @@
 #pragma once
 
 #include <cstdint>
-#include <memory_resource>
 #include <span>
-#include <vector>
 
 #include "base/status.h"
+#include "vm/arena.h"
 #include "vm/bytecode_module.h"
 #include "vm/bytecode_reader.h"
 
 namespace halyard::vm {
 
 // A 32-bit slot that an instruction reads or writes; a pair makes two.
-struct Access {
-  uint16_t slot : 14;
-  uint16_t writes : 1;
-  uint16_t last : 1;  // of a read: nobody looks at the value again; of a write: nobody ever does
+class Access {
+ public:
+  Access() = default;
+  Access(uint32_t slot, bool writes) : bits_(static_cast<uint16_t>(slot | (writes ? kWrites : 0))) {}
+  uint32_t slot() const { return bits_ & (kWrites - 1u); }
+  bool writes() const { return bits_ & kWrites; }
+  // Of a read: nobody looks at the value again; of a write: nobody ever does.
+  bool last() const { return bits_ & kLast; }
+  void set_last(bool last) { bits_ = static_cast<uint16_t>((bits_ & ~kLast) | (last ? kLast : 0)); }
+
+ private:
+  static constexpr uint16_t kWrites = 0x4000;
+  static constexpr uint16_t kLast = 0x8000;
+  uint16_t bits_;  // as a whole: reading what was just written in part is slow
 };
 static_assert(sizeof(Access) == 2);
 
@@ -32,17 +41,27 @@ class Flow {
   struct Block {
     uint32_t pc;
     uint32_t first_step;
-    uint32_t step_count;
+    uint32_t step_count = 0;
+    uint32_t first_edge = 0;
+    uint32_t edge_count = 0;
+    bool falls_through = false;  // `fail` goes on where its status is 0
+  };
+  struct Edge {
+    uint32_t block;  // where it leads
+    bool moves_values;
+    RemapList remap;
   };
 
-  // Of a function that has passed the verifier. `memory` outlives it.
-  static Result<Flow> of(const BytecodeModule& module, const Function& function,
-                         std::pmr::memory_resource* memory);
+  // Of a function that has passed the verifier. `arena` outlives it.
+  static Result<Flow> of(const BytecodeModule& module, const Function& function, Arena& arena);
 
-  std::span<const Block> blocks() const { return blocks_; }  // by pc
-  size_t block_at(uint32_t pc) const;
+  std::span<const Block> blocks() const { return {blocks_.data(), blocks_.size()}; }  // by pc
+  // Of the terminator of a block, in the order of its operands.
+  std::span<const Edge> edges(size_t block) const {
+    return {edges_.data() + blocks_[block].first_edge, blocks_[block].edge_count};
+  }
   // The steps of all blocks in order, and one more at the end.
-  std::span<const Step> steps() const { return steps_; }
+  std::span<const Step> steps() const { return {steps_.data(), steps_.size()}; }
   const Instruction& instruction(size_t step) const { return instructions_[step]; }
   // Reads before writes, in the order of the operands. What an edge moves is not here.
   std::span<const Access> accesses(size_t step) const {
@@ -50,9 +69,9 @@ class Flow {
             steps_[step + 1].first_access - steps_[step].first_access};
   }
   // How many instructions and edges may write the slot.
-  uint32_t write_count(uint32_t slot) const { return write_counts_[slot]; }
+  uint32_t write_count(uint32_t slot) const { return slots_[slot].writes; }
   // Whether an edge copies from the slot.
-  bool moved(uint32_t slot) const { return moved_[slot]; }
+  bool moved(uint32_t slot) const { return slots_[slot].moved; }
   // Whether the value that the slot has where the block begins may be looked at.
   bool live_in(size_t block, uint32_t slot) const {
     return all_live_ || (live_in_[block * stride_ + slot / 64] >> (slot % 64) & 1) != 0;
@@ -60,36 +79,37 @@ class Flow {
   // Slots that the entry block may look at before anything has been written, as words of bits; empty where
   // that could be any.
   std::span<const uint64_t> live_at_entry() const {
-    return all_live_ ? std::span<const uint64_t>() : std::span(live_in_).first(stride_);
+    if (all_live_) return {};
+    return {live_in_.data(), stride_};
   }
 
-  explicit Flow(std::pmr::memory_resource* memory)
-      : blocks_(memory),
-        steps_(memory),
-        instructions_(memory),
-        accesses_(memory),
-        write_counts_(memory),
-        moved_(memory),
-        live_in_(memory) {}
+  explicit Flow(Arena& arena)
+      : blocks_(arena),
+        steps_(arena),
+        instructions_(arena),
+        accesses_(arena),
+        edges_(arena),
+        slots_(arena),
+        live_in_(arena) {}
 
  private:
+  template <size_t>
   friend class FlowBuilder;
-  std::pmr::vector<Block> blocks_;
-  std::pmr::vector<Step> steps_;
-  std::pmr::vector<Instruction> instructions_;
-  std::pmr::vector<Access> accesses_;
-  std::pmr::vector<uint32_t> write_counts_;
-  std::pmr::vector<bool> moved_;
-  std::pmr::vector<uint64_t> live_in_;  // `stride_` words for each block
+  size_t block_at(uint32_t pc) const;
+
+  Array<Block> blocks_;
+  Array<Step> steps_;
+  Array<Instruction> instructions_;
+  Array<Access> accesses_;
+  Array<Edge> edges_;
+  struct Slot {
+    uint32_t writes;
+    bool moved;
+  };
+  Array<Slot> slots_;
+  Array<uint64_t> live_in_;  // `stride_` words for each block
   size_t stride_ = 0;
   bool all_live_ = false;  // not computed: it would have cost too much
 };
-
-// The edges of a branch: its targets and the moves on the way.
-struct Edge {
-  uint32_t target = 0;
-  RemapList remap;
-};
-void edges_of(const Instruction& instruction, std::pmr::vector<Edge>& edges);
 
 }  // namespace halyard::vm

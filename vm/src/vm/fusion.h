@@ -11,6 +11,26 @@ inline constexpr InnerOp kNoInner = InnerOp::kBefore;
 
 using InnerOfOp = std::array<InnerOp, kOpCount>;
 
+// Instructions that do the same to the bits.
+constexpr Op same_bits(Op op) {
+  switch (op) {
+    case Op::buffer_load_f32:
+      return Op::buffer_load_i32;
+    case Op::buffer_load_f64:
+      return Op::buffer_load_i64;
+    case Op::buffer_store_f32:
+      return Op::buffer_store_i32;
+    case Op::buffer_store_f64:
+      return Op::buffer_store_i64;
+    case Op::cmp_ne_f32_u:
+      return Op::cmp_ne_f32_o;
+    case Op::cmp_ne_f64_u:
+      return Op::cmp_ne_f64_o;
+    default:
+      return op;
+  }
+}
+
 struct FusionTables {
   InnerOfOp immediate;
   InnerOfOp immediate_left;
@@ -41,30 +61,15 @@ inline constexpr FusionTables kFusions = [] {
 #define INDEXED_PRODUCT(op) AT(at_product, op, op##_at_product)
 #include "vm/inner_ops.inc"
 #undef AT
+  for (InnerOfOp* table :
+       {&tables.immediate, &tables.immediate_left, &tables.branch, &tables.branch_immediate,
+        &tables.branch_immediate_left, &tables.loop, &tables.loop_by, &tables.at_sum, &tables.at_product})
+    for (size_t op = 0; op < kOpCount; ++op)
+      (*table)[op] = (*table)[static_cast<size_t>(same_bits(static_cast<Op>(op)))];
   return tables;
 }();
 
-// Instructions that do the same to the bits.
-constexpr Op same_bits(Op op) {
-  switch (op) {
-    case Op::buffer_load_f32:
-      return Op::buffer_load_i32;
-    case Op::buffer_load_f64:
-      return Op::buffer_load_i64;
-    case Op::buffer_store_f32:
-      return Op::buffer_store_i32;
-    case Op::buffer_store_f64:
-      return Op::buffer_store_i64;
-    case Op::cmp_ne_f32_u:
-      return Op::cmp_ne_f32_o;
-    case Op::cmp_ne_f64_u:
-      return Op::cmp_ne_f64_o;
-    default:
-      return op;
-  }
-}
-
-constexpr InnerOp fused(const InnerOfOp& table, Op op) { return table[static_cast<size_t>(same_bits(op))]; }
+constexpr InnerOp fused(const InnerOfOp& table, Op op) { return table[static_cast<size_t>(op)]; }
 
 constexpr bool commutes(Op op) {
   switch (op) {
@@ -86,6 +91,24 @@ constexpr bool commutes(Op op) {
     default:
       return false;
   }
+}
+
+// A comparison with a constant, as the branch that it becomes together with a cond_br.
+inline constexpr auto kBranchOfCompare = [] {
+  std::array<InnerOp, static_cast<size_t>(InnerOp::kCount) - kOpCount> table;
+  table.fill(kNoInner);
+  for (size_t op = 0; op < kOpCount; ++op) {
+    if (kFusions.branch_immediate[op] != kNoInner)
+      table[static_cast<size_t>(kFusions.immediate[op]) - kOpCount] = kFusions.branch_immediate[op];
+    if (kFusions.branch_immediate_left[op] != kNoInner)
+      table[static_cast<size_t>(kFusions.immediate_left[op]) - kOpCount] = kFusions.branch_immediate_left[op];
+  }
+  return table;
+}();
+
+// Whether the instruction exists with a constant on its right; a subtraction becomes an addition.
+constexpr bool takes_immediate(Op op) {
+  return op == Op::sub_i32 || op == Op::sub_i64 || fused(kFusions.immediate, op) != kNoInner;
 }
 
 // Addition, subtraction and multiplication, which can be chained.

@@ -2,6 +2,8 @@
 // returns in addition by the calling convention of who is called.
 #include "vm/verifier.h"
 
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -68,7 +70,22 @@ struct RegisterCheck {
     return {};
   }
 
+  // Whether `holds` would pass.
+  bool fits(uint16_t reg, Bank bank) const {
+    if (reg & kRefBit)
+      return (bank == Bank::ref || bank == Bank::any) && (reg & kRefOrdinalMask) < function.ref_registers;
+    if (bank == Bank::ref) return false;
+    if (is_wide(bank)) return reg % 2 == 0 && reg + 1 < function.value_registers;
+    return reg < function.value_registers;
+  }
+
   Result<> holds(uint16_t reg, Bank bank) const {
+    if (fits(reg, bank)) [[likely]]
+      return {};
+    return refuse(reg, bank);
+  }
+
+  [[gnu::cold]] Result<> refuse(uint16_t reg, Bank bank) const {
     const bool is_ref = reg & kRefBit;
     if (bank != Bank::any && is_ref != (bank == Bank::ref))
       return fail(Code::INVALID_ARGUMENT, "names {}{}; expected a register of kind {}", is_ref ? 'r' : 'i',
@@ -89,9 +106,16 @@ struct RegisterCheck {
   Result<> entry(std::string_view what, RegList list, size_t& index, char type) const {
     if (index >= list.size())
       return fail(Code::OUT_OF_RANGE, "expected at least {} {}, found {}", index + 1, what, list.size());
-    Result<> result = holds(list[index], bank_of(type));
-    if (!result) return in_place(fmt::format("entry {} of the {}", index, what), std::move(result));
+    if (Result<> result = holds(list[index], bank_of(type)); !result)
+      return in_place(fmt::format("entry {} of the {}", index, what), std::move(result));
     ++index;
+    return {};
+  }
+
+  // One entry for each type.
+  Result<> entries(std::string_view what, RegList list, std::string_view types) const {
+    size_t index = 0;
+    for (const char type : types) HALYARD_TRY(entry(what, list, index, type));
     return {};
   }
 
@@ -111,12 +135,6 @@ struct RegisterCheck {
       for (uint32_t tuple = segments[item.segment]; tuple > 0; --tuple)
         for (const char type : item.span) HALYARD_TRY(entry("arguments", list, index, type));
     }
-    return {};
-  }
-
-  Result<> results(const Convention& convention, RegList list, std::string_view what) const {
-    size_t index = 0;
-    for (const ConventionItem& item : convention.results) HALYARD_TRY(entry(what, list, index, item.type));
     return {};
   }
 };
@@ -150,9 +168,16 @@ struct Call {
     }
   }
 
+  Result<> check(const RegisterCheck& registers, const PlainTypes& types) const {
+    HALYARD_TRY(registers.entries("arguments", arguments, types.arguments));
+    return registers.entries("results", results, types.results);
+  }
   Result<> check(const RegisterCheck& registers, const Convention& convention) const {
     HALYARD_TRY(registers.arguments(convention, arguments, variadic, segments));
-    return registers.results(convention, results, "results");
+    size_t index = 0;
+    for (const ConventionItem& item : convention.results)
+      HALYARD_TRY(registers.entry("results", results, index, item.type));
+    return {};
   }
 };
 
@@ -182,6 +207,7 @@ class FunctionVerifier {
     HALYARD_TRY(check_frame());
     blocks_.resize(function_.bytecode.size());
     bool in_block = false;
+    Instruction instruction;
     while (has_instruction(function_.bytecode, pc_)) {
       const bool marker = function_.bytecode[pc_] == info(Op::block).byte;
       if (marker == in_block)
@@ -189,13 +215,13 @@ class FunctionVerifier {
                                "a block marker inside a block; expected a terminator before it")
                         : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x79), found byte 0x{:02X}",
                                function_.bytecode[pc_]);
-      const Instruction instruction = HALYARD_TRY(
-          read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features));
+      HALYARD_TRY(read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features,
+                                   instruction));
       if (marker) HALYARD_TRY(add_block(pc_, kMarker));
       HALYARD_TRY(check_operands(instruction));
       if (is_call(instruction.op)) HALYARD_TRY(check_call(instruction));
       if (instruction.op == Op::return_)
-        HALYARD_TRY(registers_.results(convention_, instruction.operands[0].regs, "returned values"));
+        HALYARD_TRY(registers_.entries("returned values", instruction.operands[0].regs, result_types_));
       in_block = !info(instruction.op).terminator();
       pc_ = instruction.next_pc;
     }
@@ -218,14 +244,11 @@ class FunctionVerifier {
                   "the function has {} value and {} ref registers (rounded up to powers of two); expected at "
                   "most 16384 and 8192",
                   function_.value_registers, function_.ref_registers);
-    convention_ = HALYARD_TRY(parse_convention(function_.convention));
-    if (convention_.has_span())
-      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': only imports may take spans",
-                  function_.convention);
+    const std::string argument_types = HALYARD_TRY(find_types());
     uint64_t values = 0;
     uint64_t refs = 0;
-    for (const ConventionItem& item : convention_.arguments) {
-      const Bank bank = bank_of(item.type);
+    for (const char type : argument_types) {
+      const Bank bank = bank_of(type);
       if (bank == Bank::ref) {
         ++refs;
       } else {
@@ -237,6 +260,22 @@ class FunctionVerifier {
                   "the arguments of '{}' take {} value and {} ref registers, but the function has {} and {}",
                   function_.convention, values, refs, function_.value_registers, function_.ref_registers);
     return {};
+  }
+
+  // The function's own convention: gives the types of the arguments, leaves those of the results.
+  Result<std::string> find_types() {
+    if (const std::optional<PlainTypes> plain = plain_types(function_.convention)) {
+      result_types_ = plain->results;
+      return std::string(plain->arguments);
+    }
+    const Convention convention = HALYARD_TRY(parse_convention(function_.convention));
+    if (convention.has_span())
+      return fail(Code::INVALID_ARGUMENT, "calling convention '{}': only imports may take spans",
+                  function_.convention);
+    std::string arguments;
+    for (const ConventionItem& item : convention.arguments) arguments += item.type;
+    for (const ConventionItem& item : convention.results) result_types_ += item.type;
+    return arguments;
   }
 
   Result<> add_block(uint32_t pc, uint8_t kind) {
@@ -257,18 +296,21 @@ class FunctionVerifier {
     if (block_count_ != function_.block_count)
       return fail(Code::INVALID_ARGUMENT, "the function states {} blocks, but {} were found",
                   function_.block_count, block_count_);
-    for (size_t pc = 0; pc < blocks_.size(); ++pc)
-      if (blocks_[pc] == kTarget)
-        return fail(Code::INVALID_ARGUMENT, "a branch to pc 0x{:X}, where no block starts", pc);
+    if (const void* alone = std::memchr(blocks_.data(), kTarget, blocks_.size()))
+      return fail(Code::INVALID_ARGUMENT, "a branch to pc 0x{:X}, where no block starts",
+                  static_cast<const uint8_t*>(alone) - blocks_.data());
     return {};
   }
 
   Result<> check_operands(const Instruction& instruction) {
     const OpInfo& opcode = info(instruction.op);
     for (size_t i = 0; i < opcode.operand_count; ++i) {
-      Result<> result = check_operand(instruction, opcode.operands[i], instruction.operands[i]);
+      const Operand& operand = opcode.operands[i];
+      if (operand.kind == OperandKind::reg && registers_.fits(instruction.operands[i].reg, operand.bank))
+        continue;
+      Result<> result = check_operand(instruction, operand, instruction.operands[i]);
       if (!result)
-        return in_place(fmt::format("operand '{}' of '{}'", opcode.operands[i].name, opcode.mnemonic),
+        return in_place(fmt::format("operand '{}' of '{}'", operand.name, opcode.mnemonic),
                         std::move(result));
     }
     return {};
@@ -362,21 +404,22 @@ class FunctionVerifier {
     if (call.variadic && !import)
       return fail(Code::FAILED_PRECONDITION,
                   "a variadic call to a function of the module; only imports can be called so");
-    return call.check(registers_, *HALYARD_TRY(callee_convention(call.callee)));
+    const std::string_view text = import ? module_.imports()[call.callee & ~kImportBit].convention
+                                         : module_.functions()[call.callee].convention;
+    if (const std::optional<PlainTypes> types = plain_types(text)) return call.check(registers_, *types);
+    return call.check(registers_, *HALYARD_TRY(parsed_convention(call.callee, text)));
   }
 
-  Result<const Convention*> callee_convention(uint32_t callee) {
+  Result<const Convention*> parsed_convention(uint32_t callee, std::string_view text) {
     const auto known = callees_.find(callee);
     if (known != callees_.end()) return &known->second;
-    const std::string_view text = callee & kImportBit ? module_.imports()[callee & ~kImportBit].convention
-                                                      : module_.functions()[callee].convention;
     return &callees_.emplace(callee, HALYARD_TRY(parse_convention(text))).first->second;
   }
 
   const BytecodeModule& module_;
   const Function& function_;
   const RegisterCheck registers_;
-  Convention convention_;
+  std::string result_types_;
   std::unordered_map<uint32_t, Convention> callees_;
   std::vector<uint8_t> blocks_;  // by pc: whether a marker stands there, and whether a branch leads there
   uint32_t block_count_ = 0;

@@ -1,0 +1,38 @@
+// Joiner: puts out an instruction together with what was put out before it, where one handler does the work
+// of both (inner_ops.inc), and constants in the instructions that want them.
+#pragma once
+
+#include "vm/code_builder.h"
+#include "vm/constants.h"
+#include "vm/flow.h"
+
+namespace halyard::vm {
+
+class Joiner {
+ public:
+  // Looks at what it is given whenever it joins.
+  Joiner(CodeBuilder& build, const Flow& flow, const Constants& constants)
+      : build_(build), flow_(flow), constants_(constants) {}
+
+  // Whether the instruction of this step has been put out, or needs no putting out. Of plain instructions.
+  bool join(size_t step);
+  // The first word of a branch on a comparison just before, and maybe on an addition before that. False where
+  // nothing was put out.
+  bool join_condition(size_t step, uint16_t condition);
+  // Whether joining knows the opcode; others it need not be asked about.
+  static bool may_join(Op op);
+
+ private:
+  bool join_immediate(const Instruction& instruction);
+  bool join_index(size_t step, const Instruction& instruction);
+  bool join_chain(size_t step, const Instruction& instruction);
+  bool join_loop(const CodeBuilder::Joinable& addition, Op op, Word compare);
+  std::optional<int16_t> small_constant(const Instruction& instruction, size_t operand) const;
+  bool last_read(size_t step, uint16_t slot, bool wide) const;
+
+  CodeBuilder& build_;
+  const Flow& flow_;
+  const Constants& constants_;
+};
+
+}  // namespace halyard::vm
