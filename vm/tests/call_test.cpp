@@ -545,10 +545,10 @@ TEST(Suspension, GoesOnInTheInnermostModuleAndReturnsOutwards) {
     for (const int32_t status : {0, 5}) {
       log.clear();
       Result<Outcome> outcome = invocation.begin(callee, Values{i32(status), machine.thing()});
-      ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+      ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
       EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1}));
       outcome = invocation.resume();
-      ASSERT_TRUE(outcome && *outcome == Outcome::suspended);
+      ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
       EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2}));
       EXPECT_EQ(machine.alive, 1);
       outcome = invocation.resume();
