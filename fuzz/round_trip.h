@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "differential.h"
 #include "fuzzing.h"
 #include "vm/assembler.h"
 #include "vm/disassembler.h"
+#include "vm/module_view.h"
 
 namespace halyard::fuzz {
 
@@ -24,15 +24,15 @@ inline void check_round_trip(const std::string& text, const vm::BytecodeModule* 
   if (*again != (expected.empty() ? std::string_view(text) : expected))
     finding("another text the second time:\n" + text + "\n----\n" + *again);
   if (!original) return;
-  const auto copy = vm::BytecodeModule::load(Bytes::borrow(*assembled, {}), vm::test::known_types());
+  const auto copy = vm::ModuleView::open(Bytes::borrow(*assembled, {}));
   if (!copy) finding("what was assembled again does not load: " + copy.error().text() + "\n" + text);
   const bool same = std::ranges::equal(
-      original->functions(), (*copy)->functions(), [](const vm::Function& a, const vm::Function& b) {
+      original->functions(), copy->module().functions(), [](const vm::Function& a, const vm::Function& b) {
         return std::ranges::equal(a.bytecode, b.bytecode) && a.convention == b.convention &&
                a.features == b.features && a.value_registers == b.value_registers &&
                a.ref_registers == b.ref_registers && a.block_count == b.block_count;
       });
-  if (!same || original->bytecode_version() != (*copy)->bytecode_version())
+  if (!same || original->bytecode_version() != copy->module().bytecode_version())
     finding("other functions the second time:\n" + text);
 }
 

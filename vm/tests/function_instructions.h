@@ -679,7 +679,7 @@ struct InstructionWriter : RegisterPlan {
       results.push_back(is_ref(kind) ? written(ref_of(kind)) : is_wide(kind) ? wide() : narrow());
     }
     if (!callee.signature.has_convention && choices.one_in(24) && !results.empty()) results.pop_back();
-    if (callee.bytecode && choices.one_in(12)) results.push_back(any_register(false));
+    if (choices.one_in(12)) results.push_back(any_register(false));
     const bool variadic = !callee.span.empty() || ((callee.operand & kImportBit) && choices.one_in(8));
     code.op(yieldable ? (variadic ? Op::call_variadic_yieldable : Op::call_yieldable)
                       : (variadic ? Op::call_variadic : Op::call));
@@ -699,9 +699,7 @@ struct InstructionWriter : RegisterPlan {
     // A register that is moved is null for the arguments after it. Native functions see registers, so for
     // them it is not named twice then.
     const auto moved = std::ranges::find(list, reg | kMoveBit);
-    if (!callee.signature.has_convention) {
-      list.push_back(reg);
-    } else if (!callee.bytecode && moved != list.end()) {
+    if (!callee.bytecode && moved != list.end()) {
       *moved = reg;
       list.push_back(reg);
     } else {
