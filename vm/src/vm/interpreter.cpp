@@ -6,6 +6,7 @@
 
 #include "vm/arithmetic.h"
 #include "vm/object_ops.h"
+#include "vm/source_location.h"
 #include "vm/verifier.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -38,11 +39,14 @@ namespace {
   return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
 }
 
-// What failed in the top frame, with its place.
+// What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const uint32_t pc = code.pc_of(static_cast<uint32_t>(ip - code.words.data()));
-  stack.error = std::move(stack.error).note(code_location(*code.module, code.function, pc));
+  std::string place = code_location(*code.module, code.function, pc);
+  if (const std::string source = source_location(*code.module, code.function, pc); !source.empty())
+    place += fmt::format(" ({})", source);
+  stack.error = std::move(stack.error).note(std::move(place));
 }
 
 inline float as_f32(uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -186,9 +190,6 @@ interrupted:
 raise:
   SAVE_FRAME();
   note_place(stack, ip);
-  return CallOutcome::failed;
-raise_plain:
-  SAVE_FRAME();
   return CallOutcome::failed;
 
 #undef HANDLER
