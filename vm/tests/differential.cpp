@@ -20,8 +20,11 @@ namespace {
 
 constexpr uint64_t kBufferBytes = 8192;
 constexpr uint32_t kListElements = 256;
-constexpr ReferenceLimits kReferenceLimits = {
-    .buffer_bytes = kBufferBytes, .list_elements = kListElements, .depth = 200, .instructions = 300'000};
+constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kBufferBytes,
+                                              .list_elements = kListElements,
+                                              .depth = 200,
+                                              .stack_bytes = 3 << 20,
+                                              .instructions = 300'000};
 const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = kBufferBytes, .list_elements = kListElements};
 
 // An object that says when it goes.

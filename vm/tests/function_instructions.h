@@ -679,7 +679,7 @@ struct InstructionWriter : RegisterPlan {
       results.push_back(is_ref(kind) ? written(ref_of(kind)) : is_wide(kind) ? wide() : narrow());
     }
     if (!callee.signature.has_convention && choices.one_in(24) && !results.empty()) results.pop_back();
-    if (choices.one_in(12)) results.push_back(any_register(false));
+    if (!callee.defers && choices.one_in(12)) results.push_back(any_register(false));
     const bool variadic = !callee.span.empty() || ((callee.operand & kImportBit) && choices.one_in(8));
     code.op(yieldable ? (variadic ? Op::call_variadic_yieldable : Op::call_yieldable)
                       : (variadic ? Op::call_variadic : Op::call));

@@ -117,6 +117,7 @@ bool in_range(const Buffer& buffer, uint64_t offset, uint64_t count, uint32_t wi
 Code ReferenceMachine::call(ReferenceInstance& instance, uint32_t ordinal, std::span<const Variant> arguments,
                             std::vector<Variant>& results) {
   depth_ = 0;
+  stack_bytes_ = 0;
   const Function& function = instance.module->functions()[ordinal];
   ReferenceFrame frame(instance, function);
   Places places;
@@ -156,7 +157,17 @@ Code ReferenceMachine::call(ReferenceInstance& instance, uint32_t ordinal, std::
 
 // Until the function returns: OK. Anything else is an error that ends the whole call.
 Code ReferenceMachine::run(ReferenceFrame& frame) {
-  if (++depth_ > limits_.depth) return stop("calls nest too deep");
+  // What a frame costs at least, verifier-and-execution.md, 4.
+  const uint64_t bytes = 128 + 4 * frame.slots.size() + 16 * frame.refs.size();
+  stack_bytes_ += bytes;
+  if (++depth_ > limits_.depth || stack_bytes_ > limits_.stack_bytes) return stop("calls nest too deep");
+  const Code code = run_body(frame);
+  --depth_;
+  stack_bytes_ -= bytes;
+  return code;
+}
+
+Code ReferenceMachine::run_body(ReferenceFrame& frame) {
   const std::span<const uint8_t> code = frame.function.bytecode;
   while (frame.pc + 1 < code.size()) {
     if (++instructions_ > limits_.instructions) return stop("it runs for too long");
@@ -171,7 +182,6 @@ Code ReferenceMachine::run(ReferenceFrame& frame) {
     ++executed_[static_cast<size_t>(op)];
     if (op == Op::return_) {
       frame.returned = frame.list();
-      --depth_;
       return Code::OK;
     }
     Code code_of_step = Code::OK;

@@ -46,6 +46,7 @@ struct ReferenceLimits {
   uint64_t buffer_bytes = 0;   // of one buffer
   uint32_t list_elements = 0;  // of one list
   uint32_t depth = 0;          // of calls
+  uint64_t stack_bytes = 0;    // of all frames
   uint64_t instructions = 0;   // of everything that one machine runs
 };
 
@@ -125,6 +126,7 @@ class ReferenceMachine {
 
  private:
   Code run(ReferenceFrame& frame);
+  Code run_body(ReferenceFrame& frame);
   Code step(ReferenceFrame& frame, Op op);
   Code fail(ReferenceFrame& frame);
   void branch(ReferenceFrame& frame);
@@ -153,6 +155,7 @@ class ReferenceMachine {
   std::array<uint64_t, kOpCount> executed_ = {};
   uint64_t instructions_ = 0;
   uint32_t depth_ = 0;
+  uint64_t stack_bytes_ = 0;
 };
 
 }  // namespace halyard::vm::test
