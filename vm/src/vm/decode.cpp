@@ -387,7 +387,7 @@ class Decoder {
         build_.emit(CodeBuilder::data(type(operands[1].index).object));
         return;
       default:
-        if (!fuse_ || !Joiner::may_join(instruction.op) || !joiner_.join(step_)) decode_plain(instruction);
+        if (!fuse_ || !joiner_.join(step_)) decode_plain(instruction);
         return;
     }
   }

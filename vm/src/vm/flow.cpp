@@ -124,7 +124,7 @@ class FlowBuilder {
                                        : module_.functions()[callee].convention;
       if (convention.empty() && (callee & kImportBit)) return true;  // it is the provider's
     }
-    return convention.find_first_of("IF") != std::string_view::npos;
+    return std::ranges::any_of(convention, [](char type) { return type == 'I' || type == 'F'; });
   }
 
   // What a list names: pairs or single slots. Results of calls are no writes to rely on, but they end what

@@ -11,7 +11,6 @@ constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f6
 
 // What may become of an opcode.
 struct Ways {
-  bool any = false;
   bool constant = false;
   bool immediate = false;
   bool index = false;
@@ -26,14 +25,11 @@ constexpr auto kWays = [] {
     ways.immediate = takes_immediate(op);
     ways.index = fused(kFusions.at_sum, op) != kNoInner;
     ways.chain = arithmetic(op).type != Arithmetic::Type::none;
-    ways.any = ways.constant || ways.immediate || ways.index || ways.chain;
   }
   return table;
 }();
 
 }  // namespace
-
-bool Joiner::may_join(Op op) { return kWays[static_cast<size_t>(op)].any; }
 
 bool Joiner::join(size_t step) {
   const Instruction& instruction = flow_.instruction(step);
