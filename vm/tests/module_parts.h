@@ -227,9 +227,8 @@ struct ModuleParts {
       source_maps.push_back(
           schema::CreateFunctionSourceMapDirect(builder, debug_names[function].c_str(), &of_function));
     }
-    const auto kinds_vector =
-        builder.CreateVectorScalarCast<uint8_t>(reinterpret_cast<const uint8_t*>(location_kinds.data()),
-                                                location_kinds.size());
+    const auto state = schema::CreateModuleState(builder, global_bytes, global_refs);
+    const auto kinds_vector = builder.CreateVector(location_kinds);
     const auto locations_vector = builder.CreateVector(locations);
     const auto debug_database =
         debug_names.empty() ? 0

@@ -1,5 +1,5 @@
 // The loop. Handlers are written once, in interpreter_ops.inc and interpreter_joined.inc, and dispatched by a
-// jump out of each (computed goto), or by a switch in sanitizer builds and with -DHALYARD_DISPATCH_SWITCH.
+// jump out of each (computed goto), or by a switch in sanitizer builds and with HALYARD_DISPATCH=switch.
 // They never allocate and never call through a virtual function; what is slow or rare is in object_ops.h and
 // calls.h.
 #include "vm/interpreter.h"
@@ -9,7 +9,7 @@
 #include "vm/source_location.h"
 #include "vm/verifier.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(HALYARD_DISPATCH_SWITCH)
 #define HALYARD_DISPATCH_SWITCH
 #endif
 
@@ -104,6 +104,7 @@ CallOutcome interpret(Stack& stack) {
 #define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
 #define INDEXED(op) &&inner_##op##_at_sum,
+#define INDEXED_KEPT(op) &&inner_##op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
 #include "vm/inner_ops.inc"
   };
