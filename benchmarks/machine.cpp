@@ -1,6 +1,6 @@
 // What the machine charges for its own work, beside one turn of a native loop in the same run: calls within a
-// module, of an import and from outside, decoding, and a kernel of a compiled module. The programs of
-// core.vmasm against Lua are in machine.py.
+// module, of an import and from outside, and a kernel of a compiled module. machine.py puts these beside the
+// programs of core.vmasm against Lua; decoding is in vm/benchmarks.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -146,64 +146,6 @@ void call_from_outside(benchmark::State& state) {
   state.counters["each"] = each(1);
 }
 BENCHMARK(call_from_outside);
-
-// Functions as a compiler leaves them: constants first, a loop over buffers, moves on its edges, calls.
-std::string many_functions(int count) {
-  std::string text = "vm.module @many\n";
-  for (int i = 0; i < count; ++i)
-    text += "vm.func @f" + std::to_string(i) + R"((%i0: i32, %r0: !vm.buffer) -> (i32) {
-  %i1 = vm.const.i32 1
-  %i2:3 = vm.const.i64 64
-  %i4 = vm.const.i32.zero
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.ext.i32.i64.s %i0
-  %i10:11 = vm.mul.i64 %i8:9, %i2:3
-  vm.br ^bb1(%i6 -> %i12, %i7 -> %i13)
-^bb1:
-  %i5 = vm.cmp.lt.i64.s %i12:13, %i10:11
-  vm.cond_br %i5, ^bb2(), ^bb3()
-^bb2:
-  %i14:15 = vm.add.i64 %i12:13, %i8:9
-  %i16 = vm.buffer.load.i32 %r0, %i14:15
-  %i17 = vm.mul.i32 %i16, %i0
-  %i17 = vm.add.i32 %i17, %i4
-  vm.buffer.store.i32 %i17, %r0, %i12:13
-  %i18:19 = vm.const.i64 1
-  %i20:21 = vm.add.i64 %i12:13, %i18:19
-  vm.br ^bb1(%i20 -> %i12, %i21 -> %i13)
-^bb3:
-  %i22 = vm.buffer.load.i32 %r0, %i6:7
-  %i23 = vm.cmp.eq.i32 %i22, %i1
-  %i22 = vm.select.i32 %i23 ? %i22 : %i0
-  vm.cond_br %i23, ^bb4(), ^bb5()
-^bb4:
-  %i22 = vm.call @f0(%i22, %r0)
-  vm.br ^bb5()
-^bb5:
-  vm.discard.refs %r0
-  vm.return %i22
-}
-)";
-  return text;
-}
-
-// Loading with and without verifying and decoding all functions; the difference is what both cost.
-void load(benchmark::State& state, uint32_t flags) {
-  Program program;
-  constexpr int kFunctions = 4000;
-  const std::string text = many_functions(kFunctions);
-  void* bytes = nullptr;
-  size_t size = 0;
-  require(halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size));
-  for ([[maybe_unused]] auto _ : state) {
-    require(halyard_module_load_memory(program.instance, bytes, size, flags, &program.module));
-    halyard_release(program.module);
-  }
-  halyard_free(bytes);
-  state.counters["each"] = each(kFunctions);
-}
-BENCHMARK_CAPTURE(load, lazy, 0)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(load, eager, HALYARD_MODULE_VERIFY_EAGERLY)->Unit(benchmark::kMillisecond);
 
 std::string bench_modules() {
   const char* given = std::getenv("HALYARD_FIXTURES");

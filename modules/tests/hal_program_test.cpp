@@ -158,5 +158,84 @@ TEST_F(HalProgram, what_does_not_link) {
   EXPECT_TRUE(with_import("vm.import optional @hal.no.such cconv \"0r_v\""));
 }
 
+// A program that awaits a fence gives its thread back; whoever reaches the fence has it go on.
+TEST_F(HalProgram, awaits_without_a_thread) {
+  auto loaded = load(R"(
+vm.module @program
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.export @forever
+vm.export @briefly
+vm.func @forever(%r0: !hal.fence) -> (i32) {
+  %i0 = vm.const.i32 -1
+  %i2:3 = vm.const.i64.zero
+  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i0, %i2:3, %r0) -> ^bb1(%i1)
+^bb1:
+  vm.discard.refs %r0
+  vm.return %i1
+}
+vm.func @briefly(%r0: !hal.fence) -> (i32) {
+  %i0 = vm.const.i32 5
+  %i2:3 = vm.const.i64.zero
+  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i0, %i2:3, %r0) -> ^bb1(%i1)
+^bb1:
+  vm.discard.refs %r0
+  vm.return %i1
+}
+)");
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  auto device = open_device("local-sync");
+  ASSERT_TRUE(device);
+  const auto begin = [&](vm::Invocation& invocation, const char* name, const Ref<hal::Fence>& fence) {
+    const vm::Variant arguments[] = {vm::Variant::ref(fence)};
+    return invocation.begin(*context->find("program", name), arguments);
+  };
+  const auto result = [](vm::Invocation& invocation) {
+    vm::Variant results[1];
+    invocation.take_results(results);
+    return results[0].as_i32();
+  };
+  int calls = 0;
+  const vm::Waker::Hook count = {[](void* user) { ++*static_cast<int*>(user); }, &calls};
+
+  {  // reached
+    auto fence = *hal::Fence::create(*device);
+    vm::Invocation invocation(context);
+    invocation.set_ready_hook(count);
+    ASSERT_EQ(*begin(invocation, "forever", fence), vm::Outcome::waiting);
+    EXPECT_EQ(calls, 0);
+    ASSERT_TRUE(fence->signal());
+    EXPECT_EQ(calls, 1);
+    ASSERT_EQ(*invocation.resume(), vm::Outcome::done);
+    EXPECT_EQ(result(invocation), 0);
+  }
+  {  // failed
+    auto fence = *hal::Fence::create(*device);
+    vm::Invocation invocation(context);
+    ASSERT_EQ(*begin(invocation, "forever", fence), vm::Outcome::waiting);
+    fence->fail(Status(Code::DATA_LOSS, "gone"));
+    const auto outcome = invocation.resume();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code(), Code::DATA_LOSS);
+  }
+  {  // too late
+    auto fence = *hal::Fence::create(*device);
+    vm::Invocation invocation(context);
+    ASSERT_EQ(*begin(invocation, "briefly", fence), vm::Outcome::waiting);
+    ASSERT_TRUE(invocation.wait_deadline());
+    while (vm::Clock::now() < *invocation.wait_deadline()) {
+    }
+    ASSERT_EQ(*invocation.resume(), vm::Outcome::done);
+    EXPECT_EQ(result(invocation), static_cast<int>(Code::DEADLINE_EXCEEDED));
+  }
+  {  // dropped while it waits; the fence is reached afterwards
+    auto fence = *hal::Fence::create(*device);
+    {
+      vm::Invocation invocation(context);
+      ASSERT_EQ(*begin(invocation, "forever", fence), vm::Outcome::waiting);
+    }
+    EXPECT_TRUE(fence->signal());
+  }
+}
+
 }  // namespace
 }  // namespace halyard::modules

@@ -325,7 +325,7 @@ vm.func @inner(%i0: i32) -> () {
   const Result<Values> result = machine.call("outer", {i32(3)});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().text(),
-            "INVALID_ARGUMENT; bad input; "
+            "INVALID_ARGUMENT; bad input; at demo@2+00000001; "
             "\n[ 1] bytecode demo@1:12 -"
             "\n[ 0] bytecode demo.outer:12 -; invoking function 'outer'");
 }
@@ -349,9 +349,9 @@ vm.func @outer(%i0: i32) -> () {
 }
 )");
   EXPECT_EQ(machine.call("main", {i32(9)}).error().text(),
-            "FAILED_PRECONDITION; lib says no; while calling import; invoking function 'main'");
+            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; invoking function 'main'");
   EXPECT_EQ(machine.call("outer", {i32(9)}).error().text(),
-            "FAILED_PRECONDITION; lib says no; while calling import; \n[ 0] bytecode demo.outer:12 -; "
+            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; \n[ 0] bytecode demo.outer:12 -; "
             "invoking function "
             "'outer'");
 }
@@ -373,7 +373,34 @@ TEST(Trace, EndsWithTheDeclaration) {
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine.context->add(*module));
   EXPECT_EQ(machine.call("f", {i32(5)}).error().text(),
-            "NOT_FOUND; no; invoking function 'f'; `sync func @f(%input0: i32)`");
+            "NOT_FOUND; no; at test.f+00000001; invoking function 'f'; `sync func @f(%input0: i32)`");
+}
+
+// Each frame says where in the source its call stands, and the failing instruction where it stands itself.
+TEST(Trace, HasPlacesInTheSource) {
+  ModuleParts parts;
+  parts.exports.emplace_back("f", 0);
+  parts.functions.push_back({.code = CodeBuilder()
+                                         .block()
+                                         .op(Op::call)
+                                         .u32(1)
+                                         .list({0})
+                                         .list({})
+                                         .ret({})
+                                         .bytes(),
+                             .convention = "0i_v",
+                             .values = 1});
+  parts.functions.push_back(
+      {.code = CodeBuilder().block().op(Op::fail, {0}).string("no").bytes(), .convention = "0i_v", .values = 1});
+  parts.debug_names = {"", "inner"};
+  parts.debug_locations = {{0, 1, "model.mlir", 12, 5}, {1, 1, "model.mlir", 3, 7}};
+  Machine machine;
+  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  ASSERT_TRUE(module) << module.error().text();
+  ASSERT_TRUE(machine.context->add(*module));
+  EXPECT_EQ(machine.call("f", {i32(5)}).error().text(),
+            "NOT_FOUND; no; at test.inner+00000001 (model.mlir:3:7); "
+            "\n[ 0] bytecode test.f:12 model.mlir:12:5; invoking function 'f'");
 }
 
 // ---- suspension

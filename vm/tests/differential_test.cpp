@@ -44,5 +44,18 @@ TEST(Differential, GeneratedPrograms) {
   EXPECT_LT(not_compared * 4, seeds);
 }
 
+// The same without joined instructions, on every fifth program.
+TEST(Differential, GeneratedProgramsWithoutJoining) {
+  const uint64_t seeds = from_environment("HALYARD_SEEDS", 10000);
+  const uint64_t only = from_environment("HALYARD_SEED", UINT64_MAX);
+  const uint64_t first = only == UINT64_MAX ? 0 : only;
+  for (uint64_t seed = first; seed < (only == UINT64_MAX ? seeds : only + 1); seed += 5) {
+    Choices choices(seed);
+    const Program program = generate_program(choices);
+    ASSERT_EQ(compare_machines(program, false).difference, "") << "HALYARD_SEED=" << seed << '\n'
+                                                               << describe(program);
+  }
+}
+
 }  // namespace
 }  // namespace halyard::vm::test

@@ -60,7 +60,7 @@ class Machine {
 
   Result<Ref<BytecodeModule>> load(const std::string& text, uint32_t version = 17) {
     auto bytes = HALYARD_TRY(assemble(text, {version, "test.vmasm"}));
-    return BytecodeModule::load(Bytes::own(std::move(bytes)), types);
+    return BytecodeModule::load(Bytes::own(std::move(bytes)), types, {.fuse = fuse});
   }
   Result<> try_add(const std::string& text, uint32_t version = 17) {
     Ref<BytecodeModule> module = HALYARD_TRY(load(text, version));
@@ -119,7 +119,8 @@ class Machine {
 
   Variant thing() { return Variant::ref(make<Thing>(&alive)); }
 
-  int alive = 0;  // things
+  int alive = 0;     // things
+  bool fuse = true;  // LoadOptions::fuse of what is loaded
   TypeRegistry types;
   Ref<Context> context;
 };

@@ -135,6 +135,14 @@ struct ModuleParts {
   int global_bytes = 0;
   int global_refs = 0;
   std::vector<std::string> debug_names;
+  struct DebugLocation {
+    uint32_t function;
+    int32_t pc;
+    std::string file;
+    int32_t line;
+    int32_t column;
+  };
+  std::vector<DebugLocation> debug_locations;  // of functions that have a debug name
 
   // The flat form: size prefix, FlatBuffer, external constants.
   std::vector<uint8_t> build() const {
@@ -205,12 +213,27 @@ struct ModuleParts {
     }
 
     std::vector<flatbuffers::Offset<schema::FunctionSourceMap>> source_maps;
-    for (const std::string& debug_name : debug_names)
-      source_maps.push_back(schema::CreateFunctionSourceMapDirect(builder, debug_name.c_str()));
+    std::vector<schema::Location> location_kinds;
+    std::vector<flatbuffers::Offset<void>> locations;
+    for (uint32_t function = 0; function < debug_names.size(); ++function) {
+      std::vector<schema::BytecodeLocation> of_function;
+      for (const DebugLocation& each : debug_locations) {
+        if (each.function != function) continue;
+        of_function.emplace_back(each.pc, static_cast<int32_t>(locations.size()));
+        location_kinds.push_back(schema::Location::FileLineColLocation);
+        locations.push_back(
+            schema::CreateFileLineColLocationDirect(builder, each.file.c_str(), each.line, each.column).Union());
+      }
+      source_maps.push_back(
+          schema::CreateFunctionSourceMapDirect(builder, debug_names[function].c_str(), &of_function));
+    }
     const auto state = schema::CreateModuleState(builder, global_bytes, global_refs);
+    const auto kinds_vector = builder.CreateVector(location_kinds);
+    const auto locations_vector = builder.CreateVector(locations);
     const auto debug_database =
         debug_names.empty() ? 0
-                            : schema::CreateDebugDatabase(builder, 0, 0, builder.CreateVector(source_maps));
+                            : schema::CreateDebugDatabase(builder, kinds_vector, locations_vector,
+                                                          builder.CreateVector(source_maps));
 
     const auto name_offset = builder.CreateString(name);
     const auto attribute_offset = attribute_vector(attributes);

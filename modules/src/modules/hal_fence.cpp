@@ -44,10 +44,11 @@ Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds
     HALYARD_TRY(to_result(std::move(status)));
     return 0;
   }
+  if (!waits) return static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
   vm::Invocation& invocation = call.invocation();
   const bool forever = timeout_milliseconds == hal::kWaitForever;
   const bool again = call.resumed();
-  if (!waits || (again && !forever && vm::Clock::now() >= *invocation.wait_deadline()))
+  if (again && !forever && vm::Clock::now() >= *invocation.wait_deadline())
     return static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
   if (forever && call.caller_blocks()) HALYARD_TRY(to_result(hal::check_reachable(awaited)));
   vm::Deadline deadline;

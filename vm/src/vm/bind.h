@@ -58,7 +58,7 @@ class CallContext {
   bool resumed() const { return call_.resumed; }
   // Not done: to be called again at once. Not where the caller cannot wait for results (may_defer).
   void defer() { call_.deferred = true; }
-  bool may_defer() const { return call_.may_defer; }
+  bool may_defer() const { return call_.may_defer && call_.invocation; }
   // Whether the thread that runs the call has nothing else to do while it waits.
   bool caller_blocks() const { return call_.invocation->blocks(); }
   // Not done: to be called again when what is returned has been used, or when the deadline has come.

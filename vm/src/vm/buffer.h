@@ -27,16 +27,22 @@ class Buffer final : public ObjectOf<Buffer> {
   uint8_t* data() const { return data_; }
   uint64_t length() const { return length_; }  // bytes
   bool is_mutable() const { return mutable_; }
+  uint64_t mutable_length() const { return mutable_length_; }  // bytes that may be written: all or none
   std::span<uint8_t> span() const { return {data_, length_}; }
   // Points the buffer at other bytes: for an owner that reuses one object for many calls (kernel bindings).
   void rebind(std::span<uint8_t> bytes, bool is_mutable) {
     data_ = bytes.data();
     length_ = bytes.size();
     mutable_ = is_mutable;
+    mutable_length_ = is_mutable ? length_ : 0;
   }
 
   Buffer(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released)
-      : data_(bytes.data()), length_(bytes.size()), mutable_(is_mutable), released_(std::move(released)) {}
+      : data_(bytes.data()),
+        length_(bytes.size()),
+        mutable_length_(is_mutable ? bytes.size() : 0),
+        mutable_(is_mutable),
+        released_(std::move(released)) {}
   ~Buffer() {
     if (released_) released_();
   }
@@ -44,6 +50,7 @@ class Buffer final : public ObjectOf<Buffer> {
  private:
   uint8_t* data_;
   uint64_t length_;
+  uint64_t mutable_length_;
   bool mutable_;
   std::function<void()> released_;
   Charge charge_;

@@ -142,6 +142,7 @@ struct ModuleLoader {
     for (const Export& item : module.exports_)
       if (names[item.function].empty()) names[item.function] = item.name;
     const schema::DebugDatabase* database = source.debug_database();
+    module.debug_database_ = database;
     const uint32_t known = database ? count(database->functions()) : 0;
     for (uint32_t i = 0; i < std::min<size_t>(known, names.size()); ++i)
       if (names[i].empty()) names[i] = view(database->functions()->Get(i)->local_name());

@@ -63,6 +63,8 @@ class BytecodeModule final : public Module {
   std::span<const Ref<Buffer>> rodata() const { return rodata_; }  // one read-only object per segment
   uint32_t global_bytes() const { return global_bytes_; }
   uint32_t global_refs() const { return global_refs_; }
+  // The DebugDatabase of the schema, verified; null where the module has none (vm/source_location.h).
+  const void* debug_database() const { return debug_database_; }
   // For messages: the export's name, else the debug database's, else empty.
   std::string_view function_name(uint32_t function) const;
 
@@ -81,6 +83,7 @@ class BytecodeModule final : public Module {
   Ref<Bytes>
       metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
   bool fuse_ = true;
+  const void* debug_database_ = nullptr;  // in metadata_
   uint32_t bytecode_version_ = 0;
   uint32_t features_ = 0;
   uint32_t global_bytes_ = 0;

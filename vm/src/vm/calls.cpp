@@ -5,6 +5,7 @@
 #include <new>
 
 #include "vm/code_builder.h"
+#include "vm/source_location.h"
 #include "vm/verifier.h"
 
 namespace halyard::vm {
@@ -295,14 +296,17 @@ CallOutcome call_native_entry(Stack& stack) {
 
 namespace {
 
-// `callee` is the frame above.
+// `callee` is the frame above. The offset is that behind the call; the source is that of the call.
 std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
-  const std::string_view module = frame.instance->module->name();
-  const std::string_view function = frame.code->module->function_name(frame.code->function);
-  const uint32_t pc = call_site(callee.call).return_pc;
-  if (function.empty())
-    return fmt::format("\n[{:2}] bytecode {}@{}:{} -", depth, module, frame.code->function, pc);
-  return fmt::format("\n[{:2}] bytecode {}.{}:{} -", depth, module, function, pc);
+  const BytecodeModule& module = *frame.code->module;
+  const uint32_t function = frame.code->function;
+  const uint32_t call_pc = frame.code->pc_of(static_cast<uint32_t>(callee.call - frame.code->words.data()));
+  std::string source = source_location(module, function, call_pc);
+  if (source.empty()) source = "-";
+  const std::string_view name = module.function_name(function);
+  return fmt::format("\n[{:2}] bytecode {}{}:{} {}", depth, module.name(),
+                     name.empty() ? fmt::format("@{}", function) : fmt::format(".{}", name),
+                     call_site(callee.call).return_pc, source);
 }
 
 }  // namespace

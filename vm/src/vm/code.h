@@ -32,6 +32,7 @@ enum class InnerOp : uint16_t {
 #define CHAIN(type, first, second) first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) first##_##second##_right_##type,
 #define INDEXED(op) op##_at_sum,
+#define INDEXED_KEPT(op) op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) op##_at_product,
 #include "vm/inner_ops.inc"
   kCount

@@ -92,27 +92,29 @@ void Constants::find_folded(const Flow& flow, std::span<const uint16_t> globals)
 void Constants::fold_operands(const Flow& flow, size_t step) {
   const std::span<const Access> accesses = flow.accesses(step);
   const Foldable& foldable = kFoldable[static_cast<size_t>(flow.steps()[step].op)];
+  if (!foldable.right) {
+    for (size_t i = 0; i < accesses.size() && !accesses[i].writes(); ++i)
+      slots_[accesses[i].slot()].folded = false;
+    return;
+  }
   const size_t begin[3] = {0, foldable.wide[0] ? 2u : 1u,
                            (foldable.wide[0] ? 2u : 1u) + (foldable.wide[1] ? 2u : 1u)};
-  bool folds[2] = {};
-  if (foldable.right) {
-    // Whether all of an operand is constant, and would do as a small one.
-    const auto constant = [&](size_t i) {
-      return slots_[accesses[begin[i]].slot()].global && slots_[accesses[begin[i + 1] - 1].slot()].global;
-    };
-    const auto fits = [&](size_t i) {
-      const uint32_t low = accesses[begin[i]].slot();
-      const uint64_t high = foldable.wide[i] ? slots_[low + 1].global_bits : 0;
-      return small_operand(flow.steps()[step].op, slots_[low].global_bits | high << 32, foldable.wide[i])
-          .has_value();
-    };
-    const bool left = constant(0);
-    const bool right = constant(1);
-    folds[1] = right && !left && fits(1);
-    folds[0] = foldable.left && left && !right && fits(0);
-  }
+  // Whether all of an operand is constant, and would do as a small one.
+  const auto constant = [&](size_t i) {
+    return slots_[accesses[begin[i]].slot()].global && slots_[accesses[begin[i + 1] - 1].slot()].global;
+  };
+  const auto fits = [&](size_t i) {
+    const uint32_t low = accesses[begin[i]].slot();
+    const uint64_t high = foldable.wide[i] ? slots_[low + 1].global_bits : 0;
+    return small_operand(flow.steps()[step].op, slots_[low].global_bits | high << 32, foldable.wide[i])
+        .has_value();
+  };
+  const bool left = constant(0);
+  const bool right = constant(1);
+  const bool folds_right = right && !left && fits(1);
+  const bool folds_left = foldable.left && left && !right && fits(0);
   for (size_t i = 0; i < accesses.size() && !accesses[i].writes(); ++i) {
-    if (!folds[i >= begin[1] ? 1 : 0]) slots_[accesses[i].slot()].folded = false;
+    if (!(i < begin[1] ? folds_left : folds_right)) slots_[accesses[i].slot()].folded = false;
   }
 }
 

@@ -387,7 +387,7 @@ class Decoder {
         build_.emit(CodeBuilder::data(type(operands[1].index).object));
         return;
       default:
-        if (!fuse_ || !Joiner::may_join(instruction.op) || !joiner_.join(step_)) decode_plain(instruction);
+        if (!fuse_ || !joiner_.join(step_)) decode_plain(instruction);
         return;
     }
   }
@@ -648,10 +648,11 @@ class Decoder {
   }
 
   // Whether a value register other than an argument's may be looked at before anything was put there.
-  bool reads_before_writing() const {
+  bool reads_before_writing() {
     const std::span<const uint64_t> live = flow_.live_at_entry();
     if (live.empty() || !fuse_) return true;
-    std::vector<uint64_t> left(live.begin(), live.end());
+    Array<uint64_t> left(arena_, live.size());
+    std::ranges::copy(live, left.begin());
     for (const uint16_t place : build_.arguments()) {
       if (place & kRefBit) continue;
       const uint32_t slot = place & kRegisterMask;

@@ -75,6 +75,7 @@ class FlowBuilder {
         any_words_((slots_ + 63) / 64),
         uses_(arena),
         definitions_(arena),
+        live_out_(arena),
         live_(arena, words()),
         before_(arena, words()) {}
 
@@ -101,6 +102,7 @@ class FlowBuilder {
       flow_.live_in_.resize(blocks * words());
       uses_.resize(blocks * words());
       definitions_.resize(blocks * words());
+      live_out_.resize(blocks * words());
       for (size_t block = 0; block < blocks; ++block) find_uses(block);
       spread();
     }
@@ -122,7 +124,7 @@ class FlowBuilder {
                                        : module_.functions()[callee].convention;
       if (convention.empty() && (callee & kImportBit)) return true;  // it is the provider's
     }
-    return convention.find_first_of("IF") != std::string_view::npos;
+    return std::ranges::any_of(convention, [](char type) { return type == 'I' || type == 'F'; });
   }
 
   // What a list names: pairs or single slots. Results of calls are no writes to rely on, but they end what
@@ -229,6 +231,7 @@ class FlowBuilder {
   static void add(uint64_t* set, uint32_t slot) { set[word_of(slot)] |= uint64_t{1} << (slot % 64); }
   static void remove(uint64_t* set, uint32_t slot) { set[word_of(slot)] &= ~(uint64_t{1} << (slot % 64)); }
   uint64_t* live_in(size_t block) { return flow_.live_in_.data() + block * words(); }
+  uint64_t* live_out(size_t block) { return live_out_.data() + block * words(); }
 
   std::span<Access> accesses(const Flow::Block& block) {
     const uint32_t first = flow_.steps_[block.first_step].first_access;
@@ -264,6 +267,7 @@ class FlowBuilder {
       // Backwards, one round is enough where nothing leads back.
       for (size_t i = count; i-- > 0;) {
         find_live_out(i);
+        std::copy_n(live_.data(), words(), live_out(i));
         uint64_t* const in = live_in(i);
         for (size_t word = 0; word < words(); ++word) {
           const size_t at = i * words() + word;
@@ -277,8 +281,7 @@ class FlowBuilder {
 
   // What is live at the end of the block, into live_.
   void find_live_out(size_t block) {
-    for (size_t word = 0; word < words(); ++word) live_[word] = flow_.all_live_ ? ~uint64_t{0} : 0;
-    if (flow_.all_live_) return;
+    for (size_t word = 0; word < words(); ++word) live_[word] = 0;
     for (const Flow::Edge& edge : flow_.edges(block)) add_live_before(edge);
     if (flow_.blocks_[block].falls_through && block + 1 < flow_.blocks_.size())
       add_to_live(live_in(block + 1));
@@ -304,7 +307,8 @@ class FlowBuilder {
   // The `last` bits of a block's accesses.
   void mark(size_t index) {
     const Flow::Block& block = flow_.blocks_[index];
-    find_live_out(index);
+    for (size_t word = 0; word < words(); ++word)
+      live_[word] = flow_.all_live_ ? ~uint64_t{0} : live_out(index)[word];
     uint64_t one_word = kWords == 1 ? live_[0] : 0;
     uint64_t* const live = kWords == 1 ? &one_word : live_.data();
     Access* const accesses = flow_.accesses_.data();
@@ -331,6 +335,7 @@ class FlowBuilder {
   bool loops_ = false;           // an edge leads back
   Array<uint64_t> uses_;         // by block: slots that it reads before it writes them
   Array<uint64_t> definitions_;  // by block: slots that it writes
+  Array<uint64_t> live_out_;     // by block: slots whose values are looked at after it
   Array<uint64_t> live_;
   Array<uint64_t> before_;
 };

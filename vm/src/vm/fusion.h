@@ -40,14 +40,15 @@ struct FusionTables {
   InnerOfOp loop;
   InnerOfOp loop_by;
   InnerOfOp at_sum;
+  InnerOfOp at_kept_sum;
   InnerOfOp at_product;
 };
 
 inline constexpr FusionTables kFusions = [] {
   FusionTables tables;
-  for (InnerOfOp* table :
-       {&tables.immediate, &tables.immediate_left, &tables.branch, &tables.branch_immediate,
-        &tables.branch_immediate_left, &tables.loop, &tables.loop_by, &tables.at_sum, &tables.at_product})
+  for (InnerOfOp* table : {&tables.immediate, &tables.immediate_left, &tables.branch,
+                           &tables.branch_immediate, &tables.branch_immediate_left, &tables.loop,
+                           &tables.loop_by, &tables.at_sum, &tables.at_kept_sum, &tables.at_product})
     table->fill(kNoInner);
 #define AT(table, op, inner) tables.table[static_cast<size_t>(Op::op)] = InnerOp::inner;
 #define IMMEDIATE(op) AT(immediate, op, op##_imm)
@@ -58,12 +59,13 @@ inline constexpr FusionTables kFusions = [] {
 #define LOOP(op) AT(loop, op, loop_##op)
 #define LOOP_BY(op) AT(loop_by, op, loop_by_##op)
 #define INDEXED(op) AT(at_sum, op, op##_at_sum)
+#define INDEXED_KEPT(op) AT(at_kept_sum, op, op##_at_kept_sum)
 #define INDEXED_PRODUCT(op) AT(at_product, op, op##_at_product)
 #include "vm/inner_ops.inc"
 #undef AT
-  for (InnerOfOp* table :
-       {&tables.immediate, &tables.immediate_left, &tables.branch, &tables.branch_immediate,
-        &tables.branch_immediate_left, &tables.loop, &tables.loop_by, &tables.at_sum, &tables.at_product})
+  for (InnerOfOp* table : {&tables.immediate, &tables.immediate_left, &tables.branch,
+                           &tables.branch_immediate, &tables.branch_immediate_left, &tables.loop,
+                           &tables.loop_by, &tables.at_sum, &tables.at_kept_sum, &tables.at_product})
     for (size_t op = 0; op < kOpCount; ++op)
       (*table)[op] = (*table)[static_cast<size_t>(same_bits(static_cast<Op>(op)))];
   return tables;

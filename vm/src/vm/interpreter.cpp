@@ -1,14 +1,15 @@
 // The loop. Handlers are written once, in interpreter_ops.inc and interpreter_joined.inc, and dispatched by a
-// jump out of each (computed goto), or by a switch in sanitizer builds and with -DHALYARD_DISPATCH_SWITCH.
+// jump out of each (computed goto), or by a switch in sanitizer builds and with HALYARD_DISPATCH=switch.
 // They never allocate and never call through a virtual function; what is slow or rare is in object_ops.h and
 // calls.h.
 #include "vm/interpreter.h"
 
 #include "vm/arithmetic.h"
 #include "vm/object_ops.h"
+#include "vm/source_location.h"
 #include "vm/verifier.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(HALYARD_DISPATCH_SWITCH)
 #define HALYARD_DISPATCH_SWITCH
 #endif
 
@@ -38,11 +39,14 @@ namespace {
   return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
 }
 
-// What failed in the top frame, with its place.
+// What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const uint32_t pc = code.pc_of(static_cast<uint32_t>(ip - code.words.data()));
-  stack.error = std::move(stack.error).note(code_location(*code.module, code.function, pc));
+  std::string place = code_location(*code.module, code.function, pc);
+  if (const std::string source = source_location(*code.module, code.function, pc); !source.empty())
+    place += fmt::format(" ({})", source);
+  stack.error = std::move(stack.error).note(std::move(place));
 }
 
 inline float as_f32(uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -100,6 +104,7 @@ CallOutcome interpret(Stack& stack) {
 #define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
 #define INDEXED(op) &&inner_##op##_at_sum,
+#define INDEXED_KEPT(op) &&inner_##op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
 #include "vm/inner_ops.inc"
   };
@@ -186,9 +191,6 @@ interrupted:
 raise:
   SAVE_FRAME();
   note_place(stack, ip);
-  return CallOutcome::failed;
-raise_plain:
-  SAVE_FRAME();
   return CallOutcome::failed;
 
 #undef HANDLER

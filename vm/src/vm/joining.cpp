@@ -11,7 +11,6 @@ constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f6
 
 // What may become of an opcode.
 struct Ways {
-  bool any = false;
   bool constant = false;
   bool immediate = false;
   bool index = false;
@@ -26,14 +25,11 @@ constexpr auto kWays = [] {
     ways.immediate = takes_immediate(op);
     ways.index = fused(kFusions.at_sum, op) != kNoInner;
     ways.chain = arithmetic(op).type != Arithmetic::Type::none;
-    ways.any = ways.constant || ways.immediate || ways.index || ways.chain;
   }
   return table;
 }();
 
 }  // namespace
-
-bool Joiner::may_join(Op op) { return kWays[static_cast<size_t>(op)].any; }
 
 bool Joiner::join(size_t step) {
   const Instruction& instruction = flow_.instruction(step);
@@ -97,7 +93,7 @@ bool Joiner::last_read(size_t step, uint16_t slot, bool wide) const {
   return low && high;
 }
 
-// A load or store at an index that was added up just before, for nothing else.
+// A load or store at an index that was added up just before.
 bool Joiner::join_index(size_t step, const Instruction& instruction) {
   const CodeBuilder::Joinable* last = build_.last();
   if (!last) return false;
@@ -106,11 +102,18 @@ bool Joiner::join_index(size_t step, const Instruction& instruction) {
   const uint16_t index = instruction.operands[1].reg;
   const uint16_t value = instruction.operands[2].reg;
   const OpInfo& op = info(instruction.op);
-  if (build_.result_of(*last) != index || !last->wide_result || !last_read(step, index, true)) return false;
-  // The value that is stored is none of this.
-  if (!op.operands[2].writes && (value == index || value == index + 1)) return false;
+  if (build_.result_of(*last) != index || !last->wide_result) return false;
+  // What is stored may be a part of it.
+  const bool is_stored = !op.operands[2].writes && (value == index || value == index + 1);
+  const bool kept = is_stored || !last_read(step, index, true);
   const uint16_t buffer = instruction.operands[0].reg & kRegisterMask;
-  if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
+  if (kept) {
+    if (sum.op != static_cast<uint16_t>(Op::add_i64)) return false;
+    build_.retract(start);
+    build_.emit(CodeBuilder::word(fused(kFusions.at_kept_sum, instruction.op), buffer, sum.a, sum.b));
+    build_.emit({value, index, 0, 0});
+    build_.mention(index, true);
+  } else if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_sum, instruction.op), buffer, sum.a, sum.b));
     build_.emit({value, 0, 0, 0});

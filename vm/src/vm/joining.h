@@ -19,8 +19,6 @@ class Joiner {
   // The first word of a branch on a comparison just before, and maybe on an addition before that. False where
   // nothing was put out.
   bool join_condition(size_t step, uint16_t condition);
-  // Whether joining knows the opcode; others it need not be asked about.
-  static bool may_join(Op op);
 
  private:
   bool join_immediate(const Instruction& instruction);

@@ -1,0 +1,66 @@
+"""--timeout and --max_memory: what a program may take, and what is said when it takes more."""
+import os
+import sys
+
+import vmrun
+
+PROGRAM = """vm.module @greedy
+vm.export @endless
+vm.export @quick
+vm.export @big
+vm.func @endless() -> (i32) {
+  %i0 = vm.const.i32.zero
+  %i1 = vm.const.i32 1
+  vm.br ^bb1
+^bb1:
+  %i0 = vm.add.i32 %i0, %i1
+  vm.br ^bb1
+^bb2:
+  vm.return %i0
+}
+vm.func @quick() -> (i32) {
+  %i0 = vm.const.i32 7
+  vm.return %i0
+}
+vm.func @big() -> (i32) {
+  %i0:1 = vm.const.i64 1048576
+  %i2 = vm.const.i32.zero
+  %r0 = vm.buffer.alloc %i0:1, %i2
+  vm.discard.refs %r0
+  vm.return %i2
+}
+"""
+
+
+def main():
+    checks = vmrun.Checks()
+    with vmrun.temporary_folder() as folder:
+        path = os.path.join(folder, "greedy.vmasm")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+
+        def run(*flags):
+            return vmrun.run("vm-run", f"--module={path}", *flags)
+
+        def fails(name, flags, *parts):
+            done = run(*flags)
+            checks.check(name, vmrun.why_bad_failure(done, *parts), done)
+
+        def prints(name, flags, line):
+            done = run(*flags)
+            checks.check(name, None if done.returncode == 0 and line in done.stdout else f"expected {line!r}", done)
+
+        fails("endless", ["--function=endless", "--timeout=50ms"], "DEADLINE_EXCEEDED", "50 ms")
+        prints("in time", ["--function=quick", "--timeout=1min"], "result[0]: i32=7")
+        fails("too big", ["--function=big", "--max_memory=1MB"], "RESOURCE_EXHAUSTED", "1048576", "1000000")
+        prints("just fits", ["--function=big", "--max_memory=1028KiB"], "result[0]: i32=0")
+        for flag, values in (("timeout", ["soon", "-1s", "0", "5 s"]),
+                             ("max_memory", ["lots", "0", "1e300GiB", "nan"])):
+            for value in values:
+                fails(f"{flag}={value}", ["--function=quick", f"--{flag}={value}"], "INVALID_ARGUMENT",
+                      f"--{flag}={value}", "expected")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
