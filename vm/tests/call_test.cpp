@@ -348,10 +348,12 @@ vm.func @outer(%i0: i32) -> () {
   vm.return
 }
 )");
-  EXPECT_EQ(machine.call("main", {i32(9)}).error().text(),
-            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; invoking function 'main'");
+  EXPECT_EQ(
+      machine.call("main", {i32(9)}).error().text(),
+      "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; invoking function 'main'");
   EXPECT_EQ(machine.call("outer", {i32(9)}).error().text(),
-            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; \n[ 0] bytecode demo.outer:12 -; "
+            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; \n[ 0] bytecode "
+            "demo.outer:12 -; "
             "invoking function "
             "'outer'");
 }
@@ -380,18 +382,13 @@ TEST(Trace, EndsWithTheDeclaration) {
 TEST(Trace, HasPlacesInTheSource) {
   ModuleParts parts;
   parts.exports.emplace_back("f", 0);
-  parts.functions.push_back({.code = CodeBuilder()
-                                         .block()
-                                         .op(Op::call)
-                                         .u32(1)
-                                         .list({0})
-                                         .list({})
-                                         .ret({})
-                                         .bytes(),
+  parts.functions.push_back(
+      {.code = CodeBuilder().block().op(Op::call).u32(1).list({0}).list({}).ret({}).bytes(),
+       .convention = "0i_v",
+       .values = 1});
+  parts.functions.push_back({.code = CodeBuilder().block().op(Op::fail, {0}).string("no").bytes(),
                              .convention = "0i_v",
                              .values = 1});
-  parts.functions.push_back(
-      {.code = CodeBuilder().block().op(Op::fail, {0}).string("no").bytes(), .convention = "0i_v", .values = 1});
   parts.debug_names = {"", "inner"};
   parts.debug_locations = {{0, 1, "model.mlir", 12, 5}, {1, 1, "model.mlir", 3, 7}};
   Machine machine;

@@ -222,7 +222,8 @@ struct ModuleParts {
         of_function.emplace_back(each.pc, static_cast<int32_t>(locations.size()));
         location_kinds.push_back(schema::Location::FileLineColLocation);
         locations.push_back(
-            schema::CreateFileLineColLocationDirect(builder, each.file.c_str(), each.line, each.column).Union());
+            schema::CreateFileLineColLocationDirect(builder, each.file.c_str(), each.line, each.column)
+                .Union());
       }
       source_maps.push_back(
           schema::CreateFunctionSourceMapDirect(builder, debug_names[function].c_str(), &of_function));
@@ -230,10 +231,10 @@ struct ModuleParts {
     const auto state = schema::CreateModuleState(builder, global_bytes, global_refs);
     const auto kinds_vector = builder.CreateVector(location_kinds);
     const auto locations_vector = builder.CreateVector(locations);
-    const auto debug_database =
-        debug_names.empty() ? 0
-                            : schema::CreateDebugDatabase(builder, kinds_vector, locations_vector,
-                                                          builder.CreateVector(source_maps));
+    const auto debug_database = debug_names.empty()
+                                    ? 0
+                                    : schema::CreateDebugDatabase(builder, kinds_vector, locations_vector,
+                                                                  builder.CreateVector(source_maps));
 
     const auto name_offset = builder.CreateString(name);
     const auto attribute_offset = attribute_vector(attributes);
