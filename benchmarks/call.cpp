@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "halyard/halyard.h"
+#include "program.h"
 
 namespace {
 
@@ -26,45 +26,10 @@ vm.func @add(%i0: i32, %i1: i32) -> (i32) {
 }
 )";
 
-// A benchmark has no use for going on after an error.
-void require(halyard_status_t status) {
-  if (!status) return;
-  char* text = halyard_status_text(status);
-  std::fprintf(stderr, "%s\n", text);
-  std::exit(1);
-}
-
-// One function of one module, ready to be called. Lives as long as the process.
-struct Program {
-  halyard_instance_t instance = nullptr;
-  halyard_device_t device = nullptr;
-  halyard_module_t module = nullptr;
-  halyard_context_t context = nullptr;
-  halyard_function_t function = nullptr;
-  halyard_call_t call = nullptr;
-
-  void link(const char* name, bool with_device) {
-    if (with_device) require(halyard_device_open(instance, "local-sync", &device));
-    halyard_context_options_t options = {};
-    options.struct_size = sizeof options;
-    options.modules = &module;
-    options.module_count = 1;
-    options.devices = &device;
-    options.device_count = with_device ? 1 : 0;
-    require(halyard_context_create(instance, &options, &context));
-    require(halyard_context_find(context, nullptr, name, &function));
-    require(halyard_call_create(context, &call));
-  }
-};
-
 Program small_program(const char* function) {
   Program program;
-  require(halyard_instance_create(nullptr, &program.instance));
-  void* bytes = nullptr;
-  size_t size = 0;
-  require(halyard_assemble(kSmallText, sizeof kSmallText - 1, nullptr, &bytes, &size));
-  require(halyard_module_load_memory(program.instance, bytes, size, 0, &program.module));
-  program.link(function, false);
+  program.load_text(kSmallText);
+  program.link(function);
   return program;
 }
 
@@ -131,9 +96,9 @@ void call_product(benchmark::State& state, const std::string& path, const std::s
     return;
   }
   Program program;
-  require(halyard_instance_create(nullptr, &program.instance));
   require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
-  program.link(function.c_str(), true);
+  program.open_device();
+  program.link(function.c_str());
   constexpr uint32_t kF32 = 0x21000020;
   const std::vector<float> left(static_cast<size_t>(elements), 2.0f);
   halyard_value_t arguments[2] = {};

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "halyard/halyard.h"
+#include "program.h"
 
 namespace {
 
@@ -65,45 +65,6 @@ vm.func @same(%i0: i32) -> (i32) {
 }
 )";
 
-// A benchmark has no use for going on after an error.
-void require(halyard_status_t status) {
-  if (!status) return;
-  char* text = halyard_status_text(status);
-  std::fprintf(stderr, "%s\n", text);
-  std::exit(1);
-}
-
-// One function of one module, ready to be called. Lives as long as the process.
-struct Program {
-  halyard_instance_t instance = nullptr;
-  halyard_device_t device = nullptr;
-  halyard_module_t module = nullptr;
-  halyard_context_t context = nullptr;
-  halyard_function_t function = nullptr;
-  halyard_call_t call = nullptr;
-
-  Program() { require(halyard_instance_create(nullptr, &instance)); }
-  void load_text(const std::string& text, uint32_t flags) {
-    void* bytes = nullptr;
-    size_t size = 0;
-    require(halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size));
-    require(halyard_module_load_memory(instance, bytes, size, flags, &module));
-    halyard_free(bytes);
-  }
-  void link(const char* name) {
-    require(halyard_device_open(instance, "local-sync", &device));
-    halyard_context_options_t options = {};
-    options.struct_size = sizeof options;
-    options.modules = &module;
-    options.module_count = 1;
-    options.devices = &device;
-    options.device_count = 1;
-    require(halyard_context_create(instance, &options, &context));
-    require(halyard_context_find(context, nullptr, name, &function));
-    require(halyard_call_create(context, &call));
-  }
-};
-
 benchmark::Counter each(double count) {
   return {count, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
 }
@@ -123,7 +84,8 @@ BENCHMARK(native_turn);
 // A loop whose turns do nothing, call a function of the module, or call an import.
 void loop(benchmark::State& state, const char* function) {
   Program program;
-  program.load_text(kCallsText, 0);
+  program.load_text(kCallsText);
+  program.open_device();
   program.link(function);
   halyard_value_t turns = {};
   turns.kind = HALYARD_VALUE_I32;
@@ -139,7 +101,8 @@ BENCHMARK_CAPTURE(loop, import_call, "across");
 
 void call_from_outside(benchmark::State& state) {
   Program program;
-  program.load_text(kCallsText, 0);
+  program.load_text(kCallsText);
+  program.open_device();
   program.link("empty");
   for ([[maybe_unused]] auto _ : state)
     require(halyard_call_invoke(program.call, program.function, nullptr, 0, nullptr, 0));
@@ -173,6 +136,7 @@ void saxpy(benchmark::State& state) {
   constexpr size_t kElements = 1 << 20;
   Program program;
   require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
+  program.open_device();
   program.link("saxpy");
   halyard_value_t arguments[3] = {};
   arguments[0].kind = HALYARD_VALUE_F32;

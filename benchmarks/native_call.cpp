@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "halyard/halyard.h"
 #include "halyard/module.h"
+#include "program.h"
 
 namespace {
 
@@ -19,14 +19,6 @@ int32_t add(int32_t a, int32_t b) { return a + b; }
 halyard_status_t add_frame(void*, halyard_module_call_t* call) {
   call->results[0].i32 = call->arguments[0].i32 + call->arguments[1].i32;
   return nullptr;
-}
-
-// A benchmark has no use for going on after an error.
-void require(halyard_status_t status) {
-  if (!status) return;
-  char* text = halyard_status_text(status);
-  std::fprintf(stderr, "%s\n", text);
-  std::exit(1);
 }
 
 std::string program(const std::string& addition) {

@@ -12,7 +12,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/install/HalyardConfigVer
                                  COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
               "${PROJECT_BINARY_DIR}/install/HalyardConfigVersion.cmake" cmake/HalyardDriver.cmake
-              cmake/halyard-driver.map cmake/HalyardModule.cmake cmake/halyard-module.map DESTINATION "${package}")
+              cmake/halyard-driver.map cmake/HalyardModule.cmake cmake/HalyardPlugin.cmake cmake/halyard-module.map DESTINATION "${package}")
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${package}")
 
 # The prefix of the .pc files follows the folder they lie in, so that an installed tree can be moved.

@@ -5,20 +5,12 @@ import os
 import pathlib
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
-BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+from installed import BUILD, SOURCE, exported, run
+
 LIBRARY = "halyard-driver-null.so"
-
-
-def run(*command, **options) -> str:
-    result = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
-    if result.returncode != 0:
-        sys.exit(f"FAILED ({result.returncode}): {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def expect(condition: bool, message: str) -> None:
@@ -47,8 +39,7 @@ def build_by_hand(driver: pathlib.Path, prefix: pathlib.Path, folder: pathlib.Pa
 
 
 def check_exports(library: pathlib.Path) -> None:
-    lines = run("nm", "-D", "--defined-only", "--format=posix", library).splitlines()
-    names = [line.split()[0].split("@")[0] for line in lines if line]
+    names = exported(library)
     expect(names == ["halyard_driver_negotiate"], f"{library} exports {names}; expected halyard_driver_negotiate alone")
 
 

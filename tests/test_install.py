@@ -4,12 +4,10 @@ find_package, and the template driver, copied out, builds against it both ways."
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
-BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+from installed import BUILD, cache, run
 
 PROGRAM = """#include <halyard/halyard.h>
 #include <stdio.h>
@@ -21,20 +19,6 @@ find_package(Halyard REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE Halyard::halyard)
 """
-
-
-def run(*command, **options) -> str:
-    result = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
-    if result.returncode != 0:
-        sys.exit(f"FAILED: {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
-
-
-def cache(name: str) -> str:
-    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return line.split("=", 1)[1]
-    return ""
 
 
 def main() -> int:

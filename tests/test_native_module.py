@@ -4,12 +4,10 @@ not native modules get a clear message and no crash."""
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import vmrun
-
-BUILD, SOURCE = pathlib.Path(vmrun.BUILD), pathlib.Path(vmrun.SOURCE)
+from installed import BUILD, SOURCE, cache, exported, run
 
 SMALL = """#include <halyard/module.h>
 static int32_t add(int32_t a, int32_t b) { return a + b; }
@@ -18,25 +16,6 @@ static const halyard_module_definition_t definition = {
     sizeof definition, HALYARD_MODULE_ABI_V1, "small", 1, sizeof exports[0], exports, 1, 0, 0, 0, 0, 0, 0, 0};
 HALYARD_MODULE("small", "0.1", &definition)
 """
-
-
-def run(*command, **options) -> str:
-    result = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
-    if result.returncode != 0:
-        sys.exit(f"FAILED ({result.returncode}): {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
-
-
-def cache(name: str) -> str:
-    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return line.split("=", 1)[1]
-    return ""
-
-
-def exported(library: pathlib.Path) -> list[str]:
-    lines = run("nm", "-D", "--defined-only", "--format=posix", library).splitlines()
-    return [line.split()[0].split("@")[0] for line in lines if line]
 
 
 def out_of_tree(checks: vmrun.Checks, folder: pathlib.Path) -> None:

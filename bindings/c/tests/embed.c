@@ -3,42 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "halyard/halyard.h"
-
-static int failures = 0;
-
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                     \
-    }                                                                 \
-  } while (0)
-
-/* Success, or the error is printed and counted. */
-static int ok_at(int line, halyard_status_t status) {
-  if (!status) return 1;
-  char* text = halyard_status_text(status);
-  fprintf(stderr, "%s:%d: %s\n", __FILE__, line, text);
-  halyard_free(text);
-  halyard_status_release(status);
-  ++failures;
-  return 0;
-}
-#define OK(call) ok_at(__LINE__, call)
-
-/* A failure with this code whose message has this part. */
-static void fails_at(int line, halyard_status_t status, halyard_status_code_t code, const char* part) {
-  char* text = halyard_status_text(status);
-  if (halyard_status_code(status) != code || !strstr(text, part)) {
-    fprintf(stderr, "%s:%d: expected %s with '%s', found: %s\n", __FILE__, line,
-            halyard_status_code_name(code), part, text);
-    ++failures;
-  }
-  halyard_free(text);
-  halyard_status_release(status);
-}
-#define FAILS(call, code, part) fails_at(__LINE__, call, code, part)
 
 static const char kText[] =
     "vm.module @embedded version 4\n"

@@ -2,37 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
 #include "halyard/halyard.h"
-
-static int failures = 0;
-
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                     \
-    }                                                                 \
-  } while (0)
-
-static int ok_at(int line, halyard_status_t status) {
-  if (!status) return 1;
-  char* text = halyard_status_text(status);
-  fprintf(stderr, "%s:%d: %s\n", __FILE__, line, text);
-  halyard_free(text);
-  halyard_status_release(status);
-  ++failures;
-  return 0;
-}
-#define OK(call) ok_at(__LINE__, call)
-
-static void fails_at(int line, halyard_status_t status, halyard_status_code_t code) {
-  if (halyard_status_code(status) != code) {
-    fprintf(stderr, "%s:%d: expected %s\n", __FILE__, line, halyard_status_code_name(code));
-    ++failures;
-  }
-  halyard_status_release(status);
-}
-#define FAILS(call, code) fails_at(__LINE__, call, code)
 
 static const char kText[] =
     "vm.module @inspected version 4 bytecode 16\n"
@@ -82,11 +53,11 @@ int main(void) {
   }
 
   text = NULL;
-  FAILS(halyard_module_describe(module, size, 2, &text, NULL), HALYARD_INVALID_ARGUMENT);
+  FAILS(halyard_module_describe(module, size, 2, &text, NULL), HALYARD_INVALID_ARGUMENT, "");
   FAILS(halyard_module_describe(module, size - 1, HALYARD_DESCRIBE_TEXT, &text, NULL),
-        HALYARD_INVALID_ARGUMENT);
-  FAILS(halyard_disassemble(module, 12, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT);
-  FAILS(halyard_disassemble(NULL, 0, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT);
+        HALYARD_INVALID_ARGUMENT, "");
+  FAILS(halyard_disassemble(module, 12, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT, "");
+  FAILS(halyard_disassemble(NULL, 0, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT, "");
   EXPECT(text == NULL);
   /* Memory that is not aligned is as good. */
   char shifted[4096];

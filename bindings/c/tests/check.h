@@ -1,0 +1,46 @@
+/* For tests in C: what must hold, what must succeed and what must fail. `failures` counts what does not. */
+#ifndef HALYARD_C_TESTS_CHECK_H_
+#define HALYARD_C_TESTS_CHECK_H_
+
+#include <stdio.h>
+#include <string.h>
+
+#include "halyard/halyard.h"
+
+static int failures = 0;
+
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
+  } while (0)
+
+/* Success, or the error is printed and counted. */
+static inline int ok_at(const char* file, int line, halyard_status_t status) {
+  if (!status) return 1;
+  char* text = halyard_status_text(status);
+  fprintf(stderr, "%s:%d: %s\n", file, line, text);
+  halyard_free(text);
+  halyard_status_release(status);
+  ++failures;
+  return 0;
+}
+#define OK(call) ok_at(__FILE__, __LINE__, call)
+
+/* A failure with this code whose message has this part. */
+static inline void fails_at(const char* file, int line, halyard_status_t status, halyard_status_code_t code,
+                            const char* part) {
+  char* text = halyard_status_text(status);
+  if (halyard_status_code(status) != code || !strstr(text, part)) {
+    fprintf(stderr, "%s:%d: expected %s with '%s', found: %s\n", file, line, halyard_status_code_name(code),
+            part, text);
+    ++failures;
+  }
+  halyard_free(text);
+  halyard_status_release(status);
+}
+#define FAILS(call, code, part) fails_at(__FILE__, __LINE__, call, code, part)
+
+#endif /* HALYARD_C_TESTS_CHECK_H_ */

@@ -1,0 +1,19 @@
+# What a library that Halyard loads at run time is built like: it exports what its version script says and nothing else,
+# and is bound completely when it is loaded. Used by HalyardDriver and HalyardModule, here and installed.
+include_guard(GLOBAL)
+
+function(halyard_make_plugin target version_script prefix)
+  set_target_properties(
+    ${target}
+    PROPERTIES PREFIX "${prefix}"
+               SUFFIX ".so"
+               C_VISIBILITY_PRESET hidden
+               CXX_VISIBILITY_PRESET hidden
+               VISIBILITY_INLINES_HIDDEN ON
+               LINK_DEPENDS "${version_script}")
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${version_script}" "LINKER:-z,now")
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    # An undefined symbol is an error here rather than at the user's. (With clang, sanitized code has such symbols.)
+    target_link_options(${target} PRIVATE "LINKER:-z,defs")
+  endif()
+endfunction()

@@ -1,0 +1,30 @@
+"""For tests of an installed Halyard: where it comes from, and commands that must succeed."""
+import pathlib
+import subprocess
+import sys
+
+import vmrun
+
+BUILD, SOURCE = pathlib.Path(vmrun.BUILD).resolve(), pathlib.Path(vmrun.SOURCE).resolve()
+
+
+def run(*command, **options) -> str:
+    """What the command prints; ends the test where it fails."""
+    result = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
+    if result.returncode != 0:
+        sys.exit(f"FAILED ({result.returncode}): {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def cache(name: str) -> str:
+    """A variable of the build's CMake cache; empty where there is none."""
+    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return line.split("=", 1)[1]
+    return ""
+
+
+def exported(library: pathlib.Path) -> list[str]:
+    """The symbols that a library exports."""
+    lines = run("nm", "-D", "--defined-only", "--format=posix", library).splitlines()
+    return [line.split()[0].split("@")[0] for line in lines if line]
