@@ -9,7 +9,6 @@
 namespace halyard::vm::test {
 
 inline bool is_value_bank(Bank bank) { return bank >= Bank::i32 && bank <= Bank::f64; }
-inline bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
 inline bool is_wide(Kind kind) { return kind == Kind::i64 || kind == Kind::f64; }
 
 struct RegisterPlan {

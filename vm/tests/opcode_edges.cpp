@@ -13,8 +13,6 @@ constexpr int kGlobalBytes = 16;
 constexpr int kGlobalRefs = 3;  // they begin as a buffer, a list and a probe
 constexpr uint32_t kRodata = 2;
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 // What calls call: functions of the module, then imports.
 struct EdgeCallee {
   const char* name;  // of an import

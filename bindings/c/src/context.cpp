@@ -113,6 +113,10 @@ Result<> take_arguments(Call& call, const Function& function, const halyard_valu
   return {};
 }
 
+void give_results(Call& call, halyard_value_t* results) {
+  for (size_t i = 0; i < call.results.size(); ++i) results[i] = to_value(std::exchange(call.results[i], {}));
+}
+
 uint32_t state_of(vm::Outcome outcome) {
   switch (outcome) {
     case vm::Outcome::done:
@@ -137,7 +141,7 @@ halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t f
     auto done = call->invocation.call(callee->callable, call->arguments, call->results);
     call->arguments.clear();
     if (!done) return done;
-    for (size_t i = 0; i < result_count; ++i) results[i] = to_value(std::exchange(call->results[i], {}));
+    give_results(*call, results);
     return {};
   });
 }
@@ -173,7 +177,7 @@ halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* re
                   result_count);
     call->results.resize(result_count);
     call->invocation.take_results(call->results);
-    for (size_t i = 0; i < result_count; ++i) results[i] = to_value(std::exchange(call->results[i], {}));
+    give_results(*call, results);
     return {};
   });
 }

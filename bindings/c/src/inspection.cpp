@@ -187,29 +187,15 @@ void find_hal_versions(Inspection& inspection) {
 }
 
 std::string types_text(const std::vector<vm::ConventionItem>& items) {
-  const auto name = [](char type) -> std::string_view {
-    switch (type) {
-      case 'i':
-        return "i32";
-      case 'I':
-        return "i64";
-      case 'f':
-        return "f32";
-      case 'F':
-        return "f64";
-      default:
-        return "ref";
-    }
-  };
   std::string text;
   for (const vm::ConventionItem& item : items) {
     if (!text.empty()) text += ", ";
     if (item.type != 'C') {
-      text += name(item.type);
+      text += vm::type_name(item.type);
       continue;
     }
     std::string span;
-    for (const char type : item.span) span += (span.empty() ? "" : ", ") + std::string(name(type));
+    for (const char type : item.span) span += (span.empty() ? "" : ", ") + std::string(vm::type_name(type));
     text += "[" + span + "]...";
   }
   return "(" + text + ")";

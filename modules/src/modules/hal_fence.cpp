@@ -29,8 +29,8 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
   return {};
 }
 
-// A call that can wait gives its thread back meanwhile; others block. Both end with the call's own time
-// limit, which the machine reports.
+// A call that can wait gives its thread back meanwhile, and its time limit ends the wait; others block for as
+// long as they are told.
 Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {
   if (fences.size() > hal::kMaximumAwaitedFences)

@@ -153,7 +153,6 @@ Result<Attribute> read_attribute(Cursor& cursor);
 // "ext_f32, yield", numbers for bits without a name, "none".
 Result<uint32_t> read_features(Cursor& cursor);
 
-bool is_wide(Bank bank);                    // takes two registers
 std::string_view register_form(Bank bank);  // "%iN:N+1"
 std::string bank_text(Bank bank);           // "a 64-bit register, %iN:N+1"
 

@@ -142,8 +142,6 @@ bool covers(uint32_t stated, uint32_t used) { return used <= std::bit_ceil(std::
 
 }  // namespace
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 std::string_view register_form(Bank bank) {
   if (bank == Bank::ref) return "%rN";
   return is_wide(bank) ? "%iN:N+1" : "%iN";

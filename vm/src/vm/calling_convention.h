@@ -20,6 +20,25 @@ struct ConventionItem {
   uint32_t segment = 0;
 };
 
+// Whether a value of that type takes two registers.
+constexpr bool is_wide(char type) { return type == 'I' || type == 'F'; }
+
+// "i32", "i64", "f32", "f64"; "ref" for the rest.
+constexpr std::string_view type_name(char type) {
+  switch (type) {
+    case 'i':
+      return "i32";
+    case 'I':
+      return "i64";
+    case 'f':
+      return "f32";
+    case 'F':
+      return "f64";
+    default:
+      return "ref";
+  }
+}
+
 struct Convention {
   std::vector<ConventionItem> arguments;
   std::vector<ConventionItem> results;  // never spans

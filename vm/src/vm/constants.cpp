@@ -11,8 +11,6 @@ namespace halyard::vm {
 
 namespace {
 
-constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 // Which operands of an instruction can be constants of its own.
 struct Foldable {
   bool right = false;

@@ -17,8 +17,6 @@ namespace halyard::vm {
 
 namespace {
 
-constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 // Opcodes that write what a list names, or a constant.
 enum class OddWrites : uint8_t { none, list, constant };
 constexpr auto kOddWrites = [] {

@@ -20,9 +20,6 @@ constexpr uint32_t kMaxRefRegisters = 0x2000;
 constexpr size_t kBytesPerLine = 32;
 constexpr size_t kLongestRemark = 48;
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-bool is_wide(char type) { return type == 'I' || type == 'F'; }
-
 // For comments: one line, whatever was in it.
 std::string one_line(std::string_view text) {
   std::string safe;
@@ -203,20 +200,7 @@ class FunctionText {
     return "(" + arguments + ") -> (" + results + ")";
   }
 
-  static std::string_view type_of(char type) {
-    switch (type) {
-      case 'i':
-        return "i32";
-      case 'I':
-        return "i64";
-      case 'f':
-        return "f32";
-      case 'F':
-        return "f64";
-      default:
-        return "!vm.ref<?>";
-    }
-  }
+  static std::string_view type_of(char type) { return type == 'r' ? "!vm.ref<?>" : type_name(type); }
 
   void print_facts(Listing& listing, bool raw, uint32_t values, uint32_t refs) const {
     const FunctionFields fields = view_.function_fields(ordinal_);

@@ -14,8 +14,6 @@ namespace {
 constexpr size_t kMostWords = size_t{1} << 20;
 constexpr int kMostRounds = 32;
 
-bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 // What an opcode reads and writes besides lists: reads first, each in the order of the operands.
 struct ValueOperands {
   struct Each {

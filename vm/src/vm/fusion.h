@@ -46,10 +46,17 @@ struct FusionTables {
 
 inline constexpr FusionTables kFusions = [] {
   FusionTables tables;
-  for (InnerOfOp* table : {&tables.immediate, &tables.immediate_left, &tables.branch,
-                           &tables.branch_immediate, &tables.branch_immediate_left, &tables.loop,
-                           &tables.loop_by, &tables.at_sum, &tables.at_kept_sum, &tables.at_product})
-    table->fill(kNoInner);
+  InnerOfOp* const all[] = {&tables.immediate,
+                            &tables.immediate_left,
+                            &tables.branch,
+                            &tables.branch_immediate,
+                            &tables.branch_immediate_left,
+                            &tables.loop,
+                            &tables.loop_by,
+                            &tables.at_sum,
+                            &tables.at_kept_sum,
+                            &tables.at_product};
+  for (InnerOfOp* table : all) table->fill(kNoInner);
 #define AT(table, op, inner) tables.table[static_cast<size_t>(Op::op)] = InnerOp::inner;
 #define IMMEDIATE(op) AT(immediate, op, op##_imm)
 #define IMMEDIATE_LEFT(op) AT(immediate_left, op, op##_imm_left)
@@ -63,9 +70,7 @@ inline constexpr FusionTables kFusions = [] {
 #define INDEXED_PRODUCT(op) AT(at_product, op, op##_at_product)
 #include "vm/inner_ops.inc"
 #undef AT
-  for (InnerOfOp* table : {&tables.immediate, &tables.immediate_left, &tables.branch,
-                           &tables.branch_immediate, &tables.branch_immediate_left, &tables.loop,
-                           &tables.loop_by, &tables.at_sum, &tables.at_kept_sum, &tables.at_product})
+  for (InnerOfOp* table : all)
     for (size_t op = 0; op < kOpCount; ++op)
       (*table)[op] = (*table)[static_cast<size_t>(same_bits(static_cast<Op>(op)))];
   return tables;

@@ -22,8 +22,6 @@ ValueType value_type(char type) {
   }
 }
 
-bool is_wide(char type) { return type == 'I' || type == 'F'; }
-
 Result<> check_arguments(const Convention& convention, std::span<const Variant> arguments) {
   if (convention.has_span()) {
     return fail(Code::INVALID_ARGUMENT,
@@ -131,9 +129,8 @@ Invocation::Invocation(Ref<Context> context)
 }
 
 Invocation::~Invocation() {
-  end_watch();
   waker_->set_hook({});
-  waker_->leave_wait();
+  end();
 }
 
 Result<> Invocation::call(const Callable& callee, std::span<const Variant> arguments,
@@ -191,8 +188,7 @@ Result<Outcome> Invocation::resume() {
   }
   if (stack_->interrupted.load() != 0) {
     stack_->error = interruption(*stack_);
-    wait_state_ = {};
-    end_watch();
+    end();
     return std::unexpected(unwind_error(*stack_));
   }
   return go_on();
@@ -202,10 +198,8 @@ Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
   const CallOutcome outcome = stack.native ? call_native_entry(stack) : interpret(stack);
   if (outcome == CallOutcome::suspended) return waker_->settle() ? Outcome::waiting : Outcome::yielded;
-  end_watch();
-  wait_state_ = {};
+  end();
   if (outcome == CallOutcome::done) return Outcome::done;
-  waker_->leave_wait();  // a wait that was begun by a function that then failed
   return std::unexpected(unwind_error(stack));
 }
 
@@ -225,14 +219,14 @@ void Invocation::interrupt(Code code) {
 void Invocation::begin_watch() {
   const std::chrono::nanoseconds limit = stack_->limits.time;
   if (limit.count() == 0) return;
-  deadline_ = Clock::now() + limit;
-  watch_ = context_->watchdog().begin(*deadline_, *this);
+  watch_ = context_->watchdog().begin(Clock::now() + limit, *this);
 }
 
-void Invocation::end_watch() {
-  if (watch_ == 0) return;
-  context_->watchdog().end(std::exchange(watch_, 0));
-  deadline_.reset();
+// What a call leaves behind besides its frames: the watch, a wait, and what was kept for one.
+void Invocation::end() {
+  if (watch_ != 0) context_->watchdog().end(std::exchange(watch_, 0));
+  waker_->leave_wait();
+  wait_state_ = {};
 }
 
 size_t Invocation::result_count() const { return stack_->results.size(); }
@@ -245,9 +239,7 @@ void Invocation::take_results(std::span<Variant> results) {
 }
 
 void Invocation::drop() {
-  end_watch();
-  waker_->leave_wait();
-  wait_state_ = {};
+  end();
   stack_->unwind();
   stack_->results.clear();
 }

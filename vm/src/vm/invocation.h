@@ -57,19 +57,17 @@ class Invocation {
   Wakeup begin_wait(const Deadline& deadline);
   // What such a function keeps between its attempts; released when it is done, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
-  const Deadline& deadline() const { return deadline_; }  // of the call, by the context's time limit
 
   Context& context() const { return *context_; }
 
  private:
   void begin_watch();
-  void end_watch();
+  void end();
   Result<Outcome> go_on();
 
   Ref<Context> context_;
   std::unique_ptr<Stack> stack_;
   Ref<Waker> waker_;
-  Deadline deadline_;
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
   uint64_t watch_ = 0;

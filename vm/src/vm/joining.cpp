@@ -7,8 +7,6 @@ namespace halyard::vm {
 
 namespace {
 
-constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 // What may become of an opcode.
 struct Ways {
   bool constant = false;

@@ -34,8 +34,6 @@ Bank bank_of(char type) {
   }
 }
 
-constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
-
 std::string_view bank_name(Bank bank) {
   constexpr std::string_view kNames[] = {"no", "i32", "i64", "f32", "f64", "ref", "any"};
   return kNames[static_cast<size_t>(bank)];
