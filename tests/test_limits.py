@@ -31,6 +31,23 @@ vm.func @big() -> (i32) {
 }
 """
 
+# Waits for a fence that nobody signals, in a call that cannot give its thread back.
+WAITS = """vm.module @waits
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.export @waits
+vm.func @waits() -> (i32) {
+  %i0 = vm.const.i32.zero
+  %i2:3 = vm.const.i64.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.call @hal.fence.create(%r0, %i2:3)
+  %i0 = vm.const.i32 60000
+  %i0 = vm.call.variadic @hal.fence.await segments[65535, 65535, 1](%i0, %i2:3, %r1)
+  vm.return %i0
+}
+"""
+
 
 def main():
     checks = vmrun.Checks()
@@ -52,6 +69,11 @@ def main():
 
         fails("endless", ["--function=endless", "--timeout=50ms"], "DEADLINE_EXCEEDED", "50 ms")
         prints("in time", ["--function=quick", "--timeout=1min"], "result[0]: i32=7")
+        waits = os.path.join(folder, "waits.vmasm")
+        with open(waits, "w", encoding="utf-8") as file:
+            file.write(WAITS)
+        done = vmrun.run("vm-run", f"--module={waits}", "--device=local-sync", "--function=waits", "--timeout=50ms")
+        checks.check("waits", vmrun.why_bad_failure(done, "DEADLINE_EXCEEDED", "50 ms"), done)
         fails("too big", ["--function=big", "--max_memory=1MB"], "RESOURCE_EXHAUSTED", "1048576", "1000000")
         prints("just fits", ["--function=big", "--max_memory=1028KiB"], "result[0]: i32=0")
         for flag, values in (("timeout", ["soon", "-1s", "0", "5 s"]),

@@ -1,9 +1,9 @@
 // Executables and dispatches, in every form of their signatures, with a kernel assembled here.
 #include <gtest/gtest.h>
 
+#include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
-#include "vm/assembler.h"
 
 namespace halyard::modules {
 namespace {
@@ -12,34 +12,6 @@ constexpr int kAny = -1;
 constexpr int kStorage = 0xC03;
 constexpr int kWithCounts = 0xD03;  // and DISPATCH_INDIRECT_PARAMETERS
 
-// Function 0 does nothing; function 1, scale: binding 0 [workgroup x] = workgroup x * constant 0 +
-// constant 1.
-constexpr std::string_view kKernels = R"(
-vm.module @kernels version 0
-vm.attr @scale "binding_count" "1"
-vm.attr @scale "constant_count" "2"
-vm.export @nothing
-vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
-  vm.discard.refs %r0, %r1, %r2
-  vm.return
-}
-vm.export @scale
-vm.func @scale(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
-  %i9 = vm.const.i32.zero
-  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer
-  %i10:11 = vm.const.i64.zero
-  %i12:13 = vm.const.i64 1
-  %i14 = vm.buffer.load.i32 %r1, %i10:11
-  %i15 = vm.buffer.load.i32 %r1, %i12:13
-  %i14 = vm.mul.i32 %i0, %i14
-  %i14 = vm.add.i32 %i14, %i15
-  %i16:17 = vm.ext.i32.i64.s %i0
-  vm.buffer.store.i32 %i14, %r3, %i16:17
-  vm.discard.refs %r0, %r1, %r2, %r3
-  vm.return
-}
-)";
-
 class HalDispatch : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -47,9 +19,7 @@ class HalDispatch : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().text();
     device = *opened;
     hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
-    auto assembled = vm::assemble(kKernels, {});
-    ASSERT_TRUE(assembled) << assembled.error().text();
-    kernels = bytes_of(*assembled);
+    kernels = assembled_kernels();
     executable = hal->object<hal::Executable>("executable.create", "0rIrrr_r",
                                               {device, kAny, text_of("vmvx-bytecode-fb"), kernels, nullptr});
     ASSERT_NE(executable, nullptr);

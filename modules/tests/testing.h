@@ -14,6 +14,8 @@
 #include "modules/hal_module.h"
 #include "vm/buffer.h"
 #include "vm/calling_convention.h"
+#include "vm/context.h"
+#include "vm/invocation.h"
 #include "vm/native_module.h"
 #include "vm/opcodes.h"
 #include "vm/variant.h"
@@ -91,6 +93,8 @@ class ModuleCaller {
     for (const vm::ConventionItem& item : types.results) results.push_back(registers.reserve(item.type));
 
     vm::NativeCall call;
+    call.invocation = &invocation_;
+    call.may_defer = false;
     call.state = state_.pointer;
     call.values = registers.values.data();
     call.refs = registers.refs.data();
@@ -165,6 +169,7 @@ class ModuleCaller {
 
   Ref<vm::NativeModule> module_;
   vm::NativeState state_;
+  vm::Invocation invocation_{vm::Context::create({})};
 };
 
 inline Ref<vm::Buffer> bytes_of(std::vector<uint8_t> contents, bool is_mutable = false) {

@@ -1,4 +1,6 @@
 // Frame functions: what they see of their call, spans, and calls that take more than one attempt.
+#include <thread>
+
 #include "native_definition.h"
 #include "vm/module_services.h"
 #include "vm/value.h"
@@ -15,6 +17,9 @@ struct Probe {
   std::vector<uint32_t> resumed;
   std::vector<const void*> invocations;
   int defer = 0;  // how often
+  halyard_wakeup_t wakeup = nullptr;
+  Code second_wait = Code::OK;
+  bool change_of_mind = false;
   const halyard_module_services_t* services = nullptr;
   uint32_t argument_count = 0;
 };
@@ -69,12 +74,26 @@ halyard_status_t patient(void* state, halyard_module_call_t* call) {
   return nullptr;
 }
 
+// Waits once, for the test to wake it.
+halyard_status_t sleepy(void* state, halyard_module_call_t* call) {
+  Probe& probe = look(state, call);
+  const halyard_module_services_t& services = *call->services;
+  if (probe.defer-- > 0) {
+    if (halyard_status_t status = services.call_wait(call, &probe.wakeup)) return status;
+    halyard_wakeup_t second = nullptr;
+    probe.second_wait = Status::adopt(services.call_wait(call, &second)).code();
+    if (probe.change_of_mind) call->deferred = 0;
+  }
+  call->results[0].i32 = call->arguments[0].i32 + 1;
+  return nullptr;
+}
+
 class FrameFunctions : public testing::Test {
  protected:
   FrameFunctions()
       : definition_({frame("reversed", "0iIfFr_rFfIi", reversed),
                      frame("weighted", "0iCrIiDCiDI_I", weighted), frame("refuse", "0v_i", refuse),
-                     frame("patient", "0i_i", patient)}) {
+                     frame("patient", "0i_i", patient), frame("sleepy", "0i_i", sleepy)}) {
     definition_.user = &probe_;
     add_module(machine_, definition_);
   }
@@ -172,6 +191,54 @@ vm.func @f(%i0: i32) -> (i32) {
   EXPECT_NE(probe_.invocations[0], nullptr);
   probe_.defer = 1;
   machine_.expect("native.patient", {i32(1)}, {i32(2)});  // from outside
+}
+
+constexpr const char* kSleeper = R"(
+vm.module @m
+vm.import @native.sleepy cconv "0i_i"
+vm.export @f
+vm.export @g
+vm.func @f(%i0: i32) -> (i32) {
+  vm.call.yieldable @native.sleepy(%i0) -> ^bb1(%i0)
+^bb1:
+  vm.return %i0
+}
+vm.func @g(%i0: i32) -> (i32) {
+  %i0 = vm.call @native.sleepy(%i0)
+  vm.return %i0
+}
+)";
+
+TEST_F(FrameFunctions, AWaitEndsWhenItIsWoken) {
+  machine_.add(kSleeper);
+  probe_.defer = 1;
+  const Callable callee = *machine_.find("f");
+  Invocation invocation(machine_.context);
+  Result<Outcome> outcome = invocation.begin(callee, Values{i32(5)});
+  ASSERT_TRUE(outcome && *outcome == Outcome::waiting);
+  EXPECT_EQ(probe_.second_wait, Code::FAILED_PRECONDITION);
+  EXPECT_EQ(invocation.resume().error().code(), Code::FAILED_PRECONDITION);
+  std::thread([this] { module_services().wakeup_wake(probe_.wakeup); }).join();
+  outcome = invocation.resume();
+  ASSERT_TRUE(outcome && *outcome == Outcome::done);
+  Values results(1);
+  invocation.take_results(results);
+  EXPECT_EQ(results[0].as_i32(), 6);
+  EXPECT_EQ(probe_.resumed, (std::vector<uint32_t>{0, 1}));
+  module_services().wakeup_wake(probe_.wakeup);  // the call is long over
+  module_services().wakeup_release(probe_.wakeup);
+}
+
+TEST_F(FrameFunctions, AWaitThatIsNotTakenUpIsForgotten) {
+  machine_.add(kSleeper);
+  probe_.defer = 1;
+  probe_.change_of_mind = true;
+  machine_.expect("m.f", {i32(5)}, {i32(6)});
+  module_services().wakeup_release(probe_.wakeup);
+  probe_.defer = 1;
+  probe_.change_of_mind = false;
+  const std::string text = machine_.expect_failure("m.g", {i32(5)}, Code::FAILED_PRECONDITION);
+  EXPECT_NE(text.find("call.yieldable"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -7,6 +7,15 @@ namespace {
 
 constexpr uint32_t kCodeBits = 31;  // of a status number that count
 
+// Or the first failure.
+Result<bool> all_reached(std::span<hal::Fence* const> fences) {
+  bool timed_out = false;
+  Status status = hal::await(fences, 0, &timed_out);
+  if (timed_out) return false;
+  HALYARD_TRY(to_result(std::move(status)));
+  return true;
+}
+
 }  // namespace
 
 Result<Ref<hal::Fence>> fence_create(hal::Device& device, uint64_t) {
@@ -29,36 +38,37 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
   return {};
 }
 
-// A call that can wait gives its thread back meanwhile, and its time limit ends the wait; others block for as
-// long as they are told.
+// A call that can wait gives its thread back meanwhile; in others the thread sits it out. Either way the time
+// limit of the call, or cancelling it, ends the wait.
 Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {
   if (fences.size() > hal::kMaximumAwaitedFences)
     return fail(Code::OUT_OF_RANGE, "count {} of fences > {}", fences.size(), hal::kMaximumAwaitedFences);
   hal::InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
   collect(fences, awaited);
-  const bool waits = timeout_milliseconds != 0 && call.may_defer();
-  bool timed_out = false;
-  Status status = hal::await(awaited, waits ? 0 : timeout_milliseconds, &timed_out);
-  if (!timed_out) {
-    HALYARD_TRY(to_result(std::move(status)));
-    return 0;
-  }
-  if (!waits) return static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
+  if (HALYARD_TRY(all_reached(awaited))) return 0;
+  constexpr auto kTimedOut = static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
   vm::Invocation& invocation = call.invocation();
   const bool forever = timeout_milliseconds == hal::kWaitForever;
   const bool again = call.resumed();
-  if (again && !forever && vm::Clock::now() >= *invocation.wait_deadline())
-    return static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
-  if (forever && call.caller_blocks()) HALYARD_TRY(to_result(hal::check_reachable(awaited)));
+  if (timeout_milliseconds == 0) return kTimedOut;
+  if (again && !forever && vm::Clock::now() >= *invocation.wait_deadline()) return kTimedOut;
+  if (forever && (call.caller_blocks() || !call.may_defer()))
+    HALYARD_TRY(to_result(hal::check_reachable(awaited)));
   vm::Deadline deadline;
   if (!forever)
     deadline = again ? invocation.wait_deadline()
                      : vm::Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
-  invocation.wait_state() = {};
-  const vm::Wakeup wakeup = call.wait(deadline);
-  invocation.wait_state() = HALYARD_TRY(hal::watch(awaited, [wakeup] { wakeup.wake(); }));
-  return 0;
+  if (call.may_defer()) {
+    invocation.wait_state() = {};
+    const vm::Wakeup wakeup = call.wait(deadline);
+    invocation.wait_state() = HALYARD_TRY(hal::watch(awaited, [wakeup] { wakeup.wake(); }));
+    return 0;
+  }
+  const vm::Wakeup wakeup = invocation.begin_wait(deadline);
+  const Ref<Object> watch = HALYARD_TRY(hal::watch(awaited, [wakeup] { wakeup.wake(); }));
+  HALYARD_TRY(invocation.sit_out_wait());
+  return HALYARD_TRY(all_reached(awaited)) ? 0 : kTimedOut;
 }
 
 }  // namespace halyard::modules::hal_functions

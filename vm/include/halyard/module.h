@@ -58,6 +58,11 @@ extern "C" {
 /* A type of object that the module has defined, as the host knows it. */
 typedef struct halyard_type* halyard_type_t;
 
+/* The right to end one wait of one call. Counted by whoever holds it, not by the call. */
+typedef struct halyard_wakeup* halyard_wakeup_t;
+
+struct halyard_module_call;
+
 /* The bytes of a vm.buffer. Frozen. */
 typedef struct halyard_buffer_bytes {
   uint8_t* data;       /* at least 16-byte aligned where buffer_create made it; else any alignment */
@@ -112,6 +117,18 @@ typedef struct halyard_module_services {
   halyard_status_t (*object_create)(halyard_type_t type, void* pointer, halyard_object_t* out);
   /* The pointer of an object of that type; borrowed, good as long as the object is held. */
   halyard_status_t (*object_pointer)(halyard_type_t type, halyard_object_t object, void** pointer);
+
+  /* Services that came later: a module that wants to run in an older host asks HALYARD_HAS_FIELD. */
+
+  /* For a frame function that is about to defer: sets call->deferred, and the next attempt comes when the
+   * wakeup is used, where otherwise it might come at once. Until then no thread is held. An owned wakeup
+   * through `out`. Once for each attempt, on the thread that makes it. FAILED_PRECONDITION: the program calls
+   * the function where it cannot wait for results, or this attempt waits already. */
+  halyard_status_t (*call_wait)(struct halyard_module_call* call, halyard_wakeup_t* out);
+  /* Ends the wait. Any thread, at any time; without effect the second time and where the call has ended or
+   * was dropped meanwhile. Never makes the next attempt itself. */
+  void (*wakeup_wake)(halyard_wakeup_t wakeup);
+  void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; ends no wait */
 } halyard_module_services_t;
 
 /* ---- Functions
@@ -156,8 +173,9 @@ typedef struct halyard_module_call {
 
 /* Returns null, or a failure. A function that cannot finish yet sets call->deferred to 1 and returns null: it
  * is called again, with call->resumed set, when the invocation is resumed; nothing is promised about when
- * that is, and it may be at once or, where the call is dropped, never. A program must call such a function
- * with call.yieldable if it takes results (UNIMPLEMENTED otherwise). */
+ * that is, and it may be at once or, where the call is dropped, never. services->call_wait says what it waits
+ * for. A program must call such a function with call.yieldable if it takes results (UNIMPLEMENTED
+ * otherwise). */
 typedef halyard_status_t (*halyard_frame_function_t)(void* state, halyard_module_call_t* call);
 
 /* One function. Exactly one of `plain` and `frame` is not null. */

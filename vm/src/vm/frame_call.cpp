@@ -4,6 +4,7 @@
 #include <new>
 
 #include "vm/ffi_call.h"
+#include "vm/invocation.h"
 #include "vm/module_services.h"
 #include "vm/native_registers.h"
 #include "vm/value.h"
@@ -89,20 +90,23 @@ Status FrameFunction::call(NativeCall& call) {
     *value = {};
     value++->kind = value_kind(type);
   }
-  halyard_module_call_t frame = {.struct_size = sizeof frame,
-                                 .resumed = call.resumed ? 1u : 0u,
-                                 .deferred = 0,
-                                 .argument_count = static_cast<uint32_t>(argument_count),
-                                 .result_count = static_cast<uint32_t>(result_count),
-                                 .span_count = static_cast<uint32_t>(self.spans_.size()),
-                                 .arguments = values,
-                                 .results = results,
-                                 .spans = span_sizes,
-                                 .invocation = call.invocation,
-                                 .services = &module_services(),
-                                 .types = self.types_};
+  FrameCall frame = {{.struct_size = sizeof(halyard_module_call_t),
+                      .resumed = call.resumed ? 1u : 0u,
+                      .deferred = 0,
+                      .argument_count = static_cast<uint32_t>(argument_count),
+                      .result_count = static_cast<uint32_t>(result_count),
+                      .span_count = static_cast<uint32_t>(self.spans_.size()),
+                      .arguments = values,
+                      .results = results,
+                      .spans = span_sizes,
+                      .invocation = call.invocation,
+                      .services = &module_services(),
+                      .types = self.types_},
+                     &call,
+                     false};
   if (Status status = Status::adopt(self.function_(call.state, &frame))) return status;
   call.deferred = frame.deferred != 0;
+  if (frame.waits && !call.deferred) call.invocation->abandon_wait();
   if (call.deferred) return {};
   for (size_t i = 0; i < result_count; ++i)
     store_result(call, call.results[i], self.results_[i], &results[i].i64);

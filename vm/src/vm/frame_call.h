@@ -13,6 +13,13 @@
 
 namespace halyard::vm {
 
+// A call as the function has it, and what its services have to know about it. Only on the stack of
+// FrameFunction::call.
+struct FrameCall : halyard_module_call_t {
+  NativeCall* native;
+  bool waits;
+};
+
 class FrameFunction {
  public:
   // `types` lives as long as the function. INVALID_ARGUMENT: flags, of which there are none.

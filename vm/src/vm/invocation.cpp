@@ -211,6 +211,13 @@ Wakeup Invocation::begin_wait(const Deadline& deadline) {
   return {waker_, wait};
 }
 
+Result<> Invocation::sit_out_wait() {
+  waker_->block(wait_deadline_);
+  waker_->leave_wait();
+  if (stack_->interrupted.load() == 0) return {};
+  return to_result(interruption(*stack_));
+}
+
 void Invocation::interrupt(Code code) {
   stack_->interrupted.store(static_cast<uint8_t>(code));
   waker_->wake(Waker::kAnyWait);

@@ -55,6 +55,9 @@ class Invocation {
   bool blocks() const { return blocks_; }
   // For native functions that wait (CallContext): begins the wait that their deferral is.
   Wakeup begin_wait(const Deadline& deadline);
+  // Blocks until the wait has ended or its deadline has come. CANCELLED, DEADLINE_EXCEEDED: interrupted.
+  Result<> sit_out_wait();
+  void abandon_wait() { waker_->leave_wait(); }  // the function does not defer after all
   // What such a function keeps between its attempts; released when it is done, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
 

@@ -7,6 +7,8 @@
 #include "base/c_boundary.h"
 #include "vm/buffer.h"
 #include "vm/context.h"
+#include "vm/frame_call.h"
+#include "vm/invocation.h"
 #include "vm/list.h"
 #include "vm/value.h"
 
@@ -172,6 +174,25 @@ halyard_status_t object_pointer(halyard_type_t type, halyard_object_t handle, vo
   });
 }
 
+Wakeup* from_handle(halyard_wakeup_t handle) { return reinterpret_cast<Wakeup*>(handle); }
+
+halyard_status_t call_wait(halyard_module_call_t* call, halyard_wakeup_t* out) noexcept {
+  return guarded([&]() -> Result<> {
+    auto& frame = *static_cast<FrameCall*>(call);
+    if (frame.waits) return fail(Code::FAILED_PRECONDITION, "this attempt waits already; keep its wakeup");
+    if (!frame.native->may_defer || !frame.native->invocation)
+      return fail(Code::FAILED_PRECONDITION,
+                  "the program cannot wait for the results of this call; it needs call.yieldable");
+    auto wakeup = std::make_unique<Wakeup>(frame.native->invocation->begin_wait({}));
+    *out = reinterpret_cast<halyard_wakeup_t>(wakeup.release());
+    frame.waits = true;
+    frame.deferred = 1;
+    return {};
+  });
+}
+void wakeup_wake(halyard_wakeup_t handle) noexcept { from_handle(handle)->wake(); }
+void wakeup_release(halyard_wakeup_t handle) noexcept { delete from_handle(handle); }
+
 constexpr halyard_module_services_t kServices = {
     .struct_size = sizeof(halyard_module_services_t),
     .reserved = 0,
@@ -194,6 +215,9 @@ constexpr halyard_module_services_t kServices = {
     .list_set = list_set,
     .object_create = object_create,
     .object_pointer = object_pointer,
+    .call_wait = call_wait,
+    .wakeup_wake = wakeup_wake,
+    .wakeup_release = wakeup_release,
 };
 
 }  // namespace
