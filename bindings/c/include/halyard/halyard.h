@@ -215,6 +215,10 @@ typedef struct halyard_context_options {
   /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. A context with a
    * limit keeps one thread, which watches. What runs on a device, or in a native function, is not stopped. */
   uint64_t max_time_ns;
+  /* Which device gives memory for several: its place in `devices`, counted from 1, preferred wherever a
+   * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
+  uint32_t lead_device;
+  uint32_t reserved2;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
