@@ -28,14 +28,10 @@ class MemoryTest : public LocalTest {
     }
     return outcome;
   }
-  halyard_memory_statistics_t statistics() {
-    halyard_memory_statistics_t result = {.struct_size = sizeof result};
-    EXPECT_OK(host_.take(table_.device_memory_statistics(device_, &result)));
-    return result;
-  }
 };
+HALYARD_ON_EVERY_DEVICE(MemoryTest);
 
-TEST_F(MemoryTest, IsAlignedAndWritable) {
+TEST_P(MemoryTest, IsAlignedAndWritable) {
   for (const uint64_t size : {0, 1, 63, 64, 65, 127, 128, 129, 4095, 4096, 100000, 5000000}) {
     Memory memory = allocate(size);
     ASSERT_NE(memory, nullptr);
@@ -45,7 +41,7 @@ TEST_F(MemoryTest, IsAlignedAndWritable) {
   }
 }
 
-TEST_F(MemoryTest, GrantsWhatIsAskedAndWhatLocalDevicesAdd) {
+TEST_P(MemoryTest, GrantsWhatIsAskedAndWhatLocalDevicesAdd) {
   struct Case {
     uint32_t type, usage, granted_type, granted_usage;
   };
@@ -64,7 +60,7 @@ TEST_F(MemoryTest, GrantsWhatIsAskedAndWhatLocalDevicesAdd) {
   }
 }
 
-TEST_F(MemoryTest, PastAllThereIsExhausted) {
+TEST_P(MemoryTest, PastAllThereIsExhausted) {
   for (const uint64_t size : {UINT64_MAX, UINT64_MAX - 63, uint64_t{1} << 63, uint64_t{1} << 48}) {
     Memory memory = nullptr;
     halyard_memory_info_t info;
@@ -73,7 +69,7 @@ TEST_F(MemoryTest, PastAllThereIsExhausted) {
   }
 }
 
-TEST_F(MemoryTest, PastAllThereIsLeftIsExhausted) {
+TEST_P(MemoryTest, PastAllThereIsLeftIsExhausted) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
   allocate(1000);
@@ -82,7 +78,7 @@ TEST_F(MemoryTest, PastAllThereIsLeftIsExhausted) {
   EXPECT_CODE(RESOURCE_EXHAUSTED, try_allocate(request(properties.maximum_allocation - 999), &memory, &info));
 }
 
-TEST_F(MemoryTest, MapsTheSameBytesAnyNumberOfTimes) {
+TEST_P(MemoryTest, MapsTheSameBytesAnyNumberOfTimes) {
   Memory memory = allocate(std::vector<uint8_t>{1, 2, 3, 4});
   void* first = nullptr;
   void* second = nullptr;
@@ -95,7 +91,7 @@ TEST_F(MemoryTest, MapsTheSameBytesAnyNumberOfTimes) {
   table_.memory_unmap(device_, memory);
 }
 
-TEST_F(MemoryTest, ImportsAlignedHostMemory) {
+TEST_P(MemoryTest, ImportsAlignedHostMemory) {
   alignas(64) uint8_t storage[256] = {5, 6, 7};
   Memory memory = nullptr;
   EXPECT_OK(import(storage, sizeof storage, &memory));
@@ -115,7 +111,7 @@ TEST_F(MemoryTest, ImportsAlignedHostMemory) {
   EXPECT_EQ(none, nullptr);
 }
 
-TEST_F(MemoryTest, IsCounted) {
+TEST_P(MemoryTest, IsCounted) {
   Memory first = allocate(100);
   allocate(50);
   Memory host = nullptr;
@@ -138,7 +134,7 @@ TEST_F(MemoryTest, IsCounted) {
 }
 
 // Whatever sizes come and go, live memory never overlaps.
-TEST_F(MemoryTest, NeverOverlaps) {
+TEST_P(MemoryTest, NeverOverlaps) {
   struct Block {
     Memory memory;
     uint64_t size;
