@@ -111,6 +111,71 @@ TEST_P(MemoryTest, ImportsAlignedHostMemory) {
   EXPECT_EQ(none, nullptr);
 }
 
+TEST_P(MemoryTest, ExportsItsBytesToOtherDevices) {
+  Memory memory = allocate(std::vector<uint8_t>{1, 2, 3, 4});
+  halyard_external_memory_t external = {.struct_size = sizeof external};
+  EXPECT_OK(host_.take(table_.memory_export(device_, memory, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
+  EXPECT_EQ(external.kind, unsigned{HALYARD_EXTERNAL_HOST_ALLOCATION});
+  EXPECT_EQ(external.pointer, bytes(memory));
+  EXPECT_EQ(external.fd, -1);
+  EXPECT_EQ(external.access, unsigned{HALYARD_MAP_READ | HALYARD_MAP_WRITE});
+  EXPECT_EQ(external.size, 4u);
+
+  for (const char* kind : {"local-sync", "local-task"}) {
+    halyard_driver_device_t other = open(kind);
+    const halyard_memory_request_t wanted = request(4);
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    Memory same = nullptr;
+    EXPECT_OK(host_.take(table_.memory_import(other, &wanted, &external, &same, &info)));
+    void* there = nullptr;
+    EXPECT_OK(host_.take(table_.memory_map(other, same, HALYARD_MAP_READ, 0, 4, &there)));
+    EXPECT_EQ(there, bytes(memory));
+    table_.memory_unmap(other, same);
+    if (kind == kind_) {
+      std::swap(device_, other);
+      EXPECT_OK(run(fill(range(same, 1, 2), 9, 1)));
+      std::swap(device_, other);
+      EXPECT_EQ(content<uint8_t>(memory, 4), (std::vector<uint8_t>{1, 9, 9, 4}));
+    }
+    table_.memory_free(other, same);
+    table_.device_close(other);
+  }
+}
+
+TEST_P(MemoryTest, ExportsWhatThereIsToExport) {
+  Memory memory = allocate(4);
+  halyard_external_memory_t external = {.struct_size = sizeof external, .pointer = this};
+  const Outcome kind =
+      host_.take(table_.memory_export(device_, memory, HALYARD_EXTERNAL_OPAQUE_FD, &external));
+  EXPECT_CODE(UNIMPLEMENTED, kind);
+  EXPECT_NE(kind.message().find("kind 2"), std::string::npos) << kind.text();
+  Semaphore start = semaphore(0);
+  Completion made;
+  Memory later = queue_allocate(4, {{start, 1}}, {}, made);
+  EXPECT_CODE(FAILED_PRECONDITION,
+              host_.take(table_.memory_export(device_, later, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
+  EXPECT_EQ(external.pointer, this) << "untouched on failure";
+  EXPECT_OK(signal(start, 1));
+  EXPECT_OK(outcome(made));
+
+  // What may not be written stays so.
+  alignas(64) static const uint8_t constants[64] = {};
+  const halyard_memory_request_t wanted = request(sizeof constants);
+  const halyard_external_memory_t read_only = {.struct_size = sizeof read_only,
+                                               .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                               .pointer = const_cast<uint8_t*>(constants),
+                                               .fd = -1,
+                                               .access = HALYARD_MAP_READ,
+                                               .size = sizeof constants};
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  Memory imported = nullptr;
+  EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &read_only, &imported, &info)));
+  EXPECT_OK(host_.take(table_.memory_export(device_, imported, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
+  EXPECT_EQ(external.pointer, constants);
+  EXPECT_EQ(external.access, unsigned{HALYARD_MAP_READ});
+  table_.memory_free(device_, imported);
+}
+
 TEST_P(MemoryTest, IsCounted) {
   Memory first = allocate(100);
   allocate(50);
