@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
 
 namespace halyard::hal {
@@ -66,6 +67,7 @@ struct Bridge {
 };
 
 void bridge_called(void* user, halyard_status_t status) {
+  const CallbackScope scope;
   const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(user));
   make_signal({bridge->own, 1, Status::adopt(status)});
 }
@@ -117,6 +119,7 @@ struct InFlight {
 };
 
 void completed(void* user, halyard_status_t handle) {
+  const CallbackScope scope;
   auto* work = static_cast<InFlight*>(user);
   Status status = Status::adopt(handle);
   if (const InFlight::FileWrite& write = work->write; status.ok() && write.source)
