@@ -24,6 +24,8 @@ struct Work {
   Timepoints signals;
   halyard_completed_fn completed;
   void* completed_user;
+
+  Execution execution() const { return {table, device.workers(), &device.instance.nodes}; }
 };
 
 Result<> run_operation(const Work& work) {
@@ -46,9 +48,9 @@ Result<> run_operation(const Work& work) {
     case HALYARD_OPERATION_WRITE:
       return write_file(operation.write);
     case HALYARD_OPERATION_DISPATCH:
-      return dispatch(*operation.dispatch.dispatch, {});
+      return dispatch(*operation.dispatch.dispatch, work.execution());
     default:  // HALYARD_OPERATION_EXECUTE: submit() takes no others
-      return operation.execute.list->execute(work.table);
+      return operation.execute.list->execute(work.execution());
   }
 }
 

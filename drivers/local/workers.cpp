@@ -71,6 +71,13 @@ void Workers::post(Due& due) {
   wake_.notify_one();
 }
 
+unsigned Workers::spare() {
+  const std::lock_guard lock(mutex_);
+  const unsigned busy =
+      static_cast<unsigned>(threads_.size()) - idle_ + queued_.load(std::memory_order_relaxed);
+  return busy < limit_ ? limit_ - busy : 0;
+}
+
 void Workers::work() {
   std::unique_lock lock(mutex_);
   while (true) {

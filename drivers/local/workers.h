@@ -31,6 +31,8 @@ class Workers {
   void post(Due& due);
 
   unsigned limit() const { return limit_; }  // threads
+  // How many threads have nothing to do now, those included that have not been started.
+  unsigned spare();
   bool has_queued() const { return queued_.load(std::memory_order_relaxed) != 0; }
 
  private:
