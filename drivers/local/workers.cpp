@@ -65,7 +65,7 @@ void Workers::post(Due& due) {
   if (queued > idle_ && threads_.size() < limit_) {
     try {
       start_thread();
-    } catch (const std::system_error&) {  // there is one thread at least
+    } catch (const std::exception&) {  // there is one thread at least
     }
   }
   wake_.notify_one();

@@ -2,8 +2,8 @@
 #include "hal/callback_scope.h"
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace halyard::hal {
@@ -45,7 +45,7 @@ void outside_of_callbacks(std::function<void()> action) {
       action();
       finished();
     }).detach();
-  } catch (const std::system_error&) {  // no thread: better a device that stays open than a deadlock
+  } catch (const std::exception&) {  // no thread: better a device that stays open than a deadlock
     finished();
   }
 }
