@@ -190,7 +190,7 @@ TEST_P(TwoDrivers, TheFirstDeviceWhoseMemoryAllCanUseIsChosen) {
                  Code::INVALID_ARGUMENT, "ref is null");
 }
 
-INSTANTIATE_TEST_SUITE_P(Local, TwoDrivers, ::testing::Values("local-sync"),
+INSTANTIATE_TEST_SUITE_P(Local, TwoDrivers, ::testing::Values("local-sync", "local-task"),
                          [](const auto& of) { return std::string(of.param).replace(5, 1, "_"); });
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr Flag kFlags[] = {
      "order.",
      "--input=4xf32=1,2,3,4"},
     {"device", FlagKind::list, "URI",
-     "A device that the program may use: driver[://path[?key=value&...]]. Repeated: in the order in which "
+     "A device that the program may use: driver[://path][?key=value&...]. Repeated: in the order in which "
      "the program counts\n"
      "them. Left out: local-task where there is such a driver, else local-sync.",
      "--device=local-sync"},

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "hal/callback_scope.h"
+
 namespace halyard::hal {
 
 void run_step(std::move_only_function<void()> step) {
@@ -52,6 +54,7 @@ struct Bridge {
   Ref<Semaphore> own;
 
   static void called(void* user, halyard_status_t status) {
+    const CallbackScope scope;
     const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(user));
     make_signal(bridge->own, 1, Status::adopt(status));
   }
@@ -80,6 +83,7 @@ struct Subscription {
   Ref<Semaphore> semaphore;
 
   static void called(void* user, halyard_status_t status) {
+    const CallbackScope scope;
     const std::unique_ptr<Subscription> subscription(static_cast<Subscription*>(user));
     subscription->held->reached(Status::adopt(status));
   }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "hal/bridge.h"
+#include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
 #include "hal/sharing.h"
 #include "hal/transfer.h"
@@ -56,6 +57,7 @@ struct InFlight {
 };
 
 void completed(void* user, halyard_status_t handle) {
+  const CallbackScope scope;
   auto* work = static_cast<InFlight*>(user);
   Status status = Status::adopt(handle);
   if (const InFlight::FileWrite& write = work->write; status.ok() && write.source)

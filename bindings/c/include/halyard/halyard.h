@@ -124,7 +124,7 @@ typedef struct halyard_driver_candidate {
 HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t instance,
                                                          halyard_driver_candidate_t** out, size_t* count);
 
-/* `uri` is "driver[://path[?key=value&...]]". Opening twice gives two logical devices. */
+/* `uri` is "driver[://path][?key=value&...]". Opening twice gives two logical devices. */
 HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri,
                                                  halyard_device_t* out);
 HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as long as the device */
