@@ -42,7 +42,13 @@ constexpr Flag kFlags[] = {
      "it open. Left out: the program's first choice whose memory all of them can use.",
      "--device_lead_allocator=1"},
     {"parameters", FlagKind::list, "[SCOPE=]FILE",
-     "A parameter archive (.irpa) for the parameters of a scope.", "--parameters=model=weights.irpa"},
+     "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. Repeated: of several files of a "
+     "scope, the first\n"
+     "that has a name counts.",
+     "--parameters=model=weights.irpa"},
+    {"parameter_mode", FlagKind::value, "MODE",
+     "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
+     "--parameter_mode=preload"},
     {"module_mode", FlagKind::value, "MODE",
      "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
      "--module_mode=mmap"},
@@ -215,6 +221,10 @@ Result<> make_context(const Flags& flags, Run& run) {
   options.device_count = devices.size();
   options.parameters = files.data();
   options.parameter_count = files.size();
+  const std::string mode = flags.value("parameter_mode", "file");
+  if (mode != "file" && mode != "preload")
+    return fail(HALYARD_INVALID_ARGUMENT, "--parameter_mode={}: expected file or preload", mode);
+  if (mode == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   options.trace = print_trace;
   options.lead_device = TOOL_TRY(lead_device(flags, devices.size()));
   if (flags.has("max_memory"))

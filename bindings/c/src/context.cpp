@@ -51,7 +51,9 @@ Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_
   for (size_t i = 0; i < options.parameter_count; ++i)
     files.push_back(
         {std::string(view(options.parameters[i].scope)), std::string(view(options.parameters[i].path))});
-  return modules::load_parameters(files);
+  return modules::load_parameters(files, options.flags & HALYARD_CONTEXT_PRELOAD_PARAMETERS
+                                             ? modules::ParameterMode::preload
+                                             : modules::ParameterMode::file);
 }
 
 }  // namespace

@@ -191,12 +191,16 @@ HALYARD_API halyard_status_t halyard_module_function(halyard_module_t module, ui
 
 typedef struct halyard_parameter_file {
   const char* scope; /* "" for the unnamed one */
-  const char* path;  /* .irpa */
+  const char* path;  /* .irpa, .gguf, .safetensors */
 } halyard_parameter_file_t;
 
 /* Called for hal.buffer_view.trace with views that can be read. */
 typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_object_t* views,
                                  size_t view_count);
+
+enum {
+  HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
+};
 
 typedef struct halyard_context_options {
   uint32_t struct_size;
@@ -218,7 +222,7 @@ typedef struct halyard_context_options {
   /* Which device gives memory for several: its place in `devices`, counted from 1, preferred wherever a
    * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
   uint32_t lead_device;
-  uint32_t reserved2;
+  uint32_t flags; /* HALYARD_CONTEXT_* */
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
