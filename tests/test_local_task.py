@@ -20,6 +20,43 @@ def examples_with_devices():
                 yield example.stem, command, expected
 
 
+# Submits a chain of fills of 8 MiB each and returns without waiting for any of them.
+UNAWAITED = """
+vm.module @unawaited
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.device.queue.alloca cconv "0rIrrIiiII_r"
+vm.import @hal.device.queue.fill cconv "0rIrrrIIIiI_v"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.export @main
+vm.func @main(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32 1
+  %r0 = vm.call @hal.devices.get(%i1)
+  %i4:5 = vm.const.i64 -1
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 8388608
+  %i10 = vm.const.i32 0x30
+  %i11 = vm.const.i32 0x3000C03
+  %r9 = vm.const.ref.zero
+  %r1 = vm.call @hal.fence.create(%r0, %i6:7)
+  %r2 = vm.call @hal.device.queue.alloca(%r0, %i4:5, %r9, %r1, %i6:7, %i10, %i11, %i8:9, %i6:7)
+  vm.br ^bb1(%i0 -> %i3)
+^bb1:
+  %i12 = vm.cmp.lt.i32.s %i1, %i3
+  vm.cond_br %i12, ^bb2, ^bb3
+^bb2:
+  %r3 = vm.call @hal.fence.create(%r0, %i6:7)
+  vm.call @hal.device.queue.fill(%r0, %i4:5, %r1, %r3, %r2, %i6:7, %i8:9, %i6:7, %i2, %i6:7)
+  %r1 = vm.assign.ref %r3
+  %i3 = vm.sub.i32 %i3, %i2
+  vm.br ^bb1
+^bb3:
+  vm.return %i0
+}
+"""
+
+
 class LocalTask(unittest.TestCase):
     def expect_same(self, flags):
         ran = 0
@@ -40,6 +77,14 @@ class LocalTask(unittest.TestCase):
 
     def test_is_the_default(self):
         self.expect_same("")
+
+    def test_work_that_nobody_awaits(self):
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(UNAWAITED, folder)
+            for count in range(12):
+                done = vmrun.run("vm-run", f"--device=local-task?workers={count % 3 + 1}", f"--module={folder}/module.vmfb",
+                                 "--function=main", f"--input={count}")
+                self.assertEqual((done.returncode, done.stdout), (0, f"EXEC @main\nresult[0]: i32={count}\n"), done.stderr)
 
     def test_is_listed(self):
         done = vmrun.run("vm-run", "--list_devices")

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace halyard::local {
 
@@ -36,7 +37,12 @@ std::unexpected<Status> not_there_any_more() {
 Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
   const std::lock_guard lock(mutex_);
   const uint64_t live = tallies_[0].live + tallies_[1].live;
-  uint8_t* bytes = size <= limit_ - live ? cache_.take(size) : nullptr;
+  const bool fits = size <= limit_ - live;
+  uint8_t* bytes = fits ? cache_.take(size) : nullptr;
+  if (!bytes && fits && quarantined_ > 0) {
+    release_quarantined(0);
+    bytes = cache_.take(size);
+  }
   if (!bytes)
     return fail(Code::RESOURCE_EXHAUSTED,
                 "no memory for {} bytes: the device has {} bytes, {} of them are in use", size, limit_, live);
@@ -55,7 +61,11 @@ void Heap::free(uint8_t* bytes, uint64_t size, bool host_local) {
   tally.live -= size;
   if (!validates_) return cache_.give(bytes, size);
   std::memset(bytes, kFreedPattern, size);
-  quarantine_.push_back({bytes, size});
+  try {
+    quarantine_.push_back({bytes, size});
+  } catch (const std::bad_alloc&) {  // nothing is kept from reuse when memory is short
+    return cache_.give(bytes, size);
+  }
   quarantined_ += std::max(size, BlockCache::kAlignment);  // empty ones count, too
   release_quarantined(kMostQuarantined);
 }

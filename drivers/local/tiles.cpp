@@ -11,7 +11,7 @@ namespace halyard::local {
 
 namespace {
 
-// Less than this is not worth waking a thread for.
+// Work that is worth waking a thread for.
 constexpr std::chrono::nanoseconds kWorthSharing = std::chrono::microseconds(50);
 // Many for each thread, so that all end at about the same time.
 constexpr uint64_t kTilesPerThread = 8;
@@ -163,14 +163,15 @@ Result<> run_tiles(const halyard_command_dispatch_t& command, const Execution& e
   if (!execution.workers || execution.workers->limit() == 1 || total == 1)
     return worker->run(command.function, count, first, end);
 
-  // The first workgroup tells what the others will take.
+  // The first workgroup tells what the others will take, and so how many threads that is worth.
   first.last = 1;
   const Clock::time_point begin = Clock::now();
   HALYARD_TRY(worker->run(command.function, count, first, end));
-  const std::chrono::nanoseconds each = Clock::now() - begin;
+  const Clock::duration each = std::max<Clock::duration>(Clock::now() - begin, Clock::duration(1));
+  const uint64_t worth_a_thread = std::max<uint64_t>(kWorthSharing / each, 1);  // workgroups
   Tile rest = {1, total};
-  const bool is_short = total - 1 < static_cast<uint64_t>(kWorthSharing / std::max(each, Clock::duration(1)));
-  const uint32_t helpers = is_short ? 0 : std::min<uint64_t>(execution.workers->spare(), total - 2);
+  const auto helpers = static_cast<uint32_t>(std::min<uint64_t>(
+      std::min<uint64_t>(execution.workers->spare(), total - 2), (total - 1) / worth_a_thread));
   if (helpers == 0) return worker->run(command.function, count, rest, end);
 
   Grid* const grid = Grid::create(command, execution, count, total, helpers);

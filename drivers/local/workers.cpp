@@ -2,7 +2,7 @@
 #include "workers.h"
 
 #include <csignal>
-#include <system_error>
+#include <new>
 
 namespace halyard::local {
 
@@ -40,20 +40,24 @@ Workers::~Workers() {
 Result<> Workers::start() {
   const std::lock_guard lock(mutex_);
   threads_.reserve(limit_);  // starting one more allocates nothing of ours
-  try {
-    start_thread();
-  } catch (const std::system_error& error) {
+  if (const std::error_code error = start_thread())
     return fail(Code::RESOURCE_EXHAUSTED,
                 "cannot start a worker thread: {}; end other threads or raise the limit on them",
-                error.code().message());
-  }
+                error.message());
   return {};
 }
 
-void Workers::start_thread() {
+std::error_code Workers::start_thread() {
   const SignalsBlocked blocked;
-  std::thread& thread = threads_.emplace_back([this] { work(); });
-  pthread_setname_np(thread.native_handle(), "halyard-worker");
+  try {
+    std::thread& thread = threads_.emplace_back([this] { work(); });
+    pthread_setname_np(thread.native_handle(), "halyard-worker");
+    return {};
+  } catch (const std::system_error& error) {
+    return error.code();
+  } catch (const std::bad_alloc&) {
+    return std::make_error_code(std::errc::not_enough_memory);
+  }
 }
 
 // All under the lock, waking too: who sees `due` done may close the device at once, and so free the lock.
@@ -62,12 +66,8 @@ void Workers::post(Due& due) {
   queue_.push(due);
   const unsigned queued = queued_.load(std::memory_order_relaxed) + 1;
   queued_.store(queued, std::memory_order_relaxed);
-  if (queued > idle_ && threads_.size() < limit_) {
-    try {
-      start_thread();
-    } catch (const std::exception&) {  // there is one thread at least
-    }
-  }
+  // Where none can be started there is one at least.
+  if (queued > idle_ && threads_.size() < limit_) (void)start_thread();
   wake_.notify_one();
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Workers {
   bool has_queued() const { return queued_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  void start_thread();
+  std::error_code start_thread();
   void work();
 
   const unsigned limit_;

@@ -238,6 +238,8 @@ class LocalTest : public testing::TestWithParam<const char*> {
     Host* host = nullptr;
     std::atomic<int> calls = 0;
     Outcome outcome;
+
+    ~Completion() { EXPECT_TRUE(!host || calls != 0) << "it goes while its work is under way"; }
   };
   static void completed(void* user, halyard_status_t status) {
     auto* completion = static_cast<Completion*>(user);
@@ -258,7 +260,9 @@ class LocalTest : public testing::TestWithParam<const char*> {
                                              .operation = &operation,
                                              .completed = completed,
                                              .completed_user = &completion};
-    return host_.take(table_.queue_submit(device_, &submission));
+    Outcome taken = host_.take(table_.queue_submit(device_, &submission));
+    if (!taken.ok()) completion.host = nullptr;
+    return taken;
   }
   // What work that is due leads to: at once where it runs in the caller, else without another call.
   template <typename Condition>

@@ -317,6 +317,7 @@ TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleGoes) {
   EXPECT_EQ(pointer, nullptr);
 
   EXPECT_OK(signal(timeline, 1));
+  EXPECT_OK(outcome(made));
   EXPECT_OK(outcome(filled));
   EXPECT_EQ(value(timeline), 3u);
   EXPECT_EQ(content<uint8_t>(memory, 64), std::vector<uint8_t>(64, 7));
@@ -378,6 +379,7 @@ TEST_P(QueueTest, UseRacesWithAllocaAndDealloca) {
           << outcome(used).text();
     });
     EXPECT_OK(signal(start, 1));
+    EXPECT_TRUE(is_done(made));
     EXPECT_TRUE(is_done(gone));
     user.join();
     table_.memory_free(device_, memory);

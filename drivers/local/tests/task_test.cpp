@@ -179,6 +179,22 @@ TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
   }
 }
 
+// The thread that makes work of a device due may be slower than that work: the device closes meanwhile.
+TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
+  for (int round = 0; round < 300; ++round) {
+    halyard_driver_device_t device = open();
+    Semaphore link = nullptr;
+    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &link)));
+    Witness first, second;
+    EXPECT_OK(submit_seen(device, {{link, 1}}, {}, second));
+    EXPECT_OK(submit_seen(device_, {}, {{link, 1}}, first));
+    ASSERT_TRUE(is_done(second));
+    table_.device_close(device);
+    ASSERT_TRUE(is_done(first));
+    table_.semaphore_destroy(device_, link);
+  }
+}
+
 // A device that did nothing, or only holds no work any more, closes.
 TEST_F(TaskTest, OpensAndClosesIdle) {
   for (int round = 0; round < 50; ++round) table_.device_close(open());
