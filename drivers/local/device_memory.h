@@ -39,6 +39,9 @@ class Heap {
   Tally tallies_[2];  // device, host
 };
 
+// INVALID_ARGUMENT: a type bit is demanded that has no meaning here, so that no memory has it.
+Result<> check_type(const halyard_memory_request_t& request);
+
 class Memory {
  public:
   // Of the heap, without bytes until commit().

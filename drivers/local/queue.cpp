@@ -199,6 +199,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
     return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
   std::unique_ptr<halyard_driver_memory> transient;
   if (operation.kind == HALYARD_OPERATION_ALLOCA) {
+    HALYARD_TRY(check_type(*operation.alloca_.request));
     transient = std::make_unique<halyard_driver_memory>(device.heap, *operation.alloca_.request);
   }
   WaitState state = look_at({submission.waits, submission.wait_count});
