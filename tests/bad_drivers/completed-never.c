@@ -3,14 +3,6 @@
 
 HALYARD_DRIVER_NOTE("completed-never", "1.0", "null");
 
-static const halyard_host_services_t* services;
-
-static halyard_status_t initialize(const halyard_driver_init_args_t* args,
-                                   halyard_driver_instance_t* instance) {
-  services = args->services;
-  return good.initialize(args, instance);
-}
-
 typedef struct {
   halyard_completed_fn completed;
   void* user;
@@ -39,7 +31,4 @@ static halyard_status_t queue_submit(halyard_driver_device_t device, const halya
   return status;
 }
 
-static void spoil(halyard_driver_table_t* table) {
-  table->initialize = initialize;
-  table->queue_submit = queue_submit;
-}
+static void spoil(halyard_driver_table_t* table) { table->queue_submit = queue_submit; }

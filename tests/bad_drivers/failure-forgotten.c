@@ -13,11 +13,12 @@ typedef struct {
 static void make_signals(void* user, halyard_status_t status) {
   held_t* held = user;
   for (uint32_t i = 0; i < held->count; ++i) {
+    const halyard_timepoint_t* point = &held->signals[i];
     uint64_t value = 0;
+    halyard_status_t failure = good.semaphore_query(point->semaphore, &value);
+    services->status_release(services->host, failure);
     /* What has failed or is past the value stays as it is. */
-    if (good.semaphore_query(held->signals[i].semaphore, &value)) continue;
-    if (value < held->signals[i].value)
-      good.semaphore_signal(held->signals[i].semaphore, held->signals[i].value);
+    if (!failure && value < point->value) good.semaphore_signal(point->semaphore, point->value);
   }
   held->completed(held->user, status);
   free(held);

@@ -3,18 +3,11 @@
 
 HALYARD_DRIVER_NOTE("later-failure", "1.0", "null");
 
-static const halyard_host_services_t* services;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   halyard_driver_semaphore_t semaphore;
   halyard_status_t status;
 } last; /* of the semaphore that failed last */
-
-static halyard_status_t initialize(const halyard_driver_init_args_t* args,
-                                   halyard_driver_instance_t* instance) {
-  services = args->services;
-  return good.initialize(args, instance);
-}
 
 static void forget(void) {
   services->status_release(services->host, last.status);
@@ -50,7 +43,6 @@ static void semaphore_destroy(halyard_driver_device_t device, halyard_driver_sem
 }
 
 static void spoil(halyard_driver_table_t* table) {
-  table->initialize = initialize;
   table->semaphore_fail = semaphore_fail;
   table->semaphore_query = semaphore_query;
   table->semaphore_destroy = semaphore_destroy;

@@ -3,19 +3,8 @@
 
 HALYARD_DRIVER_NOTE("leaks-status", "1.0", "null");
 
-static const halyard_host_services_t* services;
-
-static halyard_status_t initialize(const halyard_driver_init_args_t* args,
-                                   halyard_driver_instance_t* instance) {
-  services = args->services;
-  return good.initialize(args, instance);
-}
-
 static halyard_status_t semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t* value) {
   return services->status_retain(services->host, good.semaphore_query(semaphore, value));
 }
 
-static void spoil(halyard_driver_table_t* table) {
-  table->initialize = initialize;
-  table->semaphore_query = semaphore_query;
-}
+static void spoil(halyard_driver_table_t* table) { table->semaphore_query = semaphore_query; }

@@ -14,7 +14,15 @@
 static halyard_driver_table_t good; /* the null driver's */
 static halyard_driver_table_t bad;  /* what the host gets */
 
+static const halyard_host_services_t* services; /* of the instance that was begun last */
+
 static void spoil(halyard_driver_table_t* table);
+
+static halyard_status_t initialize(const halyard_driver_init_args_t* args,
+                                   halyard_driver_instance_t* instance) {
+  services = args->services;
+  return good.initialize(args, instance);
+}
 
 static halyard_driver_negotiate_fn null_driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -35,6 +43,7 @@ static void load(void) {
   }
   good = *reply.table;
   bad = good;
+  bad.initialize = initialize;
   spoil(&bad);
 }
 

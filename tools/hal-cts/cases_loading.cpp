@@ -17,7 +17,7 @@ struct Reply {
 Reply negotiate(Session& s, const halyard_driver_request_t& request) {
   Reply made;
   made.reply.struct_size = sizeof made.reply;
-  made.agreed = s.driver().negotiate()(&request, &made.reply);
+  made.agreed = s.negotiator()(&request, &made.reply);
   return made;
 }
 
@@ -33,14 +33,14 @@ void is_refused(Session& s, std::string_view rule, const std::string& what, cons
 }  // namespace
 
 void loading_accepted_by_host(Session& s) {
-  const Result<> verdict = host_verdict(s.driver().path());
+  const Result<> verdict = host_verdict(s.driver());
   if (!verdict)
     s.problem("R1-R9", "libhalyard.so given this driver", "that it takes it",
-              "'" + verdict.error().line() + "'");
+              "'" + verdict.error().text + "'");
 }
 
 void loading_exports_one_symbol(Session& s) {
-  const Result<std::vector<std::string>> names = exported_symbols(s.driver().path());
+  const Result<std::vector<std::string>> names = exported_symbols(s.driver());
   if (!names) s.stop("R5", "symbols of the library", "a list of them", names.error().line());
   for (const std::string& name : *names)
     s.check("R5", name == HALYARD_DRIVER_NEGOTIATE_SYMBOL, "symbols that the library exports",
@@ -116,7 +116,7 @@ void loading_writes_no_further_than_the_reply(Session& s) {
     guarded.reply.struct_size = sizeof guarded.reply;
     halyard_driver_request_t request = plain_request();
     if (refused) request.abi_min = request.abi_max = 0;
-    s.driver().negotiate()(&request, &guarded.reply);
+    s.negotiator()(&request, &guarded.reply);
     s.equal<size_t>("R11", "bytes behind the reply that were left alone", sizeof guarded.behind,
                     std::ranges::count(guarded.behind, 0xA5));
     s.equal<size_t>("R11", "struct_size of the reply afterwards", sizeof guarded.reply,

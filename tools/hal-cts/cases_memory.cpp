@@ -222,7 +222,8 @@ void memory_maps_at_every_offset(Session& s) {
 void memory_maps_keep_what_was_written(Session& s) {
   const Memory memory = s.allocate(noise(128));
   std::vector<uint8_t> expected = noise(128);
-  for (const uint32_t access : {uint32_t{HALYARD_MAP_WRITE}, uint32_t{HALYARD_MAP_READ | HALYARD_MAP_WRITE}}) {
+  for (const uint32_t access :
+       {uint32_t{HALYARD_MAP_WRITE}, uint32_t{HALYARD_MAP_READ | HALYARD_MAP_WRITE}}) {
     void* pointer = nullptr;
     s.must("R72", fmt::format("memory_map with access {}", access), s.map(memory, access, 16, 16, &pointer));
     std::memset(pointer, static_cast<int>(access), 4);

@@ -1,5 +1,8 @@
 // Queue work: when it is done, in which order, and that its end is told once.
+#include <pthread.h>
+
 #include <atomic>
+#include <cstring>
 
 #include "bytes.h"
 #include "cases.h"
@@ -77,13 +80,34 @@ void queue_chain_in_reverse(Session& s) {
 }
 
 void queue_long_chain(Session& s) {
-  // If finishing one piece runs the next inside of it, the stack ends here.
-  constexpr uint64_t kLength = 20000;
+  // If finishing one piece runs the next inside of it, this thread's stack is too small for that.
+  constexpr uint64_t kLength = 5000;
+  constexpr size_t kStack = size_t{512} << 10;  // bytes
   const Semaphore semaphore = s.semaphore();
   Work* last = nullptr;
   for (uint64_t i = 1; i <= kLength; ++i)
     last = &s.submit(barrier_operation(), {{semaphore, i}}, {{semaphore, i + 1}});
-  s.must("semaphore_signal", "signal of 1", s.signal(semaphore, 1));
+  struct Start {
+    Session& s;
+    Semaphore semaphore;
+    Outcome outcome;
+  } start = {s, semaphore, {}};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_t thread = {};
+  const int error = pthread_create(
+      &thread, &attributes,
+      [](void* user) -> void* {
+        auto& it = *static_cast<Start*>(user);
+        it.outcome = it.s.signal(it.semaphore, 1);
+        return nullptr;
+      },
+      &start);
+  pthread_attr_destroy(&attributes);
+  if (error != 0) s.stop("R67", "a thread of this case", "that it starts", std::strerror(error));
+  pthread_join(thread, nullptr);
+  s.must("semaphore_signal", "signal of 1 by a thread with a small stack", start.outcome);
   s.succeeded("R67", fmt::format("the last of a chain of {}", kLength), s.end_of(*last));
   s.value_is("R67", "the timeline after the chain", semaphore, kLength + 1);
 }

@@ -17,9 +17,11 @@ std::string Outcome::text() const {
 void unsupported(std::string why) { throw Unsupported{std::move(why)}; }
 
 void Checks::problem(std::string_view rule, std::string what, std::string expected, std::string found) {
+  Problem problem{std::string(rule), std::move(what), std::move(expected), std::move(found)};
   const std::lock_guard lock(mutex_);
-  if (++problems_ <= kMostProblems)
-    sink_({std::string(rule), std::move(what), std::move(expected), std::move(found)});
+  if (problems_ > 0 && problem == last_) return;  // a loop finds the same again
+  if (++problems_ <= kMostProblems) sink_(problem);
+  last_ = std::move(problem);
 }
 
 void Checks::stop(std::string_view rule, std::string what, std::string expected, std::string found) {

@@ -20,6 +20,8 @@ struct Problem {
   std::string what;  // what was looked at: "signal of 5 on a timeline at 5"
   std::string expected;
   std::string found;
+
+  bool operator==(const Problem&) const = default;
 };
 
 // How a call of the driver ended: a status that was taken over and released.
@@ -72,7 +74,8 @@ class Checks {
 
  private:
   mutable std::mutex mutex_;
-  size_t problems_ = 0;
+  size_t problems_ = 0;  // told
+  Problem last_;
   Sink sink_;
 };
 

@@ -29,17 +29,16 @@ std::span<const T> array_at(std::span<const uint8_t> file, uint64_t offset, uint
 
 }  // namespace
 
-Result<Driver> Driver::load(const std::string& path) {
-  Driver driver;
-  driver.path_ = path.find('/') == std::string::npos ? "./" + path : path;
-  void* const library = dlopen(driver.path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+Result<halyard_driver_negotiate_fn> load_driver(const std::string& path) {
+  // Without a '/' the system's loader looks in its own folders.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return fail(HALYARD_UNAVAILABLE, "cannot load driver '{}': {}", path, dlerror());
   void* const symbol = dlsym(library, HALYARD_DRIVER_NEGOTIATE_SYMBOL);
   if (!symbol)
     return fail(HALYARD_INCOMPATIBLE, "'{}' exports no {}; is it a driver?", path,
                 HALYARD_DRIVER_NEGOTIATE_SYMBOL);
-  driver.negotiate_ = reinterpret_cast<halyard_driver_negotiate_fn>(symbol);
-  return driver;
+  return reinterpret_cast<halyard_driver_negotiate_fn>(symbol);
 }
 
 halyard_driver_request_t plain_request() {
@@ -48,16 +47,6 @@ halyard_driver_request_t plain_request() {
           .abi_max = HALYARD_DRIVER_ABI_V1,
           .sanitizer = HALYARD_SANITIZER_KIND,
           .host_version = kHostVersion};
-}
-
-Result<halyard_driver_table_t> Driver::table() const {
-  const halyard_driver_request_t request = plain_request();
-  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
-  if (negotiate_(&request, &reply) == 0 || !reply.table)
-    return fail(HALYARD_INCOMPATIBLE, "driver '{}' refuses: {}", path_, reply.refusal);
-  halyard_driver_table_t table = {};
-  std::memcpy(&table, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table));
-  return table;
 }
 
 Result<> host_verdict(const std::string& path) {

@@ -1,5 +1,5 @@
-// The driver under test: its library, loaded without a host in between, and what it negotiates. Whether a
-// host would take it is asked of libhalyard.so (host_verdict).
+// The driver under test: its library, loaded without a host in between. Whether a host would take it is asked
+// of libhalyard.so.
 #pragma once
 
 #include <string>
@@ -21,22 +21,10 @@ struct Target {
   std::string uri() const { return kind + "://" + path; }
 };
 
-class Driver {
- public:
-  // Maps the library and finds its function. The library is never unmapped.
-  static Result<Driver> load(const std::string& path);
+// Maps the library, for good, and finds its function.
+Result<halyard_driver_negotiate_fn> load_driver(const std::string& path);
 
-  const std::string& path() const { return path_; }
-  halyard_driver_negotiate_fn negotiate() const { return negotiate_; }
-  // What it gives a host of this version; null entries where it has no such function. FAILED: it refuses.
-  Result<halyard_driver_table_t> table() const;
-
- private:
-  std::string path_;
-  halyard_driver_negotiate_fn negotiate_ = nullptr;
-};
-
-halyard_driver_request_t plain_request();
+halyard_driver_request_t plain_request();  // of a host of version 1
 
 // What libhalyard.so says to this driver: nothing where it takes it, else why it does not. Runs code of the
 // driver.

@@ -44,7 +44,7 @@ Printer::Printer(std::FILE* to) : to_(to), terminal_(isatty(fileno(to)) == 1) {}
 void Printer::header(const std::string& line) { fmt::print(to_, "{}\n", printable(line)); }
 
 void Printer::begin(size_t number, size_t total, const std::string& device, const Case& about) {
-  if (!terminal_) return;
+  if (!terminal_ || number == 0) return;
   fmt::print(to_, "\r\x1b[K[{}/{}] {}", number, total, title(device, about));
   std::fflush(to_);
 }

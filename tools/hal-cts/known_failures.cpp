@@ -3,23 +3,10 @@
 
 #include <algorithm>
 
-#include "cases.h"
 #include "common/files.h"
+#include "selection.h"
 
 namespace halyard::cts {
-
-using tools::fail;
-
-Result<> check_names_a_case(const std::string& given_by, const std::string& pattern) {
-  std::vector<const char*> names;
-  for (const Case& it : all_cases()) {
-    if (matches(pattern, it.name)) return {};
-    names.push_back(it.name);
-  }
-  const tools::Block<char> hint(halyard_did_you_mean(pattern.c_str(), names.data(), names.size()));
-  return fail(HALYARD_INVALID_ARGUMENT, "{}: no case '{}'{}; 'hal-cts --list' names them", given_by, pattern,
-              hint.get());
-}
 
 Result<std::vector<KnownFailure>> read_known_failures(const std::string& path) {
   const tools::FileContents file = TOOL_TRY(tools::FileContents::open(path));

@@ -19,7 +19,4 @@ Result<std::vector<KnownFailure>> read_known_failures(const std::string& path);
 
 bool is_known(const std::vector<KnownFailure>& known, const std::string& device, const char* name);
 
-// INVALID_ARGUMENT, with a suggestion, where no case matches. `given_by` names the flag or line.
-Result<> check_names_a_case(const std::string& given_by, const std::string& pattern);
-
 }  // namespace halyard::cts

@@ -11,6 +11,7 @@
 #include "common/quantities.h"
 #include "findings.h"
 #include "known_failures.h"
+#include "selection.h"
 
 namespace halyard::cts {
 
@@ -38,7 +39,7 @@ constexpr Flag kFlags[] = {
     {"timeout", FlagKind::value, "TIME", "How long one case may take; default 20s.", "--timeout=60s"},
     {"no_fork", FlagKind::toggle, "",
      "Runs the cases in this process, for a debugger. A crash ends everything, and there is no time limit.",
-     "--no_fork --filter=queue.order"},
+     "--no_fork --filter=queue.flush"},
     {"expect_failures", FlagKind::value, "FILE",
      "Cases that are known to fail, one a line: NAME or DEVICE NAME, with * and ?. Their failure counts as\n"
      "skipped, their success as a failure.",
@@ -57,7 +58,7 @@ constexpr tools::ToolDescription kTool = {
     "  hal-cts --driver=build/halyard-driver-mine.so\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --filter='semaphore.*'\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --device=mine://1 --expect_failures=known.txt\n"
-    "  gdb --args hal-cts --driver=build/halyard-driver-mine.so --no_fork --filter=queue.order\n"};
+    "  gdb --args hal-cts --driver=build/halyard-driver-mine.so --no_fork --filter=queue.flush\n"};
 
 struct Run {
   std::string driver;
@@ -69,16 +70,13 @@ struct Run {
 
 Report run_case(const Run& run, const Case& about, const Target& target) {
   const auto body = [&](Teller& teller) {
-    Result<Driver> driver = Driver::load(run.driver);
-    if (!driver) return teller.problem({"R5", "dlopen", "a library", driver.error().text});
     SessionOptions options;
     options.patience_ns = run.timeout_ns / 2;
     options.programs = &run.programs;
     options.note = [&](const std::string& text) { teller.note(text); };
     // On the heap and left there where the case stops: work that is on its way may still call back.
-    static Driver kept = *driver;
     static Session* session = nullptr;
-    session = new Session(kept, target, options, [&](const Problem& it) { teller.problem(it); });
+    session = new Session(run.driver, target, options, [&](const Problem& it) { teller.problem(it); });
     try {
       try {
         if (about.scope == Scope::device) session->start();
@@ -111,98 +109,7 @@ Finding judge(const Run& run, const Case& about, const std::string& device, Repo
   return finding;
 }
 
-// ---- What the flags say
-
-Result<Target> parse_device(const std::string& uri) {
-  Target target;
-  const size_t scheme = uri.find("://");
-  target.kind = uri.substr(0, scheme);
-  if (scheme == std::string::npos) return target;
-  const size_t question = std::min(uri.find('?', scheme), uri.size());
-  target.path = uri.substr(scheme + 3, question - scheme - 3);
-  std::string_view options = std::string_view(uri).substr(std::min(question + 1, uri.size()));
-  while (!options.empty()) {
-    const std::string_view option = options.substr(0, options.find('&'));
-    const size_t equals = option.find('=');
-    if (equals == std::string_view::npos)
-      return fail(HALYARD_INVALID_ARGUMENT, "--device={}: found the option '{}', expected KEY=VALUE", uri,
-                  option);
-    target.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
-    options.remove_prefix(std::min(option.size() + 1, options.size()));
-  }
-  return target;
-}
-
-// Those of `listed` that are wanted; all where nothing is.
-Result<std::vector<Target>> choose_devices(const std::vector<std::string>& wanted,
-                                           const std::vector<Target>& listed) {
-  if (wanted.empty()) return listed;
-  std::vector<std::string> uris;
-  for (const Target& it : listed) uris.push_back(it.uri());
-  std::vector<const char*> names;
-  std::string known;
-  for (const std::string& uri : uris) {
-    names.push_back(uri.c_str());
-    known += (known.empty() ? "'" : ", '") + uri + "'";
-  }
-  std::vector<Target> chosen;
-  for (const std::string& uri : wanted) {
-    Target target = TOOL_TRY(parse_device(uri));
-    const bool is_listed = std::ranges::find(uris, target.uri()) != uris.end();
-    const bool is_default =
-        target.path.empty() && std::ranges::find(listed, target.kind, &Target::kind) != listed.end();
-    if (!is_listed && !is_default) {
-      const tools::Block<char> hint(halyard_did_you_mean(uri.c_str(), names.data(), names.size()));
-      return fail(HALYARD_NOT_FOUND, "--device={}: the driver has no such device{}; it lists {}", uri,
-                  hint.get(), known.empty() ? "none" : known);
-    }
-    chosen.push_back(std::move(target));
-  }
-  return chosen;
-}
-
-Result<> check_tag(const char* flag, const std::string& tag) {
-  const std::vector<std::string> tags = all_tags();
-  if (std::ranges::find(tags, tag) != tags.end()) return {};
-  std::vector<const char*> names;
-  for (const std::string& it : tags) names.push_back(it.c_str());
-  const tools::Block<char> hint(halyard_did_you_mean(tag.c_str(), names.data(), names.size()));
-  return fail(HALYARD_INVALID_ARGUMENT, "--{}: no tag '{}'{}; 'hal-cts --list' shows them", flag, tag,
-              hint.get());
-}
-
-Result<std::vector<const Case*>> choose_cases(const Flags& flags) {
-  const std::vector<std::string> filters = flags.all("filter"), tags = flags.all("tag"),
-                                 skipped = flags.all("skip_tag");
-  for (const std::string& filter : filters) TOOL_TRY(check_names_a_case("--filter", filter));
-  for (const std::string& tag : tags) TOOL_TRY(check_tag("tag", tag));
-  for (const std::string& tag : skipped) TOOL_TRY(check_tag("skip_tag", tag));
-  std::vector<const Case*> chosen;
-  for (const Case& it : all_cases()) {
-    const auto named = [&](const std::string& pattern) { return matches(pattern, it.name); };
-    const auto tagged = [&](const std::string& tag) { return it.has_tag(tag); };
-    if (!filters.empty() && std::ranges::none_of(filters, named)) continue;
-    if (!tags.empty() && std::ranges::none_of(tags, tagged)) continue;
-    if (std::ranges::none_of(skipped, tagged)) chosen.push_back(&it);
-  }
-  if (chosen.empty())
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "--filter, --tag and --skip_tag together leave no case; "
-                "'hal-cts --list' with them shows what each leaves");
-  return chosen;
-}
-
-Result<> add_programs(const Flags& flags, std::vector<Program>& programs) {
-  for (const std::string& given : flags.all("executable")) {
-    const size_t equals = given.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == given.size())
-      return fail(HALYARD_INVALID_ARGUMENT, "--executable={}: expected FORMAT=FILE", given);
-    const std::string path = given.substr(equals + 1);
-    const tools::FileContents file = TOOL_TRY(tools::FileContents::open(path));
-    programs.push_back({given.substr(0, equals), {file.bytes().begin(), file.bytes().end()}, path});
-  }
-  return {};
-}
+// ---- The run
 
 Result<> write_file(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
@@ -216,8 +123,6 @@ void list_cases(const std::vector<const Case*>& cases) {
   for (const Case* it : cases) fmt::print("{:<36} {:<30} {}\n", it->name, it->tags, it->rules);
 }
 
-// ---- The run
-
 // "kind\npath\nname": what the case that lists devices notes.
 Target target_of(const std::string& note) {
   const size_t path = note.find('\n') + 1;
@@ -228,7 +133,8 @@ Result<int> test_driver(const Flags& flags) {
   if (!flags.positional().empty())
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no flag; the driver is given as --driver=FILE",
                 flags.positional().front());
-  const std::vector<const Case*> cases = TOOL_TRY(choose_cases(flags));
+  const std::vector<const Case*> cases =
+      TOOL_TRY(choose_cases(flags.all("filter"), flags.all("tag"), flags.all("skip_tag")));
   if (flags.on("list")) return list_cases(cases), 0;
   Run run;
   run.driver = flags.value("driver");
@@ -238,7 +144,7 @@ Result<int> test_driver(const Flags& flags) {
   if (flags.has("timeout"))
     run.timeout_ns = static_cast<int64_t>(TOOL_TRY(tools::parse_duration("timeout", flags.value("timeout"))));
   if (flags.has("expect_failures")) run.known = TOOL_TRY(read_known_failures(flags.value("expect_failures")));
-  TOOL_TRY(add_programs(flags, run.programs));
+  for (Program& it : TOOL_TRY(given_programs(flags.all("executable")))) run.programs.push_back(std::move(it));
   static_cast<void>(
       TOOL_TRY(tools::FileContents::open(run.driver)));  // a message about the file, if it has none
 

@@ -14,8 +14,8 @@ int64_t now_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-Session::Session(const Driver& driver, Target target, SessionOptions options, Sink sink)
-    : Checks(std::move(sink)), driver_(driver), target_(std::move(target)), options_(options) {}
+Session::Session(std::string driver, Target target, SessionOptions options, Sink sink)
+    : Checks(std::move(sink)), driver_(std::move(driver)), target_(std::move(target)), options_(options) {}
 
 void Session::start() {
   instance_ = initialize();
@@ -41,12 +41,22 @@ void Session::finish() {
   services_.check_none_left();
 }
 
+halyard_driver_negotiate_fn Session::negotiator() {
+  if (negotiator_) return negotiator_;
+  const Result<halyard_driver_negotiate_fn> loaded = load_driver(driver_);
+  if (!loaded) stop("R5", "the library", "that it can be loaded", loaded.error().text);
+  return negotiator_ = *loaded;
+}
+
 const halyard_driver_table_t& Session::table() {
-  if (has_table_) return table_;
-  Result<halyard_driver_table_t> table = driver_.table();
-  if (!table) stop("R6", "negotiation with a host of version 1", "agreement", table.error().line());
-  table_ = *table;
-  has_table_ = true;
+  if (table_.struct_size > 0) return table_;
+  const halyard_driver_request_t request = plain_request();
+  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
+  if (negotiator()(&request, &reply) == 0 || !reply.table)
+    stop("R6", "negotiation with a host of version 1", "agreement and a table",
+         fmt::format("'{}'", reply.refusal));
+  // What an older driver does not know stays null.
+  std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
   return table_;
 }
 

@@ -59,20 +59,22 @@ struct SessionOptions {
 
 class Session : public Checks {
  public:
-  Session(const Driver& driver, Target target, SessionOptions options, Sink sink);
+  Session(std::string driver, Target target, SessionOptions options, Sink sink);
 
   // Initializes and opens the device. Cases of the driver itself do what they need of it on their own.
   void start();
   // Destroys, closes, shuts down, checks that nothing is owed.
   void finish();
 
-  const Driver& driver() const { return driver_; }
+  const std::string& driver() const { return driver_; }  // its path
   const Target& target() const { return target_; }
   Services& services() { return services_; }
   void note(const std::string& text) const { options_.note(text); }
   Outcome take(halyard_status_t status) { return services_.take(status); }
 
-  // The functions, from when they are first asked for.
+  // The library's function and the table that it gives, from when they are first asked for: what comes before
+  // runs no code of the driver.
+  halyard_driver_negotiate_fn negotiator();
   const halyard_driver_table_t& table();
   halyard_driver_instance_t initialize();
   halyard_driver_instance_t instance() const { return instance_; }
@@ -144,12 +146,12 @@ class Session : public Checks {
   static void completed(void* user, halyard_status_t status);
   void check_completions(const char* when);
 
-  const Driver& driver_;
+  const std::string driver_;
   const Target target_;
   const SessionOptions options_;
   Services services_{*this};
-  halyard_driver_table_t table_ = {};
-  bool has_table_ = false;
+  halyard_driver_negotiate_fn negotiator_ = nullptr;
+  halyard_driver_table_t table_ = {};  // struct_size 0: not asked for
   halyard_driver_instance_t instance_ = nullptr;
   halyard_driver_device_t device_ = nullptr;
   halyard_device_properties_t properties_ = {};
