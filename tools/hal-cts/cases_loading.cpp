@@ -233,8 +233,10 @@ void loading_lists_devices(Session& s) {
     s.must("enumerate_devices", "enumerate_devices",
            s.take(s.table().enumerate_devices(instance, count, infos.data(), &count)));
   for (const halyard_device_info_t& info : infos) {
-    if (!info.kind || !info.path || !info.name)
-      s.stop("enumerate_devices", "kind, path and name of a device", "three texts", to_text(info));
+    if (!info.kind || !info.path)
+      s.stop("enumerate_devices", "kind and path of a device", "two texts", to_text(info));
+    s.check("enumerate_devices", info.name && *info.name, "the name of " + to_text(info), "text for people",
+            "none");
     bool known = false;
     for (uint32_t i = 0; i < made.reply.kind_count; ++i)
       known = known || std::strcmp(made.reply.kinds[i].name, info.kind) == 0;
