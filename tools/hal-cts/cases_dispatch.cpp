@@ -1,6 +1,10 @@
 // Dispatches, of the functions that docs/hal-cts.md names: iota, add, increment, refuse.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "bytes.h"
@@ -234,6 +238,42 @@ void dispatch_as_operation(Session& s) {
     s.must("R63", "a dispatch as an operation", s.end_of(work));
     s.value_is("R63", "its signal", signal, 1);
     words_are(s, "R63", "its output", iota(12, 8, 1), output);
+  }
+}
+
+void dispatch_into_read_only_imports(Session& s) {
+  if (s.properties().import_alignment == 0 || !s.table().memory_import)
+    unsupported("import_alignment is 0, or memory_import null");
+  const std::vector<Kernel> increments = kernels(s, "increment", 1, 0);
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (page % s.properties().import_alignment != 0)
+    unsupported(
+        fmt::format("import_alignment is {}, pages have {} bytes", s.properties().import_alignment, page));
+  // Pages that end the process if anybody writes to them.
+  void* const pages = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED)
+    s.stop("R77", "a read-only page", "that the system gives one", std::strerror(errno));
+  const halyard_memory_request_t request = s.request(page, HALYARD_MEMORY_OPTIMAL | kStaging);
+  const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                              .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                              .pointer = pages,
+                                              .fd = -1,
+                                              .access = HALYARD_MAP_READ,
+                                              .size = page};
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  Memory memory{.size = page};
+  s.must("memory_import", "memory_import of a read-only page",
+         s.take(s.table().memory_import(s.device(), &request, &external, &memory.handle, &info)));
+  s.keep(memory);
+  for (const Kernel& kernel : increments) {
+    const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+    const List list = s.list(Recording().dispatch(command(kernel, d)));
+    // Either it fails, or the kernel was not given these bytes.
+    const Outcome outcome = s.execute(list);
+    if (!outcome.ok())
+      s.refused("R77", "a kernel that writes to a read-only import", HALYARD_PERMISSION_DENIED, outcome);
+    same_bytes(s, "R77", "a read-only import that a kernel wrote to", std::vector<uint8_t>(16, 0),
+               {static_cast<const uint8_t*>(pages), 16});
   }
 }
 

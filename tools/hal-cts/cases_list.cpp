@@ -51,6 +51,27 @@ void list_other_tables(Session& s) {
   }
 }
 
+void list_waiting_with_other_tables(Session& s) {
+  // All are submitted before any is due; of each table the driver has only what it copied.
+  constexpr uint32_t kMany = 16;
+  const List list = s.list(Recording().copy(slot(0, 0, 32), slot(1, 0, 32)), 2);
+  const Semaphore wait = s.semaphore();
+  std::vector<Memory> targets;
+  std::vector<Work*> works;
+  for (uint32_t i = 0; i < kMany; ++i) {
+    const Memory source = s.allocate(noise(32, i + 1));
+    targets.push_back(s.allocate(std::vector<uint8_t>(32, 0)));
+    works.push_back(&s.submit(execute_operation(list, {{source.handle, 0, 32}, {targets[i].handle, 0, 32}}),
+                              {{wait, i % 3 + 1}}));
+  }
+  for (const uint64_t value : {1, 2, 3}) s.must("semaphore_signal", "signal", s.signal(wait, value));
+  for (uint32_t i = 0; i < kMany; ++i) {
+    s.must("R105", "one of many executions of a list that waited", s.end_of(*works[i]));
+    same_bytes(s, "R61", fmt::format("what execution {} has written through its table", i), noise(32, i + 1),
+               s.read(targets[i]));
+  }
+}
+
 void list_unused_slots(Session& s) {
   const Memory memory = s.allocate(std::vector<uint8_t>(64, 0));
   const List list = s.list(Recording().fill(slot(3, 0, 32), 7, 1), 4);
