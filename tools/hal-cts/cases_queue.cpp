@@ -279,17 +279,16 @@ void queue_completed_may_do_anything(Session& s) {
   Work& work = s.submit(
       execute_operation(shared.list, {}), {}, {{shared.mine, 1}}, 0,
       [](void* user) {
-        auto& [session, mine, next, done, memory, list] = *static_cast<Shared*>(user);
-        try {
+        auto& it = *static_cast<Shared*>(user);
+        until_stopped([&it] {
           // What the submission named is not used any more [R65].
-          session.destroy(list);
-          session.free(memory);
-          session.destroy(mine);
-          session.succeeded("R32", "signal in completed", session.signal(next, 1));
-          session.submit(barrier_operation(), {{next, 1}}, {{done, 1}});
-          session.fail(session.semaphore(), HALYARD_ABORTED, "failed in completed");
-        } catch (const Stopped&) {
-        }
+          it.s.destroy(it.list);
+          it.s.free(it.memory);
+          it.s.destroy(it.mine);
+          it.s.succeeded("R32", "signal in completed", it.s.signal(it.next, 1));
+          it.s.submit(barrier_operation(), {{it.next, 1}}, {{it.done, 1}});
+          it.s.fail(it.s.semaphore(), HALYARD_ABORTED, "failed in completed");
+        });
       },
       &shared);
   s.succeeded("R65", "work whose completed destroys what it named", s.end_of(work));

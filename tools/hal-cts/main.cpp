@@ -87,6 +87,7 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
       session->finish();
       delete session;
     } catch (const Stopped&) {
+      return;
     }
   };
   return run_apart(body, run.fork ? run.timeout_ns : 0);
