@@ -13,9 +13,13 @@ constexpr uint32_t kAddedUsage = HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_
                                  HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 constexpr uint32_t kAddedType = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
 
+// All that have a meaning.
+constexpr uint32_t kEveryType =
+    HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL;
+
 // Every bit can be had, and what is only a wish is granted.
 uint32_t granted_type(uint32_t wanted) {
-  const uint32_t bits = wanted & ~uint32_t{HALYARD_MEMORY_OPTIMAL};
+  const uint32_t bits = wanted & kEveryType;
   return (bits ? bits : uint32_t{HALYARD_MEMORY_DEVICE_LOCAL}) | kAddedType;
 }
 
@@ -95,6 +99,13 @@ void Heap::statistics(halyard_memory_statistics_t& statistics) const {
   statistics.device_bytes_peak = device.peak;
   statistics.device_bytes_allocated = device.allocated;
   statistics.device_bytes_freed = device.freed;
+}
+
+Result<> check_type(const halyard_memory_request_t& request) {
+  const uint32_t unknown = request.memory_type & ~(kEveryType | HALYARD_MEMORY_OPTIMAL);
+  if (unknown == 0 || (request.memory_type & HALYARD_MEMORY_OPTIMAL)) return {};
+  return fail(Code::INVALID_ARGUMENT,
+              "no memory has the type bits 0x{:x}; ask without, or with OPTIMAL (0x1)", unknown);
 }
 
 Memory::Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered)

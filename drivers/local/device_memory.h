@@ -62,6 +62,9 @@ class Heap {
   uint64_t quarantined_ = 0;      // bytes
 };
 
+// INVALID_ARGUMENT: a type bit is demanded that has no meaning here, so that no memory has it.
+Result<> check_type(const halyard_memory_request_t& request);
+
 class Memory {
  public:
   // Of the heap, without bytes until commit(), which queue work does for memory that is `queue_ordered`.

@@ -93,6 +93,7 @@ halyard_status_t memory_allocate(halyard_driver_device_t device, const halyard_m
                                  halyard_driver_memory_t* memory, halyard_memory_info_t* info) {
   return guarded(device->services(),
                  [&]() -> Result<> {
+                   HALYARD_TRY(check_type(*request));
                    auto made =
                        device->instance.nodes.make<halyard_driver_memory>(device->heap, *request, false);
                    HALYARD_TRY(made->commit());
@@ -138,6 +139,7 @@ halyard_status_t memory_import(halyard_driver_device_t device, const halyard_mem
                      return fail(Code::INVALID_ARGUMENT,
                                  "cannot import {} bytes from the {} bytes of host memory at {}",
                                  request->size, external->size, external->pointer);
+                   HALYARD_TRY(check_type(*request));
                    auto made = device->instance.nodes.make<halyard_driver_memory>(
                        bytes, (external->access & HALYARD_MAP_WRITE) != 0, *request);
                    made->describe(*info);

@@ -237,9 +237,11 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   if (operation.kind > HALYARD_OPERATION_EXECUTE)
     return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
   NodeCache::Owned<halyard_driver_memory> transient;
-  if (operation.kind == HALYARD_OPERATION_ALLOCA)
+  if (operation.kind == HALYARD_OPERATION_ALLOCA) {
+    HALYARD_TRY(check_type(*operation.alloca_.request));
     transient =
         device.instance.nodes.make<halyard_driver_memory>(device.heap, *operation.alloca_.request, true);
+  }
   Memory* const alloca_memory = transient.get();
   WaitState state = look_at({submission.waits, submission.wait_count});
   HeldWork* held = nullptr;

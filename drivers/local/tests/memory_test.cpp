@@ -31,6 +31,19 @@ class MemoryTest : public LocalTest {
 };
 HALYARD_ON_EVERY_DEVICE(MemoryTest);
 
+TEST_P(MemoryTest, TypesThatNoMemoryHasAreRefusedUnlessTheyAreWishes) {
+  constexpr uint32_t kUnknown = 0x40000000;
+  Memory memory = nullptr;
+  halyard_memory_info_t info;
+  const Outcome refused = try_allocate(request(10, kUnknown | HALYARD_MEMORY_DEVICE_LOCAL), &memory, &info);
+  EXPECT_CODE(INVALID_ARGUMENT, refused);
+  EXPECT_NE(refused.message().find("0x40000000"), std::string::npos) << refused.text();
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_OK(try_allocate(request(10, kUnknown | HALYARD_MEMORY_OPTIMAL), &memory, &info));
+  EXPECT_EQ(info.memory_type & kUnknown, 0u);
+  table_.memory_free(device_, memory);
+}
+
 TEST_P(MemoryTest, IsAlignedAndWritable) {
   for (const uint64_t size : {0, 1, 63, 64, 65, 127, 128, 129, 4095, 4096, 100000, 5000000}) {
     Memory memory = allocate(size);

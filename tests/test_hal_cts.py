@@ -1,0 +1,228 @@
+"""hal-cts as a driver author uses it: the drivers of this tree pass, each of the bad ones (bad_drivers/) fails in fitting
+cases and in no others, and flags, reports and known failures do what they say."""
+
+import json
+import os
+import re
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import vmrun
+
+BAD = os.path.join(vmrun.BUILD, "tests", "bad_drivers")
+LAST_LINE = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z")
+
+# Driver: (cases that must fail, patterns of further ones that may, what the report must say, flags).
+BUGS = {
+    "fill-too-far": (["transfer.fill_in_lists", "transfer.fill_through_slots"], r"transfer\.",
+                     ["[R103]", "leave alone"], []),
+    "failure-forgotten": (["failure.of_a_wait_reaches_the_signals", "failure.passes_on_through_chains"],
+                          r"failure\.|alloca\.failed_waits|queue\.long_chain", ["[R62]", "DATA_LOSS, found success"], []),
+    "completed-twice": (["failure.completes_once"], r"failure\.|alloca\.", ["[R60]", "expected 1, found 2"], []),
+    "completed-never": (["failure.of_a_wait_that_comes_later"], r"failure\.", ["[R60]", "was not called within"],
+                        ["--timeout=6s", "--filter=failure.of_a_wait*"]),
+    "signal-backwards": (["semaphore.signal_backwards"], r"semaphore\.threads", ["[R82]", "INVALID_ARGUMENT, found success"], []),
+    "later-failure": (["semaphore.first_failure_stays"], r"failure\.", ["[R81]", "'a later failure'"], []),
+    "first-table": (["list.other_tables"], r"list\.|transfer\.", ["[R105]"], []),
+    "leaks-status": (["semaphore.first_failure_stays"], r"semaphore\.|failure\.|alloca\.", ["[R52]", "1 left"], []),
+    "crashes": (["device.queries"], "$", ["died of signal 6"], []),
+    "hangs": (["semaphore.deadlines"], r"semaphore\.wait", ["no answer in 4 s"],
+              ["--timeout=4s", "--filter=semaphore.d*", "--filter=semaphore.initial_values"]),
+}
+
+
+def driver(name):
+    return os.path.join(vmrun.DRIVERS, f"halyard-driver-{name}.so")
+
+
+def bad_driver(name):
+    return os.path.join(BAD, f"halyard-driver-{name}.so")
+
+
+def cts(path, *flags, timeout=280):
+    return vmrun.run("hal-cts", f"--driver={path}", *flags, timeout=timeout)
+
+
+def results(path, *flags):
+    """The run, and of each case `DEVICE NAME` its part of the JSON report."""
+    with vmrun.temporary_folder() as folder:
+        report = os.path.join(folder, "report.json")
+        done = cts(path, f"--json={report}", *flags)
+        with open(report, encoding="utf-8") as file:
+            return done, {f"{case['device']} {case['name']}".strip(): case for case in json.load(file)["cases"]}
+
+
+class Drivers(unittest.TestCase):
+    def check_passes(self, name):
+        done, cases = results(driver(name))
+        failed = {key: case["problems"] for key, case in cases.items() if case["result"] == "failed"}
+        self.assertEqual(failed, {})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        passed, _, skipped = map(int, LAST_LINE.search(done.stdout).groups())
+        self.assertEqual(passed + skipped, len(cases))
+        for key, case in cases.items():
+            if case["result"] == "skipped":
+                self.assertTrue(case["reason"].startswith("unsupported: "), f"{key}: {case['reason']}")
+        return cases
+
+    def test_local_passes_and_runs_everything_it_declares(self):
+        cases = self.check_passes("local")
+        for name in ("dispatch.grids_and_constants", "executable.altered_data", "transfer.fill_as_operation"):
+            self.assertEqual(cases[f"local-sync:// {name}"]["result"], "passed")
+
+    def test_null_passes(self):
+        cases = self.check_passes("null")
+        self.assertEqual(cases["null:// dispatch.bindings"]["result"], "skipped")
+        self.assertEqual(cases["null:// transfer.fill_as_operation"]["result"], "skipped")
+
+
+class BadDrivers(unittest.TestCase):
+    def test_every_bad_driver_is_tried(self):
+        built = {file[len("halyard-driver-"):-len(".so")] for file in os.listdir(BAD) if file.endswith(".so")}
+        self.assertEqual(built, set(BUGS))
+
+    def test_each_bug_is_found_where_it_is(self):
+        for name, (expected, allowed, texts, flags) in BUGS.items():
+            with self.subTest(name):
+                done, cases = results(bad_driver(name), *flags)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                failed = [case["name"] for case in cases.values() if case["result"] == "failed"]
+                for case in expected:
+                    self.assertIn(case, failed)
+                for case in failed:
+                    self.assertTrue(case in expected or re.match(allowed, case), f"{case} fails, too")
+                self.assertGreater(sum(case["result"] == "passed" for case in cases.values()), 0, "nothing else was run")
+                for text in texts:
+                    self.assertIn(text, done.stdout)
+                self.assertEqual(int(LAST_LINE.search(done.stdout).group(2)), len(failed))
+
+
+class Flags(unittest.TestCase):
+    def refused(self, *flags, names):
+        done = vmrun.run("hal-cts", *flags)
+        self.assertEqual(done.stdout, "")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"^hal-cts: [A-Z_]+; ")
+        for name in names:
+            self.assertIn(name, done.stderr)
+
+    def test_wrong_ones_are_refused(self):
+        null = f"--driver={driver('null')}"
+        self.refused(names=["--driver="])
+        self.refused("--driver=no/such/file.so", names=["'no/such/file.so'"])
+        self.refused("--drivr=x", names=["--drivr", "--driver"])
+        self.refused(null, "--filter=memory.size", names=["'memory.size'", "'memory.sizes'"])
+        self.refused(null, "--tag=qeue", names=["'qeue'", "'queue'"])
+        self.refused(null, "--filter=memory.sizes", "--skip_tag=memory", names=["no case"])
+        self.refused(null, "--timeout=soon", names=["--timeout=soon"])
+        self.refused(null, "--executable=vmvx-bytecode-fb", names=["FORMAT=FILE"])
+        self.refused(null, "--executable=x=no/such/file", names=["'no/such/file'"])
+        self.refused(null, "--expect_failures=no/such/file", names=["'no/such/file'"])
+        self.refused(driver("null"), names=["--driver=FILE"])
+
+    def test_a_device_that_is_not_there(self):
+        done = cts(driver("null"), "--device=nul://1")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("nul://1", done.stderr)
+        self.assertIn("'null://'", done.stderr)
+
+    def test_a_file_that_is_no_driver(self):
+        done = cts(os.path.join(vmrun.SOURCE, "README.md"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAILED  loading.accepted_by_host", done.stdout)
+        self.assertTrue(done.stdout.endswith("0 passed, 1 failed, 0 skipped\n"), done.stdout)
+
+    def test_listing_and_choosing(self):
+        every = vmrun.run("hal-cts", "--list").stdout.splitlines()
+        names = [line.split()[0] for line in every]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertGreater(len(names), 100)
+        some = vmrun.run("hal-cts", "--list", "--tag=threads", "--skip_tag=slow", "--filter=semaphore.*").stdout
+        self.assertIn("semaphore.wakes_waiters", some)
+        self.assertNotIn("semaphore.threads", some)
+        done, cases = results(driver("null"), "--filter=memory.s*")
+        self.assertEqual(sorted(cases), ["null:// memory.sizes", "null:// memory.statistics"])
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertNotIn("\r", done.stdout)
+
+    def test_help_names_every_flag(self):
+        done = vmrun.run("hal-cts", "--help")
+        self.assertEqual(done.returncode, 0)
+        for flag in ("--driver=", "--device=", "--no_fork", "--junit=", "examples:"):
+            self.assertIn(flag, done.stdout)
+
+    def test_without_processes(self):
+        done = cts(driver("null"), "--no_fork", "--filter=semaphore.*")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("passed  null:// semaphore.signal_backwards\n", done.stdout)
+
+    def test_programs_of_files(self):
+        source = """
+vm.module @other
+vm.export @nothing
+vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
+  vm.return
+}
+"""
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(source, folder, "other")
+            good = f"--executable=vmvx-bytecode-fb={os.path.join(folder, 'other.vmfb')}"
+            done = cts(driver("local"), good, "--filter=executable.functions")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        # What cannot be loaded although the device says that it knows the format is not run, and not hidden.
+        wrong = f"--executable=vmvx-bytecode-fb={os.path.join(vmrun.SOURCE, 'README.md')}"
+        done = cts(driver("null"), wrong, "--filter=executable.functions")
+        self.assertIn("README.md", done.stdout)
+
+
+class Reports(unittest.TestCase):
+    def test_junit(self):
+        with vmrun.temporary_folder() as folder:
+            report = os.path.join(folder, "report.xml")
+            done = cts(bad_driver("signal-backwards"), f"--junit={report}", "--filter=semaphore.s*", "--filter=*flush*")
+            self.assertEqual(done.returncode, 1)
+            suite = ElementTree.parse(report).getroot()
+        passed, failed, skipped = map(int, LAST_LINE.search(done.stdout).groups())
+        cases = {case.get("name"): case for case in suite.iter("testcase")}
+        self.assertEqual(len(cases), passed + failed + skipped)
+        self.assertEqual((int(suite.get("failures")), int(suite.get("skipped"))), (failed, skipped))
+        failure = cases["semaphore.signal_backwards"].find("failure")
+        self.assertIn("[R82] signal of 5 on a timeline at 5", failure.get("message"))
+        self.assertEqual(cases["semaphore.signals"].find("failure"), None)
+        self.assertIn("queue_flush is null", cases["queue.flush"].find("skipped").get("message"))
+
+    def test_json_on_standard_output(self):
+        done = cts(driver("null"), "--json", "--filter=queue.f*")
+        report = json.loads(done.stdout)
+        self.assertEqual(report["skipped"], 1)
+        self.assertEqual(report["cases"][0]["device"], "null://")
+        self.assertTrue(LAST_LINE.search(done.stderr))
+
+    def expecting(self, text, *flags):
+        with vmrun.temporary_folder() as folder:
+            known = os.path.join(folder, "known.txt")
+            with open(known, "w", encoding="utf-8") as file:
+                file.write(text)
+            return cts(bad_driver("signal-backwards"), f"--expect_failures={known}", *flags)
+
+    def test_known_failures(self):
+        semaphores = ("--filter=semaphore.s*",)
+        done = self.expecting("# bug 7\nsemaphore.signal_backwards\n\n", *semaphores)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("skipped null:// semaphore.signal_backwards: expected failure", done.stdout)
+        done = self.expecting("null://* semaphore.*back*", *semaphores)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        done = self.expecting("other:// semaphore.signal_backwards", *semaphores)
+        self.assertEqual(done.returncode, 1)
+        done = self.expecting("semaphore.signal_backwards\nsemaphore.signals\n", *semaphores)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAILED  null:// semaphore.signals\n", done.stdout)
+        self.assertIn("take it out of the file", done.stdout)
+        done = self.expecting("semaphore.signal_backwads\n")
+        self.assertIn("known.txt:1: no case 'semaphore.signal_backwads'; did you mean 'semaphore.signal_backwards'?", done.stderr)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(os.path.join(vmrun.BIN, "hal-cts")) or not os.path.isdir(BAD):
+        vmrun.skip("hal-cts or the bad drivers are not built")
+    unittest.main(verbosity=1)

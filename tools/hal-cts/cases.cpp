@@ -1,0 +1,64 @@
+// The table of cases, and finding in it.
+#include "cases.h"
+
+#include <algorithm>
+
+namespace halyard::cts {
+
+namespace {
+
+constexpr Case kCases[] = {
+#define HAL_CTS_CASE(group, name, scope, tags, rules) \
+  {#group "." #name, Scope::scope, #group " " tags, rules, group##_##name},
+#include "cases.inc"
+#undef HAL_CTS_CASE
+};
+
+template <typename Use>
+void each_word(std::string_view text, Use use) {
+  while (!text.empty()) {
+    const size_t size = std::min(text.find(' '), text.size());
+    if (size > 0) use(text.substr(0, size));
+    text.remove_prefix(std::min(size + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+std::span<const Case> all_cases() { return kCases; }
+
+bool Case::has_tag(std::string_view tag) const {
+  bool found = false;
+  each_word(tags, [&](std::string_view word) { found = found || word == tag; });
+  return found;
+}
+
+std::vector<std::string> all_tags() {
+  std::vector<std::string> tags;
+  for (const Case& it : kCases)
+    each_word(it.tags, [&](std::string_view word) {
+      if (std::ranges::find(tags, word) == tags.end()) tags.emplace_back(word);
+    });
+  return tags;
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  size_t at = 0, next = 0, star = std::string_view::npos, retry = 0;
+  while (next < text.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      retry = next;
+    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[next])) {
+      ++at;
+      ++next;
+    } else if (star != std::string_view::npos) {  // the last star takes one character more
+      at = star + 1;
+      next = ++retry;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(at).find_first_not_of('*') == std::string_view::npos;
+}
+
+}  // namespace halyard::cts

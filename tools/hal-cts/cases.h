@@ -1,0 +1,39 @@
+// The cases: what stands in cases.inc as a table.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session.h"
+
+namespace halyard::cts {
+
+#define HAL_CTS_CASE(group, name, scope, tags, rules) void group##_##name(Session& session);
+#include "cases.inc"
+#undef HAL_CTS_CASE
+
+enum class Scope {
+  host,    // before all others: what it refuses, nothing else can be tested of
+  driver,  // once; the session is not started
+  device,  // for each device, in a session that is started
+};
+
+struct Case {
+  const char* name;  // "memory.sizes"
+  Scope scope;
+  const char* tags;   // separated by blanks; the group is one of them
+  const char* rules;  // what it is about, for people: "R70 R71"
+  void (*run)(Session& session);
+
+  bool has_tag(std::string_view tag) const;
+};
+
+std::span<const Case> all_cases();
+std::vector<std::string> all_tags();
+
+// Whether `text` is what the pattern says: '*' stands for anything, '?' for one character.
+bool matches(std::string_view pattern, std::string_view text);
+
+}  // namespace halyard::cts

@@ -1,0 +1,313 @@
+// Dispatches, of the functions that docs/hal-cts.md names: iota, add, increment, refuse.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "bytes.h"
+#include "cases.h"
+#include "threads.h"
+
+namespace halyard::cts {
+
+namespace {
+
+using Words = std::vector<uint32_t>;
+
+struct Kernel {
+  Executable executable = nullptr;
+  uint32_t function = 0;
+};
+
+// The function of that name in each program that has it.
+std::vector<Kernel> kernels(Session& s, std::string_view name, uint32_t bindings, uint32_t constants) {
+  std::vector<Kernel> found;
+  for (const Program* program : s.programs()) {
+    const Executable executable = s.executable(*program);
+    const uint32_t count = s.table().executable_function_count(executable);
+    for (uint32_t i = 0; i < count; ++i) {
+      halyard_function_info_t info = {.struct_size = sizeof info};
+      s.must("executable_function_info", "executable_function_info",
+             s.take(s.table().executable_function_info(executable, i, &info)));
+      if (std::string_view(info.name.data, info.name.size) != name) continue;
+      s.equal("R93", fmt::format("binding_count of '{}'", name), bindings, info.binding_count);
+      s.equal("R93", fmt::format("constant_count of '{}'", name), constants, info.constant_count);
+      found.push_back({executable, i});
+    }
+  }
+  if (found.empty()) unsupported(fmt::format("no program at hand has a function '{}'", name));
+  return found;
+}
+
+struct Dispatch {
+  uint32_t x = 1, y = 1, z = 1;
+  Words constants;
+  std::vector<halyard_range_t> bindings;
+  const halyard_range_t* indirect = nullptr;
+};
+
+// Borrows the constants and the bindings.
+halyard_command_dispatch_t command(const Kernel& kernel, const Dispatch& d) {
+  halyard_command_dispatch_t made = {};
+  made.header = {sizeof made, HALYARD_COMMAND_DISPATCH};
+  made.executable = kernel.executable;
+  made.function = kernel.function;
+  made.workgroups[0] = d.x;
+  made.workgroups[1] = d.y;
+  made.workgroups[2] = d.z;
+  made.constant_count = static_cast<uint32_t>(d.constants.size());
+  made.constants = d.constants.data();
+  made.binding_count = static_cast<uint32_t>(d.bindings.size());
+  made.bindings = d.bindings.data();
+  if (d.indirect) {
+    made.flags = HALYARD_DISPATCH_INDIRECT;
+    made.indirect = *d.indirect;
+  }
+  return made;
+}
+
+Memory words(Session& s, const Words& values) { return s.allocate(bytes_of(values)); }
+
+void words_are(Session& s, std::string_view rule, const std::string& what, const Words& expected,
+               const Memory& memory) {
+  const std::vector<uint8_t> bytes = s.read(memory, 0, expected.size() * 4);
+  Words found(expected.size());
+  if (!found.empty()) std::memcpy(found.data(), bytes.data(), bytes.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!s.check(rule, expected[i] == found[i], fmt::format("{}: word {}", what, i),
+                 fmt::format("{}", expected[i]), fmt::format("{}", found[i])))
+      return;
+}
+
+Words iota(size_t count, uint32_t base, uint32_t step) {
+  Words values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = base + static_cast<uint32_t>(i) * step;
+  return values;
+}
+
+// What is to be done with offsets that many devices want: ranges of storage begin at multiples of this.
+constexpr uint64_t kStorageAlignment = 256;
+
+}  // namespace
+
+void dispatch_grids_and_constants(Session& s) {
+  for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
+    const std::array<uint32_t, 3> grids[] = {{1, 1, 1}, {7, 1, 1},    {1, 5, 1}, {1, 1, 3},
+                                             {3, 4, 5}, {1000, 1, 1}, {2, 3, 60}};
+    for (const auto& [x, y, z] : grids) {
+      const size_t count = size_t{x} * y * z;
+      Words expected = iota(count, 1000 + x, 3 + z);
+      expected.push_back(0xEEEEEEEE);  // behind the binding
+      const Memory output = words(s, Words(count + 1, 0xEEEEEEEE));
+      const Dispatch d = {.x = x,
+                          .y = y,
+                          .z = z,
+                          .constants = {1000 + x, 3 + z},
+                          .bindings = {direct(output.handle, 0, count * 4)}};
+      s.must_execute(Recording().dispatch(command(kernel, d)));
+      words_are(s, "R93", fmt::format("iota of {}x{}x{} workgroups", x, y, z), expected, output);
+      s.free(output);
+    }
+  }
+}
+
+void dispatch_bindings(Session& s) {
+  for (const Kernel& kernel : kernels(s, "add", 3, 0)) {
+    constexpr uint32_t kCount = 33;
+    const Words a = iota(kCount, 5, 7), b = iota(kCount, 100, 1000);
+    Words sum(kCount);
+    for (uint32_t i = 0; i < kCount; ++i) sum[i] = a[i] + b[i];
+    const Memory first = words(s, a), output = words(s, Words(kCount, 0));
+    // The second lies behind an offset in its memory; once direct, once as a slot.
+    Words shifted(kStorageAlignment / 4, 0x77777777);
+    shifted.insert(shifted.end(), b.begin(), b.end());
+    const Memory second = words(s, shifted);
+    constexpr uint64_t kLength = kCount * 4;
+    Dispatch d = {
+        .x = kCount,
+        .bindings = {direct(first.handle, 0, kLength), direct(second.handle, kStorageAlignment, kLength),
+                     direct(output.handle, 0, kLength)}};
+    s.must_execute(Recording().dispatch(command(kernel, d), 8));  // a newer host's, longer
+    words_are(s, "R104", "a + b with direct bindings", sum, output);
+
+    d.bindings = {slot(2, 0, kLength), slot(0, 0, kLength), slot(1, kStorageAlignment, kLength)};
+    const List list = s.list(Recording().dispatch(command(kernel, d)), 3);
+    for (uint32_t round = 0; round < 3; ++round) {
+      Words doubled(kStorageAlignment / 4, 0);
+      doubled.resize(doubled.size() + kCount, 0);
+      const Memory target = words(s, doubled);
+      s.must("R105", "a list with bindings in slots",
+             s.execute(list, {{second.handle, kStorageAlignment, kLength},
+                              {target.handle, 0, kStorageAlignment + kLength},
+                              {first.handle, 0, kLength}}));
+      Words expected(kStorageAlignment / 4, 0);
+      expected.insert(expected.end(), sum.begin(), sum.end());
+      words_are(s, "R104", "a + b with bindings in slots", expected, target);
+    }
+    // One memory in all three places.
+    d.bindings.assign(3, direct(first.handle, 0, kLength));
+    s.must_execute(Recording().dispatch(command(kernel, d)));
+    Words twice(kCount);
+    for (uint32_t i = 0; i < kCount; ++i) twice[i] = a[i] + a[i];
+    words_are(s, "R104", "a + a into a", twice, first);
+  }
+}
+
+void dispatch_zero_workgroups(Session& s) {
+  for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
+    const Memory counter = words(s, Words(8, 3)), counts = words(s, {0, 4, 4, 4});
+    for (int zero = 0; zero < 3; ++zero) {
+      Dispatch d = {.x = 4, .y = 4, .z = 4, .bindings = {direct(counter.handle, 0, 32)}};
+      (zero == 0 ? d.x : zero == 1 ? d.y : d.z) = 0;
+      s.must_execute(Recording().dispatch(command(kernel, d)));
+    }
+    const halyard_range_t indirect = direct(counts.handle, 0, 12);
+    const Dispatch d = {.bindings = {direct(counter.handle, 0, 32)}, .indirect = &indirect};
+    s.must_execute(Recording().dispatch(command(kernel, d)));
+    words_are(s, "R106", "words after dispatches with a count of 0", Words(8, 3), counter);
+  }
+}
+
+void dispatch_indirect(Session& s) {
+  for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
+    const Memory output = words(s, Words(64, 0));
+    const Memory counts = words(s, Words(64, 1000));
+    // The counts are written by a command before, and lie behind an offset.
+    const Words real = {2, 3, 4};
+    const halyard_range_t there = direct(counts.handle, 20, 12);
+    Dispatch d = {.x = 9,
+                  .y = 9,
+                  .z = 9,
+                  .constants = {5, 2},
+                  .bindings = {direct(output.handle, 0, 256)},
+                  .indirect = &there};
+    Words expected = iota(24, 5, 2);
+    expected.resize(64, 0);
+    s.must_execute(Recording().update(real.data(), there).barrier().dispatch(command(kernel, d)));
+    words_are(s, "R106", "iota of 2x3x4 workgroups, counts written by the command before", expected, output);
+
+    const halyard_range_t in_slot = slot(0, 8, 12);
+    d.indirect = &in_slot;
+    d.bindings = {slot(1, 0, 256)};
+    const List list = s.list(Recording().dispatch(command(kernel, d)), 2);
+    for (const uint32_t count : {1u, 6u, 17u}) {
+      const Memory target = words(s, Words(64, 0));
+      const Memory given = words(s, {0, 0, 0, count, 1, 1, 0});
+      s.must("R106", "a list with its counts in a slot",
+             s.execute(list, {{given.handle, 4, 24}, {target.handle, 0, 256}}));
+      expected = iota(count, 5, 2);
+      expected.resize(64, 0);
+      words_are(s, "R106", fmt::format("iota of {} workgroups, counts through a slot", count), expected,
+                target);
+    }
+  }
+}
+
+void dispatch_barriers_between(Session& s) {
+  for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
+    constexpr uint32_t kTimes = 500;
+    const Memory counter = words(s, Words(16, 0));
+    Recording recording;
+    const Dispatch d = {.x = 16, .bindings = {direct(counter.handle, 0, 64)}};
+    for (uint32_t i = 0; i < kTimes; ++i) {
+      recording.dispatch(command(kernel, d)).barrier();
+      if (i == kTimes / 2) recording.fill(direct(counter.handle, 0, 32), 0, 4).barrier();
+    }
+    s.must_execute(std::move(recording));
+    Words expected(16, kTimes);
+    std::fill_n(expected.begin(), 8, kTimes - kTimes / 2 - 1);
+    words_are(s, "R103", fmt::format("words after {} increments with barriers between", kTimes), expected,
+              counter);
+  }
+}
+
+void dispatch_as_operation(Session& s) {
+  s.need_operation(HALYARD_OPERATION_DISPATCH, "dispatch");
+  for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
+    const Memory output = words(s, Words(12, 0));
+    const Dispatch d = {
+        .x = 3, .y = 2, .z = 2, .constants = {8, 1}, .bindings = {direct(output.handle, 0, 48)}};
+    const halyard_command_dispatch_t recorded = command(kernel, d);
+    const Semaphore wait = s.semaphore(), signal = s.semaphore();
+    Work& work = s.submit(dispatch_operation(&recorded), {{wait, 1}}, {{signal, 1}});
+    words_are(s, "R60", "the output of a dispatch that is not due", Words(12, 0), output);
+    s.must("semaphore_signal", "signal", s.signal(wait, 1));
+    s.must("R63", "a dispatch as an operation", s.end_of(work));
+    s.value_is("R63", "its signal", signal, 1);
+    words_are(s, "R63", "its output", iota(12, 8, 1), output);
+  }
+}
+
+void dispatch_into_read_only_imports(Session& s) {
+  if (s.properties().import_alignment == 0 || !s.table().memory_import)
+    unsupported("import_alignment is 0, or memory_import null");
+  const std::vector<Kernel> increments = kernels(s, "increment", 1, 0);
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (page % s.properties().import_alignment != 0)
+    unsupported(
+        fmt::format("import_alignment is {}, pages have {} bytes", s.properties().import_alignment, page));
+  // Pages that end the process if anybody writes to them.
+  void* const pages = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED)
+    s.stop("R77", "a read-only page", "that the system gives one", std::strerror(errno));
+  const halyard_memory_request_t request = s.request(page, HALYARD_MEMORY_OPTIMAL | kStaging);
+  const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                              .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                              .pointer = pages,
+                                              .fd = -1,
+                                              .access = HALYARD_MAP_READ,
+                                              .size = page};
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  Memory memory{.size = page};
+  s.must("memory_import", "memory_import of a read-only page",
+         s.take(s.table().memory_import(s.device(), &request, &external, &memory.handle, &info)));
+  s.keep(memory);
+  for (const Kernel& kernel : increments) {
+    const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+    const List list = s.list(Recording().dispatch(command(kernel, d)));
+    // Either it fails, or the kernel was not given these bytes.
+    const Outcome outcome = s.execute(list);
+    if (!outcome.ok())
+      s.refused("R77", "a kernel that writes to a read-only import", HALYARD_PERMISSION_DENIED, outcome);
+    same_bytes(s, "R77", "a read-only import that a kernel wrote to", std::vector<uint8_t>(16, 0),
+               {static_cast<const uint8_t*>(pages), 16});
+  }
+}
+
+void dispatch_failing(Session& s) {
+  for (const Kernel& kernel : kernels(s, "refuse", 0, 0)) {
+    const Semaphore signal = s.semaphore(), after = s.semaphore();
+    const List list = s.list(Recording().dispatch(command(kernel, {})));
+    Work& work = s.submit(execute_operation(list, {}), {}, {{signal, 1}});
+    Work& next = s.submit(barrier_operation(), {{signal, 1}}, {{after, 1}});
+    const Outcome outcome = s.end_of(work);
+    if (!s.check("R63", !outcome.ok(), "completed of a list whose kernel fails", "a failure", "success"))
+      return;
+    s.check("R51", !outcome.message.empty(), "its message", "text", "none");
+    s.failed_with("R63", "its signal", signal, outcome.code, outcome.message);
+    s.refused("R62", "work that waits for it", outcome.code, s.end_of(next));
+    s.failed_with("R53", "the signal of that", after, outcome.code, outcome.message);
+  }
+}
+
+void dispatch_at_once_from_threads(Session& s) {
+  for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
+    at_once(8, [&](int thread) {
+      const auto base = static_cast<uint32_t>(thread) * 1000;
+      const Memory output = words(s, Words(100, 0));
+      const Dispatch d = {.x = 100, .constants = {base, 1}, .bindings = {direct(output.handle, 0, 400)}};
+      const List list = s.list(Recording().dispatch(command(kernel, d)));
+      for (int i = 0; i < 20; ++i) {
+        s.write(output, 0, std::vector<uint8_t>(400, 0));
+        s.must("R94", "a dispatch of an executable that other threads use", s.execute(list));
+        words_are(s, "R94", "its output", iota(100, base, 1), output);
+        if (s.failed()) return;
+      }
+    });
+  }
+}
+
+}  // namespace halyard::cts

@@ -1,0 +1,64 @@
+// Checks that hold say nothing; of the others the first few are told.
+#include "check.h"
+
+#include <type_traits>
+
+namespace halyard::cts {
+
+namespace {
+constexpr size_t kMostProblems = 8;  // of one case: what follows repeats them
+}
+
+std::string Outcome::text() const {
+  if (ok()) return "success";
+  return fmt::format("{} ('{}')", halyard_status_code_name(code), message);
+}
+
+void unsupported(std::string why) { throw Unsupported{std::move(why)}; }
+
+void Checks::problem(std::string_view rule, std::string what, std::string expected, std::string found) {
+  Problem problem{std::string(rule), std::move(what), std::move(expected), std::move(found)};
+  const std::lock_guard lock(mutex_);
+  if (problems_ > 0 && problem == last_) return;  // a loop finds the same again
+  if (++problems_ <= kMostProblems) sink_(problem);
+  last_ = std::move(problem);
+}
+
+void Checks::stop(std::string_view rule, std::string what, std::string expected, std::string found) {
+  problem(rule, std::move(what), std::move(expected), std::move(found));
+  throw Stopped();
+}
+
+bool Checks::failed() const {
+  const std::lock_guard lock(mutex_);
+  return problems_ > 0;
+}
+
+bool Checks::check(std::string_view rule, bool holds, std::string_view what, std::string_view expected,
+                   std::string_view found) {
+  if (!holds) problem(rule, std::string(what), std::string(expected), std::string(found));
+  return holds;
+}
+
+bool Checks::succeeded(std::string_view rule, std::string_view what, const Outcome& outcome) {
+  return check(rule, outcome.ok(), what, "success", outcome.text());
+}
+
+bool Checks::refused(std::string_view rule, std::string_view what, halyard_status_code_t code,
+                     const Outcome& outcome) {
+  if (!check(rule, outcome.code == code, what, halyard_status_code_name(code), outcome.text())) return false;
+  return check("R51", !outcome.message.empty(), what, "a message that says why", "an empty one");
+}
+
+bool Checks::refused_naming(std::string_view rule, std::string_view what, halyard_status_code_t code,
+                            std::string_view named, const Outcome& outcome) {
+  if (!refused(rule, what, code, outcome)) return false;
+  return check("R51", outcome.message.find(named) != std::string::npos, what,
+               fmt::format("a message that names '{}'", named), fmt::format("'{}'", outcome.message));
+}
+
+void Checks::must(std::string_view rule, std::string_view what, const Outcome& outcome) {
+  if (!outcome.ok()) stop(rule, std::string(what), "success", outcome.text());
+}
+
+}  // namespace halyard::cts

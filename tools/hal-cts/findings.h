@@ -1,0 +1,50 @@
+// What became of each case, and how that is told: to a person, as JUnit's XML, as JSON.
+#pragma once
+
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "process.h"
+
+namespace halyard::cts {
+
+enum class Verdict { passed, failed, skipped };
+
+struct Finding {
+  std::string device;  // its URI; empty for cases of the driver itself
+  const Case* about = nullptr;
+  Verdict verdict = Verdict::passed;
+  std::vector<Problem> problems;  // of a failure, also of an expected one
+  std::string reason;             // why it was skipped
+  double seconds = 0;
+};
+
+const char* verdict_name(Verdict verdict);
+std::string to_line(const Problem& problem);  // "[R82] what: expected this, found that"
+
+struct Counts {
+  size_t passed = 0, failed = 0, skipped = 0;
+};
+Counts count(std::span<const Finding> findings);
+
+// As cases go: one line each, problems below it; on a terminal in colour, and with what runs now.
+class Printer {
+ public:
+  explicit Printer(std::FILE* to);
+  void header(const std::string& line);
+  void begin(size_t number, size_t total, const std::string& device, const Case& about);
+  void end(const Finding& finding);
+  void last_line(const Counts& counts);
+
+ private:
+  std::FILE* const to_;
+  const bool terminal_;
+};
+
+std::string to_junit(const std::string& driver, std::span<const Finding> findings);
+std::string to_json(const std::string& driver, std::span<const Finding> findings);
+
+}  // namespace halyard::cts

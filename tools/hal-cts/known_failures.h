@@ -1,0 +1,22 @@
+// The file of --expect-failures: cases that are known to fail, one a line, "NAME" or "DEVICE NAME"; both may
+// hold '*' and '?'. Empty lines and lines that begin with # are skipped.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver.h"
+
+namespace halyard::cts {
+
+struct KnownFailure {
+  std::string device;  // empty: any
+  std::string name;
+};
+
+// INVALID_ARGUMENT: a line that names no case.
+Result<std::vector<KnownFailure>> read_known_failures(const std::string& path);
+
+bool is_known(const std::vector<KnownFailure>& known, const std::string& device, const char* name);
+
+}  // namespace halyard::cts

@@ -1,0 +1,125 @@
+// Commands in the form that a driver gets them, ranges and operations in few words.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "halyard/driver.h"
+
+namespace halyard::cts {
+
+inline halyard_range_t direct(halyard_driver_memory_t memory, uint64_t offset, uint64_t length) {
+  return {.memory = memory, .offset = offset, .length = length};
+}
+inline halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
+  return {.slot = number, .offset = offset, .length = length};
+}
+
+// A flat list of commands. What commands point to is the caller's.
+class Recording {
+ public:
+  // `extra`: bytes behind the command that count as its own, as a newer host's longer command would have.
+  template <typename Command>
+  Recording& add(uint32_t kind, Command command, uint32_t extra = 0) {
+    static_assert(sizeof command % 8 == 0);
+    command.header = {static_cast<uint32_t>(sizeof command) + extra, kind};
+    const size_t at = words_.size();
+    words_.resize(at + (sizeof command + extra) / 8, 0xEEEEEEEEEEEEEEEE);
+    std::memcpy(&words_[at], &command, sizeof command);
+    ++count_;
+    return *this;
+  }
+  Recording& barrier(uint32_t extra = 0) {
+    return add(HALYARD_COMMAND_BARRIER, halyard_command_barrier_t{{}, 0x1C, 0x0D}, extra);
+  }
+  Recording& fill(halyard_range_t target, uint32_t pattern, uint32_t pattern_size, uint32_t extra = 0) {
+    return add(HALYARD_COMMAND_FILL, halyard_command_fill_t{{}, target, pattern, pattern_size}, extra);
+  }
+  Recording& update(const void* source, halyard_range_t target, uint32_t extra = 0) {
+    return add(HALYARD_COMMAND_UPDATE, halyard_command_update_t{{}, source, target}, extra);
+  }
+  Recording& copy(halyard_range_t source, halyard_range_t target, uint32_t extra = 0) {
+    return add(HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, source, target}, extra);
+  }
+  Recording& dispatch(const halyard_command_dispatch_t& command, uint32_t extra = 0) {
+    return add(HALYARD_COMMAND_DISPATCH, command, extra);
+  }
+  Recording& begin_group(const char* label) {
+    return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, {label, std::strlen(label)}});
+  }
+  Recording& end_group() {
+    struct End {
+      halyard_command_t header;
+    };
+    return add(HALYARD_COMMAND_END_GROUP, End{});
+  }
+
+  halyard_command_list_args_t args(uint32_t binding_count) const {
+    return {.struct_size = sizeof(halyard_command_list_args_t),
+            .affinity = 1,
+            .commands = reinterpret_cast<const halyard_command_t*>(words_.data()),
+            .commands_size = words_.size() * sizeof words_[0],
+            .command_count = count_,
+            .binding_count = binding_count};
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+  uint32_t count_ = 0;
+};
+
+inline halyard_operation_t operation(uint32_t kind) {
+  halyard_operation_t made = {};
+  made.struct_size = sizeof made;
+  made.kind = kind;
+  return made;
+}
+inline halyard_operation_t barrier_operation() { return operation(HALYARD_OPERATION_BARRIER); }
+inline halyard_operation_t fill_operation(halyard_range_t target, uint32_t pattern, uint32_t pattern_size) {
+  halyard_operation_t made = operation(HALYARD_OPERATION_FILL);
+  made.fill = {target, pattern, pattern_size};
+  return made;
+}
+inline halyard_operation_t update_operation(const void* source, halyard_range_t target) {
+  halyard_operation_t made = operation(HALYARD_OPERATION_UPDATE);
+  made.update = {source, target};
+  return made;
+}
+inline halyard_operation_t copy_operation(halyard_range_t source, halyard_range_t target) {
+  halyard_operation_t made = operation(HALYARD_OPERATION_COPY);
+  made.copy = {source, target};
+  return made;
+}
+inline halyard_operation_t dealloca_operation(halyard_driver_memory_t memory) {
+  halyard_operation_t made = operation(HALYARD_OPERATION_DEALLOCA);
+  made.dealloca = {memory};
+  return made;
+}
+inline halyard_operation_t file_operation(uint32_t kind, int fd, uint64_t file_offset,
+                                          halyard_range_t range) {
+  halyard_operation_t made = operation(kind);
+  made.read = {fd, 0, file_offset, range};
+  return made;
+}
+inline halyard_operation_t dispatch_operation(const halyard_command_dispatch_t* dispatch) {
+  halyard_operation_t made = operation(HALYARD_OPERATION_DISPATCH);
+  made.dispatch = {dispatch};
+  return made;
+}
+// Borrows the table.
+inline halyard_operation_t execute_operation(halyard_driver_command_list_t list,
+                                             const std::vector<halyard_binding_t>& table) {
+  halyard_operation_t made = operation(HALYARD_OPERATION_EXECUTE);
+  made.execute = {list, table.data(), table.size()};
+  return made;
+}
+
+// A link of a kind that no driver knows.
+inline constexpr uint32_t kUnknownExtension = 8019693;
+inline halyard_extension_t extension(uint32_t must_understand, const halyard_extension_t* next = nullptr) {
+  return {sizeof(halyard_extension_t), kUnknownExtension, must_understand, 0, next};
+}
+
+}  // namespace halyard::cts

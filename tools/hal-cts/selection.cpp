@@ -1,0 +1,118 @@
+// Matching what is wanted against what there is.
+#include "selection.h"
+
+#include <algorithm>
+
+#include "common/files.h"
+
+namespace halyard::cts {
+
+using tools::fail;
+
+namespace {
+
+// "; did you mean ...?", or nothing.
+std::string hint(const std::string& word, const std::vector<std::string>& known) {
+  std::vector<const char*> names;
+  for (const std::string& it : known) names.push_back(it.c_str());
+  const tools::Block<char> text(halyard_did_you_mean(word.c_str(), names.data(), names.size()));
+  return text.get();
+}
+
+Result<Target> parse_device(const std::string& uri) {
+  Target target;
+  const size_t scheme = uri.find("://");
+  target.kind = uri.substr(0, scheme);
+  if (scheme == std::string::npos) return target;
+  const size_t question = std::min(uri.find('?', scheme), uri.size());
+  target.path = uri.substr(scheme + 3, question - scheme - 3);
+  std::string_view options = std::string_view(uri).substr(std::min(question + 1, uri.size()));
+  while (!options.empty()) {
+    const std::string_view option = options.substr(0, options.find('&'));
+    const size_t equals = option.find('=');
+    if (equals == std::string_view::npos)
+      return fail(HALYARD_INVALID_ARGUMENT, "--device={}: found the option '{}', expected KEY=VALUE", uri,
+                  option);
+    target.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
+    options.remove_prefix(std::min(option.size() + 1, options.size()));
+  }
+  return target;
+}
+
+Result<> check_tag(const char* flag, const std::string& tag) {
+  const std::vector<std::string> tags = all_tags();
+  if (std::ranges::find(tags, tag) != tags.end()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT, "--{}: no tag '{}'{}; 'hal-cts --list' shows them", flag, tag,
+              hint(tag, tags));
+}
+
+}  // namespace
+
+Result<> check_names_a_case(const std::string& given_by, const std::string& pattern) {
+  std::vector<std::string> names;
+  for (const Case& it : all_cases()) {
+    if (matches(pattern, it.name)) return {};
+    names.emplace_back(it.name);
+  }
+  return fail(HALYARD_INVALID_ARGUMENT, "{}: no case '{}'{}; 'hal-cts --list' names them", given_by, pattern,
+              hint(pattern, names));
+}
+
+Result<std::vector<const Case*>> choose_cases(const std::vector<std::string>& filters,
+                                              const std::vector<std::string>& tags,
+                                              const std::vector<std::string>& skipped_tags) {
+  for (const std::string& filter : filters) TOOL_TRY(check_names_a_case("--filter", filter));
+  for (const std::string& tag : tags) TOOL_TRY(check_tag("tag", tag));
+  for (const std::string& tag : skipped_tags) TOOL_TRY(check_tag("skip_tag", tag));
+  std::vector<const Case*> chosen;
+  for (const Case& it : all_cases()) {
+    const auto named = [&](const std::string& pattern) { return matches(pattern, it.name); };
+    const auto tagged = [&](const std::string& tag) { return it.has_tag(tag); };
+    if (!filters.empty() && std::ranges::none_of(filters, named)) continue;
+    if (!tags.empty() && std::ranges::none_of(tags, tagged)) continue;
+    if (std::ranges::none_of(skipped_tags, tagged)) chosen.push_back(&it);
+  }
+  if (chosen.empty())
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--filter, --tag and --skip_tag together leave no case; "
+                "'hal-cts --list' with one of them shows what it leaves");
+  return chosen;
+}
+
+Result<std::vector<Target>> choose_devices(const std::vector<std::string>& wanted,
+                                           const std::vector<Target>& listed) {
+  if (wanted.empty()) return listed;
+  std::vector<std::string> uris;
+  std::string known;
+  for (const Target& it : listed) {
+    uris.push_back(it.uri());
+    known += (known.empty() ? "'" : ", '") + it.uri() + "'";
+  }
+  std::vector<Target> chosen;
+  for (const std::string& uri : wanted) {
+    Target target = TOOL_TRY(parse_device(uri));
+    const bool is_listed = std::ranges::find(uris, target.uri()) != uris.end();
+    const bool is_default =
+        target.path.empty() && std::ranges::find(listed, target.kind, &Target::kind) != listed.end();
+    if (!is_listed && !is_default)
+      return fail(HALYARD_NOT_FOUND, "--device={}: the driver has no such device{}; it lists {}", uri,
+                  hint(uri, uris), known.empty() ? "none" : known);
+    chosen.push_back(std::move(target));
+  }
+  return chosen;
+}
+
+Result<std::vector<Program>> given_programs(const std::vector<std::string>& given) {
+  std::vector<Program> programs;
+  for (const std::string& it : given) {
+    const size_t equals = it.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == it.size())
+      return fail(HALYARD_INVALID_ARGUMENT, "--executable={}: expected FORMAT=FILE", it);
+    const std::string path = it.substr(equals + 1);
+    const tools::FileContents file = TOOL_TRY(tools::FileContents::open(path));
+    programs.push_back({it.substr(0, equals), {file.bytes().begin(), file.bytes().end()}, path});
+  }
+  return programs;
+}
+
+}  // namespace halyard::cts

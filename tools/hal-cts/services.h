@@ -1,0 +1,52 @@
+// The host that a driver under test sees: services whose statuses are counted, so that what is leaked,
+// released twice or used afterwards is told [R52].
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "check.h"
+#include "halyard/driver.h"
+
+namespace halyard::cts {
+
+class Services {
+ public:
+  explicit Services(Checks& checks);
+  Services(const Services&) = delete;
+  ~Services();
+
+  // With bytes behind it that no driver knows, as a newer host's would have.
+  const halyard_host_services_t& table() const { return grown_.table; }
+  // A reference for the driver to take over.
+  halyard_status_t give(halyard_status_code_t code, std::string_view message);
+  // Takes over a reference that the driver gave.
+  Outcome take(halyard_status_t status);
+  // Tells what is still referenced. When the driver is shut down.
+  void check_none_left();
+
+ private:
+  struct Status {  // freed with the services, so that a late use is seen
+    std::atomic<int> references = 1;
+    halyard_status_code_t code = HALYARD_UNKNOWN;
+    std::string message;
+  };
+  struct Grown {
+    halyard_host_services_t table;
+    uint64_t later[8];
+  };
+
+  Status* alive(halyard_status_t status, const char* used_by);
+  void release(halyard_status_t status, const char* released_by);
+
+  Checks& checks_;
+  Grown grown_ = {};
+  std::mutex mutex_;
+  std::set<Status*> live_;
+  std::set<Status*> dead_;
+};
+
+}  // namespace halyard::cts

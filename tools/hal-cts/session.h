@@ -1,0 +1,172 @@
+// Session: an instance and an open device, the handles a case makes on it, and short ways to use them. What a
+// case leaves is destroyed in the order that the ABI demands [R22]; then it is checked that nothing is owed:
+// every `completed` called once, every status released. A case that stopped leaves everything as it is: work
+// of it may still be on its way.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "device_code.h"
+#include "driver.h"
+#include "recording.h"
+#include "services.h"
+
+namespace halyard::cts {
+
+using Points = std::vector<halyard_timepoint_t>;
+using Semaphore = halyard_driver_semaphore_t;
+using List = halyard_driver_command_list_t;
+using Executable = halyard_driver_executable_t;
+using Table = std::vector<halyard_binding_t>;
+
+// What programs ask for: staging memory, and memory for everything else.
+inline constexpr uint32_t kStaging = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE;
+inline constexpr uint32_t kDeviceLocal = HALYARD_MEMORY_DEVICE_LOCAL;
+
+struct Memory {
+  halyard_driver_memory_t handle = nullptr;
+  uint32_t type = 0;  // given
+  uint64_t size = 0;  // asked for, bytes
+
+  bool visible() const { return (type & HALYARD_MEMORY_HOST_VISIBLE) != 0; }
+  bool coherent() const { return (type & HALYARD_MEMORY_HOST_COHERENT) != 0; }
+};
+
+// A submission that was accepted, for as long as the session.
+struct Work {
+  class Session* session = nullptr;
+  std::atomic<int> calls = 0;          // of `completed`
+  Outcome outcome;                     // of the first
+  void (*then)(void* user) = nullptr;  // called in `completed`, before it is counted
+  void* user = nullptr;
+};
+
+struct SessionOptions {
+  int64_t patience_ns = 10'000'000'000;  // how long what must happen may take
+  const std::vector<Program>* programs = nullptr;
+  std::function<void(const std::string&)> note;  // for who runs the cases, not for people
+};
+
+class Session : public Checks {
+ public:
+  Session(std::string driver, Target target, SessionOptions options, Sink sink);
+
+  // Initializes and opens the device. Cases of the driver itself do what they need of it on their own.
+  void start();
+  // Destroys, closes, shuts down, checks that nothing is owed.
+  void finish();
+
+  const std::string& driver() const { return driver_; }  // its path
+  const Target& target() const { return target_; }
+  Services& services() { return services_; }
+  void note(const std::string& text) const { options_.note(text); }
+  Outcome take(halyard_status_t status) { return services_.take(status); }
+
+  // The library's function and the table that it gives, from when they are first asked for: what comes before
+  // runs no code of the driver.
+  halyard_driver_negotiate_fn negotiator();
+  const halyard_driver_table_t& table();
+  halyard_driver_instance_t initialize();
+  halyard_driver_instance_t instance() const { return instance_; }
+  halyard_driver_device_t open(halyard_driver_instance_t instance);
+  halyard_driver_device_t device() const { return device_; }
+  const halyard_device_properties_t& properties() const { return properties_; }
+  bool has(uint32_t capability) const { return (properties_.capabilities & capability) != 0; }
+  bool does(uint32_t operation) const { return (properties_.operations >> operation & 1) != 0; }
+  void need_operation(uint32_t operation, const char* name) const;
+  uint64_t all_queues() const;
+
+  // ---- Memory (session_memory.cpp)
+  halyard_memory_request_t request(uint64_t size, uint32_t type = kStaging) const;
+  Outcome try_allocate(const halyard_memory_request_t& request, Memory* memory);
+  Memory allocate(uint64_t size, uint32_t type = kStaging);  // UNSUPPORTED where the host cannot see staging
+  Memory allocate(const std::vector<uint8_t>& contents, uint32_t type = kStaging);
+  void free(const Memory& memory);
+  Outcome map(const Memory& memory, uint32_t access, uint64_t offset, uint64_t length, void** pointer);
+  void unmap(const Memory& memory);
+  // Through a mapping, or through staging memory where the host cannot see it.
+  void write(const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes);
+  std::vector<uint8_t> read(const Memory& memory, uint64_t offset, uint64_t length);
+  std::vector<uint8_t> read(const Memory& memory) { return read(memory, 0, memory.size); }
+  // Makes the session free this memory at its end, or no longer.
+  void keep(const Memory& memory) { memories_.push_back(memory); }
+  void forget(const Memory& memory);
+
+  // ---- Semaphores
+  Semaphore semaphore(uint64_t initial = 0);
+  void destroy(Semaphore semaphore);
+  Outcome signal(Semaphore semaphore, uint64_t value);
+  void fail(Semaphore semaphore, halyard_status_code_t code, std::string_view message);
+  Outcome query(Semaphore semaphore, uint64_t* value);
+  // The value, which it must have.
+  void value_is(std::string_view rule, std::string_view what, Semaphore semaphore, uint64_t expected);
+  void failed_with(std::string_view rule, std::string_view what, Semaphore semaphore,
+                   halyard_status_code_t code, std::string_view message);
+  Outcome wait(const Points& points, bool any, int64_t deadline_ns);
+  // Waits as long as the session's patience goes.
+  Outcome await(Semaphore semaphore, uint64_t value) { return wait({{semaphore, value}}, false, patience()); }
+  int64_t patience() const;  // a deadline
+
+  // ---- Queue work
+  // `work` is set where it was accepted. Arguments are overwritten after the call [R23].
+  Outcome try_submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
+                     Work** work, uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
+  Work& submit(const halyard_operation_t& operation, const Points& waits = {}, const Points& signals = {},
+               uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
+  // Waits until it was completed: how it ended. Stops where it is not within the patience.
+  Outcome end_of(Work& work);
+  Outcome run(const halyard_operation_t& operation) { return end_of(submit(operation)); }
+  Memory alloca_(uint64_t size, const Points& waits, const Points& signals, Work** work = nullptr);
+
+  // ---- Command lists and executables
+  Outcome try_list(const Recording& recording, uint32_t binding_count, bool one_shot, List* list);
+  List list(Recording recording, uint32_t binding_count = 0, bool one_shot = false);
+  void destroy(List list);
+  Outcome execute(List list, const Table& bindings = {});
+  void must_execute(Recording recording, const Table& bindings = {});
+
+  Outcome try_executable(std::string_view format, std::span<const uint8_t> data, Executable* executable);
+  Executable executable(const Program& program);
+  void destroy(Executable executable);
+  halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data);
+  // Programs that the device can run. Unsupported where there is none.
+  std::vector<const Program*> programs();
+
+ private:
+  static void completed(void* user, halyard_status_t status);
+  void check_completions(const char* when);
+
+  const std::string driver_;
+  const Target target_;
+  const SessionOptions options_;
+  Services services_{*this};
+  halyard_driver_negotiate_fn negotiator_ = nullptr;
+  halyard_driver_table_t table_ = {};  // struct_size 0: not asked for
+  halyard_driver_instance_t instance_ = nullptr;
+  halyard_driver_device_t device_ = nullptr;
+  halyard_device_properties_t properties_ = {};
+
+  std::mutex mutex_;  // of what follows, where several threads of a case use one session
+  std::condition_variable completion_;
+  std::deque<Work> works_;
+  std::deque<Recording> recordings_;
+  std::vector<Memory> memories_;
+  std::vector<Semaphore> semaphores_;
+  std::vector<List> lists_;
+  std::vector<Executable> executables_;
+};
+
+int64_t now_ns();  // CLOCK_MONOTONIC
+inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
+
+}  // namespace halyard::cts

@@ -1,0 +1,30 @@
+// Threads and callbacks of a case. What stops one of them ends that thread or callback; its problem has been
+// told.
+#pragma once
+
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+namespace halyard::cts {
+
+// Runs `body`, as far as it comes.
+template <typename Body>
+void until_stopped(const Body& body) {
+  try {
+    body();
+  } catch (const Stopped&) {
+    return;
+  }
+}
+
+// Runs `body(0)` to `body(count - 1)` at once, and waits for all.
+template <typename Body>
+void at_once(int count, const Body& body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([&body, i] { until_stopped([&] { body(i); }); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace halyard::cts
