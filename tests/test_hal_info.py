@@ -21,6 +21,8 @@ DRIVERS = [
     ("partial", "taken", ""),
     ("twin", "shadowed", "which is found first and has its kinds: sample"),
     ("newer", "taken", ""),
+    ("shorter", "taken", ""),
+    ("empty", "refused", "lacks functions that driver ABI 1 demands: initialize, shutdown, "),
     ("future", "refused", "speaks driver ABI 2..3, this Halyard speaks 1; install a driver built for this Halyard, or a newer"),
     ("zero", "refused", "speaks driver ABI 0..1, this Halyard speaks 1; version 0 is none"),
     ("instrumented", "refused", "was built with MemorySanitizer, this Halyard with"),
