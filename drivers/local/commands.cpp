@@ -9,18 +9,20 @@
 #include <limits>
 #include <system_error>
 
+#include "tiles.h"
+
 namespace halyard::local {
 
 namespace {
 
 // Whether kernels may write to what the range names; the host has seen to it for other commands.
-bool writable(const halyard_range_t& range, BindingTable table) {
-  return (range.memory ? range.memory : table[range.slot].memory)->writable();
+bool writable(const halyard_range_t& range, const Execution& execution) {
+  return (range.memory ? range.memory : execution.table[range.slot].memory)->writable();
 }
 
-Result<std::span<uint8_t>> resolve(const halyard_range_t& range, BindingTable table) {
+Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution) {
   if (range.memory) return bytes_at(*range.memory, range.offset, range.length);
-  const halyard_binding_t& entry = table[range.slot];
+  const halyard_binding_t& entry = execution.table[range.slot];
   return bytes_at(*entry.memory, entry.offset + range.offset, range.length);
 }
 
@@ -29,26 +31,26 @@ const T& as(const halyard_command_t* command) {
   return *reinterpret_cast<const T*>(command);
 }
 
-Result<> execute_fill(const halyard_command_t* command, BindingTable table) {
+Result<> execute_fill(const halyard_command_t* command, const Execution& execution) {
   const auto& fill_command = as<halyard_command_fill_t>(command);
-  return fill(fill_command.target, fill_command.pattern, fill_command.pattern_size, table);
+  return fill(fill_command.target, fill_command.pattern, fill_command.pattern_size, execution);
 }
-Result<> execute_update(const halyard_command_t* command, BindingTable table) {
+Result<> execute_update(const halyard_command_t* command, const Execution& execution) {
   const auto& update_command = as<halyard_command_update_t>(command);
-  return update(update_command.source, update_command.target, table);
+  return update(update_command.source, update_command.target, execution);
 }
-Result<> execute_copy(const halyard_command_t* command, BindingTable table) {
+Result<> execute_copy(const halyard_command_t* command, const Execution& execution) {
   const auto& copy_command = as<halyard_command_copy_t>(command);
-  return copy(copy_command.source, copy_command.target, table);
+  return copy(copy_command.source, copy_command.target, execution);
 }
-Result<> execute_dispatch(const halyard_command_t* command, BindingTable table) {
-  return dispatch(as<halyard_command_dispatch_t>(command), table);
+Result<> execute_dispatch(const halyard_command_t* command, const Execution& execution) {
+  return dispatch(as<halyard_command_dispatch_t>(command), execution);
 }
 // Order is kept anyway, and groups are for people.
-Result<> execute_nothing(const halyard_command_t*, BindingTable) { return {}; }
+Result<> execute_nothing(const halyard_command_t*, const Execution&) { return {}; }
 
 // By kind.
-using Execute = Result<> (*)(const halyard_command_t* command, BindingTable table);
+using Execute = Result<> (*)(const halyard_command_t* command, const Execution& execution);
 constexpr Execute kExecute[] = {
     nullptr,           // there is no kind 0
     execute_nothing,   // HALYARD_COMMAND_BARRIER
@@ -107,17 +109,18 @@ Result<> CommandList::check(const halyard_command_list_args_t& args) {
   return {};
 }
 
-Result<> CommandList::execute(BindingTable table) const {
+Result<> CommandList::execute(const Execution& execution) const {
   for (size_t position = 0; position < commands_.size();) {
     const halyard_command_t* command = command_at(commands_.data() + position);
-    HALYARD_TRY(kExecute[command->kind](command, table));
+    HALYARD_TRY(kExecute[command->kind](command, execution));
     position += command->size;
   }
   return {};
 }
 
-Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size, BindingTable table) {
-  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, table));
+Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
+              const Execution& execution) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, execution));
   // Eight bytes that hold the pattern once or more.
   uint64_t block = pattern;
   if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
@@ -130,34 +133,39 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
   return {};
 }
 
-Result<> update(const void* source, const halyard_range_t& target, BindingTable table) {
-  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, table));
+Result<> update(const void* source, const halyard_range_t& target, const Execution& execution) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, execution));
   if (!bytes.empty()) std::memcpy(bytes.data(), source, bytes.size());
   return {};
 }
 
-Result<> copy(const halyard_range_t& source, const halyard_range_t& target, BindingTable table) {
-  const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, table));
-  const std::span<uint8_t> to = HALYARD_TRY(resolve(target, table));
+Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution) {
+  const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, execution));
+  const std::span<uint8_t> to = HALYARD_TRY(resolve(target, execution));
   std::memmove(to.data(), from.data(), from.size());  // slots may overlap
   return {};
 }
 
-Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table) {
-  WorkgroupCount count = {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
-  if (command.flags & HALYARD_DISPATCH_INDIRECT) {
-    const std::span<const uint8_t> bytes = HALYARD_TRY(resolve(command.indirect, table));
-    std::memcpy(count.data(), bytes.data(), sizeof count);
-  }
-  if (std::ranges::find(count, 0u) != count.end()) return {};
-  const Executable::Lease worker = HALYARD_TRY(command.executable->lease());
+Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution) {
+  Executable::Lease worker = HALYARD_TRY(command.executable->lease());
   HALYARD_TRY(worker->begin(command.executable->kernel(command.function),
                             {command.constants, command.constant_count}, command.binding_count));
   for (uint32_t i = 0; i < command.binding_count; ++i) {
     const halyard_range_t& binding = command.bindings[i];
-    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(binding, table)), writable(binding, table)));
+    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(binding, execution)), writable(binding, execution)));
   }
-  return worker->run(command.function, count);
+  return worker;
+}
+
+Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution) {
+  WorkgroupCount count = {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
+  if (command.flags & HALYARD_DISPATCH_INDIRECT) {
+    const std::span<const uint8_t> bytes = HALYARD_TRY(resolve(command.indirect, execution));
+    std::memcpy(count.data(), bytes.data(), sizeof count);
+  }
+  if (std::ranges::find(count, 0u) != count.end()) return {};
+  Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
+  return run_tiles(command, execution, count, worker);
 }
 
 Result<> read_file(const halyard_operation_transfer_file_t& transfer) {

@@ -9,11 +9,20 @@
 
 #include "device_memory.h"
 #include "executable.h"
+#include "node_cache.h"
 #include "status.h"
+#include "workers.h"
 
 namespace halyard::local {
 
 using BindingTable = std::span<const halyard_binding_t>;
+
+// What commands are run with.
+struct Execution {
+  BindingTable table;          // ranges without memory are its entries
+  Workers* workers = nullptr;  // who may help with a dispatch; null: nobody
+  NodeCache* nodes = nullptr;
+};
 
 // A finished recording: the host's, which it keeps unchanged until the list is destroyed.
 class CommandList {
@@ -24,17 +33,20 @@ class CommandList {
       : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size) {}
 
   // One command after the other; that is one of the orders that barriers allow.
-  Result<> execute(BindingTable table) const;
+  Result<> execute(const Execution& execution) const;
 
  private:
   std::span<const uint8_t> commands_;
 };
 
-// Ranges without memory are entries of the table.
-Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size, BindingTable table);
-Result<> update(const void* source, const halyard_range_t& target, BindingTable table);
-Result<> copy(const halyard_range_t& source, const halyard_range_t& target, BindingTable table);
-Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table);
+Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
+              const Execution& execution);
+Result<> update(const void* source, const halyard_range_t& target, const Execution& execution);
+Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution);
+Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution);
+
+// A worker of the dispatch's executable that has been given its constants and bindings.
+Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution);
 
 // OUT_OF_RANGE: the file ends too early. UNAVAILABLE: the system's reason.
 Result<> read_file(const halyard_operation_transfer_file_t& transfer);

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <thread>
 
 #include "cpu_features.h"
 
@@ -21,12 +23,18 @@ uint64_t physical_memory() {
 
 }  // namespace
 
-Device::Device(Instance& owner) : instance(owner), heap(physical_memory()) {}
+Device::Device(Instance& owner, const DeviceOptions& chosen)
+    : instance(owner), options(chosen), heap(physical_memory(), chosen.validate) {
+  if (options.workers != 0) workers_.emplace(options.workers);
+}
+
+Result<> Device::start() { return workers_ ? workers_->start() : Result<>(); }
 
 void Device::describe(halyard_device_properties_t& properties) const {
-  properties.capabilities = HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY |
-                            HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA;
-  properties.queue_count = 1;
+  properties.capabilities =
+      HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA;
+  if (!workers_) properties.capabilities |= HALYARD_DEVICE_RUNS_IN_CALLER;
+  properties.queue_count = options.queues;
   properties.operations = (uint64_t{1} << (HALYARD_OPERATION_EXECUTE + 1)) - 1;  // all of them
   properties.memory_alignment = BlockCache::kAlignment;
   properties.maximum_allocation = heap.limit();
@@ -34,12 +42,58 @@ void Device::describe(halyard_device_properties_t& properties) const {
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {
-  if ((category == "hal.device" || category == "hal.dispatch") && key == "concurrency") return 1;
+  if (category == "hal.device" && key == "concurrency") return options.queues;
+  if (category == "hal.dispatch" && key == "concurrency") return std::max<uint32_t>(options.workers, 1);
   if (category == "hal.cpu") return cpu_feature(key);
   return std::nullopt;
 }
 
-Result<> check_open(const halyard_device_open_args_t& args) {
+namespace {
+
+constexpr uint32_t kMostWorkers = 1024;
+constexpr uint32_t kMostQueues = 64;  // an affinity has as many bits
+
+struct Option {
+  std::string_view key;
+  bool needs_workers;  // only devices that have some know it
+  uint32_t least, most;
+  const char* expected;
+  void (*set)(DeviceOptions& options, uint32_t value);
+};
+constexpr Option kOptions[] = {
+    {"workers", true, 1, kMostWorkers, "a number of threads from 1 to 1024",
+     [](DeviceOptions& options, uint32_t value) { options.workers = value; }},
+    {"queues", true, 1, kMostQueues, "a number of queues from 1 to 64",
+     [](DeviceOptions& options, uint32_t value) { options.queues = value; }},
+    {"validate", false, 0, 1, "0 or 1",
+     [](DeviceOptions& options, uint32_t value) { options.validate = value != 0; }},
+};
+
+Result<> set_option(const DeviceKind& kind, const halyard_option_t& given, DeviceOptions& options) {
+  std::string known;
+  for (const Option& option : kOptions) {
+    if (option.needs_workers && !kind.has_workers) continue;
+    if (option.key != view(given.key)) {
+      known += fmt::format("{}'{}'", known.empty() ? "" : ", ", option.key);
+      continue;
+    }
+    const std::string_view text = view(given.value);
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < option.least ||
+        value > option.most)
+      return fail(Code::INVALID_ARGUMENT, "option '{}' of '{}' is '{}'; expected {}", option.key, kind.name,
+                  text, option.expected);
+    option.set(options, value);
+    return {};
+  }
+  return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have {}", view(given.key), kind.name,
+              known);
+}
+
+}  // namespace
+
+Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {
   HALYARD_TRY(check_extensions(args.extensions));
   const auto* kind = std::ranges::find(kDeviceKinds, view(args.kind),
                                        [](const DeviceKind& entry) { return std::string_view(entry.name); });
@@ -52,10 +106,10 @@ Result<> check_open(const halyard_device_open_args_t& args) {
   if (args.path.size != 0)
     return fail(Code::NOT_FOUND, "no device '{}://{}'; the only one is '{}://'", kind->name, view(args.path),
                 kind->name);
-  if (args.option_count != 0)
-    return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have no options",
-                view(args.options[0].key), kind->name);
-  return {};
+  DeviceOptions options;
+  if (kind->has_workers) options.workers = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
+  for (uint32_t i = 0; i < args.option_count; ++i) HALYARD_TRY(set_option(*kind, args.options[i], options));
+  return options;
 }
 
 }  // namespace halyard::local

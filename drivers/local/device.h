@@ -1,40 +1,58 @@
-// Instance and Device: what every other part hangs from. Devices share nothing but the host's services.
+// Instance and Device: what every other part hangs from. Devices share the host's services and a cache of
+// small objects, nothing else.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
 #include "device_memory.h"
+#include "node_cache.h"
 #include "status.h"
+#include "workers.h"
 
 namespace halyard::local {
 
 struct Instance {
   const Services& services;
+  NodeCache nodes = {};
 };
 
 // What a user writes in a URI, and what it is.
 struct DeviceKind {
   const char* name;
   const char* description;
+  bool has_workers;
 };
 inline constexpr DeviceKind kDeviceKinds[] = {
-    {"local-sync", "CPU, work is done at once on the calling thread"},
+    {"local-sync", "CPU, work is done at once on the calling thread", false},
+    {"local-task", "CPU, work is done by worker threads", true},
+};
+
+struct DeviceOptions {
+  uint32_t workers = 0;   // threads at most; 0: work is done by who makes it due
+  uint32_t queues = 1;    // names for one and the same queue
+  bool validate = false;  // device_memory.h
+  // Of `kind://path?key=value`. NOT_FOUND: no such kind or path. INVALID_ARGUMENT: an option.
+  static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
 
 struct Device {
-  explicit Device(Instance& owner);
+  Device(Instance& owner, const DeviceOptions& chosen);
 
   Instance& instance;
+  const DeviceOptions options;
   Heap heap;
 
+  // RESOURCE_EXHAUSTED: no thread. Before anything else.
+  Result<> start();
+  Workers* workers() { return workers_ ? &*workers_ : nullptr; }  // null: there are none
   const Services& services() const { return instance.services; }
   void describe(halyard_device_properties_t& properties) const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
-};
 
-// NOT_FOUND: a kind or path that is not there. INVALID_ARGUMENT: an option.
-Result<> check_open(const halyard_device_open_args_t& args);
+ private:
+  std::optional<Workers> workers_;  // gone before what they use
+};
 
 }  // namespace halyard::local
 

@@ -1,7 +1,8 @@
-// Counting bytes, granting what is asked, and the handover between dealloca and those who use memory.
+// Counting bytes, granting what is asked, and when bytes are there.
 #include "device_memory.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace halyard::local {
 
@@ -23,6 +24,13 @@ std::unexpected<Status> not_there() {
       "the memory of a queue allocation is used before its alloca was done; wait for the alloca's signal");
 }
 
+std::unexpected<Status> not_there_any_more() {
+  return fail(
+      Code::FAILED_PRECONDITION,
+      "the memory of a queue allocation is used after its dealloca; make the dealloca wait for the last "
+      "use");
+}
+
 }  // namespace
 
 Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
@@ -36,6 +44,7 @@ Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
   tally.allocated += size;
   tally.live += size;
   tally.peak = std::max(tally.peak, tally.live);
+  if (validates_) std::memset(bytes, kFreshPattern, size);
   return bytes;
 }
 
@@ -44,11 +53,24 @@ void Heap::free(uint8_t* bytes, uint64_t size, bool host_local) {
   Tally& tally = tallies_[host_local];
   tally.freed += size;
   tally.live -= size;
-  cache_.give(bytes, size);
+  if (!validates_) return cache_.give(bytes, size);
+  std::memset(bytes, kFreedPattern, size);
+  quarantine_.push_back({bytes, size});
+  quarantined_ += std::max(size, BlockCache::kAlignment);  // empty ones count, too
+  release_quarantined(kMostQuarantined);
+}
+
+void Heap::release_quarantined(uint64_t most) {
+  for (; quarantined_ > most; quarantine_.pop_front()) {
+    const Block& oldest = quarantine_.front();
+    quarantined_ -= std::max(oldest.size, BlockCache::kAlignment);
+    cache_.give(oldest.bytes, oldest.size);
+  }
 }
 
 void Heap::trim() {
   const std::lock_guard lock(mutex_);
+  release_quarantined(0);
   cache_.trim();
 }
 
@@ -65,11 +87,12 @@ void Heap::statistics(halyard_memory_statistics_t& statistics) const {
   statistics.device_bytes_freed = device.freed;
 }
 
-Memory::Memory(Heap& heap, const halyard_memory_request_t& request)
+Memory::Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered)
     : heap_(&heap),
       size_(request.size),
       type_(granted_type(request.memory_type)),
-      usage_(request.usage | kAddedUsage) {}
+      usage_(request.usage | kAddedUsage),
+      queue_ordered_(queue_ordered) {}
 
 Memory::Memory(uint8_t* bytes, bool writable, const halyard_memory_request_t& request)
     : heap_(nullptr),
@@ -97,9 +120,20 @@ Result<> Memory::commit() {
   return {};
 }
 
+// The bytes stay this memory's: a use that races with its dealloca sees the pattern at worst.
+Result<> Memory::dealloca() {
+  if (!queue_ordered_ || !heap_->validates()) return {};
+  uint8_t* bytes = HALYARD_TRY(this->bytes());
+  deallocated_.store(true, std::memory_order_release);
+  std::memset(bytes, Heap::kFreedPattern, size_);
+  return {};
+}
+
 Result<uint8_t*> Memory::bytes() const {
-  if (uint8_t* bytes = bytes_.load(std::memory_order_acquire)) return bytes;
-  return not_there();
+  uint8_t* bytes = bytes_.load(std::memory_order_acquire);
+  if (!bytes) return not_there();
+  if (deallocated_.load(std::memory_order_acquire)) return not_there_any_more();
+  return bytes;
 }
 
 Result<std::span<uint8_t>> bytes_at(const Memory& memory, uint64_t offset, uint64_t length) {

@@ -5,10 +5,16 @@
 // them. Compiled programs are known that read a result after its dealloca (control_flow in the fixtures), and
 // the host frees the handle as soon as nothing can name it any more, so early is not much earlier. Before its
 // turn a use ends in FAILED_PRECONDITION.
+//
+// A device that validates finds the programs that get by because of that, or by luck: a use after the
+// dealloca ends in FAILED_PRECONDITION, too; new bytes and bytes that were given back hold a pattern; and
+// given back bytes stay unused for long, so that whoever still has their address finds the pattern there and
+// no other program's data.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <span>
 
@@ -19,8 +25,16 @@ namespace halyard::local {
 
 class Heap {
  public:
-  explicit Heap(uint64_t limit) : limit_(limit) {}
+  static constexpr uint8_t kFreshPattern = 0xC5;                    // of new bytes, where it validates
+  static constexpr uint8_t kFreedPattern = 0xDD;                    // of bytes given back
+  static constexpr uint64_t kMostQuarantined = uint64_t{64} << 20;  // bytes given back and not used again
 
+  Heap(uint64_t limit, bool validates) : limit_(limit), validates_(validates) {}
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+  ~Heap() { trim(); }
+
+  bool validates() const { return validates_; }
   uint64_t limit() const { return limit_; }  // bytes that may live at a time
   // Aligned to BlockCache::kAlignment. RESOURCE_EXHAUSTED. `host_local` says which statistics it counts in.
   Result<uint8_t*> allocate(uint64_t size, bool host_local);
@@ -33,16 +47,25 @@ class Heap {
     uint64_t live = 0, peak = 0, allocated = 0, freed = 0;
   };
 
+  struct Block {
+    uint8_t* bytes;
+    uint64_t size;
+  };
+  void release_quarantined(uint64_t most);
+
   const uint64_t limit_;
+  const bool validates_;
   mutable std::mutex mutex_;
   BlockCache cache_;
-  Tally tallies_[2];  // device, host
+  Tally tallies_[2];              // device, host
+  std::deque<Block> quarantine_;  // oldest first
+  uint64_t quarantined_ = 0;      // bytes
 };
 
 class Memory {
  public:
-  // Of the heap, without bytes until commit().
-  Memory(Heap& heap, const halyard_memory_request_t& request);
+  // Of the heap, without bytes until commit(), which queue work does for memory that is `queue_ordered`.
+  Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered);
   // Over the host's bytes, which may not be `writable`.
   Memory(uint8_t* bytes, bool writable, const halyard_memory_request_t& request);
   Memory(const Memory&) = delete;
@@ -50,10 +73,13 @@ class Memory {
   ~Memory();
 
   void describe(halyard_memory_info_t& info) const;
-  // FAILED_PRECONDITION before commit(). Any thread.
+  uint64_t size() const { return size_; }  // bytes
+  // FAILED_PRECONDITION before commit(), and after dealloca() where the heap validates. Any thread.
   Result<uint8_t*> bytes() const;
 
   Result<> commit();
+  // The turn of the dealloca. No effect on memory of another origin than commit() in queue order.
+  Result<> dealloca();
   bool writable() const { return writable_; }
 
  private:
@@ -64,6 +90,8 @@ class Memory {
   const uint32_t type_;
   const uint32_t usage_;
   const bool writable_ = true;
+  const bool queue_ordered_ = false;
+  std::atomic<bool> deallocated_ = false;  // only where the heap validates
   std::atomic<uint8_t*> bytes_ = nullptr;
 };
 

@@ -10,7 +10,7 @@
 #include "status.h"
 #include "timeline.h"
 
-HALYARD_DRIVER_NOTE("local", "0.1.0", "local-sync");
+HALYARD_DRIVER_NOTE("local", "0.1.0", "local-sync,local-task");
 
 namespace halyard::local {
 
@@ -51,8 +51,10 @@ halyard_status_t device_open(halyard_driver_instance_t instance, const halyard_d
                              halyard_driver_device_t* device) {
   return guarded(instance->services,
                  [&]() -> Result<> {
-                   HALYARD_TRY(check_open(*args));
-                   *device = new halyard_driver_device(*instance);
+                   const DeviceOptions options = HALYARD_TRY(DeviceOptions::parse(*args));
+                   auto made = std::make_unique<halyard_driver_device>(*instance, options);
+                   HALYARD_TRY(made->start());
+                   *device = made.release();
                    return {};
                  })
       .release();
@@ -75,6 +77,7 @@ halyard_status_t device_query_i64(halyard_driver_device_t device, halyard_text_t
 
 halyard_status_t device_trim(halyard_driver_device_t device) {
   device->heap.trim();
+  device->instance.nodes.trim();
   return nullptr;
 }
 
@@ -90,7 +93,8 @@ halyard_status_t memory_allocate(halyard_driver_device_t device, const halyard_m
                                  halyard_driver_memory_t* memory, halyard_memory_info_t* info) {
   return guarded(device->services(),
                  [&]() -> Result<> {
-                   auto made = std::make_unique<halyard_driver_memory>(device->heap, *request);
+                   auto made =
+                       device->instance.nodes.make<halyard_driver_memory>(device->heap, *request, false);
                    HALYARD_TRY(made->commit());
                    made->describe(*info);
                    *memory = made.release();
@@ -99,7 +103,9 @@ halyard_status_t memory_allocate(halyard_driver_device_t device, const halyard_m
       .release();
 }
 
-void memory_free(halyard_driver_device_t, halyard_driver_memory_t memory) { delete memory; }
+void memory_free(halyard_driver_device_t device, halyard_driver_memory_t memory) {
+  device->instance.nodes.destroy(memory);
+}
 
 halyard_status_t memory_map(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t,
                             uint64_t offset, uint64_t, void** pointer) {
@@ -132,10 +138,30 @@ halyard_status_t memory_import(halyard_driver_device_t device, const halyard_mem
                      return fail(Code::INVALID_ARGUMENT,
                                  "cannot import {} bytes from the {} bytes of host memory at {}",
                                  request->size, external->size, external->pointer);
-                   auto made = std::make_unique<halyard_driver_memory>(
+                   auto made = device->instance.nodes.make<halyard_driver_memory>(
                        bytes, (external->access & HALYARD_MAP_WRITE) != 0, *request);
                    made->describe(*info);
                    *memory = made.release();
+                   return {};
+                 })
+      .release();
+}
+
+halyard_status_t memory_export(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t kind,
+                               halyard_external_memory_t* external) {
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   if (kind != HALYARD_EXTERNAL_HOST_ALLOCATION)
+                     return fail(
+                         Code::UNIMPLEMENTED,
+                         "cannot export memory as external kind {}; this device exports host allocations",
+                         kind);
+                   external->pointer = HALYARD_TRY(memory->bytes());
+                   external->kind = kind;
+                   external->fd = -1;
+                   external->access = HALYARD_MAP_READ;
+                   if (memory->writable()) external->access |= HALYARD_MAP_WRITE;
+                   external->size = memory->size();
                    return {};
                  })
       .release();
@@ -257,8 +283,8 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   return std::move(status).release();
 }
 
-// What is not here is left to the host: flushing and invalidating coherent memory, exporting anything,
-// flushing a queue that collects nothing.
+// What is not here is left to the host: flushing and invalidating coherent memory, semaphores of other
+// drivers, flushing a queue that collects nothing.
 constexpr halyard_driver_table_t kTable = {
     .struct_size = sizeof(halyard_driver_table_t),
     .initialize = initialize,
@@ -275,6 +301,7 @@ constexpr halyard_driver_table_t kTable = {
     .memory_map = memory_map,
     .memory_unmap = memory_unmap,
     .memory_import = memory_import,
+    .memory_export = memory_export,
     .semaphore_create = semaphore_create,
     .semaphore_destroy = semaphore_destroy,
     .semaphore_query = semaphore_query,

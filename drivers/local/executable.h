@@ -39,6 +39,7 @@ class Executable {
       if (worker_) executable_.give_back(std::move(worker_));
     }
     Worker* operator->() const { return worker_.get(); }
+    Worker& operator*() const { return *worker_; }
 
    private:
     Executable& executable_;

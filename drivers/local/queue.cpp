@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <type_traits>
 
 #include "commands.h"
 
@@ -24,6 +24,8 @@ struct Work {
   Timepoints signals;
   halyard_completed_fn completed;
   void* completed_user;
+
+  Execution execution() const { return {table, device.workers(), &device.instance.nodes}; }
 };
 
 Result<> run_operation(const Work& work) {
@@ -34,7 +36,7 @@ Result<> run_operation(const Work& work) {
     case HALYARD_OPERATION_ALLOCA:
       return work.transient->commit();
     case HALYARD_OPERATION_DEALLOCA:
-      return {};  // the bytes go with the handle: device_memory.h
+      return operation.dealloca.memory->dealloca();
     case HALYARD_OPERATION_FILL:
       return fill(operation.fill.target, operation.fill.pattern, operation.fill.pattern_size, {});
     case HALYARD_OPERATION_UPDATE:
@@ -46,9 +48,9 @@ Result<> run_operation(const Work& work) {
     case HALYARD_OPERATION_WRITE:
       return write_file(operation.write);
     case HALYARD_OPERATION_DISPATCH:
-      return dispatch(*operation.dispatch.dispatch, {});
+      return dispatch(*operation.dispatch.dispatch, work.execution());
     default:  // HALYARD_OPERATION_EXECUTE: submit() takes no others
-      return operation.execute.list->execute(work.table);
+      return operation.execute.list->execute(work.execution());
   }
 }
 
@@ -62,6 +64,7 @@ void finish(const Work& work, HostStatus failure, DueList& due) {
       point.semaphore->advance(point.value, due);
     }
   }
+  due.hand_over();
   work.completed(work.completed_user, std::move(failure).release());
 }
 
@@ -72,106 +75,142 @@ halyard_operation_t copy_of(const halyard_operation_t& operation) {
   return copy;
 }
 
-// Work that waits. It lives until it is done and no semaphore can call it any more.
-struct HeldWork final : Due {
+// Work that waits, for its waits or for a worker. It lives until it is done and no semaphore can call it any
+// more. One block of memory: this, then the arrays.
+class HeldWork final : public Due {
+ public:
   struct Wait : Waiter {
     HeldWork* owner = nullptr;
     Semaphore* semaphore = nullptr;
   };
 
-  HeldWork(Device& on, const halyard_submission_t& submission, Memory* alloca_memory)
-      : device(on),
-        operation(copy_of(*submission.operation)),
-        transient(alloca_memory),
-        signals(submission.signals, submission.signals + submission.signal_count),
-        completed(submission.completed),
-        completed_user(submission.completed_user),
-        waits(submission.wait_count),
-        pending(submission.wait_count),
-        references(submission.wait_count + 1) {
-    run = [](Due& self, DueList& due) { static_cast<HeldWork&>(self).finish_work(due); };
-    if (operation.kind == HALYARD_OPERATION_EXECUTE) {
-      const halyard_operation_execute_t& execute = operation.execute;
-      table.assign(execute.bindings, execute.bindings + execute.binding_count);
-    }
-    for (size_t i = 0; i < waits.size(); ++i) {
-      waits[i].value = submission.waits[i].value;
-      waits[i].settled = wait_settled;
-      waits[i].owner = this;
-      waits[i].semaphore = submission.waits[i].semaphore;
-    }
+  static HeldWork* create(Device& device, const halyard_submission_t& submission, Memory* transient) {
+    const halyard_operation_t& operation = *submission.operation;
+    const size_t bindings = operation.kind == HALYARD_OPERATION_EXECUTE
+                                ? static_cast<size_t>(operation.execute.binding_count)
+                                : 0;
+    const size_t size = sizeof(HeldWork) + submission.wait_count * sizeof(Wait) +
+                        submission.signal_count * sizeof(halyard_timepoint_t) +
+                        bindings * sizeof(halyard_binding_t);
+    return new (device.instance.nodes.take(size)) HeldWork(device, submission, transient, bindings, size);
   }
 
   // Lists the waits. From then on any thread may make the work due and do it: this may not be touched any
   // more.
   static void hold(HeldWork* work, DueList& due) {
-    for (Wait& wait : work->waits)
+    for (Wait& wait : work->waits_)
       if (!wait.semaphore->watch(wait)) wait_settled(wait, wait.semaphore->failure(), due);
     bool is_due = false;
     {
-      const std::lock_guard lock(work->mutex);
-      work->complete = true;
+      const std::lock_guard lock(work->mutex_);
+      work->complete_ = true;
       is_due = work->claim();
     }
     if (is_due) due.push_work(*work);
+  }
+
+ private:
+  HeldWork(Device& device, const halyard_submission_t& submission, Memory* transient, size_t bindings,
+           size_t size)
+      : device_(device),
+        nodes_(device.instance.nodes),
+        size_(size),
+        operation_(copy_of(*submission.operation)),
+        transient_(transient),
+        completed_(submission.completed),
+        completed_user_(submission.completed_user),
+        pending_(submission.wait_count),
+        references_(submission.wait_count + 1) {
+    run = [](Due& self, DueList& due) { static_cast<HeldWork&>(self).finish_work(due); };
+    workers = device.workers();
+    auto* end = reinterpret_cast<uint8_t*>(this + 1);
+    waits_ = array<Wait>(end, submission.wait_count);
+    for (size_t i = 0; i < waits_.size(); ++i) {
+      waits_[i].value = submission.waits[i].value;
+      waits_[i].settled = wait_settled;
+      waits_[i].owner = this;
+      waits_[i].semaphore = submission.waits[i].semaphore;
+    }
+    const auto signals = array<halyard_timepoint_t>(end, submission.signal_count);
+    std::copy_n(submission.signals, signals.size(), signals.begin());
+    signals_ = signals;
+    const auto table = array<halyard_binding_t>(end, bindings);
+    std::copy_n(operation_.execute.bindings, bindings, table.begin());
+    table_ = table;
+  }
+
+  // The next array of the block.
+  template <typename T>
+  static std::span<T> array(uint8_t*& end, size_t count) {
+    static_assert(alignof(T) <= alignof(HeldWork) && sizeof(T) % alignof(HeldWork) == 0 &&
+                  std::is_trivially_destructible_v<T>);
+    auto* first = reinterpret_cast<T*>(end);
+    std::uninitialized_value_construct_n(first, count);
+    end += count * sizeof(T);
+    return {first, count};
   }
 
   static void wait_settled(Waiter& waiter, HostStatus failure, DueList& due) {
     HeldWork* work = static_cast<Wait&>(waiter).owner;
     bool is_due = false;
     {
-      const std::lock_guard lock(work->mutex);
-      --work->pending;
-      if (failure && !work->failure) work->failure = std::move(failure);
+      const std::lock_guard lock(work->mutex_);
+      --work->pending_;
+      if (failure && !work->failure_) work->failure_ = std::move(failure);
       is_due = work->claim();
     }
     if (is_due) due.push_work(*work);
-    work->release();
+    work->release(1);
   }
 
   void finish_work(DueList& due) {
     HostStatus failed_wait;
     {
-      const std::lock_guard lock(mutex);
-      failed_wait = std::move(failure);
+      const std::lock_guard lock(mutex_);
+      failed_wait = std::move(failure_);
     }
     size_t released = 1;  // the work's own
     if (failed_wait) {    // the other waits are of no interest any more
-      for (Wait& wait : waits)
+      for (Wait& wait : waits_)
         if (wait.semaphore->unwatch(wait)) ++released;
     }
-    finish({device, operation, table, transient, signals, completed, completed_user}, std::move(failed_wait),
-           due);
+    finish({device_, operation_, table_, transient_, signals_, completed_, completed_user_},
+           std::move(failed_wait), due);
     release(released);
   }
 
- private:
   // Under the lock: whether the work became due now. A failure does not wait for the other waits.
   bool claim() {
-    if (!complete || claimed || (pending > 0 && !failure)) return false;
-    claimed = true;
+    if (!complete_ || claimed_ || (pending_ > 0 && !failure_)) return false;
+    claimed_ = true;
     return true;
   }
 
-  void release(size_t count = 1) {
-    if (references.fetch_sub(count, std::memory_order_acq_rel) == count) delete this;
+  void release(size_t count) {
+    if (references_.fetch_sub(count, std::memory_order_acq_rel) != count) return;
+    NodeCache& nodes = nodes_;  // the device may have closed
+    const size_t size = size_;
+    this->~HeldWork();
+    nodes.give(this, size);
   }
 
-  Device& device;
-  const halyard_operation_t operation;
-  std::vector<halyard_binding_t> table;
-  Memory* const transient;
-  const std::vector<halyard_timepoint_t> signals;
-  const halyard_completed_fn completed;
-  void* const completed_user;
-  std::vector<Wait> waits;
+  Device& device_;
+  NodeCache& nodes_;
+  const size_t size_;  // of the block
+  const halyard_operation_t operation_;
+  Memory* const transient_;
+  const halyard_completed_fn completed_;
+  void* const completed_user_;
+  std::span<Wait> waits_;
+  Timepoints signals_;
+  BindingTable table_;
 
-  std::mutex mutex;
-  size_t pending;                  // waits that are not settled
-  bool complete = false;           // all waits are listed
-  bool claimed = false;            // somebody does it or has done it
-  HostStatus failure;              // of the first wait that failed
-  std::atomic<size_t> references;  // one for each wait that is not settled, one for the work
+  std::mutex mutex_;
+  size_t pending_;                  // waits that are not settled
+  bool complete_ = false;           // all waits are listed
+  bool claimed_ = false;            // somebody does it or has done it
+  HostStatus failure_;              // of the first wait that failed
+  std::atomic<size_t> references_;  // one for each wait that is not settled, one for the work
 };
 
 struct WaitState {
@@ -197,22 +236,22 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind > HALYARD_OPERATION_EXECUTE)
     return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
-  std::unique_ptr<halyard_driver_memory> transient;
-  if (operation.kind == HALYARD_OPERATION_ALLOCA) {
-    transient = std::make_unique<halyard_driver_memory>(device.heap, *operation.alloca_.request);
-  }
+  NodeCache::Owned<halyard_driver_memory> transient;
+  if (operation.kind == HALYARD_OPERATION_ALLOCA)
+    transient =
+        device.instance.nodes.make<halyard_driver_memory>(device.heap, *operation.alloca_.request, true);
+  Memory* const alloca_memory = transient.get();
   WaitState state = look_at({submission.waits, submission.wait_count});
-  std::unique_ptr<HeldWork> held;
-  if (state.pending) held = std::make_unique<HeldWork>(device, submission, transient.get());
+  HeldWork* held = nullptr;
+  if (state.pending || device.workers()) held = HeldWork::create(device, submission, alloca_memory);
 
   // Nothing fails from here on.
-  Memory* const alloca_memory = transient.get();
   if (transient) {
     transient->describe(*operation.alloca_.info);
     *operation.alloca_.memory = transient.release();
   }
   if (held) {
-    HeldWork::hold(held.release(), due);
+    HeldWork::hold(held, due);
     return {};
   }
   BindingTable table;

@@ -1,6 +1,6 @@
-// Queue work: waits, one operation, signals. What is due is done at once on the caller's thread. What is not
-// is held, with copies of what was only borrowed, and done by whoever makes the last wait come true, in
-// DueList::run().
+// Queue work: waits, one operation, signals. On a device that runs in its caller, what is due is done at once
+// on the caller's thread, and what is not is done by whoever makes the last wait come true. On a device with
+// workers they do it, whoever makes it due. Until then it is held, with copies of what was only borrowed.
 #pragma once
 
 #include "device.h"

@@ -37,28 +37,6 @@ void subscription_settled(Waiter& waiter, HostStatus failure, DueList& due) {
 
 }  // namespace
 
-void DueList::Queue::push(Due& due) {
-  due.next_due = nullptr;
-  (last ? last->next_due : first) = &due;
-  last = &due;
-}
-
-Due* DueList::Queue::pop() {
-  Due* due = first;
-  if (due) first = due->next_due;
-  if (!first) last = nullptr;
-  return due;
-}
-
-void DueList::run() {
-  while (true) {
-    Due* next = work_.pop();
-    if (!next) next = calls_.pop();
-    if (!next) return;
-    next->run(*next, *this);
-  }
-}
-
 HostStatus Semaphore::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;

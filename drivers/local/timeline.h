@@ -2,9 +2,7 @@
 // list of nodes that the waiters own, so that moving the timeline allocates nothing.
 //
 // Moving a timeline makes things due: held queue work, and calls of subscribers. They are not done in there
-// but handed back in a DueList, for whoever moved the timeline to do once all locks are given back. A chain
-// of held work, however long, is a loop and not a recursion, and a subscriber that is slow delays nobody who
-// waits for the same timeline.
+// but handed back in a DueList. So a subscriber that is slow delays nobody who waits for the same timeline.
 #pragma once
 
 #include <atomic>
@@ -12,34 +10,10 @@
 #include <mutex>
 #include <span>
 
+#include "due.h"
 #include "status.h"
 
 namespace halyard::local {
-
-// Something to do, as a link of a list. `run` may free it.
-struct Due {
-  void (*run)(Due& self, class DueList& due) = nullptr;
-  Due* next_due = nullptr;
-};
-
-// First in, first out; subscribers after work.
-class DueList {
- public:
-  void push_work(Due& due) { work_.push(due); }
-  void push_call(Due& due) { calls_.push(due); }
-  // Does all there is, and what becomes due by it, until there is none. Without locks held.
-  void run();
-
- private:
-  struct Queue {
-    Due* first = nullptr;
-    Due* last = nullptr;
-    void push(Due& due);
-    Due* pop();  // null where empty
-  };
-  Queue work_;
-  Queue calls_;
-};
 
 // Somebody who waits for `value`. `settled` is called once, without locks: the value is reached (empty
 // status) or the timeline has failed. It may free the waiter.

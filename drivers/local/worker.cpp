@@ -72,21 +72,27 @@ Result<> Worker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   return static_cast<vm::List*>(arguments_[kBindings].object())->set_ref(index, buffer);
 }
 
-Result<> Worker::run(uint32_t function, const WorkgroupCount& count) {
+Result<> Worker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+                     const std::atomic<uint64_t>& end) {
   for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
-  for (uint32_t z = 0; z < count[2]; ++z) {
+  auto x = static_cast<uint32_t>(tile.first % count[0]);
+  const uint64_t row = tile.first / count[0];
+  auto y = static_cast<uint32_t>(row % count[1]);
+  auto z = static_cast<uint32_t>(row / count[1]);
+  for (; tile.first < tile.last && tile.first < end.load(std::memory_order_relaxed); ++tile.first) {
+    arguments_[kId] = number(x);
+    arguments_[kId + 1] = number(y);
     arguments_[kId + 2] = number(z);
-    for (uint32_t y = 0; y < count[1]; ++y) {
-      arguments_[kId + 1] = number(y);
-      for (uint32_t x = 0; x < count[0]; ++x) {
-        arguments_[kId] = number(x);
-        Result<> result = call(function);
-        if (!result)
-          return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
-                                                          callables_[function].function->name, x, y, z,
-                                                          count[0], count[1], count[2]));
-      }
-    }
+    Result<> result = call(function);
+    if (!result)
+      return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
+                                                      callables_[function].function->name, x, y, z, count[0],
+                                                      count[1], count[2]));
+    if (++x < count[0]) continue;
+    x = 0;
+    if (++y < count[1]) continue;
+    y = 0;
+    ++z;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,12 @@ struct Kernel {
 
 using WorkgroupCount = std::array<uint32_t, 3>;  // x, y, z
 
+// Workgroups from `first` to before `last`, counted with x innermost and z outermost.
+struct Tile {
+  uint64_t first;
+  uint64_t last;
+};
+
 class Worker {
  public:
   // Links the module in a context of its own.
@@ -38,8 +45,9 @@ class Worker {
   // What the next run gives to the kernel: first the constants, then the bindings in order.
   Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count);
   Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable);
-  // One call for each workgroup: z outermost, x innermost. The first failure ends it.
-  Result<> run(uint32_t function, const WorkgroupCount& count);
+  // One call for each workgroup of the tile that is before `end`, which others may bring forward. A failure
+  // ends it, and then `tile.first` is the workgroup that failed.
+  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end);
   // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.
   void end();
 

@@ -73,6 +73,11 @@ TEST(DeviceUri, Forms) {
   EXPECT_EQ(uri.path, "");
   EXPECT_EQ(uri.options.size(), 1u);
   EXPECT_TRUE(DeviceUri::parse("vulkan://0?").value().options.empty());
+  uri = DeviceUri::parse("local-task?workers=2&path=a://b").value();
+  EXPECT_EQ(uri.kind, "local-task");
+  EXPECT_EQ(uri.path, "");
+  EXPECT_EQ(uri.options,
+            (std::vector<std::pair<std::string, std::string>>{{"workers", "2"}, {"path", "a://b"}}));
 }
 
 TEST(DeviceUri, Mistakes) {
@@ -80,13 +85,14 @@ TEST(DeviceUri, Mistakes) {
   EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("://0"));
   EXPECT_FAILS(INVALID_ARGUMENT, "'a b' is not the name of a driver", DeviceUri::parse("a b"));
   EXPECT_FAILS(INVALID_ARGUMENT, "'vulkan:0' is not the name of a driver", DeviceUri::parse("vulkan:0"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "'vulkan?a=b' is not the name of a driver", DeviceUri::parse("vulkan?a=b"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("?a=b"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan?a"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan://0?a"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option '=b' is not key=value", DeviceUri::parse("vulkan://0?=b"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option '' is not key=value", DeviceUri::parse("vulkan://0?a=b&&c=d"));
   EXPECT_FAILS(INVALID_ARGUMENT, "missing after the last '&'", DeviceUri::parse("vulkan://0?a=b&"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is given twice", DeviceUri::parse("vulkan://0?a=b&a=c"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "expected driver[://path[?key=value&...]]", DeviceUri::parse(""));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected driver[://path][?key=value&...]", DeviceUri::parse(""));
 }
 
 TEST(DriverRegistry, FindsDriversInFolders) {

@@ -19,4 +19,5 @@ struct FakeControls {
   size_t (*log)(char* text, size_t capacity);  // copies the lines that operations wrote so far; its size
   void (*refuse_next)(int32_t code);           // the next queue_submit is not accepted
   void (*fail_next)(int32_t code);             // the next operation that runs fails
+  size_t (*closed_in_callbacks)();             // devices closed while the driver was calling the host
 };

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/bytes.h"
+#include "hal/callback_scope.h"
 #include "hal_test.h"
 
 namespace halyard::hal {
@@ -228,11 +229,9 @@ TEST_F(QueueTest, TransfersNeedAccessAndDeviceVisibleMemory) {
   EXPECT_FAILS(PERMISSION_DENIED, "DEVICE_VISIBLE", queue_copy({*device}, *host_only, 0, *constant, 0, 8));
 }
 
-TEST_F(QueueTest, BuffersOfOtherDriversAreRefused) {
+TEST_F(QueueTest, CommandBuffersOfOtherDevicesAreRefused) {
   const Ref<Device> device = open_fake_device();
   const Ref<Device> other = open_fake_device(open_fake_library());
-  const Ref<Buffer> buffer = make_buffer(*other, Values(8));
-  EXPECT_FAILS(INVALID_ARGUMENT, "shares no memory", queue_fill({*device}, *buffer, 0, 8, 0, 4));
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->finalize());
   EXPECT_FAILS(INVALID_ARGUMENT, "cannot be executed on", queue_execute({*other}, *commands, {}));
@@ -447,6 +446,24 @@ TEST_F(QueueTest, WorkCompletesOnAnotherThread) {
   EXPECT_OK(await(fences, kWaitForever));
   EXPECT_EQ(bytes, Values(4, 6));
   worker.join();
+}
+
+// A program that is not there any more when its work is done: the work has the last reference to the device.
+TEST_F(QueueTest, ADeviceIsNotClosedByItsOwnCallback) {
+  const size_t before = fake().closed_in_callbacks();
+  const int64_t devices = fake().live(FAKE_DEVICE);
+  const Ref<DriverLibrary> library = open_fake_library();
+  {
+    const Ref<Device> device = open_fake_device(library, "queued");
+    const Ref<Fence> done = make_fence(device);
+    EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
+    EXPECT_OK(queue_barrier({*device}));
+  }
+  EXPECT_EQ(fake().live(FAKE_DEVICE), devices + 1);
+  EXPECT_EQ(fake().run_ready(), 2u);
+  await_outside_of_callbacks();
+  EXPECT_EQ(fake().live(FAKE_DEVICE), devices);
+  EXPECT_EQ(fake().closed_in_callbacks(), before);
 }
 
 // ---- Memory ----

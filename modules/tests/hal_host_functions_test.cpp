@@ -19,8 +19,9 @@ constexpr int kSint32 = 0x11000020;
 class HalHostFunctions : public ::testing::Test {
  protected:
   void SetUp() override {
+    const Ref<hal::DriverRegistry> registry = open_registry();
     for (auto& device : devices) {
-      auto opened = open_device("local-sync");
+      auto opened = registry->open_device("local-sync");
       ASSERT_TRUE(opened) << opened.error().text();
       device = *opened;
     }

@@ -304,7 +304,7 @@ TEST_P(HalSignatures, refuses_other_types_in_spans) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* device : {"local-sync"})
+  for (const char* device : {"local-sync", "local-task"})
     for (const HalSignature& signature : hal_signatures()) all.push_back({device, signature});
   return all;
 }

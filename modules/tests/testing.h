@@ -22,12 +22,16 @@
 
 namespace halyard::modules {
 
-inline Result<Ref<hal::Device>> open_device(std::string_view uri) {
+// Devices that are opened from one registry are of one driver.
+inline Ref<hal::DriverRegistry> open_registry() {
   hal::RegistryOptions options;
   options.folders = {HALYARD_BUILD_DIR "/lib/halyard/drivers"};
   options.use_environment = false;
   options.use_default_folders = false;
-  return hal::DriverRegistry::create(std::move(options))->open_device(uri);
+  return hal::DriverRegistry::create(std::move(options));
+}
+inline Result<Ref<hal::Device>> open_device(std::string_view uri) {
+  return open_registry()->open_device(uri);
 }
 
 // One argument: a number (of any width), an object, or the entries of a variadic item, one after another.

@@ -33,12 +33,23 @@ constexpr Flag kFlags[] = {
      "order.",
      "--input=4xf32=1,2,3,4"},
     {"device", FlagKind::list, "URI",
-     "A device that the program may use: driver[://path[?key=value&...]]. Repeated: in the order in which "
+     "A device that the program may use: driver[://path][?key=value&...]. Repeated: in the order in which "
      "the program counts\n"
      "them. Left out: local-task where there is such a driver, else local-sync.",
      "--device=local-sync"},
+    {"device_lead_allocator", FlagKind::value, "N",
+     "Which device (counted from 0, in the order of --device) gives memory that several devices use, where "
+     "the program leaves\n"
+     "it open. Left out: the program's first choice whose memory all of them can use.",
+     "--device_lead_allocator=1"},
     {"parameters", FlagKind::list, "[SCOPE=]FILE",
-     "A parameter archive (.irpa) for the parameters of a scope.", "--parameters=model=weights.irpa"},
+     "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. Repeated: of several files of a "
+     "scope, the first\n"
+     "that has a name counts.",
+     "--parameters=model=weights.irpa"},
+    {"parameter_mode", FlagKind::value, "MODE",
+     "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
+     "--parameter_mode=preload"},
     {"module_mode", FlagKind::value, "MODE",
      "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
      "--module_mode=mmap"},
@@ -142,6 +153,27 @@ Result<> open_devices(const Flags& flags, Run& run) {
   return {};
 }
 
+Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,
+                        std::string_view example) {
+  const std::string text = flags.value(name, std::to_string(otherwise));
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as {}", name, text, example);
+  return count;
+}
+
+// As the C ABI counts: from 1; 0 where none is named.
+Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
+  if (!flags.has("device_lead_allocator")) return 0u;
+  const uint64_t place = TOOL_TRY(number(flags, "device_lead_allocator", 0, "0"));
+  if (place >= device_count)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--device_lead_allocator={}: there are {} devices, counted from 0; name one of them", place,
+                device_count);
+  return static_cast<uint32_t>(place) + 1;
+}
+
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
 void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
   fmt::print(stderr, "=== {} ===\n", printable(view(key)));
@@ -175,7 +207,12 @@ Result<> make_context(const Flags& flags, Run& run) {
   options.device_count = devices.size();
   options.parameters = files.data();
   options.parameter_count = files.size();
+  const std::string mode = flags.value("parameter_mode", "file");
+  if (mode != "file" && mode != "preload")
+    return fail(HALYARD_INVALID_ARGUMENT, "--parameter_mode={}: expected file or preload", mode);
+  if (mode == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   options.trace = print_trace;
+  options.lead_device = TOOL_TRY(lead_device(flags, devices.size()));
   if (flags.has("max_memory"))
     options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
   if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
@@ -214,18 +251,8 @@ Result<halyard_function_description_t> describe(halyard_module_t module, std::st
   return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
 }
 
-Result<uint64_t> max_elements(const Flags& flags) {
-  const std::string text = flags.value("output_max_element_count", std::to_string(kDefaultMaxElements));
-  uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(HALYARD_INVALID_ARGUMENT, "--output_max_element_count={}: expected a number, such as 1024",
-                text);
-  return count;
-}
-
 Result<> call_and_print(const Flags& flags, const Run& run, const std::string& name) {
-  const uint64_t limit = TOOL_TRY(max_elements(flags));
+  const uint64_t limit = TOOL_TRY(number(flags, "output_max_element_count", kDefaultMaxElements, "1024"));
   Handle<halyard_function_t> function;
   TOOL_TRY(check(halyard_context_find(run.context.get(), nullptr, name.c_str(), function.out())));
   const halyard_function_description_t description = TOOL_TRY(describe(run.modules.back().get(), name));

@@ -18,8 +18,12 @@ bool needs(std::span<const halyard_module_t> given, std::string_view builtin) {
       given, [&](auto handle) { return uses_module(*from_handle<vm::Module>(handle), builtin); });
 }
 
-modules::HalOptions hal_options(const halyard_context_options_t& options) {
+Result<modules::HalOptions> hal_options(const halyard_context_options_t& options) {
   modules::HalOptions hal;
+  if (options.lead_device > options.device_count)
+    return fail(Code::INVALID_ARGUMENT, "lead_device {} of {} devices; expected a number up to that, or 0",
+                options.lead_device, options.device_count);
+  if (options.lead_device != 0) hal.lead_allocator = options.lead_device - 1;
   for (size_t i = 0; i < options.device_count; ++i)
     hal.devices.push_back(Ref<hal::Device>::share(from_handle<hal::Device>(options.devices[i])));
   if (options.trace) {
@@ -47,7 +51,9 @@ Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_
   for (size_t i = 0; i < options.parameter_count; ++i)
     files.push_back(
         {std::string(view(options.parameters[i].scope)), std::string(view(options.parameters[i].path))});
-  return modules::load_parameters(files);
+  return modules::load_parameters(files, options.flags & HALYARD_CONTEXT_PRELOAD_PARAMETERS
+                                             ? modules::ParameterMode::preload
+                                             : modules::ParameterMode::file);
 }
 
 }  // namespace
@@ -67,7 +73,7 @@ halyard_status_t halyard_context_create(halyard_instance_t, const halyard_contex
     const vm::Limits limits = limits_of(known);
     auto context = vm::Context::create(limits);
     if (needs(given, "hal")) {
-      modules::HalOptions hal = hal_options(known);
+      modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }

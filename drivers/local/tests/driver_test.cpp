@@ -19,9 +19,10 @@ TEST(Negotiate, GivesVersionTableAndKinds) {
   ASSERT_EQ(halyard_driver_negotiate(&ours, &reply), 1);
   EXPECT_EQ(reply.abi_version, 1u);
   EXPECT_GE(reply.table->struct_size, HALYARD_FIELD_END(halyard_driver_table_t, queue_flush));
-  ASSERT_EQ(reply.kind_count, 1u);
+  ASSERT_EQ(reply.kind_count, 2u);
   EXPECT_STREQ(reply.kinds[0].name, "local-sync");
-  EXPECT_STRNE(reply.kinds[0].description, "");
+  EXPECT_STREQ(reply.kinds[1].name, "local-task");
+  for (uint32_t i = 0; i < reply.kind_count; ++i) EXPECT_STRNE(reply.kinds[i].description, "");
 }
 
 TEST(Negotiate, RefusesWithAReason) {
@@ -84,42 +85,73 @@ class Devices : public LocalTest {
     return value;
   }
 };
+HALYARD_ON_EVERY_DEVICE(Devices);
 
-TEST_F(Devices, AreEnumerated) {
+TEST_P(Devices, AreEnumerated) {
   uint32_t count = 0;
   EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 0, nullptr, &count)));
-  ASSERT_EQ(count, 1u);
-  halyard_device_info_t info = {.struct_size = sizeof info};
-  EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 1, &info, &count)));
-  EXPECT_STREQ(info.kind, "local-sync");
-  EXPECT_STREQ(info.path, "");
-  EXPECT_STRNE(info.name, "");
+  ASSERT_EQ(count, 2u);
+  halyard_device_info_t infos[3] = {};
+  for (halyard_device_info_t& info : infos) info.struct_size = sizeof info;
+  EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 3, infos, &count)));
+  EXPECT_EQ(count, 2u);
+  EXPECT_STREQ(infos[0].kind, "local-sync");
+  EXPECT_STREQ(infos[1].kind, "local-task");
+  for (uint32_t i = 0; i < count; ++i) {
+    EXPECT_STREQ(infos[i].path, "");
+    EXPECT_STRNE(infos[i].name, "");
+  }
+  EXPECT_EQ(infos[2].kind, nullptr);
 }
 
-TEST_F(Devices, OpenByKindAndEmptyPath) {
-  EXPECT_OK(open_with("local-sync", ""));
-  EXPECT_CODE(NOT_FOUND, open_with("local-sync", "1"));
+TEST_P(Devices, OpenByKindAndEmptyPath) {
+  EXPECT_OK(open_with(kind_, ""));
+  EXPECT_CODE(NOT_FOUND, open_with(kind_, "1"));
   EXPECT_CODE(NOT_FOUND, open_with("local", ""));
-  const Outcome option = open_with("local-sync", "", {{text("threads"), text("4")}});
-  EXPECT_CODE(INVALID_ARGUMENT, option);
-  EXPECT_NE(option.message().find("'threads'"), std::string::npos) << option.text();
 }
 
-TEST_F(Devices, SkipOrRefuseUnknownExtensions) {
+TEST_P(Devices, HaveOptions) {
+  EXPECT_OK(open_with(kind_, "", {{text("validate"), text("1")}}));
+  EXPECT_OK(open_with(kind_, "", {{text("validate"), text("0")}}));
+  const Outcome unknown = open_with(kind_, "", {{text("validate"), text("1")}, {text("threads"), text("4")}});
+  EXPECT_CODE(INVALID_ARGUMENT, unknown);
+  for (const char* part : {"'threads'", "'validate'"})
+    EXPECT_NE(unknown.message().find(part), std::string::npos) << unknown.text();
+  EXPECT_EQ(unknown.message().find("'workers'") != std::string::npos, !runs_in_caller()) << unknown.text();
+
+  for (const char* value : {"", "2", "-1", "yes", "1 "})
+    EXPECT_CODE(INVALID_ARGUMENT, open_with(kind_, "", {{text("validate"), text(value)}})) << value;
+  if (runs_in_caller()) {
+    EXPECT_CODE(INVALID_ARGUMENT, open_with(kind_, "", {{text("workers"), text("1")}}));
+    return;
+  }
+  EXPECT_OK(open_with(kind_, "", {{text("workers"), text("1024")}, {text("queues"), text("64")}}));
+  for (const char* value : {"0", "1025", "99999999999999999999", "two", "", "0x2"}) {
+    const Outcome outcome = open_with(kind_, "", {{text("workers"), text(value)}});
+    EXPECT_CODE(INVALID_ARGUMENT, outcome) << value;
+    EXPECT_NE(outcome.message().find("'workers'"), std::string::npos) << outcome.text();
+  }
+  for (const char* value : {"0", "65"})
+    EXPECT_CODE(INVALID_ARGUMENT, open_with(kind_, "", {{text("queues"), text(value)}})) << value;
+}
+
+TEST_P(Devices, SkipOrRefuseUnknownExtensions) {
   halyard_extension_t extension = {.struct_size = sizeof extension, .kind = 12, .must_understand = 0};
-  EXPECT_OK(open_with("local-sync", "", {}, &extension));
+  EXPECT_OK(open_with(kind_, "", {}, &extension));
   const halyard_extension_t first = {.struct_size = sizeof first, .kind = 11, .next = &extension};
   extension.must_understand = 1;
-  const Outcome refused = open_with("local-sync", "", {}, &first);
+  const Outcome refused = open_with(kind_, "", {}, &first);
   EXPECT_CODE(UNIMPLEMENTED, refused);
   EXPECT_NE(refused.message().find("12"), std::string::npos) << refused.text();
 }
 
-TEST_F(Devices, HaveProperties) {
+TEST_P(Devices, HaveProperties) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  EXPECT_EQ(properties.capabilities, unsigned{HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY |
-                                              HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA});
+  uint32_t expected =
+      HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA;
+  if (runs_in_caller()) expected |= HALYARD_DEVICE_RUNS_IN_CALLER;
+  EXPECT_EQ(properties.capabilities, expected);
   EXPECT_EQ(properties.queue_count, 1u);
   EXPECT_EQ(properties.operations, 0x3FFu);
   EXPECT_EQ(properties.memory_alignment, 64u);
@@ -127,11 +159,11 @@ TEST_F(Devices, HaveProperties) {
   EXPECT_GT(properties.maximum_allocation, uint64_t{1} << 20);
 }
 
-TEST_F(Devices, AnswerQueries) {
+TEST_P(Devices, AnswerQueries) {
   bool known = false;
   EXPECT_EQ(ask("hal.device", "concurrency", &known), 1);
   EXPECT_TRUE(known);
-  EXPECT_EQ(ask("hal.dispatch", "concurrency", &known), 1);
+  EXPECT_EQ(ask("hal.dispatch", "concurrency", &known), runs_in_caller() ? 1 : 3) << "the workers";
   EXPECT_TRUE(known);
   for (const char* key : {"Concurrency", "concurrency ", ""}) {
     EXPECT_EQ(ask("hal.device", key, &known), 0);
@@ -141,7 +173,7 @@ TEST_F(Devices, AnswerQueries) {
   EXPECT_FALSE(known);
 }
 
-TEST_F(Devices, KnowTheProcessor) {
+TEST_P(Devices, KnowTheProcessor) {
   bool known = false;
 #if defined(__x86_64__)
   for (const char* key : {"sse3",

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -104,14 +106,18 @@ inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
   EXPECT_TRUE(::halyard::local_tests::has_code(::halyard::Code::code, __VA_ARGS__))
 
 // An open device and everything it takes to use it. Handles are destroyed with the fixture, in reverse order.
-class LocalTest : public testing::Test {
+// The parameter is the kind of the device.
+class LocalTest : public testing::TestWithParam<const char*> {
  public:
   using Memory = halyard_driver_memory_t;
   using Semaphore = halyard_driver_semaphore_t;
   using List = halyard_driver_command_list_t;
   using Executable = halyard_driver_executable_t;
+  using Options = std::vector<halyard_option_t>;
 
-  LocalTest() : table_(table()) {
+  // `workers`: of a device that has some. Few processors do not make one alone.
+  explicit LocalTest(const char* kind = GetParam(), std::string_view workers = "3")
+      : kind_(kind), workers_(workers), table_(table()) {
     const halyard_driver_init_args_t init = {
         .struct_size = sizeof init, .abi_version = 1, .services = &host_.services()};
     EXPECT_OK(host_.take(table_.initialize(&init, &instance_)));
@@ -127,11 +133,22 @@ class LocalTest : public testing::Test {
     EXPECT_EQ(instance_, nullptr);
   }
 
-  halyard_driver_device_t open() {
-    const halyard_device_open_args_t args = {.struct_size = sizeof args, .kind = text("local-sync")};
+  bool runs_in_caller() const { return kind_ == "local-sync"; }
+  halyard_driver_device_t open() { return open(kind_); }
+  halyard_driver_device_t open(std::string_view kind, Options options = {}) {
+    if (kind == "local-task") options.push_back({text("workers"), text(workers_)});
+    const halyard_device_open_args_t args = {.struct_size = sizeof args,
+                                             .option_count = static_cast<uint32_t>(options.size()),
+                                             .kind = text(kind),
+                                             .options = options.data()};
     halyard_driver_device_t device = nullptr;
     EXPECT_OK(host_.take(table_.device_open(instance_, &args, &device)));
     return device;
+  }
+  // The same, another device.
+  void reopen(const Options& options) {
+    table_.device_close(device_);
+    device_ = open(kind_, options);
   }
 
   // ---- Memory
@@ -243,12 +260,30 @@ class LocalTest : public testing::Test {
                                              .completed_user = &completion};
     return host_.take(table_.queue_submit(device_, &submission));
   }
-  // Work that is due: how it ended.
+  // What work that is due leads to: at once where it runs in the caller, else without another call.
+  template <typename Condition>
+  bool comes_true(Condition condition) const {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point hang = Clock::now() + std::chrono::seconds(120);
+    while (!condition()) {
+      if (runs_in_caller() || Clock::now() > hang) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return true;
+  }
+  bool is_done(const Completion& completion) const {
+    return comes_true([&] { return completion.calls != 0; }) && completion.calls == 1;
+  }
+  // How it ended.
+  Outcome outcome(const Completion& completion) const {
+    EXPECT_TRUE(is_done(completion));
+    return completion.outcome;
+  }
+  // Work that is due.
   Outcome run(const halyard_operation_t& operation) {
     Completion completion;
     EXPECT_OK(submit(operation, {}, {}, completion));
-    EXPECT_EQ(completion.calls, 1);
-    return completion.outcome;
+    return outcome(completion);
   }
 
   static halyard_operation_t operation(uint32_t kind) {
@@ -348,6 +383,14 @@ class LocalTest : public testing::Test {
     return list;
   }
 
+  halyard_memory_statistics_t statistics() {
+    halyard_memory_statistics_t result = {.struct_size = sizeof result};
+    EXPECT_OK(host_.take(table_.device_memory_statistics(device_, &result)));
+    return result;
+  }
+
+  const std::string_view kind_;
+  const std::string_view workers_;
   Host host_;
   const halyard_driver_table_t& table_;
   halyard_driver_instance_t instance_ = nullptr;
@@ -357,5 +400,12 @@ class LocalTest : public testing::Test {
   std::vector<Executable> executables_;
   std::vector<List> lists_;
 };
+
+// The tests of a fixture, on each kind of device: NAME/local_sync, NAME/local_task.
+inline std::string name_of_kind(const testing::TestParamInfo<const char*>& kind) {
+  return kind.param == std::string_view("local-sync") ? "local_sync" : "local_task";
+}
+#define HALYARD_ON_EVERY_DEVICE(fixture_) \
+  INSTANTIATE_TEST_SUITE_P(Devices, fixture_, testing::Values("local-sync", "local-task"), name_of_kind)
 
 }  // namespace halyard::local_tests

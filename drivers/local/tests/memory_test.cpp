@@ -28,14 +28,10 @@ class MemoryTest : public LocalTest {
     }
     return outcome;
   }
-  halyard_memory_statistics_t statistics() {
-    halyard_memory_statistics_t result = {.struct_size = sizeof result};
-    EXPECT_OK(host_.take(table_.device_memory_statistics(device_, &result)));
-    return result;
-  }
 };
+HALYARD_ON_EVERY_DEVICE(MemoryTest);
 
-TEST_F(MemoryTest, IsAlignedAndWritable) {
+TEST_P(MemoryTest, IsAlignedAndWritable) {
   for (const uint64_t size : {0, 1, 63, 64, 65, 127, 128, 129, 4095, 4096, 100000, 5000000}) {
     Memory memory = allocate(size);
     ASSERT_NE(memory, nullptr);
@@ -45,7 +41,7 @@ TEST_F(MemoryTest, IsAlignedAndWritable) {
   }
 }
 
-TEST_F(MemoryTest, GrantsWhatIsAskedAndWhatLocalDevicesAdd) {
+TEST_P(MemoryTest, GrantsWhatIsAskedAndWhatLocalDevicesAdd) {
   struct Case {
     uint32_t type, usage, granted_type, granted_usage;
   };
@@ -64,7 +60,7 @@ TEST_F(MemoryTest, GrantsWhatIsAskedAndWhatLocalDevicesAdd) {
   }
 }
 
-TEST_F(MemoryTest, PastAllThereIsExhausted) {
+TEST_P(MemoryTest, PastAllThereIsExhausted) {
   for (const uint64_t size : {UINT64_MAX, UINT64_MAX - 63, uint64_t{1} << 63, uint64_t{1} << 48}) {
     Memory memory = nullptr;
     halyard_memory_info_t info;
@@ -73,7 +69,7 @@ TEST_F(MemoryTest, PastAllThereIsExhausted) {
   }
 }
 
-TEST_F(MemoryTest, PastAllThereIsLeftIsExhausted) {
+TEST_P(MemoryTest, PastAllThereIsLeftIsExhausted) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
   allocate(1000);
@@ -82,7 +78,7 @@ TEST_F(MemoryTest, PastAllThereIsLeftIsExhausted) {
   EXPECT_CODE(RESOURCE_EXHAUSTED, try_allocate(request(properties.maximum_allocation - 999), &memory, &info));
 }
 
-TEST_F(MemoryTest, MapsTheSameBytesAnyNumberOfTimes) {
+TEST_P(MemoryTest, MapsTheSameBytesAnyNumberOfTimes) {
   Memory memory = allocate(std::vector<uint8_t>{1, 2, 3, 4});
   void* first = nullptr;
   void* second = nullptr;
@@ -95,7 +91,7 @@ TEST_F(MemoryTest, MapsTheSameBytesAnyNumberOfTimes) {
   table_.memory_unmap(device_, memory);
 }
 
-TEST_F(MemoryTest, ImportsAlignedHostMemory) {
+TEST_P(MemoryTest, ImportsAlignedHostMemory) {
   alignas(64) uint8_t storage[256] = {5, 6, 7};
   Memory memory = nullptr;
   EXPECT_OK(import(storage, sizeof storage, &memory));
@@ -115,7 +111,72 @@ TEST_F(MemoryTest, ImportsAlignedHostMemory) {
   EXPECT_EQ(none, nullptr);
 }
 
-TEST_F(MemoryTest, IsCounted) {
+TEST_P(MemoryTest, ExportsItsBytesToOtherDevices) {
+  Memory memory = allocate(std::vector<uint8_t>{1, 2, 3, 4});
+  halyard_external_memory_t external = {.struct_size = sizeof external};
+  EXPECT_OK(host_.take(table_.memory_export(device_, memory, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
+  EXPECT_EQ(external.kind, unsigned{HALYARD_EXTERNAL_HOST_ALLOCATION});
+  EXPECT_EQ(external.pointer, bytes(memory));
+  EXPECT_EQ(external.fd, -1);
+  EXPECT_EQ(external.access, unsigned{HALYARD_MAP_READ | HALYARD_MAP_WRITE});
+  EXPECT_EQ(external.size, 4u);
+
+  for (const char* kind : {"local-sync", "local-task"}) {
+    halyard_driver_device_t other = open(kind);
+    const halyard_memory_request_t wanted = request(4);
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    Memory same = nullptr;
+    EXPECT_OK(host_.take(table_.memory_import(other, &wanted, &external, &same, &info)));
+    void* there = nullptr;
+    EXPECT_OK(host_.take(table_.memory_map(other, same, HALYARD_MAP_READ, 0, 4, &there)));
+    EXPECT_EQ(there, bytes(memory));
+    table_.memory_unmap(other, same);
+    if (kind == kind_) {
+      std::swap(device_, other);
+      EXPECT_OK(run(fill(range(same, 1, 2), 9, 1)));
+      std::swap(device_, other);
+      EXPECT_EQ(content<uint8_t>(memory, 4), (std::vector<uint8_t>{1, 9, 9, 4}));
+    }
+    table_.memory_free(other, same);
+    table_.device_close(other);
+  }
+}
+
+TEST_P(MemoryTest, ExportsWhatThereIsToExport) {
+  Memory memory = allocate(4);
+  halyard_external_memory_t external = {.struct_size = sizeof external, .pointer = this};
+  const Outcome kind =
+      host_.take(table_.memory_export(device_, memory, HALYARD_EXTERNAL_OPAQUE_FD, &external));
+  EXPECT_CODE(UNIMPLEMENTED, kind);
+  EXPECT_NE(kind.message().find("kind 2"), std::string::npos) << kind.text();
+  Semaphore start = semaphore(0);
+  Completion made;
+  Memory later = queue_allocate(4, {{start, 1}}, {}, made);
+  EXPECT_CODE(FAILED_PRECONDITION,
+              host_.take(table_.memory_export(device_, later, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
+  EXPECT_EQ(external.pointer, this) << "untouched on failure";
+  EXPECT_OK(signal(start, 1));
+  EXPECT_OK(outcome(made));
+
+  // What may not be written stays so.
+  alignas(64) static const uint8_t constants[64] = {};
+  const halyard_memory_request_t wanted = request(sizeof constants);
+  const halyard_external_memory_t read_only = {.struct_size = sizeof read_only,
+                                               .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                               .pointer = const_cast<uint8_t*>(constants),
+                                               .fd = -1,
+                                               .access = HALYARD_MAP_READ,
+                                               .size = sizeof constants};
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  Memory imported = nullptr;
+  EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &read_only, &imported, &info)));
+  EXPECT_OK(host_.take(table_.memory_export(device_, imported, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
+  EXPECT_EQ(external.pointer, constants);
+  EXPECT_EQ(external.access, unsigned{HALYARD_MAP_READ});
+  table_.memory_free(device_, imported);
+}
+
+TEST_P(MemoryTest, IsCounted) {
   Memory first = allocate(100);
   allocate(50);
   Memory host = nullptr;
@@ -138,7 +199,7 @@ TEST_F(MemoryTest, IsCounted) {
 }
 
 // Whatever sizes come and go, live memory never overlaps.
-TEST_F(MemoryTest, NeverOverlaps) {
+TEST_P(MemoryTest, NeverOverlaps) {
   struct Block {
     Memory memory;
     uint64_t size;

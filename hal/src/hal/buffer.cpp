@@ -62,6 +62,9 @@ Result<> synchronize(const Allocation& allocation, Synchronize function, const c
 }  // namespace
 
 Allocation::~Allocation() {
+  for (const Import& import : shared.imports)
+    import.device->table().memory_free(import.device->handle(), import.memory);
+  if (shared.mapped) device->table().memory_unmap(device->handle(), memory);
   if (memory) device->table().memory_free(device->handle(), memory);
 }
 

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "base/budget.h"
 #include "base/object.h"
@@ -30,6 +32,19 @@ class Allocation final : public ObjectOf<Allocation> {
   std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
   Ref<Object> keep;                      // imported bytes
   Charge charge;                         // to whoever counts the memory
+
+  // Handles of other drivers for the same bytes (hal/sharing.h).
+  struct Import {
+    Ref<Device> device;
+    halyard_driver_memory_t memory;  // owned
+  };
+  struct Shared {
+    std::mutex mutex;  // of what follows
+    std::vector<Import> imports;
+    void* pointer = nullptr;  // to the bytes in this process
+    bool mapped = false;      // by a mapping that stays
+    bool ended = false;       // no more imports: deallocated
+  } shared;
 
   Allocation() = default;
   ~Allocation();

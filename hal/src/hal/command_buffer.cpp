@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hal/sharing.h"
+
 namespace halyard::hal {
 
 const ObjectType CommandBuffer::kType = object_type<CommandBuffer>("hal.command_buffer");
@@ -85,12 +87,6 @@ struct CommandBuffer::Recorder {
   static Result<halyard_range_t> resolve_direct(const CommandBuffer& self, const BufferRange& range,
                                                 const Needs& needs) {
     const Buffer& buffer = *range.buffer;
-    if (&buffer.device().library() != &self.device_->library())
-      return fail(
-          Code::INVALID_ARGUMENT,
-          "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
-          "recorded; use a buffer of that device, or copy the bytes to one",
-          buffer.device().uri(), self.device_->uri());
     HALYARD_TRY(buffer.check_usage(needs.usage));
     HALYARD_TRY(buffer.check_access(needs.access));
     HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
@@ -104,7 +100,22 @@ struct CommandBuffer::Recorder {
                   "(offset={} "
                   "in a buffer at byte {} of its allocation, length={}, alignment={})",
                   range.offset, buffer.offset(), length, needs.alignment);
-    return halyard_range_t{buffer.allocation().memory, 0, 0, offset, length};
+    if (!is_foreign(*self.device_, buffer))
+      return halyard_range_t{buffer.allocation().memory, 0, 0, offset, length};
+    if (sharing(buffer.device(), *self.device_) == Sharing::none)
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
+          "recorded; use a buffer of that device, or copy the bytes to one",
+          buffer.device().uri(), self.device_->uri());
+    return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
+  }
+
+  // Buffers of other drivers are slots behind those that the program declared: the driver's handle for them
+  // may not be there before the list is executed.
+  static uint32_t foreign_slot(const CommandBuffer& self, const Allocation& allocation) {
+    const auto known = std::ranges::find(self.foreign_, &allocation);
+    return self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
   }
 
   static Result<halyard_range_t> resolve_slot(const CommandBuffer& self, const BufferRange& range) {
@@ -136,8 +147,13 @@ struct CommandBuffer::Recorder {
   static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
                   const Needs& needs) {
     if (source.buffer) {
-      keep(self, &source.buffer->allocation());
-      return;
+      Allocation& allocation = source.buffer->allocation();
+      keep(self, &allocation);
+      if (range.memory) return;
+      if (foreign_slot(self, allocation) - self.binding_capacity_ == self.foreign_.size())
+        self.foreign_.push_back(&allocation);
+    } else {
+      self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
     }
     if (self.slots_.size() <= range.slot) self.slots_.resize(range.slot + size_t{1});
     SlotNeeds& slot = self.slots_[range.slot];

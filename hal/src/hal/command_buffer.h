@@ -83,6 +83,9 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   uint32_t command_count() const { return command_count_; }
   halyard_driver_command_list_t handle() const { return list_; }  // after finalize
   std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
+  // How many of them are for a binding table; those behind are for memory of other drivers (hal/sharing.h).
+  size_t declared_slots() const { return declared_slots_; }
+  Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
   // The recorded commands, one line each, for people.
   std::string text() const;
 
@@ -108,6 +111,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   std::vector<Ref<Object>> resources_;                // kept alive, each once
   std::unordered_set<Object*> known_resources_;       // while recording
   std::vector<SlotNeeds> slots_;
+  size_t declared_slots_ = 0;
+  std::vector<Allocation*> foreign_;  // among the resources
   halyard_driver_command_list_t list_ = nullptr;
 };
 

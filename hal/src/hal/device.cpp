@@ -7,10 +7,11 @@
 #include <bit>
 
 #include "hal/buffer.h"
+#include "hal/callback_scope.h"
 
 namespace halyard::hal {
 
-const ObjectType Device::kType = object_type<Device>("hal.device");
+const ObjectType Device::kType = {"hal.device", &Device::destroy};
 const ObjectType Allocator::kType = {"hal.allocator", &Allocator::destroy};
 
 namespace {
@@ -56,6 +57,10 @@ void Allocator::destroy(Object* object) {
 
 Device::Device(Ref<DriverLibrary> library, std::string kind, std::string path)
     : library_(std::move(library)), kind_(std::move(kind)), path_(std::move(path)) {}
+
+void Device::destroy(Object* object) {
+  outside_of_callbacks([device = static_cast<Device*>(object)] { delete device; });
+}
 
 Device::~Device() {
   if (handle_) table().device_close(handle_);

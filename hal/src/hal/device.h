@@ -79,6 +79,8 @@ class Device final : public ObjectOf<Device> {
   ~Device();
 
  private:
+  static void destroy(Object* object);
+
   Ref<DriverLibrary> library_;
   std::string kind_;
   std::string path_;

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/suggest.h"
+#include "hal/callback_scope.h"
 
 namespace halyard::hal {
 
@@ -78,7 +79,7 @@ bool has(const std::vector<std::string>& list, std::string_view word) {
 
 std::unexpected<Status> bad_uri(std::string_view uri, std::string_view problem) {
   return fail(Code::INVALID_ARGUMENT,
-              "device '{}': {}; expected driver[://path[?key=value&...]], as in local-task or vulkan://0",
+              "device '{}': {}; expected driver[://path][?key=value&...], as in local-task or vulkan://0",
               uri, problem);
 }
 
@@ -86,8 +87,10 @@ std::unexpected<Status> bad_uri(std::string_view uri, std::string_view problem) 
 
 Result<DeviceUri> DeviceUri::parse(std::string_view text) {
   DeviceUri uri;
-  const size_t scheme = text.find("://");
-  const std::string_view kind = text.substr(0, scheme);
+  const size_t question = std::min(text.find('?'), text.size());
+  const std::string_view place = text.substr(0, question);  // what stands before the options
+  const size_t scheme = place.find("://");
+  const std::string_view kind = place.substr(0, scheme);
   if (kind.empty()) return bad_uri(text, "the driver is missing");
   const bool named = std::all_of(kind.begin(), kind.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -95,12 +98,9 @@ Result<DeviceUri> DeviceUri::parse(std::string_view text) {
   });
   if (!named) return bad_uri(text, fmt::format("'{}' is not the name of a driver", kind));
   uri.kind = kind;
-  if (scheme == std::string_view::npos) return uri;
-  std::string_view rest = text.substr(scheme + 3);
-  const size_t question = rest.find('?');
-  uri.path = rest.substr(0, question);
-  if (question == std::string_view::npos) return uri;
-  rest.remove_prefix(question + 1);
+  if (scheme != std::string_view::npos) uri.path = place.substr(scheme + 3);
+  if (question == text.size()) return uri;
+  std::string_view rest = text.substr(question + 1);
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('&'), rest.size());
     const std::string_view option = rest.substr(0, end);
@@ -122,6 +122,8 @@ Result<DeviceUri> DeviceUri::parse(std::string_view text) {
 Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
   return make<DriverRegistry>(std::move(options));
 }
+
+DriverRegistry::~DriverRegistry() { await_outside_of_callbacks(); }
 
 DriverRegistry::DriverRegistry(RegistryOptions options) : log_(std::move(options.log)) {
   for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));

@@ -25,7 +25,7 @@ struct RegistryOptions {
   DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
 };
 
-// "driver[://path[?key=value&...]]". INVALID_ARGUMENT with what is wrong.
+// "driver[://path][?key=value&...]". INVALID_ARGUMENT with what is wrong.
 struct DeviceUri {
   std::string kind;
   std::string path;
@@ -82,6 +82,8 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   Result<Ref<Device>> open_device(std::string_view uri);
 
   explicit DriverRegistry(RegistryOptions options);
+  // Waits for devices whose last user was their own work: they close on threads of their own.
+  ~DriverRegistry();
 
  private:
   struct Entry {

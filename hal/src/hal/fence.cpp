@@ -12,6 +12,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
 
 namespace halyard::hal {
@@ -247,6 +248,7 @@ class Subscriptions {
   bool is_over() const { return !failure_.ok() || reached_ == wanted_; }
 
   static void called(void* user, halyard_status_t handle) {
+    const CallbackScope scope;
     Status status = Status::adopt(handle);
     Subscriptions& self = *static_cast<Entry*>(user)->owner;
     const std::lock_guard lock(self.mutex_);

@@ -1,86 +1,26 @@
 // Queue work: checks arguments, turns them into a submission of the driver ABI, and keeps what it uses until
 // the driver says that it is done. Timepoints of other drivers are bridged: for each such wait, a semaphore
 // of the executing device that the foreign one signals through a subscription; such signals are made by the
-// host on completion.
+// host on completion. Work on one buffer of another driver is queued at that buffer's device; work on several
+// uses the handles that they share (hal/sharing.h); where there are none, copies go through the host
+// (hal/transfer.h).
 #include "hal/queue.h"
 
 #include <atomic>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "hal/bridge.h"
+#include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
+#include "hal/sharing.h"
+#include "hal/transfer.h"
 
 namespace halyard::hal {
 
 namespace {
-
-// ---- Signals made by the host ----
-
-struct HostSignal {
-  Ref<Semaphore> semaphore;
-  uint64_t value;
-  Status failure;  // instead of the value
-};
-
-// Makes a signal, and those that drivers ask for meanwhile, one after the other: work that alternates between
-// drivers would otherwise nest their calls without bound. A timepoint that is reached already stays as it is,
-// without an error (ruling 9); a driver that cannot signal fails it, so that nobody waits for ever.
-void make_signal(HostSignal signal) {
-  static thread_local std::deque<HostSignal>* pending = nullptr;
-  if (pending) {
-    pending->push_back(std::move(signal));
-    return;
-  }
-  std::deque<HostSignal> mine;
-  pending = &mine;
-  mine.push_back(std::move(signal));
-  while (!mine.empty()) {
-    const HostSignal next = std::move(mine.front());
-    mine.pop_front();
-    Status failure = next.failure;
-    if (failure.ok()) failure = to_status(next.semaphore->signal(next.value));
-    if (!failure.ok() && (next.failure || failure.code() != Code::INVALID_ARGUMENT))
-      next.semaphore->fail(failure);
-  }
-  pending = nullptr;
-}
-
-enum class Makes { foreign, all };  // which timepoints of a fence the host signals
-
-void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) {
-  if (!fence) return;
-  for (const Timepoint& timepoint : fence->timepoints()) {
-    const bool foreign = &timepoint.semaphore->device().library() != &device.library();
-    if (foreign || makes == Makes::all) make_signal({timepoint.semaphore, timepoint.value, failure});
-  }
-}
-
-// ---- Bridges ----
-
-struct Bridge {
-  Ref<Semaphore> foreign;
-  Ref<Semaphore> own;  // 1 as soon as the foreign timepoint is reached
-};
-
-void bridge_called(void* user, halyard_status_t status) {
-  const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(user));
-  make_signal({bridge->own, 1, Status::adopt(status)});
-}
-
-Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint) {
-  Ref<Semaphore> own = HALYARD_TRY(Semaphore::create(Ref<Device>::share(&device), 0));
-  auto bridge = std::make_unique<Bridge>(Bridge{timepoint.semaphore, own});
-  const Semaphore& foreign = *timepoint.semaphore;
-  if (halyard_status_t status = foreign.device().table().semaphore_subscribe(
-          foreign.handle(), timepoint.value, bridge_called, bridge.get()))
-    return std::unexpected(Status::adopt(status).note(
-        fmt::format("waiting for a fence of device '{}'", foreign.device().uri())));
-  (void)bridge.release();  // bridge_called frees it, and may have done so already
-  return own;
-}
 
 // ---- Submissions ----
 
@@ -117,6 +57,7 @@ struct InFlight {
 };
 
 void completed(void* user, halyard_status_t handle) {
+  const CallbackScope scope;
   auto* work = static_cast<InFlight*>(user);
   Status status = Status::adopt(handle);
   if (const InFlight::FileWrite& write = work->write; status.ok() && write.source)
@@ -190,31 +131,21 @@ Result<> submit_recorded(const QueuePoint& point, Record record) {
 
 // ---- Arguments ----
 
-Result<> check_library(const Device& device, const Buffer& buffer) {
-  if (&buffer.device().library() == &device.library()) return {};
-  return fail(Code::INVALID_ARGUMENT,
-              "buffer belongs to device '{}', which shares no memory with '{}', where the work is queued; "
-              "queue it there, "
-              "or copy the bytes to a buffer of this device",
-              buffer.device().uri(), device.uri());
-}
-
 // The requirements of a recorded transfer (ruling 7).
-Result<> check_transfer(const Device& device, const Buffer& buffer, uint64_t offset, uint64_t length,
-                        uint32_t usage, uint32_t access) {
-  HALYARD_TRY(check_library(device, buffer));
+Result<> check_transfer(const Buffer& buffer, uint64_t offset, uint64_t length, uint32_t usage,
+                        uint32_t access) {
   HALYARD_TRY(buffer.check_usage(usage));
   HALYARD_TRY(buffer.check_access(access));
   HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
   return buffer.check_range(offset, length);
 }
 
-Result<> check_source(const Device& device, const Buffer& buffer, uint64_t offset, uint64_t length) {
-  return check_transfer(device, buffer, offset, length, HALYARD_USAGE_TRANSFER_SOURCE, kRead);
+Result<> check_source(const Buffer& buffer, uint64_t offset, uint64_t length) {
+  return check_transfer(buffer, offset, length, HALYARD_USAGE_TRANSFER_SOURCE, kRead);
 }
 
-Result<> check_target(const Device& device, const Buffer& buffer, uint64_t offset, uint64_t length) {
-  return check_transfer(device, buffer, offset, length, HALYARD_USAGE_TRANSFER_TARGET, kWrite);
+Result<> check_target(const Buffer& buffer, uint64_t offset, uint64_t length) {
+  return check_transfer(buffer, offset, length, HALYARD_USAGE_TRANSFER_TARGET, kWrite);
 }
 
 // The length that "the rest" stands for. An offset behind the end is left for the range check to find.
@@ -236,8 +167,39 @@ Result<> check_file_access(const File& file, uint32_t access) {
               access_text(file.access()), access_text(access));
 }
 
+// As the buffer's own driver knows it.
 halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length) {
   return {buffer.allocation().memory, 0, 0, buffer.offset() + offset, length};
+}
+
+// Where work on this buffer alone is queued.
+QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
+  if (!is_foreign(point.device, buffer)) return point;
+  return {buffer.device(), kAnyQueue, point.wait, point.signal};
+}
+
+// Handles of other drivers' buffers that the work uses; or that they cannot be had before its waits are
+// reached, because they are for memory that an alloca has not given yet.
+enum class Handles : uint8_t { ready, later };
+Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
+  if (&allocation.device->library() == &point.device.library()) return Handles::ready;
+  const bool waits = point.wait && point.wait->query().code() == Code::DEFERRED;
+  const Result<halyard_driver_memory_t> memory = memory_on(point.device, allocation);
+  if (memory) return Handles::ready;
+  if (waits && memory.error().code() == Code::FAILED_PRECONDITION) return Handles::later;
+  return std::unexpected(memory.error());
+}
+
+// Queues the work when its waits are reached. What it needs is kept by `again`.
+Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const QueuePoint&)> again) {
+  return when_reached(
+      Ref<Fence>::share(point.wait),
+      [again = std::move(again), device = Ref<Device>::share(&point.device), affinity = point.affinity,
+       signal = Ref<Fence>::share(point.signal)](Status status) mutable {
+        if (status.ok()) status = to_status(again({*device, affinity, nullptr, signal.get()}));
+        // A failure that the signals have been told already makes no difference to them.
+        if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
+      });
 }
 
 Ref<Object> allocation_of(const Buffer& buffer) { return Ref<Allocation>::share(&buffer.allocation()); }
@@ -321,6 +283,8 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
+  // Other drivers' work may still use the bytes, in an order that this device does not know.
+  if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = std::make_unique<InFlight>(place);
   work->keep(allocation_of(buffer));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
@@ -328,9 +292,10 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   return submit(std::move(work), place.affinity, operation);
 }
 
-Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, uint64_t length,
+Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, uint64_t length,
                     uint64_t pattern, uint32_t pattern_length) {
-  if (length == 0) return queue_barrier(point);
+  if (length == 0) return queue_barrier(asked);
+  const QueuePoint point = at_owner(asked, target);
   if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
     return fail(Code::INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got {})", pattern_length);
   length = rest(target, offset, length);
@@ -339,7 +304,7 @@ Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, ui
     return fail(Code::INVALID_ARGUMENT,
                 "attempting to fill a range with {} byte values that is not aligned (offset={}, length={})",
                 pattern_length, offset, length);
-  HALYARD_TRY(check_target(point.device, target, offset, length));
+  HALYARD_TRY(check_target(target, offset, length));
   if (length == 0) return queue_barrier(point);
   if (!point.device.has_operation(HALYARD_OPERATION_FILL))
     return submit_recorded(point, [&](CommandBuffer& commands) {
@@ -353,10 +318,11 @@ Result<> queue_fill(const QueuePoint& point, Buffer& target, uint64_t offset, ui
   return submit(std::move(work), point.affinity, operation);
 }
 
-Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, Buffer& target,
+Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, Buffer& target,
                       uint64_t offset) {
-  if (source.empty()) return queue_barrier(point);
-  HALYARD_TRY(check_target(point.device, target, offset, source.size()));
+  if (source.empty()) return queue_barrier(asked);
+  const QueuePoint point = at_owner(asked, target);
+  HALYARD_TRY(check_target(target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(
         point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
@@ -367,21 +333,36 @@ Result<> queue_update(const QueuePoint& point, std::span<const uint8_t> source, 
   return submit_update(std::move(work), point, bytes, target, offset, source.size());
 }
 
-Result<> queue_copy(const QueuePoint& point, Buffer& source, uint64_t source_offset, Buffer& target,
+Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_offset, Buffer& target,
                     uint64_t target_offset, uint64_t length) {
-  if (length == 0) return queue_barrier(point);
+  if (length == 0) return queue_barrier(asked);
+  // Between two buffers of one driver that driver copies.
+  const QueuePoint point = is_foreign(source.device(), target) ? asked : at_owner(asked, target);
   length = rest(source, source_offset, length);
-  HALYARD_TRY(with_note(check_source(point.device, source, source_offset, length), "copy source"));
-  HALYARD_TRY(with_note(check_target(point.device, target, target_offset, length), "copy target"));
+  HALYARD_TRY(with_note(check_source(source, source_offset, length), "copy source"));
+  HALYARD_TRY(with_note(check_target(target, target_offset, length), "copy target"));
   if (length == 0) return queue_barrier(point);
-  const halyard_range_t from = range_of(source, source_offset, length);
-  const halyard_range_t to = range_of(target, target_offset, length);
+  halyard_range_t from = range_of(source, source_offset, length);
+  halyard_range_t to = range_of(target, target_offset, length);
   if (from.memory == to.memory && from.offset < to.offset + length && to.offset < from.offset + length)
     return fail(
         Code::INVALID_ARGUMENT,
         "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of the "
         "allocation)",
         from.offset, length, to.offset, length);
+  if (is_foreign(point.device, source) || is_foreign(point.device, target)) {
+    const Result<Handles> source_handle = handle_on(point, source.allocation());
+    const Result<Handles> target_handle = handle_on(point, target.allocation());
+    if (!source_handle || !target_handle)  // no memory that both see
+      return transfer(point, source, source_offset, target, target_offset, length);
+    if (*source_handle == Handles::later || *target_handle == Handles::later)
+      return hold(point, [source_offset, target_offset, length, source = Ref<Buffer>::share(&source),
+                          target = Ref<Buffer>::share(&target)](const QueuePoint& now) {
+        return queue_copy(now, *source, source_offset, *target, target_offset, length);
+      });
+    from.memory = HALYARD_TRY(memory_on(point.device, source.allocation()));
+    to.memory = HALYARD_TRY(memory_on(point.device, target.allocation()));
+  }
   if (!point.device.has_operation(HALYARD_OPERATION_COPY))
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.copy({&source, 0, source_offset, length}, {&target, 0, target_offset, length});
@@ -395,12 +376,13 @@ Result<> queue_copy(const QueuePoint& point, Buffer& source, uint64_t source_off
 }
 
 // An update from the file's bytes.
-Result<> queue_read(const QueuePoint& point, File& source, uint64_t source_offset, Buffer& target,
+Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offset, Buffer& target,
                     uint64_t target_offset, uint64_t length) {
+  const QueuePoint point = at_owner(asked, target);
   HALYARD_TRY(check_file_access(source, kRead));
   if (length == 0) return queue_barrier(point);
   HALYARD_TRY(check_file(source, source_offset, length, "read"));
-  HALYARD_TRY(check_target(point.device, target, target_offset, length));
+  HALYARD_TRY(check_target(target, target_offset, length));
   const std::span<const uint8_t> bytes = source.bytes().subspan(source_offset, length);
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(point, [&](CommandBuffer& commands) {
@@ -413,12 +395,13 @@ Result<> queue_read(const QueuePoint& point, File& source, uint64_t source_offse
 
 // The driver waits (and copies to memory that the host can read, where the source is none); the host writes
 // the file and then makes the signals itself.
-Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_offset, File& target,
+Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_offset, File& target,
                      uint64_t target_offset, uint64_t length) {
+  const QueuePoint point = at_owner(asked, source);
   HALYARD_TRY(check_file_access(target, kWrite));
   if (length == 0) return queue_barrier(point);
   HALYARD_TRY(check_file(target, target_offset, length, "write"));
-  HALYARD_TRY(check_source(point.device, source, source_offset, length));
+  HALYARD_TRY(check_source(source, source_offset, length));
 
   const bool mappable =
       (source.memory_type() & HALYARD_MEMORY_HOST_VISIBLE) && (source.usage() & HALYARD_USAGE_MAPPING_SCOPED);
@@ -445,31 +428,88 @@ Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_of
 
 namespace {
 
-// The entry as the driver gets it.
-Result<halyard_binding_t> resolve_entry(const Device& device, const Binding& entry, const SlotNeeds& needs) {
-  if (!entry.buffer)
+// What a slot stands for in one execution; no allocation where it is not used.
+struct Entry {
+  Allocation* allocation = nullptr;
+  uint64_t offset = 0;  // bytes, within the allocation
+  uint64_t length = 0;
+};
+using Entries = InlineVector<Entry, 16>;
+
+Result<Entry> checked_entry(const Binding& binding, const SlotNeeds& needs) {
+  if (!binding.buffer)
     return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
-  const Buffer& buffer = *entry.buffer;
-  HALYARD_TRY(check_library(device, buffer));
+  const Buffer& buffer = *binding.buffer;
   HALYARD_TRY(buffer.check_usage(needs.usage));
   HALYARD_TRY(buffer.check_access(needs.access));
   HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
-  const uint64_t length = rest(buffer, entry.offset, entry.length);
-  HALYARD_TRY(buffer.check_range(entry.offset, length));
+  const uint64_t length = rest(buffer, binding.offset, binding.length);
+  HALYARD_TRY(buffer.check_range(binding.offset, length));
   if (needs.extent > length)
     return fail(Code::OUT_OF_RANGE,
                 "at least one command attempted to access an address outside of the valid bound buffer range "
                 "(commands "
                 "reach byte {} of an entry of {} bytes at offset {})",
-                needs.extent, length, entry.offset);
-  const uint64_t offset = buffer.offset() + entry.offset;
+                needs.extent, length, binding.offset);
+  const uint64_t offset = buffer.offset() + binding.offset;
   if (offset % needs.alignment != 0)
     return fail(Code::INVALID_ARGUMENT,
                 "binding offset and/or length do not match the required alignment of one or more command "
                 "(offset={} in a "
                 "buffer at byte {} of its allocation, alignment={})",
-                entry.offset, buffer.offset(), needs.alignment);
-  return halyard_binding_t{buffer.allocation().memory, offset, length};
+                binding.offset, buffer.offset(), needs.alignment);
+  return Entry{&buffer.allocation(), offset, length};
+}
+
+std::string slot_note(const CommandBuffer& commands, size_t slot) {
+  if (slot < commands.declared_slots()) return fmt::format("binding table slot {}", slot);
+  return "a buffer of another driver that was recorded";
+}
+
+// The table's entries that are used, then what the recording names of other drivers.
+Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding> table, Entries& entries) {
+  const std::span<const SlotNeeds> slots = commands.slots();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!slots[i].used) {
+      entries.push_back({});
+      continue;
+    }
+    if (i >= commands.declared_slots()) {
+      Allocation& allocation = commands.foreign(i);
+      entries.push_back({&allocation, 0, allocation.size});
+      continue;
+    }
+    Result<Entry> entry = checked_entry(table[i], slots[i]);
+    if (!entry) return std::unexpected(std::move(entry.error()).note(slot_note(commands, i)));
+    entries.push_back(*entry);
+  }
+  return {};
+}
+
+Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Entry> entries) {
+  auto work = std::make_unique<InFlight>(point);
+  work->keep(Ref<CommandBuffer>::share(&commands));
+  InlineVector<halyard_binding_t, 16> bindings;
+  for (const Entry& entry : entries) {
+    if (!entry.allocation) {
+      bindings.push_back({});
+      continue;
+    }
+    bindings.push_back({HALYARD_TRY(memory_on(point.device, *entry.allocation)), entry.offset, entry.length});
+    work->keep(Ref<Allocation>::share(entry.allocation));
+  }
+  halyard_operation_t operation = operation_of(HALYARD_OPERATION_EXECUTE);
+  operation.execute = {commands.handle(), bindings.data(), bindings.size()};
+  return submit(std::move(work), point.affinity, operation);
+}
+
+Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Entry> entries) {
+  std::vector<Ref<Allocation>> kept;
+  for (const Entry& entry : entries) kept.push_back(Ref<Allocation>::share(entry.allocation));
+  return hold(point, [commands = Ref<CommandBuffer>::share(&commands), kept = std::move(kept),
+                      entries = std::vector(entries.begin(), entries.end())](const QueuePoint& now) {
+    return submit_execute(now, *commands, entries);
+  });
 }
 
 }  // namespace
@@ -480,15 +520,15 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
     return fail(Code::INVALID_ARGUMENT,
                 "command buffer was recorded for device '{}' and cannot be executed on '{}'",
                 commands.device().uri(), point.device.uri());
-  const std::span<const SlotNeeds> slots = commands.slots();
-  if (table.size() < slots.size()) {
+  const size_t declared = commands.declared_slots();
+  if (table.size() < declared) {
     if (table.empty())
       return fail(Code::INVALID_ARGUMENT,
                   "indirect command buffer requires at least {} bindings but no binding table was provided",
-                  slots.size());
+                  declared);
     return fail(Code::OUT_OF_RANGE,
-                "indirect command buffer requires at least {} bindings but only {} were provided",
-                slots.size(), table.size());
+                "indirect command buffer requires at least {} bindings but only {} were provided", declared,
+                table.size());
   }
   if ((commands.mode() & kAllowInline) && point.wait && !point.wait->timepoints().empty())
     return fail(
@@ -496,24 +536,18 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
         "inline command buffer submitted with a wait; inline command buffers must be ready to execute "
         "immediately");
 
-  auto work = std::make_unique<InFlight>(point);
-  work->keep(Ref<CommandBuffer>::share(&commands));
-  InlineVector<halyard_binding_t, 16> bindings;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (!slots[i].used) {
-      bindings.push_back({});
-      continue;
-    }
-    Result<halyard_binding_t> binding = resolve_entry(point.device, table[i], slots[i]);
-    if (!binding)
-      return std::unexpected(std::move(binding.error()).note(fmt::format("binding table slot {}", i)));
-    bindings.push_back(*binding);
-    work->keep(allocation_of(*table[i].buffer));
+  Entries entries;
+  HALYARD_TRY(collect_entries(commands, table, entries));
+  Handles handles = Handles::ready;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].allocation) continue;
+    Result<Handles> handle = handle_on(point, *entries[i].allocation);
+    if (!handle) return std::unexpected(std::move(handle.error()).note(slot_note(commands, i)));
+    if (*handle == Handles::later) handles = Handles::later;
   }
-  halyard_operation_t operation = operation_of(HALYARD_OPERATION_EXECUTE);
-  operation.execute = {commands.handle(), bindings.data(), bindings.size()};
   HALYARD_TRY(commands.begin_execution());
-  return submit(std::move(work), point.affinity, operation);
+  if (handles == Handles::later) return hold_execute(point, commands, entries);
+  return submit_execute(point, commands, entries);
 }
 
 Result<> queue_flush(Device& device, uint64_t affinity) {

@@ -88,6 +88,8 @@ std::string log_text;
 int32_t refusal = 0;
 int32_t failure = 0;
 int64_t live_handles[FAKE_HANDLE_KINDS] = {};
+size_t closed_in_callbacks = 0;
+thread_local int calling = 0;  // callbacks of the host that run on this thread
 
 void count(FakeHandle kind, int64_t change) {
   const std::lock_guard lock(mutex);
@@ -227,7 +229,9 @@ void run(std::unique_ptr<Work> work) {
     const std::lock_guard lock(mutex);
     for (const halyard_timepoint_t& signal : work->signals) advance(signal.semaphore, signal.value, status);
   }
+  ++calling;
   work->completed(work->user, status);
+  --calling;
 }
 
 // Whether it need not wait any longer; under the lock.
@@ -266,7 +270,11 @@ void settle() {
         for (auto it = semaphore->subscriptions.begin(); it != semaphore->subscriptions.end() && !next;
              ++it) {
           if (!semaphore->failure && semaphore->value < it->value) continue;
-          next = [found = *it, status = retain(semaphore->failure)] { found.subscriber(found.user, status); };
+          next = [found = *it, status = retain(semaphore->failure)] {
+            ++calling;
+            found.subscriber(found.user, status);
+            --calling;
+          };
           semaphore->subscriptions.erase(it);
           break;
         }
@@ -312,6 +320,10 @@ halyard_status_t device_open(halyard_driver_instance_t, const halyard_device_ope
 }
 
 void device_close(halyard_driver_device_t device) {
+  if (calling != 0) {
+    const std::lock_guard lock(mutex);
+    ++closed_in_callbacks;
+  }
   delete device;
   count(FAKE_DEVICE, -1);
 }
@@ -629,6 +641,10 @@ const FakeControls controls = {
     [](int32_t code) {
       const std::lock_guard lock(mutex);
       failure = code;
+    },
+    [] {
+      const std::lock_guard lock(mutex);
+      return closed_in_callbacks;
     },
 };
 

@@ -1,4 +1,7 @@
 // hal.allocator.*: memory on the host's timeline. Specified by hal-module.md, "Allocator".
+#include <algorithm>
+
+#include "hal/sharing.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -18,8 +21,24 @@ Result<hal::Device*> candidate(Object* object, size_t index) {
   return device;
 }
 
+// Whether memory of `owner` needs no copy to be used by any of the candidates.
+Result<bool> reaches_all(const hal::Device& owner, const Span<Object*, uint64_t>& candidates) {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const hal::Device* user = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
+    if (hal::sharing(owner, *user) == hal::Sharing::none) return false;
+  }
+  return true;
+}
+
+bool has_several_drivers(const HalOptions& state) {
+  return std::ranges::any_of(
+      state.devices, [&](const auto& device) { return &device->library() != &state.devices[0]->library(); });
+}
+
 }  // namespace
 
+// The host's choice, where it has one; otherwise the first candidate, or, among devices of several drivers,
+// the first whose memory all the others can use.
 Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& state, uint32_t, uint32_t,
                                                                 uint64_t,
                                                                 Span<Object*, uint64_t> candidates) {
@@ -35,6 +54,11 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
       if (*state.lead_allocator < state.devices.size() &&
           device == state.devices[*state.lead_allocator].get())
         chosen = i;
+    }
+  } else if (has_several_drivers(state)) {
+    for (size_t i = candidates.size(); i-- > 0;) {
+      const hal::Device* device = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
+      if (HALYARD_TRY(reaches_all(*device, candidates))) chosen = i;
     }
   }
   const auto [object, affinity] = candidates[chosen];

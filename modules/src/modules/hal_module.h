@@ -29,7 +29,8 @@ struct HalOptions {
   std::vector<Ref<hal::Device>> devices;  // in the order in which programs count them
   TraceSink trace;
   // Policy of hal.allocator.select: the candidate that is this device (position in `devices`) where there is
-  // one, else the first. Absent: no policy, the first.
+  // one, else the first. Absent: the first, or, where devices are of several drivers, the first whose memory
+  // all candidates can use without a copy.
   std::optional<size_t> lead_allocator;
   Ref<Budget> memory;  // what programs allocate on devices is charged to it; null: not counted
 };

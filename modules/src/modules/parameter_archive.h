@@ -20,5 +20,10 @@ using ParameterEntries =
 // which byte: INVALID_ARGUMENT: not an archive, or damaged; OUT_OF_RANGE: something lies outside of where it
 // must; UNIMPLEMENTED: a newer version, or an entry that refers to another file.
 Result<ParameterEntries> read_irpa(const Ref<Bytes>& file, std::string_view path);
+// The tensors of a .gguf file, in blocks as they are. Likewise; UNIMPLEMENTED: another version, or a tensor
+// type whose size is not known.
+Result<ParameterEntries> read_gguf(const Ref<Bytes>& file, std::string_view path);
+// The tensors of a .safetensors file. Likewise.
+Result<ParameterEntries> read_safetensors(const Ref<Bytes>& file, std::string_view path);
 
 }  // namespace halyard::modules

@@ -14,12 +14,13 @@ namespace {
 
 using Reader = Result<ParameterEntries> (*)(const Ref<Bytes>& file, std::string_view path);
 
-// By extension. Formats without a reader are named, so that their message can be better than "unknown".
+// By extension.
 struct Format {
   std::string_view extension;
   Reader reader;
 };
-constexpr Format kFormats[] = {{".irpa", &read_irpa}, {".gguf", nullptr}, {".safetensors", nullptr}};
+constexpr Format kFormats[] = {
+    {".irpa", &read_irpa}, {".gguf", &read_gguf}, {".safetensors", &read_safetensors}};
 
 Result<Reader> reader_for(const std::string& path) {
   std::string lower = path;
@@ -28,21 +29,19 @@ Result<Reader> reader_for(const std::string& path) {
   const auto* format =
       std::ranges::find_if(kFormats, [&](const Format& known) { return lower.ends_with(known.extension); });
   if (format == std::end(kFormats))
-    return fail(Code::UNIMPLEMENTED, "'{}' does not look like a parameter file; expected an .irpa archive",
+    return fail(Code::UNIMPLEMENTED,
+                "'{}' does not look like a parameter file; expected a name that ends in .irpa, .gguf or "
+                ".safetensors",
                 path);
-  if (!format->reader)
-    return fail(
-        Code::UNIMPLEMENTED,
-        "'{}': {} files cannot be read yet; expected an .irpa archive, which conversion tools can make of it",
-        path, format->extension);
   return format->reader;
 }
 
 }  // namespace
 
-Result<> ParameterScope::add_file(const std::string& path) {
+Result<> ParameterScope::add_file(const std::string& path, ParameterMode mode) {
   const Reader read = HALYARD_TRY(reader_for(path));
-  const Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
+  Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
+  if (mode == ParameterMode::preload) file = Bytes::copy(file->span());
   for (auto& [key, parameter] : HALYARD_TRY(read(file, path)))
     parameters_.try_emplace(std::move(key), std::move(parameter));
   return {};
@@ -59,12 +58,12 @@ std::vector<std::string_view> ParameterScope::keys() const {
   return result;
 }
 
-Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files) {
+Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, ParameterMode mode) {
   ParameterScopes scopes;
   for (const ParameterFile& file : files) {
     Ref<ParameterScope>& scope = scopes[file.scope];
     if (!scope) scope = make<ParameterScope>();
-    HALYARD_TRY(scope->add_file(file.path));
+    HALYARD_TRY(scope->add_file(file.path, mode));
   }
   return scopes;
 }

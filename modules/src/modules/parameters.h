@@ -23,14 +23,20 @@ struct Parameter {
   Ref<Bytes> keep;                 // the file
 };
 
+// Where the bytes of files are until they are used.
+enum class ParameterMode : uint8_t {
+  file,     // in the file, which is mapped and must not change
+  preload,  // in memory: the file may change or go afterwards
+};
+
 // All parameters of one scope.
 class ParameterScope final : public ObjectOf<ParameterScope> {
  public:
   static const ObjectType kType;
-  // Adds every entry of an .irpa archive. NOT_FOUND, PERMISSION_DENIED: the file; UNIMPLEMENTED: another
+  // Adds every entry of a file. NOT_FOUND, PERMISSION_DENIED: the file; UNIMPLEMENTED: another
   // format, or a newer one; INVALID_ARGUMENT, OUT_OF_RANGE with what is wrong and where in the file.
   // ALREADY_EXISTS never: the first of a name stays. On failure nothing was added.
-  Result<> add_file(const std::string& path);
+  Result<> add_file(const std::string& path, ParameterMode mode = ParameterMode::file);
   const Parameter* find(std::string_view key) const;  // null where unknown; valid while the scope is
   std::vector<std::string_view> keys() const;         // sorted
 
@@ -44,7 +50,8 @@ struct ParameterFile {
 };
 
 using ParameterScopes = std::map<std::string, Ref<ParameterScope>, std::less<>>;
-Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files);
+Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files,
+                                        ParameterMode mode = ParameterMode::file);
 
 // The native module `io_parameters`: load, gather, scatter.
 Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes);

@@ -125,7 +125,7 @@ typedef struct halyard_driver_candidate {
 HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t instance,
                                                          halyard_driver_candidate_t** out, size_t* count);
 
-/* `uri` is "driver[://path[?key=value&...]]". Opening twice gives two logical devices. */
+/* `uri` is "driver[://path][?key=value&...]". Opening twice gives two logical devices. */
 HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri,
                                                  halyard_device_t* out);
 HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as long as the device */
@@ -315,12 +315,16 @@ HALYARD_API halyard_status_t halyard_module_function(halyard_module_t module, ui
 
 typedef struct halyard_parameter_file {
   const char* scope; /* "" for the unnamed one */
-  const char* path;  /* .irpa */
+  const char* path;  /* .irpa, .gguf, .safetensors */
 } halyard_parameter_file_t;
 
 /* Called for hal.buffer_view.trace with views that can be read. */
 typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_object_t* views,
                                  size_t view_count);
+
+enum {
+  HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
+};
 
 typedef struct halyard_context_options {
   uint32_t struct_size;
@@ -339,6 +343,10 @@ typedef struct halyard_context_options {
   /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. A context with a
    * limit keeps one thread, which watches. What runs on a device, or in a native function, is not stopped. */
   uint64_t max_time_ns;
+  /* Which device gives memory for several: its place in `devices`, counted from 1, preferred wherever a
+   * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
+  uint32_t lead_device;
+  uint32_t flags; /* HALYARD_CONTEXT_* */
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a

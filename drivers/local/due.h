@@ -1,0 +1,56 @@
+// Due: something to do, as a link of a list that its owner allocated. DueList: what has become due while a
+// timeline moved or a submission was taken, for whoever did that to see to once all locks are given back. A
+// chain of work, however long, is a loop and not a recursion.
+//
+// Work of a device that runs in its caller is done by that list's thread. Work of a device that has workers
+// is given to them.
+#pragma once
+
+namespace halyard::local {
+
+class DueList;
+class Workers;
+
+// `run` may free it.
+struct Due {
+  void (*run)(Due& self, DueList& due) = nullptr;
+  Workers* workers = nullptr;  // who does it; null: whoever has the list
+  Due* next_due = nullptr;
+};
+
+// First in, first out. Not synchronised.
+class DueQueue {
+ public:
+  bool empty() const { return !first_; }
+  void push(Due& due);
+  Due* pop();  // null where empty
+  const Due* first() const { return first_; }
+
+ private:
+  Due* first_ = nullptr;
+  Due* last_ = nullptr;
+};
+
+class DueList {
+ public:
+  DueList() = default;
+  explicit DueList(Workers& home) : home_(&home) {}  // of one of these workers' threads
+  DueList(const DueList&) = delete;
+  DueList& operator=(const DueList&) = delete;
+
+  void push_work(Due& due) { (due.workers ? handed_ : work_).push(due); }
+  void push_call(Due& due) { calls_.push(due); }
+  // Gives workers what is theirs. Said before anything that may take long.
+  void hand_over();
+  // Does all there is, and what becomes due by it, until there is none; work before calls. Without locks
+  // held.
+  void run();
+
+ private:
+  Workers* const home_ = nullptr;
+  DueQueue work_;
+  DueQueue calls_;
+  DueQueue handed_;
+};
+
+}  // namespace halyard::local

@@ -1,0 +1,92 @@
+// Kernels for tests: assembled from text, loaded, dispatched.
+#pragma once
+
+#include "harness.h"
+#include "vm/assembler.h"
+
+namespace halyard::local_tests {
+
+inline constexpr std::string_view kHeader = "vm.module @module\n";
+// The arguments of every kernel.
+inline constexpr std::string_view kArguments =
+    "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, "
+    "%i4: i32, "
+    "%i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n";
+
+class KernelTest : public LocalTest {
+ public:
+  using LocalTest::LocalTest;
+
+  static std::vector<uint8_t> assemble(std::string_view source, uint32_t version = 17) {
+    auto result = vm::assemble(source, {.bytecode_version = version});
+    if (!result) {
+      ADD_FAILURE() << result.error().text() << "\n" << source;
+      return {};
+    }
+    return *result;
+  }
+  // A module with one kernel `k`; `directives` may give attributes and globals.
+  static std::string kernel(std::string_view body, std::string_view directives = "") {
+    return fmt::format("{}{}vm.export @k\nvm.func @k{}{}\n  vm.return\n}}\n", kHeader, directives, kArguments,
+                       body);
+  }
+
+  Outcome create(const std::vector<uint8_t>& data, Executable* executable,
+                 std::string_view format = "vmvx-bytecode-fb", const std::vector<uint32_t>& constants = {}) {
+    const halyard_executable_args_t args = {.struct_size = sizeof args,
+                                            .constant_count = static_cast<uint32_t>(constants.size()),
+                                            .format = text(format),
+                                            .data = data.data(),
+                                            .data_size = data.size(),
+                                            .constants = constants.data(),
+                                            .affinity = 1};
+    Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
+    if (*executable) executables_.push_back(*executable);
+    return outcome;
+  }
+  Outcome create(std::string_view source) {
+    Executable executable = nullptr;
+    Outcome outcome = create(assemble(source), &executable);
+    EXPECT_EQ(executable != nullptr, outcome.ok());
+    return outcome;
+  }
+  Executable load(std::string_view source, uint32_t version = 17) {
+    Executable executable = nullptr;
+    EXPECT_OK(create(assemble(source, version), &executable));
+    return executable;
+  }
+  struct Dispatch {
+    uint32_t function = 0;
+    uint32_t x = 1, y = 1, z = 1;
+    std::vector<uint32_t> constants;
+    std::vector<halyard_range_t> bindings;
+    const halyard_range_t* indirect = nullptr;
+  };
+  static halyard_command_dispatch_t command(Executable executable, const Dispatch& d) {
+    halyard_command_dispatch_t result = {};
+    result.header = {sizeof result, HALYARD_COMMAND_DISPATCH};
+    result.executable = executable;
+    result.function = d.function;
+    result.workgroups[0] = d.x;
+    result.workgroups[1] = d.y;
+    result.workgroups[2] = d.z;
+    result.constant_count = static_cast<uint32_t>(d.constants.size());
+    result.constants = d.constants.data();
+    result.binding_count = static_cast<uint32_t>(d.bindings.size());
+    result.bindings = d.bindings.data();
+    if (d.indirect) {
+      result.flags = HALYARD_DISPATCH_INDIRECT;
+      result.indirect = *d.indirect;
+    }
+    return result;
+  }
+  Outcome dispatch(Executable executable, const Dispatch& d) {
+    if (!executable) return Outcome(Code::UNKNOWN, "no executable");
+    const halyard_command_dispatch_t recorded = command(executable, d);
+    halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
+    result.dispatch = {&recorded};
+    return run(result);
+  }
+};
+
+}  // namespace halyard::local_tests

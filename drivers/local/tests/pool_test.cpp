@@ -1,0 +1,266 @@
+// Memory in queue order: what a warm device reuses, what it gives back, what it counts, and what it finds
+// where it validates. When bytes exist: queue_test.cpp.
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "allocation_count.h"
+#include "harness.h"
+
+namespace halyard::local_tests {
+namespace {
+
+// One worker: how many pieces are under way does not depend on luck.
+class PoolTest : public LocalTest {
+ public:
+  PoolTest() : LocalTest(GetParam(), "1") {}
+
+  Outcome free_in_order(Memory memory) {
+    Outcome result = run(dealloca(memory));
+    std::erase(memories_, memory);
+    table_.memory_free(device_, memory);
+    return result;
+  }
+  Memory allocate_in_order(uint64_t size) {
+    Completion completion;
+    Memory memory = queue_allocate(size, {}, {}, completion);
+    EXPECT_OK(outcome(completion));
+    return memory;
+  }
+};
+HALYARD_ON_EVERY_DEVICE(PoolTest);
+
+// alloca, fill, dealloca and memory_free, as a warm program does them: nothing here allocates but the driver.
+class Cycle {
+ public:
+  Cycle(LocalTest& test, uint64_t size, bool held)
+      : test_(test), size_(size), held_(held), timeline_(test.semaphore(0)) {}
+  ~Cycle() { EXPECT_EQ(failures_, 0); }
+
+  void run() {
+    const uint64_t start = value_ + held_;  // where held, the host makes all of it due at the end
+    Memory memory = nullptr;
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    const halyard_memory_request_t wanted = LocalTest::request(size_);
+    halyard_operation_t work = LocalTest::operation(HALYARD_OPERATION_ALLOCA);
+    work.alloca_ = {&wanted, &memory, &info};
+    submit(work, start);
+    submit(LocalTest::fill(LocalTest::range(memory, 0, size_), 7, 1), start + 1);
+    submit(LocalTest::dealloca(memory), start + 2);
+    if (held_) failures_ += test_.table_.semaphore_signal(timeline_, start) != nullptr;
+    value_ = start + 3;
+    completed_ += 3;
+    while (done_ != completed_) std::this_thread::yield();
+    test_.table_.memory_free(test_.device_, memory);
+  }
+
+  // More pieces at once than run() has, even where the last of the run before has not been let go yet.
+  void warm_up() {
+    constexpr int kPieces = 8;
+    const uint64_t start = value_ + 1;
+    for (int i = 0; i < kPieces; ++i) submit(LocalTest::operation(HALYARD_OPERATION_BARRIER), start);
+    failures_ += test_.table_.semaphore_signal(timeline_, start) != nullptr;
+    value_ = start + 1;
+    completed_ += kPieces;
+    while (done_ != completed_) std::this_thread::yield();
+    run();
+  }
+
+ private:
+  using Memory = LocalTest::Memory;
+
+  void submit(const halyard_operation_t& operation, uint64_t after) {
+    const halyard_timepoint_t waits[] = {{timeline_, after}};
+    const halyard_timepoint_t signals[] = {{timeline_, after + 1}};
+    const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                             .wait_count = 1,
+                                             .signal_count = 1,
+                                             .affinity = 1,
+                                             .waits = waits,
+                                             .signals = signals,
+                                             .operation = &operation,
+                                             .completed =
+                                                 [](void* user, halyard_status_t status) {
+                                                   auto& cycle = *static_cast<Cycle*>(user);
+                                                   cycle.failures_ += status != nullptr;
+                                                   ++cycle.done_;
+                                                 },
+                                             .completed_user = this};
+    failures_ += test_.table_.queue_submit(test_.device_, &submission) != nullptr;
+  }
+
+  LocalTest& test_;
+  const uint64_t size_;
+  const bool held_;
+  LocalTest::Semaphore timeline_;
+  uint64_t value_ = 0;
+  int completed_ = 0;
+  std::atomic<int> done_ = 0;
+  std::atomic<int> failures_ = 0;
+};
+
+TEST_P(PoolTest, WarmCyclesDoNotReachTheSystemsAllocator) {
+  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
+  for (const bool held : {false, true}) {
+    Cycle small(*this, 100, held), large(*this, 5 << 20, held);
+    small.warm_up();
+    large.warm_up();
+    const int64_t before = allocation_count().made;
+    for (int repetition = 0; repetition < 100; ++repetition) {
+      small.run();
+      large.run();
+    }
+    EXPECT_EQ(allocation_count().made, before) << (held ? "held" : "due at once");
+  }
+}
+
+TEST_P(PoolTest, TrimGivesEverythingBack) {
+  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
+  for (const char* validate : {"0", "1"}) {
+    reopen({{text("validate"), text(validate)}});
+    Cycle cycle(*this, 1000, true);
+    cycle.run();
+    EXPECT_OK(host_.take(table_.device_trim(device_)));
+    const int64_t before = allocation_count().live;
+    cycle.run();
+    std::array<Memory, 40> memories = {};
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    for (size_t i = 0; i < memories.size(); ++i) {
+      const halyard_memory_request_t wanted = request(uint64_t{1} << i % 20);
+      EXPECT_OK(host_.take(table_.memory_allocate(device_, &wanted, &memories[i], &info)));
+    }
+    for (Memory memory : memories) table_.memory_free(device_, memory);
+    EXPECT_GT(allocation_count().live, before) << "kept for reuse";
+    EXPECT_OK(host_.take(table_.device_trim(device_)));
+    EXPECT_EQ(allocation_count().live, before) << "validate=" << validate;
+    for (Semaphore semaphore : semaphores_) table_.semaphore_destroy(device_, semaphore);
+    semaphores_.clear();
+  }
+}
+
+TEST_P(PoolTest, BytesAreReusedAsSoonAsTheHandleGoes) {
+  Memory first = allocate_in_order(10000);
+  uint8_t* const there = bytes(first);
+  EXPECT_OK(run(dealloca(first)));
+  Memory second = allocate_in_order(10000);
+  EXPECT_NE(bytes(second), there) << "somebody may still read the first";
+  std::erase(memories_, first);
+  table_.memory_free(device_, first);
+  EXPECT_EQ(bytes(allocate_in_order(9900)), there);
+}
+
+TEST_P(PoolTest, QueueMemoryIsCounted) {
+  Memory first = allocate_in_order(100);
+  Memory second = allocate_in_order(1000);
+  EXPECT_OK(free_in_order(first));
+  Memory third = allocate_in_order(10);
+  halyard_memory_statistics_t counted = statistics();
+  EXPECT_EQ(counted.device_bytes_live, 1010u);
+  EXPECT_EQ(counted.device_bytes_peak, 1100u);
+  EXPECT_EQ(counted.device_bytes_allocated, 1110u);
+  EXPECT_EQ(counted.device_bytes_freed, 100u);
+  EXPECT_EQ(counted.host_bytes_allocated, 0u);
+  EXPECT_OK(host_.take(table_.device_trim(device_)));
+  EXPECT_EQ(statistics().device_bytes_live, 1010u) << "what is kept for reuse does not count";
+  EXPECT_OK(free_in_order(second));
+  EXPECT_OK(free_in_order(third));
+  counted = statistics();
+  EXPECT_EQ(counted.device_bytes_live, 0u);
+  EXPECT_EQ(counted.device_bytes_freed, counted.device_bytes_allocated);
+}
+
+// ---- Devices that validate
+
+class ValidatingTest : public PoolTest {
+ public:
+  ValidatingTest() { reopen({{text("validate"), text("1")}}); }
+
+  static bool names(const Outcome& failed, std::string_view what) {
+    return failed.message().find(what) != std::string::npos;
+  }
+};
+HALYARD_ON_EVERY_DEVICE(ValidatingTest);
+
+TEST_P(ValidatingTest, UseAfterDeallocaIsReported) {
+  Memory memory = allocate_in_order(64);
+  Memory other = allocate(64);
+  EXPECT_OK(run(fill(range(memory, 0, 64), 1, 1)));
+  EXPECT_OK(run(dealloca(memory)));
+
+  const Recording recording = Recording().copy(slot(0, 0, 64), range(other, 0, 64));
+  for (const Outcome& failed :
+       {run(fill(range(memory, 0, 64), 2, 1)), run(copy(range(memory, 0, 64), range(other, 0, 64))),
+        run(copy(range(other, 0, 64), range(memory, 0, 64))),
+        run(execute(finish(recording, 1), {{memory, 0, 64}})), run(dealloca(memory))}) {
+    EXPECT_CODE(FAILED_PRECONDITION, failed);
+    EXPECT_TRUE(names(failed, "after its dealloca")) << failed.text();
+  }
+  void* pointer = nullptr;
+  EXPECT_CODE(FAILED_PRECONDITION, map(memory, &pointer));
+  EXPECT_EQ(pointer, nullptr);
+}
+
+TEST_P(ValidatingTest, UseBeforeAllocaIsReported) {
+  Semaphore start = semaphore(0);
+  Completion made;
+  Memory memory = queue_allocate(64, {{start, 1}}, {}, made);
+  for (const Outcome& failed : {run(fill(range(memory, 0, 64), 2, 1)), run(dealloca(memory))}) {
+    EXPECT_CODE(FAILED_PRECONDITION, failed);
+    EXPECT_TRUE(names(failed, "before its alloca")) << failed.text();
+  }
+  EXPECT_OK(signal(start, 1));
+  EXPECT_OK(outcome(made));
+  EXPECT_OK(run(fill(range(memory, 0, 64), 2, 1)));
+}
+
+TEST_P(ValidatingTest, ADeallocaWhoseWaitFailsLeavesTheBytesAlone) {
+  Memory memory = allocate_in_order(8);
+  EXPECT_OK(run(fill(range(memory, 0, 8), 5, 1)));
+  Semaphore failed = semaphore(0);
+  fail(failed, Code::ABORTED);
+  Completion gone;
+  EXPECT_OK(submit(dealloca(memory), {{failed, 1}}, {}, gone));
+  EXPECT_CODE(ABORTED, outcome(gone));
+  EXPECT_EQ(content<uint8_t>(memory, 8), std::vector<uint8_t>(8, 5));
+}
+
+TEST_P(ValidatingTest, OtherMemoryHasNoDealloca) {
+  Memory memory = allocate(8);
+  EXPECT_OK(run(dealloca(memory)));
+  EXPECT_OK(run(fill(range(memory, 0, 8), 5, 1)));
+  EXPECT_EQ(content<uint8_t>(memory, 8), std::vector<uint8_t>(8, 5));
+}
+
+TEST_P(ValidatingTest, BytesHoldAPatternBeforeAndAfterTheirLife) {
+  Memory memory = allocate_in_order(1000);
+  const uint8_t* const there = bytes(memory);
+  EXPECT_EQ(std::count(there, there + 1000, 0xC5), 1000) << "new";
+  EXPECT_OK(run(fill(range(memory, 0, 1000), 1, 1)));
+  EXPECT_OK(run(dealloca(memory)));
+  EXPECT_EQ(std::count(there, there + 1000, 0xDD), 1000) << "after the dealloca";
+  Memory other = allocate(50);
+  EXPECT_EQ(content<uint8_t>(other, 50), std::vector<uint8_t>(50, 0xC5)) << "not of a queue allocation";
+}
+
+// Many more than one size class keeps.
+TEST_P(ValidatingTest, BytesMove) {
+  std::vector<uint8_t*> places;
+  for (int i = 0; i < 200; ++i) {
+    Memory memory = allocate_in_order(4096);
+    places.push_back(bytes(memory));
+    EXPECT_OK(free_in_order(memory));
+    EXPECT_EQ(std::count(places[0], places[0] + 4096, 0xDD), 4096) << "nobody else uses the first";
+  }
+  std::ranges::sort(places);
+  EXPECT_EQ(std::ranges::adjacent_find(places), places.end());
+}
+
+// More than is kept from reuse: no leak, and the rest of the device's memory stays usable.
+TEST_P(ValidatingTest, WhatIsKeptFromReuseHasALimit) {
+  for (int i = 0; i < 12; ++i) EXPECT_OK(free_in_order(allocate_in_order(uint64_t{20} << 20)));
+  for (int i = 0; i < 100; ++i) EXPECT_OK(free_in_order(allocate_in_order(0)));
+  EXPECT_EQ(statistics().device_bytes_live, 0u);
+}
+
+}  // namespace
+}  // namespace halyard::local_tests

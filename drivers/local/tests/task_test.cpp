@@ -1,0 +1,270 @@
+// What is different where a device has workers: who does the work, what runs at the same time, and how it
+// ends.
+#include <latch>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "harness.h"
+
+namespace halyard::local_tests {
+namespace {
+
+class TaskTest : public LocalTest {
+ public:
+  TaskTest() : LocalTest("local-task") {}
+
+  // Who called `completed`.
+  struct Witness : Completion {
+    std::thread::id thread;
+  };
+  Outcome submit_seen(halyard_driver_device_t device, const Points& waits, const Points& signals,
+                      Witness& witness) {
+    witness.host = &host_;
+    const halyard_operation_t nothing = barrier();
+    const halyard_submission_t submission = {
+        .struct_size = sizeof submission,
+        .wait_count = static_cast<uint32_t>(waits.size()),
+        .signal_count = static_cast<uint32_t>(signals.size()),
+        .affinity = 1,
+        .waits = waits.data(),
+        .signals = signals.data(),
+        .operation = &nothing,
+        .completed =
+            [](void* user, halyard_status_t status) {
+              static_cast<Witness*>(user)->thread = std::this_thread::get_id();
+              completed(static_cast<Completion*>(static_cast<Witness*>(user)), status);
+            },
+        .completed_user = &witness};
+    return host_.take(table_.queue_submit(device, &submission));
+  }
+  const std::thread::id here_ = std::this_thread::get_id();
+};
+
+TEST_F(TaskTest, NothingRunsInTheCaller) {
+  Semaphore start = semaphore(0);
+  Semaphore failed = semaphore(0);
+  Witness at_once, after_signal, after_failure, of_a_failed_wait;
+  EXPECT_OK(submit_seen(device_, {}, {}, at_once));
+  EXPECT_OK(submit_seen(device_, {{start, 1}}, {}, after_signal));
+  EXPECT_OK(submit_seen(device_, {{failed, 1}}, {}, after_failure));
+  EXPECT_OK(signal(start, 1));
+  fail(failed, Code::ABORTED);
+  EXPECT_OK(submit_seen(device_, {{failed, 1}}, {}, of_a_failed_wait));
+  for (const Witness* witness : {&at_once, &after_signal, &after_failure, &of_a_failed_wait}) {
+    ASSERT_TRUE(is_done(*witness));
+    EXPECT_NE(witness->thread, here_);
+  }
+  EXPECT_CODE(ABORTED, after_failure.outcome);
+  EXPECT_CODE(ABORTED, of_a_failed_wait.outcome);
+}
+
+// Work of a device that runs in its caller is done by the worker that makes it due, and the other way round
+// the worker takes what a caller makes due.
+TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
+  halyard_driver_device_t sync = open("local-sync");
+  halyard_driver_device_t other = open("local-task");
+  Semaphore timeline = semaphore(0);
+  Semaphore of_sync = nullptr;
+  EXPECT_OK(host_.take(table_.semaphore_create(sync, 0, &of_sync)));
+  Witness steps[6];
+  const halyard_driver_device_t devices[6] = {sync, device_, sync, other, device_, sync};
+  for (uint64_t i = 6; i >= 1; --i)
+    EXPECT_OK(submit_seen(devices[i - 1], {{timeline, i}, {of_sync, i - 1}},
+                          {{timeline, i + 1}, {of_sync, i}}, steps[i - 1]));
+  EXPECT_OK(signal(timeline, 1));
+  for (const Witness& step : steps) {
+    ASSERT_TRUE(is_done(step));
+    EXPECT_OK(step.outcome);
+  }
+  EXPECT_EQ(value(timeline), 7u);
+  EXPECT_EQ(value(of_sync), 6u);
+  EXPECT_EQ(steps[0].thread, here_) << "made due here, and it runs in its caller";
+  for (int i = 1; i < 6; ++i) EXPECT_NE(steps[i].thread, here_) << i;
+  EXPECT_NE(steps[3].thread, steps[1].thread) << "another device's workers";
+
+  // The other way round: a failure passes through all of them.
+  Semaphore broken = semaphore(0);
+  Witness last[3];
+  EXPECT_OK(submit_seen(sync, {{broken, 2}}, {{broken, 3}}, last[1]));
+  EXPECT_OK(submit_seen(other, {{broken, 3}}, {{of_sync, 9}}, last[2]));
+  EXPECT_OK(submit_seen(device_, {{broken, 1}}, {{broken, 2}}, last[0]));
+  fail(broken, Code::DATA_LOSS, "lost");
+  for (const Witness& step : last) {
+    ASSERT_TRUE(is_done(step));
+    EXPECT_CODE(DATA_LOSS, step.outcome);
+  }
+  EXPECT_CODE(DATA_LOSS, failure(of_sync));
+  table_.semaphore_destroy(sync, of_sync);
+  table_.device_close(other);
+  table_.device_close(sync);
+}
+
+// Three pieces that end only when all three have begun: they need three threads.
+TEST_F(TaskTest, IndependentSubmissionsRunAtTheSameTime) {
+  struct Meeting {
+    Host* host;
+    std::latch all{3};
+    std::atomic<int> met = 0;
+  } meeting{&host_};
+  const halyard_completed_fn meet = [](void* user, halyard_status_t status) {
+    auto& m = *static_cast<Meeting*>(user);
+    EXPECT_OK(m.host->take(status));
+    m.all.arrive_and_wait();
+    ++m.met;
+  };
+  const halyard_operation_t nothing = barrier();
+  Semaphore start = semaphore(0);
+  for (const uint64_t value : {0, 1, 1}) {  // one due at once, two later and together
+    const halyard_timepoint_t waits[] = {{start, value}};
+    const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                             .wait_count = 1,
+                                             .affinity = 1,
+                                             .waits = waits,
+                                             .operation = &nothing,
+                                             .completed = meet,
+                                             .completed_user = &meeting};
+    EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
+  }
+  EXPECT_OK(signal(start, 1));
+  EXPECT_TRUE(comes_true([&] { return meeting.met == 3; }));
+}
+
+// A subscriber that takes its time delays nobody who waits for the same timeline.
+TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
+  struct Slow {
+    Host* host;
+    std::latch may_end{1};
+    std::atomic<bool> ended = false;
+  } slow{&host_};
+  Semaphore timeline = semaphore(0);
+  EXPECT_OK(host_.take(table_.semaphore_subscribe(
+      timeline, 2,
+      [](void* user, halyard_status_t status) {
+        auto& s = *static_cast<Slow*>(user);
+        EXPECT_OK(s.host->take(status));
+        s.may_end.wait();
+        s.ended = true;
+      },
+      &slow)));
+  Completion first, second;
+  EXPECT_OK(submit(barrier(), {{timeline, 2}}, {{timeline, 3}}, second));
+  EXPECT_OK(submit(barrier(), {{timeline, 1}}, {{timeline, 2}}, first));
+  EXPECT_OK(signal(timeline, 1));
+  EXPECT_OK(wait({{timeline, 3}}, false, HALYARD_WAIT_FOREVER));
+  EXPECT_TRUE(is_done(second));
+  EXPECT_FALSE(slow.ended);
+  slow.may_end.count_down();
+  EXPECT_TRUE(comes_true([&] { return slow.ended.load(); }));
+  EXPECT_TRUE(is_done(first));
+}
+
+// Closing waits for threads that are not quite done, and finds no work left.
+TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
+  for (int round = 0; round < 100; ++round) {
+    halyard_driver_device_t device = open();
+    Semaphore start = nullptr;
+    EXPECT_OK(host_.take(table_.semaphore_create(device, 0, &start)));
+    std::vector<Witness> pieces(8);
+    std::set<std::thread::id> threads;
+    for (Witness& piece : pieces) EXPECT_OK(submit_seen(device, {{start, 1}}, {}, piece));
+    EXPECT_OK(signal(start, 1));
+    for (const Witness& piece : pieces) {
+      ASSERT_TRUE(is_done(piece));
+      threads.insert(piece.thread);
+    }
+    EXPECT_LE(threads.size(), 3u) << "as many as were asked for";
+    table_.semaphore_destroy(device, start);
+    table_.device_close(device);
+  }
+}
+
+// A device that did nothing, or only holds no work any more, closes.
+TEST_F(TaskTest, OpensAndClosesIdle) {
+  for (int round = 0; round < 50; ++round) table_.device_close(open());
+}
+
+// Threads submit small pieces that signal, chain, fail, allocate; all of it is done once.
+TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
+  constexpr size_t kThreads = 4, kPieces = 400;
+  Semaphore gate = semaphore(0);
+  std::vector<Semaphore> timelines;
+  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore(0));
+  Memory memory = allocate(std::vector<uint32_t>(kThreads, 0));
+  std::vector<std::vector<Completion>> completions(kThreads);
+  for (auto& list : completions) list = std::vector<Completion>(kPieces);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (uint64_t n = 0; n < kPieces; ++n) {
+        // Even threads push their work ahead of the gate, odd ones are due by their own chain at once.
+        Points waits = {{timelines[i], n}};
+        if (i % 2 == 0) waits.push_back({gate, 1});
+        EXPECT_OK(submit(fill(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
+                         {{timelines[i], n + 1}}, completions[i][n]));
+      }
+    });
+  }
+  EXPECT_OK(signal(gate, 1));
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& list : completions)
+    for (const Completion& completion : list) EXPECT_OK(outcome(completion));
+  for (Semaphore timeline : timelines) EXPECT_EQ(value(timeline), kPieces);
+  EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kPieces));
+}
+
+// Work whose `completed` submits the next piece: an endless chain may not keep others from their turn.
+TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
+  halyard_driver_device_t device = nullptr;
+  const halyard_option_t one_worker = {text("workers"), text("1")};
+  const halyard_device_open_args_t args = {
+      .struct_size = sizeof args, .option_count = 1, .kind = text("local-task"), .options = &one_worker};
+  ASSERT_TRUE(is_ok(host_.take(table_.device_open(instance_, &args, &device))));
+  struct Chain {
+    TaskTest* test;
+    halyard_driver_device_t device;
+    Semaphore timeline;
+    std::atomic<bool> stop = false, stopped = false;
+    std::atomic<uint64_t> length = 0;
+
+    void next() {
+      const uint64_t now = ++length;
+      const halyard_timepoint_t waits[] = {{timeline, now}};
+      const halyard_timepoint_t signals[] = {{timeline, now + 1}};
+      const halyard_operation_t nothing = barrier();
+      const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                               .wait_count = 1,
+                                               .signal_count = 1,
+                                               .affinity = 1,
+                                               .waits = waits,
+                                               .signals = signals,
+                                               .operation = &nothing,
+                                               .completed = done,
+                                               .completed_user = this};
+      EXPECT_OK(test->host_.take(test->table_.queue_submit(device, &submission)));
+    }
+    static void done(void* user, halyard_status_t status) {
+      auto& chain = *static_cast<Chain*>(user);
+      EXPECT_OK(chain.test->host_.take(status));
+      if (chain.stop) {
+        chain.stopped = true;
+      } else {
+        chain.next();
+      }
+    }
+  } chain = {this, device, nullptr};
+  EXPECT_OK(host_.take(table_.semaphore_create(device, 1, &chain.timeline)));
+  chain.next();
+  for (int i = 0; i < 20; ++i) {
+    Witness other;
+    EXPECT_OK(submit_seen(device, {}, {}, other));
+    ASSERT_TRUE(is_done(other));
+  }
+  chain.stop = true;
+  EXPECT_TRUE(comes_true([&] { return chain.stopped.load(); }));
+  table_.semaphore_destroy(device, chain.timeline);
+  table_.device_close(device);
+}
+
+}  // namespace
+}  // namespace halyard::local_tests

@@ -1,0 +1,32 @@
+// Bridges: what the host does between drivers that know nothing of each other. It makes signals, has one
+// driver's semaphore wait for another's, and holds work until a fence is reached, all without a thread of its
+// own: it runs on whichever thread a driver calls back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/status.h"
+#include "hal/fence.h"
+
+namespace halyard::hal {
+
+// Runs the step; on a thread that is in one already, after it. Work that alternates between drivers would
+// otherwise nest their calls without bound.
+void run_step(std::move_only_function<void()> step);
+
+// Which timepoints of a fence the host signals.
+enum class Makes : uint8_t { foreign, all };
+
+// As steps. A timepoint that is reached already stays as it is, without an error (ruling 9); a driver that
+// cannot signal fails it, so that nobody waits for ever. `fence` may be null.
+void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure);
+
+// A semaphore of `device` that gets 1 as soon as the other driver's timepoint is reached, or its failure.
+Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint);
+
+// Calls `due` once, as a step, on any thread and maybe before it returns: when all timepoints of `fence` (may
+// be null) are reached, or with the failure of the first that fails. On failure never.
+Result<> when_reached(const Ref<Fence>& fence, std::move_only_function<void(Status)> due);
+
+}  // namespace halyard::hal

@@ -1,0 +1,126 @@
+// The reader of .gguf files: versions, alignment, tensor types, and that nothing makes it misbehave.
+#include <gtest/gtest.h>
+
+#include "modules/parameter_archive.h"
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+// A file, field by field.
+struct File {
+  std::vector<uint8_t> bytes;
+
+  template <typename T>
+  File& add(T value) {
+    const auto* first = reinterpret_cast<const uint8_t*>(&value);
+    bytes.insert(bytes.end(), first, first + sizeof value);
+    return *this;
+  }
+  File& u32(uint32_t value) { return add(value); }
+  File& u64(uint64_t value) { return add(value); }
+  File& text(std::string_view value) {
+    u64(value.size());
+    bytes.insert(bytes.end(), value.begin(), value.end());
+    return *this;
+  }
+  File& tensor(std::string_view name, std::initializer_list<uint64_t> shape, uint32_t type, uint64_t offset) {
+    text(name).u32(static_cast<uint32_t>(shape.size()));
+    for (const uint64_t dimension : shape) u64(dimension);
+    return u32(type).u64(offset);
+  }
+  File& data(size_t alignment, size_t size) {
+    bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
+    for (size_t i = 0; i < size; ++i) bytes.push_back(static_cast<uint8_t>(i));
+    return *this;
+  }
+};
+File header(uint32_t version, uint64_t tensors, uint64_t pairs) {
+  return File().u32(0x46554747).u32(version).u64(tensors).u64(pairs);
+}
+// A pair of every kind, among them the alignment.
+File example(uint32_t version = 3) {
+  File file = header(version, 2, 5);
+  file.text("name").u32(8).text("a model");
+  file.text("flag").u32(7).add(uint8_t{1});
+  file.text("words").u32(9).u32(8).u64(2).text("a").text("b");
+  file.text("general.alignment").u32(4).u32(64);
+  file.text("numbers").u32(9).u32(6).u64(3).u32(1).u32(2).u32(3);
+  file.tensor("layer/weights", {2, 3}, 0, 0).tensor("blocks", {32, 2}, 8, 64);
+  return file.data(64, 64 + 2 * 34);
+}
+
+Result<ParameterEntries> read(const File& file) { return read_gguf(Bytes::own(file.bytes), "m.gguf"); }
+
+TEST(Gguf, TensorsAreTheirBlocks) {
+  for (const uint32_t version : {2u, 3u}) {
+    const auto entries = read(example(version));
+    ASSERT_TRUE(entries) << entries.error().text();
+    ASSERT_EQ(entries->size(), 2u);
+    EXPECT_EQ((*entries)[0].first, "layer/weights");
+    EXPECT_EQ((*entries)[0].second.length, 24u);
+    EXPECT_EQ((*entries)[0].second.bytes[5], 5);
+    EXPECT_EQ((*entries)[1].first, "blocks");
+    EXPECT_EQ((*entries)[1].second.length, 68u);
+    EXPECT_EQ((*entries)[1].second.bytes[0], 64);
+  }
+}
+
+TEST(Gguf, SizesByType) {
+  const std::pair<uint32_t, uint64_t> sizes[] = {
+      {0, 1024}, {1, 512},  {2, 144},  {3, 160},  {6, 176},  {7, 192},  {8, 272},  {9, 320},  {10, 84},
+      {11, 110}, {12, 144}, {13, 176}, {14, 210}, {15, 292}, {16, 256}, {17, 512}, {18, 1024}};
+  for (const auto& [type, size] : sizes) {
+    const auto entries = read(header(3, 1, 0).tensor("t", {256}, type, 0).data(32, 1024));
+    ASSERT_TRUE(entries) << entries.error().text();
+    EXPECT_EQ((*entries)[0].second.length, size) << type;
+  }
+}
+
+TEST(Gguf, NothingInIt) {
+  const auto entries = read(header(3, 0, 0));
+  ASSERT_TRUE(entries) << entries.error().text();
+  EXPECT_TRUE(entries->empty());
+  const auto scalar = read(header(3, 2, 0).tensor("s", {}, 0, 0).tensor("e", {0, 7}, 0, 4).data(32, 4));
+  ASSERT_TRUE(scalar) << scalar.error().text();
+  EXPECT_EQ((*scalar)[0].second.length, 4u);
+  EXPECT_EQ((*scalar)[1].second.length, 0u);
+}
+
+TEST(Gguf, Errors) {
+  const auto expect = [](const File& file, Code code, std::string_view part) {
+    const auto entries = read(file);
+    ASSERT_FALSE(entries) << part;
+    expect_failure(entries.error(), code, part);
+    expect_failure(entries.error(), code, "m.gguf");
+  };
+  constexpr uint64_t kHuge = UINT64_C(1) << 63;
+  expect(File().u32(7), Code::INVALID_ARGUMENT, "letters GGUF");
+  expect(header(1, 0, 0), Code::UNIMPLEMENTED, "version 1");
+  expect(header(4, 0, 0), Code::UNIMPLEMENTED, "version 4");
+  expect(header(3, kHuge, 0), Code::INVALID_ARGUMENT, "tensors");
+  expect(header(3, 0, kHuge), Code::INVALID_ARGUMENT, "metadata pairs");
+  expect(header(3, 0, 1).text("general.alignment").u32(4).u32(48), Code::INVALID_ARGUMENT, "power of two");
+  expect(header(3, 0, 1).text("general.alignment").u32(5).u32(32), Code::INVALID_ARGUMENT, "kind 5");
+  expect(header(3, 0, 1).text("kind").u32(13).u64(0), Code::INVALID_ARGUMENT, "kind 13");
+  expect(header(3, 0, 1).text("nested").u32(9).u32(9).u64(0), Code::INVALID_ARGUMENT, "kind 9");
+  expect(header(3, 0, 1).text("long").u32(9).u32(4).u64(kHuge), Code::OUT_OF_RANGE, "array");
+  expect(header(3, 1, 0).tensor("t", {256}, 4, 0).data(32, 64), Code::UNIMPLEMENTED, "type 4");
+  expect(header(3, 1, 0).tensor("t", {33}, 2, 0).data(32, 64), Code::INVALID_ARGUMENT, "blocks of 32");
+  expect(header(3, 1, 0).tensor("t", {kHuge, 4}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT, "64 bits");
+  expect(header(3, 1, 0).tensor("t", {kHuge}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT, "64 bits");
+  expect(header(3, 1, 0).tensor("t", {16}, 0, 4).data(32, 64), Code::OUT_OF_RANGE, "'t'");
+  expect(header(3, 1, 0).tensor("t", {1}, 0, kHuge).data(32, 64), Code::OUT_OF_RANGE, "'t'");
+}
+
+TEST(Gguf, CutOffAnywhere) {
+  const File whole = example();
+  for (size_t size = 0; size < whole.bytes.size(); ++size) {
+    File cut;
+    cut.bytes.assign(whole.bytes.begin(), whole.bytes.begin() + static_cast<ptrdiff_t>(size));
+    EXPECT_FALSE(read(cut)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace halyard::modules

@@ -1,0 +1,197 @@
+// Two drivers from two shared libraries: one's work waits for the other's, and uses the other's memory
+// without a copy.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "hal/bridge.h"
+#include "hal/sharing.h"
+#include "kernels.h"
+#include "modules/hal_functions.h"
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+using Words = std::vector<int32_t>;
+constexpr uint32_t kUsage = 0x3000C03;
+
+class TwoDrivers : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto opened = open_device(GetParam());
+    ASSERT_TRUE(opened) << opened.error().text();
+    local = *opened;
+    opened = open_device("null");
+    ASSERT_TRUE(opened) << opened.error().text();
+    null = *opened;
+    ASSERT_NE(&local->library(), &null->library());
+    const Ref<vm::Buffer> bytes = assembled_kernels();
+    auto made = hal::Executable::create(local, hal::kAnyQueue, "vmvx-bytecode-fb", bytes->span(), bytes, {});
+    ASSERT_TRUE(made) << made.error().text();
+    executable = *made;
+  }
+
+  static Ref<hal::Buffer> words(hal::Device& device, const Words& values) {
+    auto made = device.allocate(hal::kAnyQueue, 0x32, kUsage, values.size() * 4);
+    EXPECT_TRUE(made) << made.error().text();
+    EXPECT_TRUE((*made)->write(0, values.data(), values.size() * 4));
+    return *made;
+  }
+  static Words contents(const hal::Buffer& buffer) {
+    Words values(buffer.length() / 4);
+    const Result<> read = buffer.read(0, values.data(), buffer.length());
+    EXPECT_TRUE(read) << read.error().text();
+    return values;
+  }
+  static Ref<hal::Fence> fence(const Ref<hal::Device>& device) { return *hal::Fence::create(device); }
+  static void expect_reached(const Ref<hal::Fence>& fence) {
+    hal::Fence* const fences[] = {fence.get()};
+    const Status status = hal::await(fences, hal::kWaitForever);
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
+  static uint64_t allocated(const hal::Device& device) {
+    const auto statistics = device.statistics();
+    EXPECT_TRUE(statistics);
+    return statistics->host_bytes_allocated + statistics->device_bytes_allocated;
+  }
+
+  // scale: word i = i * 3 + 1
+  Ref<hal::CommandBuffer> record(hal::Buffer* target, uint32_t slot) {
+    auto commands = *hal::CommandBuffer::create(local, 0, hal::kTransfer | hal::kDispatchCategory,
+                                                hal::kAnyQueue, target ? 0 : slot + 1);
+    const uint32_t constants[] = {3, 1};
+    const hal::BufferRange bindings[] = {{target, slot, 0, 16}};
+    const Result<> recorded = commands->dispatch({.executable = executable.get(),
+                                                  .function = 1,
+                                                  .workgroups = {4, 1, 1},
+                                                  .constants = constants,
+                                                  .bindings = bindings});
+    EXPECT_TRUE(recorded) << recorded.error().text();
+    EXPECT_TRUE(commands->finalize());
+    return commands;
+  }
+
+  Ref<hal::Device> local;
+  Ref<hal::Device> null;
+  Ref<hal::Executable> executable;
+};
+
+TEST_P(TwoDrivers, DispatchesWriteTheOthersMemoryInPlace) {
+  EXPECT_EQ(hal::sharing(*null, *local), hal::Sharing::host_memory);
+  const Ref<hal::Buffer> target = words(*null, Words(4));
+  const uint64_t before = allocated(*local);
+  const Ref<hal::Fence> direct = fence(local);
+  ASSERT_TRUE(
+      hal::queue_execute({*local, hal::kAnyQueue, nullptr, direct.get()}, *record(target.get(), 0), {}));
+  expect_reached(direct);
+  EXPECT_EQ(contents(*target), (Words{1, 4, 7, 10}));
+
+  ASSERT_TRUE(target->write(0, Words(4).data(), 16));
+  const hal::Binding table[] = {{}, {}, {target.get(), 0, hal::kWholeLength}};
+  const Ref<hal::Fence> slot = fence(null);  // signalled by the host
+  ASSERT_TRUE(hal::queue_execute({*local, hal::kAnyQueue, nullptr, slot.get()}, *record(nullptr, 2), table));
+  expect_reached(slot);
+  EXPECT_EQ(contents(*target), (Words{1, 4, 7, 10}));
+  EXPECT_EQ(allocated(*local), before) << "nothing is copied";
+}
+
+TEST_P(TwoDrivers, CopiesInBothDirections) {
+  const Ref<hal::Buffer> here = words(*local, {1, 2, 3, 4});
+  const Ref<hal::Buffer> there = words(*null, {5, 6, 7, 8});
+  const Ref<hal::Fence> first = fence(null);
+  const Ref<hal::Fence> second = fence(local);
+  ASSERT_TRUE(hal::queue_copy({*null, hal::kAnyQueue, nullptr, first.get()}, *here, 0, *there, 4, 8));
+  ASSERT_TRUE(hal::queue_copy({*local, hal::kAnyQueue, first.get(), second.get()}, *there, 0, *here, 8, 8));
+  expect_reached(second);
+  EXPECT_EQ(contents(*there), (Words{5, 1, 2, 8}));
+  EXPECT_EQ(contents(*here), (Words{1, 2, 5, 1}));
+}
+
+// Everything is queued before anything can run: the bytes of the alloca are not there when the work that uses
+// them on the other device is submitted.
+TEST_P(TwoDrivers, WorkIsHeldUntilTheOthersAllocaHasGivenBytes) {
+  const Ref<hal::Fence> start = fence(local);
+  const Ref<hal::Fence> given = fence(null);
+  const Ref<hal::Fence> done = fence(local);
+  const Ref<hal::Fence> copied = fence(null);
+  const Ref<hal::Buffer> target =
+      *hal::queue_alloca({*null, hal::kAnyQueue, start.get(), given.get()}, 0, 0x32, kUsage, 16, 0);
+  const Ref<hal::Buffer> result = words(*local, Words(4));
+  ASSERT_TRUE(
+      hal::queue_execute({*local, hal::kAnyQueue, given.get(), done.get()}, *record(target.get(), 0), {}));
+  ASSERT_TRUE(
+      hal::queue_copy({*local, hal::kAnyQueue, done.get(), copied.get()}, *target, 0, *result, 0, 16));
+  EXPECT_EQ(copied->query().code(), Code::DEFERRED);
+  ASSERT_TRUE(start->signal());
+  expect_reached(copied);
+  EXPECT_EQ(contents(*result), (Words{1, 4, 7, 10}));
+}
+
+TEST_P(TwoDrivers, FailureOfTheOtherReachesWorkThatIsHeld) {
+  const Ref<hal::Fence> start = fence(local);
+  const Ref<hal::Fence> given = fence(null);
+  const Ref<hal::Fence> done = fence(local);
+  const Ref<hal::Buffer> target =
+      *hal::queue_alloca({*null, hal::kAnyQueue, start.get(), given.get()}, 0, 0x32, kUsage, 16, 0);
+  ASSERT_TRUE(
+      hal::queue_execute({*local, hal::kAnyQueue, given.get(), done.get()}, *record(target.get(), 0), {}));
+  start->fail(Status(Code::DATA_LOSS, "the disk is gone"));
+  hal::Fence* const fences[] = {done.get()};
+  expect_failure(hal::await(fences, hal::kWaitForever), Code::DATA_LOSS, "the disk is gone");
+}
+
+// What the other driver still uses is not taken away under its hands; what it does not use yet it will not
+// get.
+TEST_P(TwoDrivers, DeallocaOfSharedMemory) {
+  const Ref<hal::Fence> given = fence(null);
+  const Ref<hal::Buffer> shared =
+      *hal::queue_alloca({*null, hal::kAnyQueue, nullptr, given.get()}, 0, 0x32, kUsage, 16, 0);
+  expect_reached(given);
+  const Ref<hal::CommandBuffer> commands = record(shared.get(), 0);
+  ASSERT_TRUE(hal::queue_execute({*local}, *commands, {}));
+  ASSERT_TRUE(hal::queue_dealloca({*null}, *shared, 0));
+  const Ref<hal::Fence> again = fence(local);
+  ASSERT_TRUE(hal::queue_execute({*local, hal::kAnyQueue, nullptr, again.get()}, *commands, {}));
+  expect_reached(again);
+
+  const Ref<hal::Buffer> gone = *hal::queue_alloca({*null}, 0, 0x32, kUsage, 16, 0);
+  ASSERT_TRUE(hal::queue_dealloca({*null}, *gone, 0));
+  const Result<> used = hal::queue_execute({*local}, *record(gone.get(), 0), {});
+  ASSERT_FALSE(used);
+  expect_failure(used.error(), Code::FAILED_PRECONDITION, "after its dealloca");
+}
+
+// Each piece of work waits for the one before, on the other device, and all for one that comes last.
+TEST_P(TwoDrivers, ChainsAcrossDriversAreQueuedBeforeTheyStart) {
+  constexpr int kLength = 200;
+  const Ref<hal::Buffer> buffers[] = {words(*local, {1}), words(*null, {0})};
+  const Ref<hal::Device> devices[] = {local, null};
+  const Ref<hal::Fence> start = fence(null);
+  Ref<hal::Fence> last = start;
+  for (int i = 0; i < kLength; ++i) {
+    const Ref<hal::Fence> next = fence(devices[(i + 1) % 2]);
+    ASSERT_TRUE(hal::queue_copy({*devices[i % 2], hal::kAnyQueue, last.get(), next.get()}, *buffers[i % 2], 0,
+                                *buffers[(i + 1) % 2], 0, 4));
+    last = next;
+  }
+  std::thread([&] { EXPECT_TRUE(start->signal()); }).join();
+  expect_reached(last);
+  EXPECT_EQ(contents(*buffers[1]), Words{1});
+}
+
+// The null driver takes host memory of others and lets them have its own, so both can give it.
+TEST_P(TwoDrivers, TheFirstDeviceWhoseMemoryAllCanUseIsChosen) {
+  ModuleCaller hal(create_hal_module({.devices = {local, null}}));
+  auto chosen = hal.call("allocator.select", "0iiICrID_rI", {0x32, 3, 0, Entries{null, 4, local, 2}});
+  ASSERT_TRUE(chosen) << chosen.error().text();
+  EXPECT_EQ((*chosen)[0].object(), null.get());
+  expect_failure(hal.status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{null, 4, nullptr, 2}}),
+                 Code::INVALID_ARGUMENT, "ref is null");
+}
+
+INSTANTIATE_TEST_SUITE_P(Local, TwoDrivers, ::testing::Values("local-sync", "local-task"),
+                         [](const auto& of) { return std::string(of.param).replace(5, 1, "_"); });
+
+}  // namespace
+}  // namespace halyard::modules
