@@ -40,6 +40,7 @@ class Reader {
 
   Result<CaptureFile> read(Incomplete incomplete) {
     const std::span<const uint8_t> all = file_.bytes->span();
+    if (all.empty()) return not_a_capture();
     elements_left_ = all.size();
     size_t at = 0;
     size_t record = 0;
@@ -51,7 +52,6 @@ class Reader {
         return std::unexpected(std::move(read.error()).note(fmt::format("record {} at byte {}", record, at)));
       at = std::min(all.size(), (at + *size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
     }
-    if (record == 0) return not_a_capture();
     if (file_.is_complete && at != all.size())
       return damaged("{} bytes follow its end at byte {}", all.size() - at, at);
     if (!file_.is_complete && incomplete == Incomplete::refuse)

@@ -20,9 +20,9 @@ Result<> wait_for(const Result<Ref<Fence>>& fence) {
 
 // The device decides what memory it has; the bytes must get in and out of it.
 Result<Ref<Buffer>> make_buffer(Device& device, const CapturedBuffer& captured) {
-  constexpr auto kMapping =
-      static_cast<uint32_t>(HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT);
-  const uint32_t usage = (captured.usage & ~kMapping) | HALYARD_USAGE_TRANSFER;
+  constexpr auto kUses = static_cast<uint32_t>(HALYARD_USAGE_INDIRECT_PARAMETERS |
+                                               HALYARD_USAGE_UNIFORM_READ | HALYARD_USAGE_STORAGE);
+  const uint32_t usage = (captured.usage & kUses) | HALYARD_USAGE_TRANSFER;
   Ref<Buffer> buffer = HALYARD_TRY(device.allocate(kAnyQueue, 0, usage, captured.size));
   for (const CapturedRange& range : captured.ranges) {
     uint64_t offset = range.offset;
@@ -97,7 +97,7 @@ class Comparison {
     for (const CapturedRange& range : captured.ranges) {
       uint64_t offset = range.offset;
       for (const std::span<const uint8_t> piece : range.after) {
-        Ref<Bytes> bytes = Bytes::copy(piece);  // which the queue's work keeps
+        const Ref<Bytes> bytes = Bytes::own(std::vector<uint8_t>(piece.size()));
         const std::span<uint8_t> target(const_cast<uint8_t*>(bytes->data()), bytes->size());
         HALYARD_TRY(wait_for(begin_read(found, offset, target, bytes)));
         compare(piece, bytes->span(), number, offset);
