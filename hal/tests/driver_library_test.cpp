@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/elf_note.h"
+#include "hal/queue.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -307,12 +308,40 @@ TEST(DriverLibrary, SaysWhichStepFailed) {
 TEST(DriverLibrary, NamesAllMissingFunctions) {
   EXPECT_FAILS(INCOMPATIBLE, "lacks functions that driver ABI 1 demands: memory_allocate, queue_submit",
                DriverLibrary::open(sample_path("older")));
+  EXPECT_FAILS(INCOMPATIBLE, "lacks functions that driver ABI 1 demands: initialize, shutdown,",
+               DriverLibrary::open(sample_path("empty")));
 }
 
 TEST(DriverLibrary, TakesWhatItKnowsOfALongerTable) {
   auto library = DriverLibrary::open(sample_path("newer"));
   ASSERT_TRUE(library) << library.error().text();
   EXPECT_NE((*library)->table().queue_submit, nullptr);
+  EXPECT_EQ((*library)->table().queue_flush, nullptr);  // what lies behind the known functions is not taken
+}
+
+// The driver writes behind the fields of today where the host's struct says that it has room.
+TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
+  auto library = DriverLibrary::open(sample_path("newer"));
+  ASSERT_TRUE(library) << library.error().text();
+  EXPECT_EQ((*library)->enumerate().value().size(), 2u);
+  const auto opened = Device::open(*library, "newer", "", {});
+  ASSERT_TRUE(opened) << opened.error().text();
+  Device& device = **opened;
+  EXPECT_EQ(device.properties().queue_count, 4u);
+  EXPECT_EQ(device.grade_executable("native", nullptr, 0).grade, 0u + HALYARD_GRADE_NATIVE);
+  const auto buffer = device.allocate(0, 0, 0, 100);
+  ASSERT_TRUE(buffer) << buffer.error().text();
+  EXPECT_EQ(device.statistics().value().host_bytes_live, 1u);
+}
+
+TEST(DriverLibrary, DoesWithoutOptionalFunctionsBehindTheEndOfAShorterTable) {
+  auto library = DriverLibrary::open(sample_path("shorter"));
+  ASSERT_TRUE(library) << library.error().text();
+  EXPECT_EQ((*library)->table().queue_flush, nullptr);
+  EXPECT_NE((*library)->table().queue_submit, nullptr);
+  const auto opened = Device::open(*library, "shorter", "", {});
+  ASSERT_TRUE(opened) << opened.error().text();
+  EXPECT_OK(queue_flush(**opened, 0));
 }
 
 TEST(HostServices, StatusesAreTheHosts) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "hal/driver_probe.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -315,6 +316,79 @@ TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
   std::filesystem::current_path(before);
   EXPECT_OK(by_folder->open_device("sample"));
   EXPECT_OK(by_file->open_device("sample"));
+}
+
+TEST(DriverRegistry, TellsTheSearchStepByStep) {
+  using Origin = DriverRegistry::Origin;
+  const TemporaryFolder first;
+  const TemporaryFolder second;
+  const std::string sample = first.add("sample");
+  first.write("notes.txt", {1});
+  const std::string partial = second.add("partial");
+  const std::string twin = second.add("twin");
+  const std::string link = second.path() + "/halyard-driver-again.so";
+  std::filesystem::create_symlink(sample, link);
+  const std::string plain = first.path() + "/notes.txt";
+  const Variable variable("HALYARD_DRIVER_PATH", second.path() + "::here:" + plain);
+  RegistryOptions options =
+      only({sample, "/none/halyard-driver-x.so"}, {first.path(), "/none", first.path()});
+  options.use_environment = true;
+  auto registry = DriverRegistry::create(options);
+  const std::vector<DriverRegistry::Step> steps = registry->search();
+  struct Expected {
+    Origin origin;
+    bool folder;
+    std::string path;
+    Code code;
+  };
+  const Expected expected[] = {
+      {Origin::embedder, false, sample, Code::OK},
+      {Origin::embedder, false, "/none/halyard-driver-x.so", Code::NOT_FOUND},
+      {Origin::embedder, true, first.path(), Code::OK},
+      {Origin::embedder, false, sample, Code::ALREADY_EXISTS},
+      {Origin::embedder, true, "/none", Code::NOT_FOUND},
+      {Origin::embedder, true, first.path(), Code::ALREADY_EXISTS},
+      {Origin::environment, true, second.path(), Code::OK},
+      {Origin::environment, false, link, Code::ALREADY_EXISTS},
+      {Origin::environment, false, partial, Code::OK},
+      {Origin::environment, false, twin, Code::ALREADY_EXISTS},
+      {Origin::environment, false, "", Code::INVALID_ARGUMENT},
+      {Origin::environment, false, "here", Code::INVALID_ARGUMENT},
+      {Origin::environment, true, plain, Code::INVALID_ARGUMENT},
+  };
+  ASSERT_EQ(steps.size(), std::size(expected));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].origin, expected[i].origin) << i;
+    EXPECT_EQ(steps[i].folder, expected[i].folder) << i;
+    EXPECT_EQ(steps[i].path, expected[i].path) << i;
+    const Status& status = steps[i].candidate ? steps[i].candidate->status : steps[i].skipped;
+    EXPECT_EQ(status.code(), expected[i].code) << i << status.text();
+  }
+  EXPECT_EQ(steps[2].other_files, 1u);
+  EXPECT_EQ(steps[0].serves, (std::vector<std::string>{"sample", "sample-b"}));
+  EXPECT_EQ(steps[8].serves, std::vector<std::string>{"third"});
+  EXPECT_TRUE(steps[9].serves.empty());
+  EXPECT_EQ(steps[8].candidate->note.abi_max, 1u);
+  EXPECT_FALSE(steps[7].candidate);
+}
+
+TEST(DriverProbe, TellsEachStepBeforeItIsDone) {
+  std::vector<std::string> steps;
+  const auto collect = [&](const char* step) { steps.emplace_back(step); };
+  EXPECT_OK(probe_driver(sample_path("sample"), collect));
+  EXPECT_EQ(steps,
+            (std::vector<std::string>{"load", "negotiate", "initialize", "enumerate_devices", "device_open",
+                                      "device_open", "device_open", "device_open", "shutdown"}));
+  const auto stopped = [&](const char* name) {
+    steps.clear();
+    const auto done = probe_driver(sample_path(name), collect);
+    EXPECT_FALSE(done) << name;
+    return steps.empty() ? "" : steps.back();
+  };
+  EXPECT_EQ(stopped("zero"), "");
+  EXPECT_EQ(stopped("unresolved"), "load");
+  EXPECT_EQ(stopped("refusing"), "negotiate");
+  EXPECT_EQ(stopped("unavailable"), "initialize");
 }
 
 }  // namespace

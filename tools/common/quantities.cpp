@@ -41,6 +41,15 @@ Result<uint64_t> parse_size(std::string_view flag, std::string_view text) {
   return parse(flag, text, kSizes, "a size above 0 such as 4096, 64KiB, 512MiB or 2GiB");
 }
 
+std::string format_size(uint64_t bytes) {
+  constexpr std::string_view kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  size_t unit = 0;
+  while (unit + 1 < std::size(kUnits) && bytes >> (10 * (unit + 1)) != 0) ++unit;
+  const uint64_t size = uint64_t{1} << (10 * unit);
+  if (bytes % size == 0) return fmt::format("{} {}", bytes / size, bytes == 1 ? "byte" : kUnits[unit]);
+  return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(size), kUnits[unit]);
+}
+
 Result<uint64_t> parse_duration(std::string_view flag, std::string_view text) {
   return parse(flag, text, kDurations, "a time above 0 such as 1.5s, 200ms or 2min");
 }

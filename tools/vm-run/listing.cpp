@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "common/drivers.h"
 #include "common/printable.h"
 
 namespace halyard::tools {
@@ -59,17 +60,7 @@ Result<> list_drivers(halyard_instance_t instance) {
 }
 
 Result<> explain_drivers(halyard_instance_t instance) {
-  halyard_driver_candidate_t* candidates = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_candidates(instance, &candidates, &count)));
-  const Block<halyard_driver_candidate_t> owned(candidates);
-  for (size_t i = 0; i < count; ++i) {
-    const halyard_driver_candidate_t& candidate = candidates[i];
-    fmt::print("{:7}  {}{}{}{}\n", candidate.accepted ? "taken" : "refused", printable(candidate.path),
-               *candidate.drivers ? "  " : "", printable(candidate.drivers),
-               *candidate.reason ? "\n         " + printable(candidate.reason) : "");
-  }
-  if (count == 0) fmt::print("no file named halyard-driver-NAME.so was found\n");
+  fmt::print("{}", explanation(TOOL_TRY(DriverSearch::of(instance)), {}));
   return {};
 }
 

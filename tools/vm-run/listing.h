@@ -8,7 +8,7 @@
 namespace halyard::tools {
 
 Result<> list_drivers(halyard_instance_t instance);
-// One line for each file that was looked at: taken or refused, and why.
+// Each place and file that was looked at: taken or refused, and why.
 Result<> explain_drivers(halyard_instance_t instance);
 Result<> list_devices(halyard_instance_t instance, const std::string& driver);
 Result<> list_functions(halyard_module_t module);

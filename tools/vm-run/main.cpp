@@ -4,6 +4,7 @@
 #include <charconv>
 #include <vector>
 
+#include "common/drivers.h"
 #include "common/flags.h"
 #include "common/printable.h"
 #include "common/quantities.h"
@@ -61,15 +62,13 @@ constexpr Flag kFlags[] = {
      "--output_max_element_count=16"},
     {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
     {"explain", FlagKind::toggle, "",
-     "With --list_drivers: every file that was looked at, and why it was taken or refused.",
+     "With --list_drivers: every place and file that was looked at, and why it was taken or refused.",
      "--list_drivers --explain"},
     {"list_devices", FlagKind::optional_value, "DRIVER", "Lists devices, of one driver or of all, and exits.",
      "--list_devices=local-sync"},
     {"list_functions", FlagKind::toggle, "", "Lists the functions that the main module exports, and exits.",
      "--module=simple_mul.vmfb --list_functions"},
-    {"driver", FlagKind::list, "FILE",
-     "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
-     "--driver=./halyard-driver-mine.so"},
+    kDriverFlag,
 };
 
 constexpr ToolDescription kTool = {"vm-run",
@@ -90,19 +89,6 @@ struct Run {
   std::vector<Handle<halyard_device_t>> devices;
   Handle<halyard_context_t> context;
 };
-
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags) {
-  const std::vector<std::string> libraries = flags.all("driver");
-  std::vector<const char*> paths;
-  for (const std::string& library : libraries) paths.push_back(library.c_str());
-  halyard_instance_options_t options = {};
-  options.struct_size = sizeof options;
-  options.driver_libraries = paths.data();
-  options.driver_library_count = paths.size();
-  Handle<halyard_instance_t> instance;
-  TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
-  return instance;
-}
 
 Result<> load_modules(const Flags& flags, Run& run) {
   const std::string mode = flags.value("module_mode", "preload");

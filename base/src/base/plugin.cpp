@@ -13,8 +13,6 @@
 
 namespace halyard {
 
-namespace {
-
 const char* sanitizer_name(uint32_t kind) {
   switch (kind) {
     case HALYARD_SANITIZER_NONE:
@@ -29,8 +27,6 @@ const char* sanitizer_name(uint32_t kind) {
       return "an unknown sanitizer";
   }
 }
-
-}  // namespace
 
 Result<std::vector<uint8_t>> read_plugin_note(const std::string& path, const PluginKind& kind) {
   struct stat info = {};

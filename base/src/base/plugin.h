@@ -47,6 +47,8 @@ struct AbiRange {
 std::string to_text(AbiRange range);  // "1" or "1..3"
 Result<> check_abi(const PluginKind& kind, const std::string& path, AbiRange plugin, AbiRange host);
 
+// "AddressSanitizer" for a HALYARD_SANITIZER_*, "no sanitizer" for 0; static storage.
+const char* sanitizer_name(uint32_t kind);
 // INCOMPATIBLE: the library was built with a sanitizer that this host was not built with.
 Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32_t sanitizer);
 

@@ -1,6 +1,8 @@
 // How handles of the C ABI relate to objects, and what it does with texts and structs: shared by this folder.
 #pragma once
 
+#include <fmt/ranges.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -42,6 +44,11 @@ inline std::string_view view(halyard_text_t text) {
 }
 inline std::string_view view(const char* text) { return text ? text : ""; }
 inline halyard_text_t to_text(std::string_view text) { return {text.data(), text.size()}; }
+
+// "a,b"
+inline std::string joined(const std::vector<std::string>& texts) {
+  return fmt::format("{}", fmt::join(texts, ","));
+}
 
 // A copy on the C heap, for halyard_free.
 inline char* to_c_string(std::string_view text) {

@@ -3,31 +3,13 @@
 #include <fmt/core.h>
 
 #include "inspection.h"
+#include "json_quote.h"
 #include "vm/vmasm_text.h"
 
 namespace halyard::c {
 namespace {
 
 constexpr size_t kMostBytes = size_t{256} << 20;
-
-// Bytes of the UTF-8 character at the start of `text`; 0 where it is none.
-size_t utf8_size(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t size = first >= 0xC2 && first < 0xE0   ? 2
-                      : first >= 0xE0 && first < 0xF0 ? 3
-                      : first >= 0xF0 && first < 0xF5 ? 4
-                                                      : 0;
-  if (size == 0 || text.size() < size) return 0;
-  for (size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates, beyond U+10FFFF.
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0) ||
-      (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90))
-    return 0;
-  return size;
-}
 
 class Json {
  public:
@@ -76,26 +58,7 @@ class Json {
     first_ = false;
   }
   void quote(std::string_view value) {
-    text_ += '"';
-    while (!value.empty() && !full()) {
-      const size_t size = utf8_size(value);
-      const char c = value[0];
-      if (size == 0) {
-        text_ += "\xEF\xBF\xBD";
-      } else if (c == '"' || c == '\\') {
-        text_ += '\\';
-        text_ += c;
-      } else if (size == 1 && (c < 0x20 || c == 0x7F)) {
-        text_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-      } else if (size == 2 && static_cast<uint8_t>(c) == 0xC2 && static_cast<uint8_t>(value[1]) < 0xA0) {
-        text_ += fmt::format("\\u{:04x}",
-                             static_cast<unsigned>(static_cast<uint8_t>(value[1])));  // terminals obey them
-      } else {
-        text_ += value.substr(0, size);
-      }
-      value.remove_prefix(size ? size : 1);
-    }
-    text_ += '"';
+    if (!full()) text_ += json_quote(value);
   }
 
   std::string text_;

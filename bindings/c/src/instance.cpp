@@ -14,12 +14,6 @@ std::vector<std::string> strings(const char* const* texts, size_t count) {
   return count ? std::vector<std::string>(texts, texts + count) : std::vector<std::string>();
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string line;
-  for (const std::string& text : texts) line += (line.empty() ? "" : ",") + text;
-  return line;
-}
-
 }  // namespace
 }  // namespace halyard::c
 

@@ -111,17 +111,26 @@ DriverLibrary::~DriverLibrary() {
   if (instance_) table_.shutdown(&instance_);
 }
 
-Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLog log) {
+Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLog log,
+                                               const DriverProgress& progress) {
+  const auto before = [&](const char* step) {
+    if (progress) progress(step);
+  };
   const std::string file = HALYARD_TRY(plugin_path(path, kDriverPlugin));
   const halyard_driver_note_t note = HALYARD_TRY(read_driver_note(file));
   HALYARD_TRY(check_driver_note(note, file));
+  before("load");
   void* const symbol = HALYARD_TRY(open_plugin(file, kDriverPlugin));
   Ref<DriverLibrary> library = make<DriverLibrary>(file, note, std::move(log));
-  HALYARD_TRY(library->negotiate(reinterpret_cast<halyard_driver_negotiate_fn>(symbol)));
+  before("negotiate");
+  const uint32_t version =
+      HALYARD_TRY(library->negotiate(reinterpret_cast<halyard_driver_negotiate_fn>(symbol)));
+  before("initialize");
+  HALYARD_TRY(library->initialize(version));
   return library;
 }
 
-Result<> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate) {
+Result<uint32_t> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate) {
   const halyard_driver_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
                                             HALYARD_SANITIZER_KIND, kHostVersion, nullptr};
   halyard_driver_reply_t reply = {};
@@ -143,7 +152,7 @@ Result<> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate) {
     return fail(Code::INCOMPATIBLE, "driver '{}' lacks functions that driver ABI {} demands: {}", path_,
                 reply.abi_version, missing);
   HALYARD_TRY(take_kinds(reply));
-  return initialize(reply.abi_version);
+  return reply.abi_version;
 }
 
 Result<> DriverLibrary::take_kinds(const halyard_driver_reply_t& reply) {

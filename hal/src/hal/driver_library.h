@@ -2,6 +2,7 @@
 // before any of its code runs. Never unloaded (docs/driver-abi.md). Thread-safe after open().
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,16 +32,24 @@ std::vector<std::string> note_kinds(const halyard_driver_note_t& note);
 // sanitizers; INVALID_ARGUMENT: a note that makes no sense, a file whose name is not halyard-driver-NAME.so.
 Result<> check_driver_note(const halyard_driver_note_t& note, const std::string& path);
 
+// Told what comes next, before a driver's code runs: "load" (constructors of the library), "negotiate",
+// "initialize", "enumerate_devices", "device_open", "shutdown". For whoever wants to know where a driver
+// crashed or hangs.
+using DriverProgress = std::function<void(const char* step)>;
+
 class DriverLibrary final : public ObjectOf<DriverLibrary> {
  public:
   static const ObjectType kType;
 
   // Note, dlopen, negotiate, check of mandatory functions, initialize. Each failure says which step, what was
   // expected and found. INCOMPATIBLE for versions, sanitizers and missing functions. Opening a library twice
-  // gives two instances. `log` (may be empty) gets the driver's lines.
-  static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {});
+  // gives two instances. `log` (may be empty) gets the driver's lines; `progress` (may be empty) is used
+  // during the call only.
+  static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
+                                         const DriverProgress& progress = {});
 
   const std::string& path() const { return path_; }
+  const std::string& version() const { return version_; }  // the driver's own
   const halyard_driver_note_t& note() const { return note_; }
   struct Kind {
     std::string name;
@@ -62,12 +71,13 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   ~DriverLibrary();  // shuts the instance down; the library stays mapped
 
  private:
-  Result<> negotiate(halyard_driver_negotiate_fn negotiate);
+  Result<uint32_t> negotiate(halyard_driver_negotiate_fn negotiate);  // the version in common
   Result<> take_kinds(const halyard_driver_reply_t& reply);
   Result<> initialize(uint32_t abi_version);
 
   std::string path_;
   halyard_driver_note_t note_ = {};
+  std::string version_{note_version(note_)};
   HostServices services_;
   std::vector<Kind> kinds_;
   halyard_driver_table_t table_ = {};

@@ -55,6 +55,23 @@ fs::path own_folder() {
   return error ? fs::path() : real.parent_path();
 }
 
+// Whoever starts a set-uid program must not choose what it runs.
+Status set_uid() {
+  return {Code::PERMISSION_DENIED,
+          "this program runs with rights that whoever started it does not have, so "
+          "what they name is not looked at"};
+}
+
+// Why a folder cannot be looked into.
+Status no_folder(const std::string& path, std::error_code error) {
+  if (error == std::errc::no_such_file_or_directory) return {Code::NOT_FOUND, "there is no such folder"};
+  if (error == std::errc::not_a_directory)
+    return {Code::INVALID_ARGUMENT, fmt::format("'{}' is not a folder, and no file named {}NAME{} either",
+                                                path, kFilePrefix, kFileSuffix)};
+  return {error == std::errc::permission_denied ? Code::PERMISSION_DENIED : Code::UNAVAILABLE,
+          fmt::format("the folder cannot be read: {}", error.message())};
+}
+
 bool has(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
@@ -107,15 +124,19 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
 }
 
 DriverRegistry::DriverRegistry(RegistryOptions options) : log_(std::move(options.log)) {
-  for (const std::string& library : options.libraries) add(absolute_path(library));
+  for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));
   for (Entry& entry : entries_) entry.named = true;
-  for (const std::string& folder : options.folders) search_folder(absolute_path(folder));
-  // Whoever starts a set-uid program must not choose what it runs.
+  for (const std::string& folder : options.folders) search_folder(Origin::embedder, absolute_path(folder));
   const bool trusted = ::getauxval(AT_SECURE) == 0;
-  if (options.use_environment && trusted) search_environment();
+  if (options.use_environment) {
+    if (trusted) {
+      search_environment();
+    } else if (std::getenv("HALYARD_DRIVER_PATH")) {
+      skip(Origin::environment, false, "$HALYARD_DRIVER_PATH", set_uid());
+    }
+  }
   if (options.use_default_folders) {
-    const char* const home = std::getenv("HOME");
-    if (trusted && home && *home == '/') search_folder(fs::path(home) / ".local/lib/halyard/drivers");
+    search_user_folder(trusted);
     search_default_folders();
   }
   mark_shadowed();
@@ -128,52 +149,88 @@ void DriverRegistry::search_environment() {
     const size_t size = std::min(rest.find(':'), rest.size());
     const std::string entry(rest.substr(0, size));
     rest.remove_prefix(std::min(size + 1, rest.size()));
-    if (entry.empty()) continue;
     std::error_code error;
-    if (entry.front() != '/') {
-      refuse(entry,
+    if (entry.empty()) {
+      skip(Origin::environment, false, entry,
+           Status(Code::INVALID_ARGUMENT,
+                  "an empty entry in HALYARD_DRIVER_PATH names nothing: the current folder is never looked "
+                  "into; leave out the ':' beside it"));
+    } else if (entry.front() != '/') {
+      refuse(Origin::environment, entry,
              Status(Code::INVALID_ARGUMENT,
                     fmt::format(
                         "'{}' in HALYARD_DRIVER_PATH depends on the current folder, where drivers are never "
                         "looked for; give a path that starts with '/'",
                         entry)));
     } else if (fs::is_directory(entry, error) || !is_driver_file(fs::path(entry).filename().string())) {
-      search_folder(entry);
+      search_folder(Origin::environment, entry);
     } else {
-      add(entry);
+      add(Origin::environment, entry);
     }
+  }
+}
+
+void DriverRegistry::search_user_folder(bool trusted) {
+  constexpr std::string_view kFolder = ".local/lib/halyard/drivers";
+  const char* const home = std::getenv("HOME");
+  if (trusted && home && *home == '/') {
+    search_folder(Origin::user, fs::path(home) / kFolder);
+  } else {
+    skip(Origin::user, true, fmt::format("$HOME/{}", kFolder),
+         trusted ? Status(Code::NOT_FOUND,
+                          "HOME is not the path of a folder; expected one that starts with "
+                          "'/'")
+                 : set_uid());
   }
 }
 
 void DriverRegistry::search_default_folders() {
   const fs::path own = own_folder();
   if (own.empty()) return;
-  search_folder(own / "halyard/drivers");
-  search_folder((own / "../lib/halyard/drivers").lexically_normal());
+  // Beside libhalyard.so both are one.
+  const std::string beside = (own / "halyard/drivers").string();
+  const std::string above = (own / "../lib/halyard/drivers").lexically_normal().string();
+  search_folder(Origin::installation, beside);
+  if (above != beside) search_folder(Origin::installation, above);
 }
 
-void DriverRegistry::search_folder(const std::string& folder) {
+void DriverRegistry::search_folder(Origin origin, const std::string& folder) {
   const std::string clean = fs::path(folder).lexically_normal().string();
-  if (has(folders_, clean)) return;
+  if (has(folders_, clean))
+    return skip(origin, true, clean, Status(Code::ALREADY_EXISTS, "this folder was looked into before"));
   folders_.push_back(clean);
   std::vector<std::string> files;
+  size_t others = 0;
   std::error_code error;
   for (fs::directory_iterator at(clean, error), end; !error && at != end; at.increment(error)) {
-    if (is_driver_file(at->path().filename().string())) files.push_back(at->path().string());
+    if (is_driver_file(at->path().filename().string())) {
+      files.push_back(at->path().string());
+    } else {
+      ++others;
+    }
   }
+  skip(origin, true, clean, error ? no_folder(clean, error) : Status());
+  trace_.back().step.other_files = others;
   std::sort(files.begin(), files.end());
-  for (const std::string& file : files) add(file);
+  for (const std::string& file : files) add(origin, file);
 }
 
-void DriverRegistry::add(const std::string& path) {
+void DriverRegistry::add(Origin origin, const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   const std::string identity = error ? path : real.string();
-  if (has(seen_, identity)) return;
+  if (has(seen_, identity))
+    return skip(
+        origin, false, path,
+        Status(Code::ALREADY_EXISTS,
+               identity == path ? "this file was looked at before"
+                                : fmt::format("this file is '{}', which was looked at before", identity)));
   seen_.push_back(identity);
+  trace_.push_back({.step = {.origin = origin, .path = path}, .entry = entries_.size()});
   Entry entry;
   entry.candidate.path = path;
   if (auto note = read_driver_note(path)) {
+    entry.candidate.note = *note;
     entry.candidate.library = note_library(*note);
     entry.candidate.kinds = note_kinds(*note);
     entry.candidate.status = to_status(check_driver_note(*note, path));
@@ -184,7 +241,13 @@ void DriverRegistry::add(const std::string& path) {
   entries_.push_back(std::move(entry));
 }
 
-void DriverRegistry::refuse(std::string path, Status status) {
+void DriverRegistry::skip(Origin origin, bool folder, std::string path, Status why) {
+  trace_.push_back(
+      {.step = {.origin = origin, .folder = folder, .path = std::move(path), .skipped = std::move(why)}});
+}
+
+void DriverRegistry::refuse(Origin origin, std::string path, Status status) {
+  trace_.push_back({.step = {.origin = origin, .path = path}, .entry = entries_.size()});
   Entry entry;
   entry.candidate.path = std::move(path);
   entry.candidate.status = std::move(status);
@@ -274,6 +337,21 @@ std::vector<DriverRegistry::Candidate> DriverRegistry::explain() {
   std::vector<Candidate> candidates;
   for (const Entry& entry : entries_) candidates.push_back(entry.candidate);
   return candidates;
+}
+
+std::vector<DriverRegistry::Step> DriverRegistry::search() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Step> steps;
+  for (const Trace& trace : trace_) {
+    Step& step = steps.emplace_back(trace.step);
+    if (trace.entry == kNoEntry) continue;
+    const Entry& entry = entries_[trace.entry];
+    step.candidate = entry.candidate;
+    for (const std::string& kind : entry.candidate.kinds) {
+      if (owner(kind) == &entry) step.serves.push_back(kind);
+    }
+  }
+  return steps;
 }
 
 std::vector<std::pair<DriverLibrary::Kind, Ref<DriverLibrary>>> DriverRegistry::load_all() {

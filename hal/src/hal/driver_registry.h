@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,11 +44,25 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
     std::string path;
     std::string library;  // NAME; empty where the note could not be read
     std::vector<std::string> kinds;
-    Status status;  // ok: loaded, or loadable and not needed so far
+    halyard_driver_note_t note = {};  // zeros where it could not be read
+    Status status;                    // ok: loaded, or loadable and not needed so far
     bool loaded = false;
   };
   std::vector<Candidate> explain();
   std::vector<std::string> searched_folders() const { return folders_; }
+
+  // The search as it went: every place in the order in which it was tried, each folder before its files.
+  enum class Origin : uint8_t { embedder, environment, user, installation };
+  struct Step {
+    Origin origin = Origin::embedder;
+    bool folder = false;                 // else a file, or what names neither
+    std::string path;                    // as it was named, made absolute; "" for an empty entry
+    Status skipped;                      // why it was not looked at; ok: it was
+    std::optional<Candidate> candidate;  // a file that was looked at
+    std::vector<std::string> serves;     // its kinds that no driver found earlier has
+    size_t other_files = 0;              // of a folder: entries that are not named halyard-driver-NAME.so
+  };
+  std::vector<Step> search();
 
   struct Kind {
     std::string name;
@@ -77,11 +92,19 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
     Ref<DriverLibrary> library;  // null where not loaded
   };
 
+  static constexpr size_t kNoEntry = SIZE_MAX;
+  struct Trace {
+    Step step;
+    size_t entry = kNoEntry;  // the step's candidate
+  };
+
   void search_environment();
+  void search_user_folder(bool trusted);
   void search_default_folders();
-  void search_folder(const std::string& folder);
-  void add(const std::string& path);
-  void refuse(std::string path, Status status);
+  void search_folder(Origin origin, const std::string& folder);
+  void add(Origin origin, const std::string& path);
+  void refuse(Origin origin, std::string path, Status status);
+  void skip(Origin origin, bool folder, std::string path, Status why);
   void mark_shadowed();
   Entry* owner(std::string_view kind);  // where a kind is loaded from: the first usable candidate that has it
   Result<Ref<DriverLibrary>> load(Entry& entry);  // once; a failure stays
@@ -92,6 +115,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
 
   DriverLog log_;
   std::vector<std::string> folders_;
+  std::vector<Trace> trace_;
   std::vector<std::string> seen_;  // files, links followed: none is taken twice
   std::mutex mutex_;               // guards the entries
   std::vector<Entry> entries_;

@@ -11,7 +11,8 @@
  *
  * A variant defines before including this: SAMPLE_LIBRARY and SAMPLE_KINDS; and as it needs SAMPLE_KIND_LIST,
  * SAMPLE_NOTE, SAMPLE_NO_NOTE, SAMPLE_TABLE, SAMPLE_ABI_VERSION, SAMPLE_REFUSAL, SAMPLE_NO_SYMBOL,
- * SAMPLE_UNAVAILABLE. */
+ * SAMPLE_UNAVAILABLE; and statements that run where their name says: SAMPLE_IN_NEGOTIATE,
+ * SAMPLE_IN_INITIALIZE, SAMPLE_IN_ENUMERATE, SAMPLE_IN_OPEN, SAMPLE_IN_SHUTDOWN. */
 #ifndef HALYARD_TESTS_SAMPLE_H_
 #define HALYARD_TESTS_SAMPLE_H_
 
@@ -22,6 +23,21 @@
 #include "halyard/driver.h"
 
 #define SAMPLE_DEVICES 2
+#ifndef SAMPLE_IN_NEGOTIATE
+#define SAMPLE_IN_NEGOTIATE
+#endif
+#ifndef SAMPLE_IN_INITIALIZE
+#define SAMPLE_IN_INITIALIZE
+#endif
+#ifndef SAMPLE_IN_ENUMERATE
+#define SAMPLE_IN_ENUMERATE
+#endif
+#ifndef SAMPLE_IN_OPEN
+#define SAMPLE_IN_OPEN
+#endif
+#ifndef SAMPLE_IN_SHUTDOWN
+#define SAMPLE_IN_SHUTDOWN
+#endif
 
 struct halyard_driver_instance {
   const halyard_host_services_t* services;
@@ -66,6 +82,7 @@ static halyard_status_t sample_initialize(const halyard_driver_init_args_t* args
   return args->services->status_create(args->services->host, HALYARD_UNAVAILABLE, SAMPLE_UNAVAILABLE,
                                        sizeof SAMPLE_UNAVAILABLE - 1);
 #endif
+  SAMPLE_IN_INITIALIZE
   struct halyard_driver_instance* made = calloc(1, sizeof *made);
   made->services = args->services;
   args->services->log(args->services->host, HALYARD_LOG_INFO, line, sizeof line - 1);
@@ -76,6 +93,7 @@ static halyard_status_t sample_initialize(const halyard_driver_init_args_t* args
 static void sample_shutdown(halyard_driver_instance_t* instance) {
   static const char line[] = "gone";
   if (!*instance) return;
+  SAMPLE_IN_SHUTDOWN
   const halyard_host_services_t* services = (*instance)->services;
   services->log(services->host, HALYARD_LOG_INFO, line, sizeof line - 1);
   free(*instance);
@@ -92,6 +110,7 @@ static halyard_status_t sample_enumerate_devices(halyard_driver_instance_t insta
                                                  halyard_device_info_t* infos, uint32_t* count) {
   static const char* const paths[SAMPLE_DEVICES] = {"", "slack"};
   (void)instance;
+  SAMPLE_IN_ENUMERATE
   *count = SAMPLE_DEVICES * SAMPLE_KIND_COUNT;
   for (uint32_t i = 0; i < *count && i < capacity; ++i) {
     infos[i].kind = sample_kinds[i / SAMPLE_DEVICES].name;
@@ -104,6 +123,7 @@ static halyard_status_t sample_enumerate_devices(halyard_driver_instance_t insta
 static halyard_status_t sample_device_open(halyard_driver_instance_t instance,
                                            const halyard_device_open_args_t* args,
                                            halyard_driver_device_t* device) {
+  SAMPLE_IN_OPEN
   if (equals(args->path, "nowhere") || args->path.size >= sizeof((*device)->path))
     return failure(instance, HALYARD_NOT_FOUND, "no such sample");
   for (uint32_t i = 0; i < args->option_count; ++i) {
@@ -392,6 +412,7 @@ int32_t sample_negotiate(const halyard_driver_request_t* request, halyard_driver
 #endif
 int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) {
   (void)request;
+  SAMPLE_IN_NEGOTIATE
 #ifdef SAMPLE_REFUSAL
   strcpy(reply->refusal, SAMPLE_REFUSAL);
   return 0;

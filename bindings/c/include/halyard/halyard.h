@@ -55,7 +55,8 @@ typedef struct halyard_device* halyard_device_t;
 typedef struct halyard_module* halyard_module_t;
 typedef struct halyard_context* halyard_context_t;
 typedef struct halyard_function* halyard_function_t; /* an export of a module in a context */
-typedef struct halyard_call* halyard_call_t; /* one activity; reusable, a warm one allocates nothing */
+typedef struct halyard_call* halyard_call_t;     /* one activity; reusable, a warm one allocates nothing */
+typedef struct halyard_search* halyard_search_t; /* how drivers were looked for; does not change */
 
 /* Any handle of this header but a status. Null is allowed. */
 HALYARD_API void halyard_retain(void* handle);
@@ -128,6 +129,129 @@ HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t inst
 HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri,
                                                  halyard_device_t* out);
 HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as long as the device */
+
+/* ---- How drivers are looked for
+ * ------------------------------------------------------------------------------------------- */
+
+/* Who named a place. */
+enum {
+  HALYARD_ORIGIN_EMBEDDER = 0,     /* halyard_instance_options_t */
+  HALYARD_ORIGIN_ENVIRONMENT = 1,  /* $HALYARD_DRIVER_PATH */
+  HALYARD_ORIGIN_USER = 2,         /* the folder below $HOME */
+  HALYARD_ORIGIN_INSTALLATION = 3, /* the folder beside libhalyard */
+};
+
+enum {
+  HALYARD_SEARCH_ACCEPTED = 0, /* a folder that was read, or a driver that fits; loaded when it is needed */
+  HALYARD_SEARCH_REFUSED = 1,  /* no driver for this host, or one that failed to load */
+  HALYARD_SEARCH_SHADOWED = 2, /* a driver all of whose kinds an earlier one has */
+  HALYARD_SEARCH_SKIPPED = 3,  /* not looked at: nothing is there, or it was looked at before */
+};
+
+typedef struct halyard_search_entry {
+  uint32_t struct_size;
+  uint32_t origin;    /* HALYARD_ORIGIN_* */
+  uint32_t outcome;   /* HALYARD_SEARCH_* */
+  uint32_t is_folder; /* not 0: a folder; the entries of its files follow it */
+  const char* path; /* absolute; an entry of $HALYARD_DRIVER_PATH that is not looked at: as it stands there */
+  const char* reason;   /* "CODE; why"; "" where accepted */
+  uint64_t other_files; /* of a folder: files in it that are not named halyard-driver-NAME.so */
+  /* What the file says of itself, read without running any of it; "" and 0 where it could not be read. */
+  const char* library; /* NAME */
+  const char* version;
+  const char* drivers; /* its kinds of device, separated by commas */
+  const char* serves;  /* those of them that no earlier file has */
+  uint32_t abi_min;    /* versions of the driver ABI */
+  uint32_t abi_max;
+  uint32_t sanitizer; /* HALYARD_SANITIZER_* (halyard/abi.h); 0: none */
+  uint32_t loaded;    /* not 0: code of it has run in this instance */
+} halyard_search_entry_t;
+
+/* What the search for drivers has looked at so far, with what is known now. Runs no code of a driver. */
+HALYARD_API halyard_status_t halyard_instance_search(halyard_instance_t instance, halyard_search_t* out);
+/* Entries in the order in which they were tried, from 0; OUT_OF_RANGE behind the last. Texts live as long as
+ * the search. */
+HALYARD_API halyard_status_t halyard_search_entry(halyard_search_t search, size_t index,
+                                                  halyard_search_entry_t* entry);
+/* "AddressSanitizer" for HALYARD_SANITIZER_ADDRESS, "no sanitizer" for 0. Static storage. */
+HALYARD_API const char* halyard_sanitizer_name(uint32_t sanitizer);
+
+/* Tries one driver out, apart from every instance: loads it, negotiates, initializes, lists its devices,
+ * opens and closes each, shuts down. The first failure is returned; a device that cannot be opened is none.
+ * What crashes or hangs does so here: whoever does not know the driver does this in a process of its own.
+ * `step` (may be null) is called on this thread before each step with its name: "load", "negotiate",
+ * "initialize", "enumerate_devices", "device_open", "shutdown"; more names may come. */
+typedef void (*halyard_step_fn)(void* user, const char* step);
+HALYARD_API halyard_status_t halyard_driver_probe(const char* path, halyard_step_fn step, void* user);
+
+/* ---- What a device is
+ * ------------------------------------------------------------------------------------------- */
+
+/* Bits of halyard_device_description_t.capabilities. */
+enum {
+  HALYARD_CAPABILITY_RUNS_IN_CALLER = 1u << 0,   /* work is done on the thread that makes it due */
+  HALYARD_CAPABILITY_UNIFIED_MEMORY = 1u << 1,   /* host and device memory are one */
+  HALYARD_CAPABILITY_HOST_COHERENT = 1u << 2,    /* what the host can see needs no flush */
+  HALYARD_CAPABILITY_QUEUE_ALLOCA = 1u << 3,     /* allocates in queue order by itself */
+  HALYARD_CAPABILITY_SEMAPHORE_EXPORT = 1u << 4, /* semaphores as file descriptors */
+  HALYARD_CAPABILITY_COLLECTIVES = 1u << 5,      /* collective commands */
+};
+
+typedef struct halyard_device_description {
+  uint32_t struct_size;
+  uint32_t capabilities; /* HALYARD_CAPABILITY_*; bits that are not named here may be set */
+  uint64_t operations;   /* bit n: the queue operation halyard_operation_name(n) */
+  uint32_t queue_count;  /* 1..64 */
+  uint32_t reserved;
+  uint64_t memory_alignment;   /* bytes: every allocation starts at a multiple of it */
+  uint64_t maximum_allocation; /* bytes in one allocation */
+  uint64_t import_alignment;   /* bytes; memory of the host that is used without a copy starts at a multiple
+                                  of it; 0: it always is copied */
+  const char* driver;          /* "local-sync" */
+  const char* library;         /* path */
+  const char* library_version; /* the driver's own */
+} halyard_device_description_t;
+/* Texts live as long as the device. */
+HALYARD_API halyard_status_t halyard_device_describe(halyard_device_t device,
+                                                     halyard_device_description_t* description);
+/* "runs in caller" for bit 0, "alloca" for operation 1; null where this version has no name for it. Static
+ * storage. */
+HALYARD_API const char* halyard_capability_name(uint32_t bit);
+HALYARD_API const char* halyard_operation_name(uint32_t operation);
+
+/* What programs ask with hal.device.query: an integer, by category and key ("hal.device", "concurrency").
+ * *known is 0 where the device does not know the key: no error, *value is 0. */
+HALYARD_API halyard_status_t halyard_device_query(halyard_device_t device, const char* category,
+                                                  const char* key, int32_t* known, int64_t* value);
+
+/* How well executables fit a device. */
+enum {
+  HALYARD_FIT_NO = 0,        /* cannot run there */
+  HALYARD_FIT_RECOMPILE = 1, /* could, compiled again */
+  HALYARD_FIT_LOADABLE = 2,  /* runs, after translation or in a slower way */
+  HALYARD_FIT_NATIVE = 3,    /* made for it */
+};
+typedef struct halyard_executable_fit {
+  uint32_t struct_size;
+  uint32_t fit;     /* HALYARD_FIT_* */
+  char reason[256]; /* for people; "" where native */
+} halyard_executable_fit_t;
+/* Judges an executable of this format ("vmvx-bytecode-fb") without loading it; `data` null: the format alone.
+ */
+HALYARD_API halyard_status_t halyard_device_judge(halyard_device_t device, const char* format,
+                                                  const void* data, size_t size,
+                                                  halyard_executable_fit_t* fit);
+
+/* Bytes of the device's allocations, imports not counted; all 0 where the driver does not count. */
+typedef struct halyard_memory_use {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t host_live, host_peak, host_allocated, host_freed;
+  uint64_t device_live, device_peak, device_allocated, device_freed;
+} halyard_memory_use_t;
+HALYARD_API halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use);
+/* Gives back memory that the device keeps for reuse. */
+HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 
 /* ---- Modules
  * ----------------------------------------------------------------------------------------------------------------
@@ -334,6 +458,9 @@ HALYARD_API char* halyard_element_type_text(uint32_t element_type);
 /* "; did you mean 'x'?" for the candidate nearest to `word`, or "" where none is near; to be given to
  * halyard_free. */
 HALYARD_API char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count);
+/* The text as a string of JSON, with its quotes; bytes that are not UTF-8 become U+FFFD. To be given to
+ * halyard_free. */
+HALYARD_API char* halyard_json_quote(halyard_text_t text);
 
 /* ---- Assembler
  * ------------------------------------------------------------------------------------------------------------------

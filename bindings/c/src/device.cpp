@@ -1,0 +1,89 @@
+// What a device is and can do, for the C ABI. Numbers are those of the driver ABI under names of their own,
+// so that a program may include both headers.
+#include <array>
+
+#include "handles.h"
+
+using namespace halyard;
+using namespace halyard::c;
+
+#define HALYARD_SAME_NUMBER(mine, drivers) \
+  static_assert(static_cast<uint32_t>(mine) == static_cast<uint32_t>(drivers))
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_RUNS_IN_CALLER, HALYARD_DEVICE_RUNS_IN_CALLER);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_UNIFIED_MEMORY, HALYARD_DEVICE_UNIFIED_MEMORY);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_HOST_COHERENT, HALYARD_DEVICE_HOST_COHERENT);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_QUEUE_ALLOCA, HALYARD_DEVICE_QUEUE_ALLOCA);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_SEMAPHORE_EXPORT, HALYARD_DEVICE_SEMAPHORE_EXPORT);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_COLLECTIVES, HALYARD_DEVICE_COLLECTIVES);
+HALYARD_SAME_NUMBER(HALYARD_FIT_NO, HALYARD_GRADE_NO);
+HALYARD_SAME_NUMBER(HALYARD_FIT_RECOMPILE, HALYARD_GRADE_RECOMPILE);
+HALYARD_SAME_NUMBER(HALYARD_FIT_LOADABLE, HALYARD_GRADE_LOADABLE);
+HALYARD_SAME_NUMBER(HALYARD_FIT_NATIVE, HALYARD_GRADE_NATIVE);
+#undef HALYARD_SAME_NUMBER
+static_assert(sizeof(halyard_executable_fit_t::reason) == sizeof(halyard_executable_grade_t::reason));
+
+halyard_status_t halyard_device_describe(halyard_device_t device, halyard_device_description_t* description) {
+  return guarded([&]() -> Result<> {
+    const auto* of = from_handle<hal::Device>(device);
+    const halyard_device_properties_t& properties = of->properties();
+    halyard_device_description_t filled = {};
+    filled.capabilities = properties.capabilities;
+    filled.operations = properties.operations;
+    filled.queue_count = properties.queue_count;
+    filled.memory_alignment = properties.memory_alignment;
+    filled.maximum_allocation = properties.maximum_allocation;
+    filled.import_alignment = properties.import_alignment;
+    filled.driver = of->id().c_str();
+    filled.library = of->library().path().c_str();
+    filled.library_version = of->library().version().c_str();
+    return fill_info(description, filled);
+  });
+}
+
+const char* halyard_capability_name(uint32_t bit) {
+  static constexpr std::array kNames = {"runs in caller", "unified memory",   "host coherent",
+                                        "queue alloca",   "semaphore export", "collectives"};
+  return bit < kNames.size() ? kNames[bit] : nullptr;
+}
+
+const char* halyard_operation_name(uint32_t operation) {
+  static constexpr std::array kNames = {"barrier", "alloca", "dealloca", "fill",     "update",
+                                        "copy",    "read",   "write",    "dispatch", "execute"};
+  static_assert(kNames.size() == HALYARD_OPERATION_EXECUTE + 1);
+  return operation < kNames.size() ? kNames[operation] : nullptr;
+}
+
+halyard_status_t halyard_device_query(halyard_device_t device, const char* category, const char* key,
+                                      int32_t* known, int64_t* value) {
+  return guarded([&]() -> Result<> {
+    const auto answer = from_handle<hal::Device>(device)->query_i64(view(category), view(key));
+    *known = answer.known;
+    *value = answer.value;
+    return {};
+  });
+}
+
+halyard_status_t halyard_device_judge(halyard_device_t device, const char* format, const void* data,
+                                      size_t size, halyard_executable_fit_t* fit) {
+  return guarded([&]() -> Result<> {
+    const auto grade = from_handle<hal::Device>(device)->grade_executable(view(format), data, size);
+    halyard_executable_fit_t filled = {};
+    filled.fit = grade.grade;
+    grade.reason.copy(filled.reason, sizeof filled.reason - 1);
+    return fill_info(fit, filled);
+  });
+}
+
+halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use) {
+  return guarded([&]() -> Result<> {
+    const halyard_memory_statistics_t counted = HALYARD_TRY(from_handle<hal::Device>(device)->statistics());
+    return fill_info(use, halyard_memory_use_t{0, 0, counted.host_bytes_live, counted.host_bytes_peak,
+                                               counted.host_bytes_allocated, counted.host_bytes_freed,
+                                               counted.device_bytes_live, counted.device_bytes_peak,
+                                               counted.device_bytes_allocated, counted.device_bytes_freed});
+  });
+}
+
+halyard_status_t halyard_device_trim(halyard_device_t device) {
+  return guarded([&]() -> Result<> { return from_handle<hal::Device>(device)->trim(); });
+}

@@ -1,0 +1,113 @@
+"""The public headers against the ones that others have compiled in (tests/abi/baseline.xml): whatever a driver, a native
+module or an embedder relies on is still there and still the same. Additions are fine. And the comparison notices what it
+should: a copy of the headers is broken in one way after another."""
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+import vmrun
+
+sys.path.insert(0, os.path.join(vmrun.SOURCE, "tests", "abi"))
+import surface  # noqa: E402
+
+DRIVER = "hal/include/halyard/driver.h"
+EMBED = "bindings/c/include/halyard/halyard.h"
+MODULE = "vm/include/halyard/module.h"
+
+# A name, whether old binaries survive it, the header, what is replaced, by what.
+CHANGES = [
+    ("a field at the end of a growing struct", True, DRIVER,
+     "} halyard_device_properties_t;", "  uint64_t later;\n} halyard_device_properties_t;"),
+    ("a function at the end of the table", True, DRIVER,
+     "} halyard_driver_table_t;", "  void (*later)(halyard_submission_t* it);\n} halyard_driver_table_t;"),
+    ("a new number", True, DRIVER, "HALYARD_OPERATION_EXECUTE = 9,", "HALYARD_OPERATION_EXECUTE = 9, HALYARD_OPERATION_X = 10,"),
+    ("a new function", True, EMBED,
+     "HALYARD_API void halyard_release(void* handle);",
+     "HALYARD_API void halyard_release(void* handle);\nHALYARD_API void halyard_later(halyard_instance_t it);"),
+    ("a field in the middle", False, DRIVER,
+     "  uint32_t queue_count;  /* 1..64", "  uint32_t later;\n  uint32_t queue_count;  /* 1..64"),
+    ("a field of another type", False, DRIVER, "  uint64_t import_alignment;", "  int64_t import_alignment;"),
+    ("a field that is gone", False, EMBED, "  void* trace_user;\n", ""),
+    ("fields that changed places", False, EMBED,
+     "  size_t parameter_count;\n  halyard_trace_fn trace;", "  halyard_trace_fn trace;\n  size_t parameter_count;"),
+    ("a field at the end of a frozen struct", False, DRIVER, "} halyard_binding_t;", "  uint64_t later;\n} halyard_binding_t;"),
+    ("a field of a frozen struct of another type", False, DRIVER,
+     "  halyard_driver_semaphore_t semaphore;\n  uint64_t value;", "  halyard_driver_semaphore_t semaphore;\n  int64_t value;"),
+    ("an argument of a function in the table", False, DRIVER,
+     "halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint64_t affinity);",
+     "halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint32_t affinity);"),
+    ("functions of the table that changed places", False, DRIVER,
+     "  halyard_status_t (*device_trim)(halyard_driver_device_t device);\n", ""),
+    ("an argument of a callback", False, DRIVER,
+     "typedef void (*halyard_completed_fn)(void* user,", "typedef void (*halyard_completed_fn)(uint64_t when, void* user,"),
+    ("an argument of a function", False, EMBED,
+     "halyard_status_code(halyard_status_t status);", "halyard_status_code(halyard_status_t status, int later);"),
+    ("a function that is gone", False, EMBED,
+     "HALYARD_API const char* halyard_device_uri(halyard_device_t device);", ""),
+    ("a number that changed", False, DRIVER, "HALYARD_COMMAND_COPY = 4,", "HALYARD_COMMAND_COPY = 14,"),
+    ("a number that is gone", False, MODULE, "HALYARD_PLAIN_STATE = ", "HALYARD_PLAIN_OTHER = "),
+    ("a note that grew", False, DRIVER, "} halyard_driver_note_t;", "  char later[8];\n} halyard_driver_note_t;"),
+]
+
+
+def compare(folder, headers=None):
+    """What is wrong with the headers, held against the baseline; "" where nothing is."""
+    folder.mkdir()
+    try:
+        description, called, gone = surface.write(folder, surface.BASELINE, headers)
+    except subprocess.CalledProcessError as error:
+        return f"the headers do not compile: {error}"
+    if gone:
+        return "gone, or another number: " + ", ".join(gone)
+    done = subprocess.run(["abidiff", "--no-added-syms", surface.BASELINE, description], text=True, stdout=subprocess.PIPE)
+    return "" if done.returncode == 0 else done.stdout or f"abidiff ended with {done.returncode}"
+
+
+def broken(folder, header, old, new):
+    """A copy of the headers with one change; its assertions about sizes, which would notice some, are left out."""
+    for layer in surface.LAYERS:
+        shutil.copytree(surface.SOURCE / layer / "include", folder / layer / "include")
+    path = folder / header
+    text = path.read_text()
+    if text.count(old) != 1:
+        sys.exit(f"FAILED: {header} has {text.count(old)} times {old!r}; expected it once: bring test_abi.py up to date")
+    text = re.sub(r"HALYARD_STATIC_ASSERT_\((.|\n)*?\);", "", text.replace(old, new))
+    path.write_text(text)
+    return folder
+
+
+def main():
+    if platform.machine() != "x86_64":
+        vmrun.skip("the baseline describes x86_64")
+    if not shutil.which("abidiff") or not shutil.which("abidw"):
+        vmrun.skip("abidiff is not installed (Debian package abigail-tools); ./dev setup installs it")
+    checks = vmrun.Checks()
+    with vmrun.temporary_folder() as name:
+        folder = pathlib.Path(name)
+        wrong = compare(folder / "now")
+        checks.check("the public headers", None if not wrong else "they break what was compiled against them. Where "
+                     f"that cannot be anything yet, './dev abi' renews the baseline.\n{wrong}")
+        for number, (what, survives, header, old, new) in enumerate(CHANGES):
+            headers = broken(folder / f"headers{number}", header, old, new)
+            wrong = compare(folder / f"build{number}", headers)
+            if survives:
+                checks.check(what, f"is taken for a change:\n{wrong}" if wrong else None)
+            else:
+                checks.check(what, None if wrong else "goes unnoticed")
+        exported = vmrun.subprocess.run(["nm", "-D", "--defined-only", "--format=posix", f"{vmrun.BUILD}/lib/libhalyard.so"],
+                                        text=True, check=True, stdout=subprocess.PIPE).stdout
+        there = {line.split()[0].split("@")[0] for line in exported.splitlines()}
+        promised = [member.removeprefix("function_") for member in surface.Types(surface.BASELINE).members("abi_surface")
+                    if member.startswith("function_") and not member.endswith("_negotiate")]  # plugins export those
+        checks.check("libhalyard.so", None if promised and there.issuperset(promised) else
+                     f"does not export {sorted(set(promised) - there)}")
+        checks.check("the baseline", None if surface.BASELINE.stat().st_size < 200_000 else "is larger than 200 kB")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

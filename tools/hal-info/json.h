@@ -1,0 +1,25 @@
+// What hal-info prints for programs. Members are described in docs/hal-info.md and only added.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grades.h"
+#include "survey.h"
+
+namespace halyard::tools {
+
+std::string survey_json(const Survey& survey);  // drivers, devices, sharing
+std::string drivers_json(const Survey& survey);
+std::string devices_json(const std::vector<DeviceInfo>& devices);
+std::string explanation_json(const Survey& survey);
+std::string grades_json(const DeviceInfo& device, const std::vector<FormatGrade>& grades);
+struct Answer {
+  std::string category;
+  std::string key;
+  bool known = false;
+  int64_t value = 0;
+};
+std::string answer_json(const DeviceInfo& device, const Answer& answer);
+
+}  // namespace halyard::tools

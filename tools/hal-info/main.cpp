@@ -1,0 +1,195 @@
+// hal-info: says which drivers and devices there are, what they can do, and why a driver was not taken.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "common/flags.h"
+#include "common/quantities.h"
+#include "json.h"
+#include "probe.h"
+#include "survey.h"
+#include "text.h"
+
+namespace halyard::tools {
+
+namespace {
+
+constexpr std::string_view kDefaultTimeout = "10s";
+
+constexpr Flag kFlags[] = {
+    {"explain", FlagKind::toggle, "",
+     "Every place that was looked at for drivers and every file found there, in order: taken, refused or\n"
+     "skipped, and why. Each driver is tried in a process of its own.",
+     "--explain"},
+    {"json", FlagKind::toggle, "", "Prints JSON (docs/hal-info.md) instead of text.", "devices --json"},
+    kDriverFlag,
+    {"timeout", FlagKind::value, "TIME", "How long a driver may take to be tried (10s).", "--timeout=60s"},
+};
+
+constexpr ToolDescription kTool = {
+    "hal-info",
+    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY] [flags]",
+    "Says which drivers and devices there are. A driver that crashes or hangs is told about; the others "
+    "still "
+    "work.",
+    kFlags,
+    "  hal-info                                        drivers and devices\n"
+    "  hal-info --explain                              where drivers were looked for, and why one is "
+    "missing\n"
+    "  hal-info devices local-sync                     one device\n"
+    "  hal-info formats local-sync vmvx-bytecode-fb    how well executables of a format fit\n"
+    "  hal-info query local-sync hal.device concurrency\n"
+    "  hal-info --json --driver=./halyard-driver-mine.so\n"};
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+struct Request {
+  const Flags& flags;
+  std::vector<std::string> arguments;  // behind the verb
+  std::chrono::nanoseconds limit;
+
+  bool json() const { return flags.on("json"); }
+  Result<Survey> all() const { return survey_all(TOOL_TRY(make_instance(flags)), limit); }
+};
+
+Result<> explain(const Request& request) {
+  const Survey survey = TOOL_TRY(survey_drivers(TOOL_TRY(make_instance(request.flags)), request.limit));
+  print(request.json() ? explanation_json(survey) : explanation(survey.search, survey.failures));
+  return {};
+}
+
+Result<> summary(const Request& request) {
+  const Survey survey = TOOL_TRY(request.all());
+  print(request.json() ? survey_json(survey)
+                       : drivers_text(survey) + "\n" + devices_text(survey.devices) + refused_text(survey));
+  return {};
+}
+
+Result<> drivers(const Request& request) {
+  const Survey survey = TOOL_TRY(request.all());
+  print(request.json() ? drivers_json(survey) : drivers_text(survey) + refused_text(survey));
+  return {};
+}
+
+// The device that the first argument names, and the instance it came from.
+struct Opened {
+  Handle<halyard_instance_t> instance;
+  DeviceInfo device;
+};
+Result<Opened> open(const Request& request) {
+  Opened opened;
+  opened.instance = TOOL_TRY(make_instance(request.flags));
+  opened.device = TOOL_TRY(survey_device(opened.instance.get(), request.arguments.front(), request.limit));
+  return opened;
+}
+
+Result<> devices(const Request& request) {
+  if (request.arguments.empty()) {
+    const Survey survey = TOOL_TRY(request.all());
+    const std::string shared = sharing_text(survey.devices);
+    print(request.json()
+              ? devices_json(survey.devices)
+              : devices_text(survey.devices) + (shared.empty() ? "" : "\n" + shared) + refused_text(survey));
+    return {};
+  }
+  std::vector<DeviceInfo> one;
+  const Opened opened = TOOL_TRY(open(request));
+  one.push_back(opened.device);
+  print(request.json() ? devices_json(one) : devices_text(one));
+  return {};
+}
+
+Result<> formats(const Request& request) {
+  const Opened opened = TOOL_TRY(open(request));
+  std::vector<FormatGrade> grades = TOOL_TRY(
+      grade_formats(opened.device.device.get(), {request.arguments.begin() + 1, request.arguments.end()}));
+  if (request.json()) {
+    print(grades_json(opened.device, grades));
+    return {};
+  }
+  if (request.arguments.size() == 1) {  // why other devices' formats do not run here is no news
+    for (FormatGrade& grade : grades)
+      if (grade.fit == HALYARD_FIT_NO) grade.reason.clear();
+  }
+  print(grades_text(grades));
+  return {};
+}
+
+Result<> query(const Request& request) {
+  const Opened opened = TOOL_TRY(open(request));
+  Answer answer{.category = request.arguments[1], .key = request.arguments[2]};
+  int32_t known = 0;
+  TOOL_TRY(check(halyard_device_query(opened.device.device.get(), answer.category.c_str(), answer.key.c_str(),
+                                      &known, &answer.value)));
+  answer.known = known != 0;
+  if (request.json()) {
+    print(answer_json(opened.device, answer));
+  } else if (answer.known) {
+    print(fmt::format("{}\n", answer.value));
+  } else {
+    return fail(
+        HALYARD_NOT_FOUND,
+        "device '{}' does not know the key '{}' of category '{}'; most know concurrency of hal.device",
+        opened.device.uri, answer.key, answer.category);
+  }
+  return {};
+}
+
+struct Verb {
+  const char* name;
+  size_t least;
+  size_t most;
+  std::string_view arguments;
+  Result<> (*run)(const Request&);
+};
+constexpr Verb kVerbs[] = {
+    {"drivers", 0, 0, "no arguments", drivers},
+    {"devices", 0, 1, "at most one URI", devices},
+    {"formats", 1, SIZE_MAX, "URI [FORMAT[=FILE]]...", formats},
+    {"query", 3, 3, "URI CATEGORY KEY", query},
+};
+
+Result<const Verb*> find_verb(const std::string& name) {
+  std::vector<const char*> names;
+  for (const Verb& verb : kVerbs) {
+    if (name == verb.name) return &verb;
+    names.push_back(verb.name);
+  }
+  const Block<char> suggestion(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "'{}' is nothing that hal-info can show; expected drivers, devices, "
+              "formats or query{}",
+              name, suggestion.get());
+}
+
+Result<int> hal_info(const Flags& flags) {
+  const std::string timeout = flags.value("timeout", kDefaultTimeout);
+  const uint64_t limit = TOOL_TRY(parse_duration("timeout", timeout));
+  constexpr uint64_t kLongest = uint64_t{1} << 60;
+  Request request{flags, flags.positional(), std::chrono::nanoseconds(std::min(limit, kLongest))};
+  if (request.arguments.empty()) {
+    TOOL_TRY(flags.on("explain") ? explain(request) : summary(request));
+    return 0;
+  }
+  const Verb* const verb = TOOL_TRY(find_verb(request.arguments.front()));
+  request.arguments.erase(request.arguments.begin());
+  if (request.arguments.size() < verb->least || request.arguments.size() > verb->most)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "'hal-info {}' takes {}, found {} arguments; 'hal-info --help' shows examples", verb->name,
+                verb->arguments, request.arguments.size());
+  if (flags.on("explain"))
+    return fail(HALYARD_INVALID_ARGUMENT, "--explain stands alone, found '{}' beside it; leave one out",
+                verb->name);
+  TOOL_TRY(verb->run(request));
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  using namespace halyard::tools;
+  if (argc == 3 && std::strcmp(argv[1], kProbeArgument) == 0) return probe_main(argv[2]);
+  return run_tool(kTool, argc, argv, hal_info);
+}

@@ -1,0 +1,23 @@
+// What hal-info prints for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grades.h"
+#include "survey.h"
+
+namespace halyard::tools {
+
+std::string drivers_text(const Survey& survey);
+std::string device_text(const DeviceInfo& device);
+std::string devices_text(const std::vector<DeviceInfo>& devices);
+std::string sharing_text(const std::vector<DeviceInfo>& devices);  // "" for fewer than two
+std::string grades_text(const std::vector<FormatGrade>& grades);
+// A hint that there is more to know; "" where nothing was refused.
+std::string refused_text(const Survey& survey);
+
+// Names of set bits: "runs in caller, unified memory"; bits without a name as "bit 12".
+std::vector<std::string> bit_names(uint64_t bits, const char* (*name)(uint32_t bit));
+
+}  // namespace halyard::tools
