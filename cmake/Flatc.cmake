@@ -1,14 +1,15 @@
 # halyard_add_schemas(NAME schema.fbs...): an interface library whose users can include "<schema>_generated.h".
 function(halyard_add_schemas name)
-  set(folder "${PROJECT_BINARY_DIR}/schemas")
+  set(folder "${PROJECT_BINARY_DIR}/schemas/${name}")
   set(headers "")
   foreach(schema IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH schema)
     cmake_path(GET schema STEM stem)
     set(header "${folder}/${stem}_generated.h")
     add_custom_command(
       OUTPUT "${header}"
       COMMAND "${HALYARD_FLATC}" --cpp --scoped-enums -o "${folder}" "${schema}"
-      DEPENDS ${ARGN}
+      DEPENDS "${schema}"
       COMMENT "flatc ${stem}.fbs"
       VERBATIM)
     list(APPEND headers "${header}")

@@ -73,6 +73,9 @@ class Buffer final : public ObjectOf<Buffer> {
   Result<> check_usage(uint32_t bits) const;
   Result<> check_access(uint32_t bits) const;
 
+  bool is_mappable() const {  // by the host
+    return (memory_type() & HALYARD_MEMORY_HOST_VISIBLE) && (usage() & HALYARD_USAGE_MAPPING_SCOPED);
+  }
   // Host access, without ordering against queued work. Checks range, access and mappability (HOST_VISIBLE,
   // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
   Result<> read(uint64_t offset, void* target, uint64_t length) const;

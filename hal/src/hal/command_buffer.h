@@ -37,6 +37,8 @@ struct SlotNeeds {
       1;  // bytes; of the entry's first byte, because recorded offsets are multiples themselves
 };
 
+struct CommandList;  // hal/command_list.h
+
 inline constexpr size_t kMaximumBindings = 32;
 inline constexpr uint32_t kMaximumSlots = 1u << 16;  // a program cannot pass a longer table
 
@@ -86,7 +88,9 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   // How many of them are for a binding table; those behind are for memory of other drivers (hal/sharing.h).
   size_t declared_slots() const { return declared_slots_; }
   Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
-  // The recorded commands, one line each, for people.
+  // The recorded commands; borrows from this.
+  CommandList list() const;
+  // One line for each, for people.
   std::string text() const;
 
   CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
@@ -95,6 +99,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
 
  private:
   struct Recorder;  // helpers of command_buffer.cpp
+  struct Lister;    // of command_list.cpp
 
   Ref<Device> device_;
   uint32_t mode_;

@@ -51,6 +51,10 @@ Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity
         Status::adopt(status).note(fmt::format("loading an executable of format '{}'", format)));
   Ref<Executable> executable = make<Executable>(std::move(device), handle, std::move(keep));
 
+  executable->format_ = format;
+  executable->data_ = data;
+  executable->constants_.assign(constants.begin(), constants.end());
+
   const uint32_t count = table.executable_function_count(handle);
   executable->functions_.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {

@@ -27,14 +27,18 @@ class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
-  // `keep` owns `data` and is kept. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device;
-  // INVALID_ARGUMENT.
+  // `keep` owns `data` and is kept; `data` does not change while the executable lives. NOT_FOUND: unknown
+  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
   static Result<Ref<Executable>> create(Ref<Device> device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
                                         std::span<const uint32_t> constants);
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }
+  // What it was made of.
+  const std::string& format() const { return format_; }
+  std::span<const uint8_t> data() const { return data_; }
+  std::span<const uint32_t> constants() const { return constants_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
   Result<uint64_t> lookup(std::string_view name) const;  // NOT_FOUND with near names
 
@@ -46,6 +50,9 @@ class Executable final : public ObjectOf<Executable> {
   Ref<Device> device_;
   halyard_driver_executable_t handle_;
   Ref<Object> keep_;
+  std::string format_;
+  std::span<const uint8_t> data_;
+  std::vector<uint32_t> constants_;
   std::vector<ExecutableFunction> functions_;
 };
 

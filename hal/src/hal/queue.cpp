@@ -178,9 +178,6 @@ QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
   return {buffer.device(), kAnyQueue, point.wait, point.signal};
 }
 
-// Handles of other drivers' buffers that the work uses; or that they cannot be had before its waits are
-// reached, because they are for memory that an alloca has not given yet.
-enum class Handles : uint8_t { ready, later };
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   if (&allocation.device->library() == &point.device.library()) return Handles::ready;
   const bool waits = point.wait && point.wait->query().code() == Code::DEFERRED;
@@ -403,9 +400,7 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
   HALYARD_TRY(check_file(target, target_offset, length, "write"));
   HALYARD_TRY(check_source(source, source_offset, length));
 
-  const bool mappable =
-      (source.memory_type() & HALYARD_MEMORY_HOST_VISIBLE) && (source.usage() & HALYARD_USAGE_MAPPING_SCOPED);
-  if (!mappable) {
+  if (!source.is_mappable()) {
     Ref<Buffer> staging = HALYARD_TRY(
         point.device.allocate(point.affinity, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
                               HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length));
@@ -428,15 +423,7 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
 
 namespace {
 
-// What a slot stands for in one execution; no allocation where it is not used.
-struct Entry {
-  Allocation* allocation = nullptr;
-  uint64_t offset = 0;  // bytes, within the allocation
-  uint64_t length = 0;
-};
-using Entries = InlineVector<Entry, 16>;
-
-Result<Entry> checked_entry(const Binding& binding, const SlotNeeds& needs) {
+Result<SlotEntry> checked_entry(const Binding& binding, const SlotNeeds& needs) {
   if (!binding.buffer)
     return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
   const Buffer& buffer = *binding.buffer;
@@ -458,7 +445,7 @@ Result<Entry> checked_entry(const Binding& binding, const SlotNeeds& needs) {
                 "(offset={} in a "
                 "buffer at byte {} of its allocation, alignment={})",
                 binding.offset, buffer.offset(), needs.alignment);
-  return Entry{&buffer.allocation(), offset, length};
+  return SlotEntry{&buffer.allocation(), offset, length};
 }
 
 std::string slot_note(const CommandBuffer& commands, size_t slot) {
@@ -467,7 +454,8 @@ std::string slot_note(const CommandBuffer& commands, size_t slot) {
 }
 
 // The table's entries that are used, then what the recording names of other drivers.
-Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding> table, Entries& entries) {
+Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding> table,
+                         SlotEntries& entries) {
   const std::span<const SlotNeeds> slots = commands.slots();
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!slots[i].used) {
@@ -479,18 +467,30 @@ Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding>
       entries.push_back({&allocation, 0, allocation.size});
       continue;
     }
-    Result<Entry> entry = checked_entry(table[i], slots[i]);
+    Result<SlotEntry> entry = checked_entry(table[i], slots[i]);
     if (!entry) return std::unexpected(std::move(entry.error()).note(slot_note(commands, i)));
     entries.push_back(*entry);
   }
   return {};
 }
 
-Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Entry> entries) {
+Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries) {
+  std::vector<Ref<Allocation>> kept;
+  for (const SlotEntry& entry : entries) kept.push_back(Ref<Allocation>::share(entry.allocation));
+  return hold(point, [commands = Ref<CommandBuffer>::share(&commands), kept = std::move(kept),
+                      entries = std::vector(entries.begin(), entries.end())](const QueuePoint& now) {
+    return submit_execute(now, *commands, entries);
+  });
+}
+
+}  // namespace
+
+Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
+                        std::span<const SlotEntry> entries) {
   auto work = std::make_unique<InFlight>(point);
   work->keep(Ref<CommandBuffer>::share(&commands));
   InlineVector<halyard_binding_t, 16> bindings;
-  for (const Entry& entry : entries) {
+  for (const SlotEntry& entry : entries) {
     if (!entry.allocation) {
       bindings.push_back({});
       continue;
@@ -503,19 +503,10 @@ Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::s
   return submit(std::move(work), point.affinity, operation);
 }
 
-Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Entry> entries) {
-  std::vector<Ref<Allocation>> kept;
-  for (const Entry& entry : entries) kept.push_back(Ref<Allocation>::share(entry.allocation));
-  return hold(point, [commands = Ref<CommandBuffer>::share(&commands), kept = std::move(kept),
-                      entries = std::vector(entries.begin(), entries.end())](const QueuePoint& now) {
-    return submit_execute(now, *commands, entries);
-  });
-}
-
-}  // namespace
-
-Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
-  if (commands.state() != CommandBuffer::State::ready) return commands.begin_execution();
+Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
+                                std::span<const Binding> table, SlotEntries& entries) {
+  if (commands.state() != CommandBuffer::State::ready)
+    return std::unexpected(commands.begin_execution().error());
   if (&commands.device() != &point.device)
     return fail(Code::INVALID_ARGUMENT,
                 "command buffer was recorded for device '{}' and cannot be executed on '{}'",
@@ -536,7 +527,6 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
         "inline command buffer submitted with a wait; inline command buffers must be ready to execute "
         "immediately");
 
-  Entries entries;
   HALYARD_TRY(collect_entries(commands, table, entries));
   Handles handles = Handles::ready;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -546,7 +536,13 @@ Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::sp
     if (*handle == Handles::later) handles = Handles::later;
   }
   HALYARD_TRY(commands.begin_execution());
-  if (handles == Handles::later) return hold_execute(point, commands, entries);
+  return handles;
+}
+
+Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
+  SlotEntries entries;
+  if (HALYARD_TRY(prepare_execute(point, commands, table, entries)) == Handles::later)
+    return hold_execute(point, commands, entries);
   return submit_execute(point, commands, entries);
 }
 

@@ -12,6 +12,7 @@
 #include "hal/device.h"
 #include "hal/fence.h"
 #include "hal/file.h"
+#include "hal/inline_vector.h"
 
 namespace halyard::hal {
 
@@ -49,5 +50,23 @@ Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_of
 // `table` may be empty where the recording uses no slots.
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
 Result<> queue_flush(Device& device, uint64_t affinity);
+
+// ---- queue_execute in two parts, for who does something in between (hal/capture.h)
+
+// What a slot stands for in one execution; no allocation where it is not used.
+struct SlotEntry {
+  Allocation* allocation = nullptr;
+  uint64_t offset = 0;  // bytes, within the allocation
+  uint64_t length = 0;
+};
+using SlotEntries = InlineVector<SlotEntry, 16>;
+// Handles of other drivers' buffers that the work uses; or that they cannot be had before its waits are
+// reached, because they are for memory that an alloca has not given yet.
+enum class Handles : uint8_t { ready, later };
+// Checks the arguments, claims the command buffer for this execution, and appends what its slots stand for.
+Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
+                                std::span<const Binding> table, SlotEntries& entries);
+// Submits what was prepared, whose handles must be ready: they are once the wait is reached.
+Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries);
 
 }  // namespace halyard::hal

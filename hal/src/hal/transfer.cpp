@@ -11,11 +11,6 @@ namespace halyard::hal {
 
 namespace {
 
-bool is_mappable(const Buffer& buffer) {
-  return (buffer.memory_type() & HALYARD_MEMORY_HOST_VISIBLE) &&
-         (buffer.usage() & HALYARD_USAGE_MAPPING_SCOPED);
-}
-
 // The host's step: what the source has now, to the target.
 Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_offset, Buffer& target,
                  uint64_t target_offset, uint64_t length) {
@@ -24,7 +19,8 @@ Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_
     return fail(Code::RESOURCE_EXHAUSTED, "no memory to take {} bytes from device '{}' to device '{}'",
                 length, source.device().uri(), target.device().uri());
   HALYARD_TRY(source.read(source_offset, bytes.get(), length));
-  if (!is_mappable(target)) return queue_update(point, std::span(bytes.get(), length), target, target_offset);
+  if (!target.is_mappable())
+    return queue_update(point, std::span(bytes.get(), length), target, target_offset);
   HALYARD_TRY(target.write(target_offset, bytes.get(), length));
   make_signals(point.signal, point.device, Makes::all, {});
   return {};
@@ -36,7 +32,7 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
                   uint64_t target_offset, uint64_t length) {
   Ref<Buffer> readable = Ref<Buffer>::share(&source);
   Ref<Fence> wait = Ref<Fence>::share(point.wait);
-  if (!is_mappable(source)) {
+  if (!source.is_mappable()) {
     Device& owner = source.device();
     readable =
         HALYARD_TRY(owner.allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
