@@ -1,8 +1,10 @@
-// hal-info: says which drivers and devices there are, what they can do, and why a driver was not taken.
+// hal-info: says which drivers and devices there are, what they can do, and why a driver was not taken; what
+// is in a capture, and whether a device does the same again.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
+#include "captures.h"
 #include "common/flags.h"
 #include "common/quantities.h"
 #include "json.h"
@@ -23,12 +25,16 @@ constexpr Flag kFlags[] = {
      "--explain"},
     {"json", FlagKind::toggle, "", "Prints JSON (docs/hal-info.md) instead of text.", "devices --json"},
     kDriverFlag,
+    kDeviceFlag,
+    kExecutionFlag,
+    kIncompleteFlag,
     {"timeout", FlagKind::value, "TIME", "How long a driver may take to be tried (10s).", "--timeout=60s"},
 };
 
 constexpr ToolDescription kTool = {
     "hal-info",
-    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY] [flags]",
+    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | print "
+    "FILE | replay FILE] [flags]",
     "Says which drivers and devices there are. A driver that crashes or hangs is told about; the others "
     "still "
     "work.",
@@ -39,6 +45,8 @@ constexpr ToolDescription kTool = {
     "  hal-info devices local-sync                     one device\n"
     "  hal-info formats local-sync vmvx-bytecode-fb    how well executables of a format fit\n"
     "  hal-info query local-sync hal.device concurrency\n"
+    "  hal-info print run.hycap                        what vm-run --capture=run.hycap has written\n"
+    "  hal-info replay run.hycap --device=local-sync   executes it again and compares the bytes\n"
     "  hal-info --json --driver=./halyard-driver-mine.so\n"};
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -135,18 +143,36 @@ Result<> query(const Request& request) {
   return {};
 }
 
+Result<> print_file(const Request& request) {
+  print(TOOL_TRY(capture_description(request.flags, request.arguments.front())));
+  return {};
+}
+
+Result<int> replay(const Request& request) {
+  return replay_capture(request.flags, request.arguments.front());
+}
+
+// A verb that only shows something.
+template <Result<> (*Show)(const Request&)>
+Result<int> shown(const Request& request) {
+  TOOL_TRY(Show(request));
+  return 0;
+}
+
 struct Verb {
   const char* name;
   size_t least;
   size_t most;
   std::string_view arguments;
-  Result<> (*run)(const Request&);
+  Result<int> (*run)(const Request&);  // the exit status
 };
 constexpr Verb kVerbs[] = {
-    {"drivers", 0, 0, "no arguments", drivers},
-    {"devices", 0, 1, "at most one URI", devices},
-    {"formats", 1, SIZE_MAX, "URI [FORMAT[=FILE]]...", formats},
-    {"query", 3, 3, "URI CATEGORY KEY", query},
+    {"drivers", 0, 0, "no arguments", shown<drivers>},
+    {"devices", 0, 1, "at most one URI", shown<devices>},
+    {"formats", 1, SIZE_MAX, "URI [FORMAT[=FILE]]...", shown<formats>},
+    {"query", 3, 3, "URI CATEGORY KEY", shown<query>},
+    {"print", 1, 1, "FILE", shown<print_file>},
+    {"replay", 1, 1, "FILE", replay},
 };
 
 Result<const Verb*> find_verb(const std::string& name) {
@@ -158,7 +184,7 @@ Result<const Verb*> find_verb(const std::string& name) {
   const Block<char> suggestion(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
   return fail(HALYARD_INVALID_ARGUMENT,
               "'{}' is nothing that hal-info can show; expected drivers, devices, "
-              "formats or query{}",
+              "formats, query, print or replay{}",
               name, suggestion.get());
 }
 
@@ -180,8 +206,7 @@ Result<int> hal_info(const Flags& flags) {
   if (flags.on("explain"))
     return fail(HALYARD_INVALID_ARGUMENT, "--explain stands alone, found '{}' beside it; leave one out",
                 verb->name);
-  TOOL_TRY(verb->run(request));
-  return 0;
+  return verb->run(request);
 }
 
 }  // namespace

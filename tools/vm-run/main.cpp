@@ -64,6 +64,10 @@ constexpr Flag kFlags[] = {
     {"timeout", FlagKind::value, "TIME",
      "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out.",
      "--timeout=10s"},
+    {"capture", FlagKind::value, "FILE",
+     "Writes every command buffer that the program executes to FILE, with the bytes that it finds and leaves, "
+     "for\n'hal-info replay'. Slower, and as large as the bytes are.",
+     "--capture=run.hycap"},
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
      "--output_max_element_count=16"},
     {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
@@ -216,6 +220,8 @@ Result<> make_context(const Flags& flags, Run& run) {
   if (flags.has("max_memory"))
     options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
   if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
+  const std::string capture = flags.value("capture");
+  if (flags.has("capture")) options.capture_path = capture.c_str();
   return check(halyard_context_create(run.instance.get(), &options, run.context.out()));
 }
 

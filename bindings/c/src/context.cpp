@@ -71,10 +71,13 @@ halyard_status_t halyard_context_create(halyard_instance_t, const halyard_contex
       return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
     modules::ParameterScopes parameters = HALYARD_TRY(parameter_scopes(known));
     const vm::Limits limits = limits_of(known);
+    Ref<hal::Capture> capture;
+    if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
     auto context = vm::Context::create(limits);
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
+      hal.capture = std::move(capture);
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }
     if (needs(given, "io_parameters"))

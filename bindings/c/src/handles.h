@@ -147,6 +147,19 @@ Result<> give_shared(Instance& instance, SharedPath path, halyard_module_t* out)
 // Whether a module depends on, or imports from, the module of that name (ruling 23).
 bool uses_module(const vm::Module& module, std::string_view name);
 
+// A copy for halyard_free; `out_size` may be null.
+inline void give_text(const std::string& text, char** out, size_t* out_size) {
+  *out = to_c_string(text);
+  if (out_size) *out_size = text.size();
+}
+// INVALID_ARGUMENT unless it is a HALYARD_DESCRIBE_*.
+inline Result<> check_form(uint32_t form) {
+  if (form == HALYARD_DESCRIBE_TEXT || form == HALYARD_DESCRIBE_JSON) return {};
+  return fail(
+      Code::INVALID_ARGUMENT,
+      "form {} of a description does not exist; choose HALYARD_DESCRIBE_TEXT or HALYARD_DESCRIBE_JSON", form);
+}
+
 using vm::to_value;
 using vm::to_variant;
 

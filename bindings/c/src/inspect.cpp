@@ -12,11 +12,6 @@ Ref<Bytes> borrowed(const void* data, size_t size) {
   return Bytes::borrow({static_cast<const uint8_t*>(data), size}, {});
 }
 
-void give_text(const std::string& text, char** out, size_t* out_size) {
-  *out = to_c_string(text);
-  if (out_size) *out_size = text.size();
-}
-
 }  // namespace
 
 halyard_status_t halyard_disassemble(const void* data, size_t size,
@@ -33,11 +28,7 @@ halyard_status_t halyard_disassemble(const void* data, size_t size,
 halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t form, char** out,
                                          size_t* out_size) {
   return guarded([&]() -> Result<> {
-    if (form != HALYARD_DESCRIBE_TEXT && form != HALYARD_DESCRIBE_JSON)
-      return fail(Code::INVALID_ARGUMENT,
-                  "form {} of a description does not exist; choose HALYARD_DESCRIBE_TEXT "
-                  "or HALYARD_DESCRIBE_JSON",
-                  form);
+    HALYARD_TRY(check_form(form));
     const Inspection inspection = HALYARD_TRY(inspect(borrowed(data, size)));
     const std::string text = form == HALYARD_DESCRIBE_TEXT ? inspection_text(inspection)
                                                            : HALYARD_TRY(inspection_json(inspection));

@@ -3,67 +3,11 @@
 #include <fmt/core.h>
 
 #include "inspection.h"
-#include "json_quote.h"
+#include "json_writer.h"
 #include "vm/vmasm_text.h"
 
 namespace halyard::c {
 namespace {
-
-constexpr size_t kMostBytes = size_t{256} << 20;
-
-class Json {
- public:
-  void begin(char bracket) {
-    separate();
-    text_ += bracket;
-    first_ = true;
-  }
-  void end(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  void key(std::string_view name) {
-    separate();
-    quote(name);
-    text_ += ": ";
-    first_ = true;
-  }
-  void string(std::string_view value) {
-    separate();
-    quote(value);
-  }
-  void number(uint64_t value) {
-    separate();
-    text_ += fmt::format("{}", value);
-  }
-  void boolean(bool value) {
-    separate();
-    text_ += value ? "true" : "false";
-  }
-  void null() {
-    separate();
-    text_ += "null";
-  }
-  void field(std::string_view name, std::string_view value) { key(name), string(value); }
-  void field(std::string_view name, const char* value) { key(name), string(value); }
-  void field(std::string_view name, uint64_t value) { key(name), number(value); }
-  void flag(std::string_view name, bool value) { key(name), boolean(value); }
-
-  bool full() const { return text_.size() > kMostBytes; }
-  std::string take() { return std::move(text_); }
-
- private:
-  void separate() {
-    if (!first_) text_ += ", ";
-    first_ = false;
-  }
-  void quote(std::string_view value) {
-    if (!full()) text_ += json_quote(value);
-  }
-
-  std::string text_;
-  bool first_ = true;
-};
 
 class Writer {
  public:
@@ -108,21 +52,14 @@ class Writer {
     json_.end('}');
     if (json_.full())
       return fail(Code::RESOURCE_EXHAUSTED, "the description of module '{}' has more than {} bytes",
-                  module_.name().substr(0, 100), kMostBytes);
+                  module_.name().substr(0, 100), Json::kMostBytes);
     return json_.take() + "\n";
   }
 
  private:
   template <typename Entry>
   void list(std::string_view name, size_t count, Entry entry) {
-    json_.key(name);
-    json_.begin('[');
-    for (size_t i = 0; i < count && !json_.full(); ++i) {
-      json_.begin('{');
-      entry(i);
-      json_.end('}');
-    }
-    json_.end(']');
+    json_.list(name, count, entry);
   }
 
   void range(std::string_view name, Range versions) {

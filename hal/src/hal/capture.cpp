@@ -68,7 +68,9 @@ class Touched {
   void collect(std::span<Allocation* const> buffers) {
     for (Allocation* allocation : buffers) number(allocation);
     CapturedExecution& captured = work_.captured;
-    for (const SlotEntry& entry : work_.entries) {
+    // Entries behind those that the program declared stand for buffers that it recorded (hal/sharing.h).
+    const size_t declared = work_.commands->declared_slots();
+    for (const SlotEntry& entry : std::span(work_.entries).first(declared)) {
       CapturedEntry& to = captured.entries.emplace_back();
       if (entry.allocation) to = {number(entry.allocation), entry.offset, entry.length};
     }

@@ -50,7 +50,7 @@ class Reader {
       if (*size == 0) break;
       if (Result<> read = read_record(all.subspan(at, *size), record); !read)
         return std::unexpected(std::move(read.error()).note(fmt::format("record {} at byte {}", record, at)));
-      at = std::min(all.size(), (at + *size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
+      at += padded(*size);
     }
     if (file_.is_complete && at != all.size())
       return damaged("{} bytes follow its end at byte {}", all.size() - at, at);
@@ -65,6 +65,10 @@ class Reader {
   }
 
  private:
+  static size_t padded(size_t size) {
+    return (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
+  }
+
   static std::unexpected<Status> not_a_capture() {
     return fail(Code::INVALID_ARGUMENT,
                 "not a capture: expected a file that begins with a record 'HYCP'; make one with a capture "
@@ -82,7 +86,7 @@ class Reader {
     const size_t size = sizeof(uint32_t) + size_t{flatbuffers::ReadScalar<uint32_t>(rest.data())};
     if (size < kIdentifierEnd || size >= FLATBUFFERS_MAX_BUFFER_SIZE)
       return damaged("record {} has {} bytes", record, size);
-    return size <= rest.size() ? size : 0;
+    return padded(size) <= rest.size() ? size : 0;
   }
 
   Result<> read_record(std::span<const uint8_t> bytes, size_t number) {

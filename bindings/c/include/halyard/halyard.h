@@ -55,8 +55,10 @@ typedef struct halyard_device* halyard_device_t;
 typedef struct halyard_module* halyard_module_t;
 typedef struct halyard_context* halyard_context_t;
 typedef struct halyard_function* halyard_function_t; /* an export of a module in a context */
-typedef struct halyard_call* halyard_call_t;     /* one activity; reusable, a warm one allocates nothing */
-typedef struct halyard_search* halyard_search_t; /* how drivers were looked for; does not change */
+typedef struct halyard_call* halyard_call_t;       /* one activity; reusable, a warm one allocates nothing */
+typedef struct halyard_capture* halyard_capture_t; /* executed command buffers; does not change */
+typedef struct halyard_replay* halyard_replay_t;   /* a capture on a device; one thread at a time */
+typedef struct halyard_search* halyard_search_t;   /* how drivers were looked for; does not change */
 
 /* Any handle of this header but a status. Null is allowed. */
 HALYARD_API void halyard_retain(void* handle);
@@ -347,6 +349,10 @@ typedef struct halyard_context_options {
    * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
   uint32_t lead_device;
   uint32_t flags; /* HALYARD_CONTEXT_* */
+  /* A file that gets every command buffer that programs execute, with the bytes that it finds and leaves
+   * (docs/captures.md); replaced if it is there, whole once the context is gone. Null: none. Takes the time
+   * and the space that the bytes take. */
+  const char* capture_path;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
@@ -511,6 +517,77 @@ enum {
  * given to halyard_free. */
 HALYARD_API halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t form, char** out,
                                                      size_t* out_size);
+
+/* ---- Captures: files that contexts with a capture_path write (docs/captures.md)
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+enum {
+  HALYARD_CAPTURE_INCOMPLETE = 1u << 0, /* of a file that is cut short, take what is there */
+};
+/* Reads and checks a capture; the file must not change while it is held. NOT_FOUND, PERMISSION_DENIED;
+ * INVALID_ARGUMENT: no capture, or a damaged one; DATA_LOSS: it is cut short. */
+HALYARD_API halyard_status_t halyard_capture_open(const char* path, uint32_t flags, halyard_capture_t* out);
+
+typedef struct halyard_capture_info {
+  uint32_t struct_size;
+  uint32_t is_complete;
+  uint64_t execution_count;
+  uint64_t executable_count;
+} halyard_capture_info_t;
+HALYARD_API halyard_status_t halyard_capture_info(halyard_capture_t capture, halyard_capture_info_t* info);
+
+enum {
+  HALYARD_EXECUTION_UNKNOWN = 0, /* the capture ends before it did */
+  HALYARD_EXECUTION_DONE = 1,
+  HALYARD_EXECUTION_FAILED = 2,
+};
+typedef struct halyard_captured_execution {
+  uint32_t struct_size;
+  uint32_t outcome; /* HALYARD_EXECUTION_* */
+  uint64_t command_count;
+  halyard_text_t device; /* URI */
+} halyard_captured_execution_t;
+/* By number, from 0, in the order in which they were submitted. OUT_OF_RANGE. Texts live as long as the
+ * capture. */
+HALYARD_API halyard_status_t halyard_capture_execution(halyard_capture_t capture, uint64_t number,
+                                                       halyard_captured_execution_t* execution);
+
+#define HALYARD_EVERY_EXECUTION UINT64_MAX
+/* One execution, or every one: its commands, one a line, its binding table, and what they touch. `form` is
+ * HALYARD_DESCRIBE_*. OUT_OF_RANGE; RESOURCE_EXHAUSTED: more than 256 MiB. `out_size` may be null. *out ends
+ * in 0 and is to be given to halyard_free. */
+HALYARD_API halyard_status_t halyard_capture_describe(halyard_capture_t capture, uint64_t number,
+                                                      uint32_t form, char** out, size_t* out_size);
+
+/* Executes captured command buffers again, on this device: only for captures that are trusted. */
+HALYARD_API halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
+                                                   halyard_replay_t* out);
+
+enum {
+  HALYARD_REPLAY_SAME = 0,
+  HALYARD_REPLAY_DIFFERS = 1,
+  HALYARD_REPLAY_NOT_COMPARED = 2, /* executed; the capture has no result of it */
+};
+#define HALYARD_REPLAY_NO_COMMAND UINT64_MAX
+typedef struct halyard_replay_result {
+  uint32_t struct_size;
+  uint32_t outcome; /* HALYARD_REPLAY_* */
+  /* What follows says where bytes differ first, and is 0 where none do. */
+  uint32_t buffer;      /* as numbered in the execution's description */
+  uint32_t shown;       /* bytes in `expected` and `found`: the first of `length`, at most 16 */
+  uint64_t offset;      /* bytes, within the buffer */
+  uint64_t length;      /* bytes that differ one after another */
+  uint64_t total;       /* bytes that differ in all buffers */
+  uint64_t command;     /* the last that may write to the first of them; or HALYARD_REPLAY_NO_COMMAND */
+  uint8_t expected[16]; /* as captured */
+  uint8_t found[16];
+} halyard_replay_result_t;
+/* Makes the buffers with the captured bytes, executes one execution, compares what it leaves. Blocks.
+ * OUT_OF_RANGE: no such execution. A failure of the device, or of what the capture asks of it, is returned.
+ */
+HALYARD_API halyard_status_t halyard_replay_execute(halyard_replay_t replay, uint64_t number,
+                                                    halyard_replay_result_t* result);
 
 #ifdef __cplusplus
 } /* extern "C" */

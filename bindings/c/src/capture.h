@@ -1,0 +1,34 @@
+// A capture as the C ABI holds it, and what it says of one: as text (capture_text.cpp) or JSON
+// (capture_json.cpp).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "base/object.h"
+#include "hal/capture_file.h"
+
+namespace halyard::c {
+
+struct Capture final : ObjectOf<Capture> {
+  static const ObjectType kType;
+  explicit Capture(hal::CaptureFile file) : file(std::move(file)) {}
+  hal::CaptureFile file;
+};
+
+// Executions from one number to another, the last one excluded.
+struct Executions {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+std::string_view outcome_name(hal::CapturedExecution::Outcome outcome);  // "done"
+// Whether the bytes of a range are others after the execution than before; both are there.
+bool is_changed(const hal::CapturedRange& range);
+
+// RESOURCE_EXHAUSTED: more than 256 MiB.
+Result<std::string> capture_text(const hal::CaptureFile& file, Executions executions);
+Result<std::string> capture_json(const hal::CaptureFile& file, Executions executions);
+
+}  // namespace halyard::c

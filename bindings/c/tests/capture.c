@@ -1,0 +1,138 @@
+/* Captures from C: a context that writes one, looking into it, replaying it, files that are none. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "halyard/halyard.h"
+
+static char folder[] = "/tmp/halyard-test-XXXXXX";
+static char path[64];
+
+static halyard_instance_t make_instance(void) {
+  const char* const drivers = HALYARD_BUILD_DIR "/lib/halyard/drivers";
+  halyard_instance_options_t options = {.struct_size = sizeof options};
+  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
+  options.driver_folders = &drivers;
+  options.driver_folder_count = 1;
+  halyard_instance_t instance = NULL;
+  OK(halyard_instance_create(&options, &instance));
+  return instance;
+}
+
+/* 4 x 4, on local-sync. */
+static int multiply(halyard_instance_t instance, halyard_device_t device, const char* capture) {
+  halyard_module_t module = NULL;
+  if (!OK(halyard_module_load_file(instance, HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", 0,
+                                   &module)))
+    return 0;
+  halyard_context_options_t options = {.struct_size = sizeof options};
+  options.modules = &module;
+  options.module_count = 1;
+  options.devices = &device;
+  options.device_count = 1;
+  options.capture_path = capture;
+  halyard_context_t context = NULL;
+  halyard_function_t function = NULL;
+  halyard_call_t call = NULL;
+  halyard_tensor_t* tensor = NULL;
+  const halyard_text_t text = {"8xf32=3", 7};
+  halyard_object_t view = NULL;
+  int good = OK(halyard_context_create(instance, &options, &context)) &&
+             OK(halyard_context_find(context, NULL, "mul", &function)) &&
+             OK(halyard_call_create(context, &call)) && OK(halyard_tensor_parse(text, &tensor)) &&
+             OK(halyard_view_create(device, tensor->element_type, tensor->shape, tensor->rank, tensor->data,
+                                    tensor->size, &view));
+  if (good) {
+    halyard_value_t arguments[2] = {{.kind = HALYARD_VALUE_OBJECT}, {.kind = HALYARD_VALUE_OBJECT}};
+    arguments[0].object = arguments[1].object = view;
+    halyard_value_t result = {.kind = HALYARD_VALUE_NULL};
+    good = OK(halyard_call_invoke(call, function, arguments, 2, &result, 1));
+    float values[8] = {0};
+    if (good && OK(halyard_view_read(result.object, 0, values, sizeof values))) EXPECT(values[7] == 9.0f);
+    if (good) halyard_release(result.object);
+  }
+  halyard_free(tensor);
+  halyard_release(view);
+  halyard_release(call);
+  halyard_release(function);
+  halyard_release(context);
+  halyard_release(module);
+  return good;
+}
+
+static void look(halyard_capture_t capture) {
+  halyard_capture_info_t info = {.struct_size = sizeof info};
+  OK(halyard_capture_info(capture, &info));
+  EXPECT(info.is_complete && info.execution_count == 1 && info.executable_count == 1);
+  halyard_captured_execution_t execution = {.struct_size = sizeof execution};
+  OK(halyard_capture_execution(capture, 0, &execution));
+  EXPECT(execution.outcome == HALYARD_EXECUTION_DONE && execution.command_count > 0);
+  EXPECT(execution.device.size == 13 && memcmp(execution.device.data, "local-sync://", 13) == 0);
+  FAILS(halyard_capture_execution(capture, 1, &execution), HALYARD_OUT_OF_RANGE, "execution 1");
+  char* text = NULL;
+  size_t size = 0;
+  if (OK(halyard_capture_describe(capture, HALYARD_EVERY_EXECUTION, HALYARD_DESCRIBE_TEXT, &text, &size))) {
+    EXPECT(size == strlen(text));
+    EXPECT(strstr(text, "dispatch executable0.0 'mul'") != NULL);
+    halyard_free(text);
+  }
+  if (OK(halyard_capture_describe(capture, 0, HALYARD_DESCRIBE_JSON, &text, NULL))) {
+    EXPECT(strstr(text, "\"kind\": \"dispatch\"") != NULL);
+    halyard_free(text);
+  }
+  text = NULL;
+  FAILS(halyard_capture_describe(capture, 1, HALYARD_DESCRIBE_TEXT, &text, NULL), HALYARD_OUT_OF_RANGE,
+        "execution 1");
+  FAILS(halyard_capture_describe(capture, 0, 7, &text, NULL), HALYARD_INVALID_ARGUMENT, "7");
+  EXPECT(text == NULL);
+}
+
+static void replay(halyard_capture_t capture, halyard_device_t device) {
+  halyard_replay_t replay = NULL;
+  if (!OK(halyard_replay_create(capture, device, &replay))) return;
+  for (int i = 0; i < 2; ++i) {
+    halyard_replay_result_t result = {.struct_size = sizeof result, .outcome = 99};
+    OK(halyard_replay_execute(replay, 0, &result));
+    EXPECT(result.outcome == HALYARD_REPLAY_SAME && result.total == 0);
+  }
+  halyard_replay_result_t result = {.struct_size = sizeof result};
+  FAILS(halyard_replay_execute(replay, 1, &result), HALYARD_OUT_OF_RANGE, "execution 1");
+  result.struct_size = 0;
+  FAILS(halyard_replay_execute(replay, 0, &result), HALYARD_INVALID_ARGUMENT, "struct_size");
+  halyard_release(replay);
+}
+
+int main(void) {
+  if (!mkdtemp(folder)) return 1;
+  snprintf(path, sizeof path, "%s/mul.hycap", folder);
+  halyard_instance_t instance = make_instance();
+  halyard_device_t device = NULL;
+  if (!OK(halyard_device_open(instance, "local-sync", &device))) return 1;
+  halyard_capture_t capture = NULL;
+  if (multiply(instance, device, path) && OK(halyard_capture_open(path, 0, &capture))) {
+    look(capture);
+    replay(capture, device);
+    halyard_release(capture);
+  }
+
+  capture = NULL;
+  FAILS(halyard_capture_open("/none/such.hycap", 0, &capture), HALYARD_NOT_FOUND, "/none/such.hycap");
+  if (truncate(path, 100) == 0) {
+    FAILS(halyard_capture_open(path, 0, &capture), HALYARD_DATA_LOSS, path);
+    if (OK(halyard_capture_open(path, HALYARD_CAPTURE_INCOMPLETE, &capture))) {
+      halyard_capture_info_t info = {.struct_size = sizeof info, .is_complete = 1};
+      OK(halyard_capture_info(capture, &info));
+      EXPECT(!info.is_complete && info.execution_count == 0);
+      halyard_release(capture);
+    }
+  }
+  remove(path);
+  rmdir(folder);
+  halyard_release(device);
+  halyard_release(instance);
+  return failures != 0;
+}

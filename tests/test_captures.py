@@ -1,0 +1,285 @@
+"""Captures as a user makes them: vm-run --capture, hal-info print, hal-info replay. What was captured on local-sync comes out
+the same there and on the other devices of the CPU; captures without dispatches also on the null driver. A byte that is
+changed in a capture is found; a file that is cut anywhere, or is none, is an error that says so."""
+import json
+import os
+import pathlib
+import struct
+import sys
+
+import test_examples
+import vmrun
+
+# Records a command buffer without dispatches: of an argument 8xf32 the first half comes back behind two 1.0 and the two
+# numbers of a constant. The target is a slot, the source the argument's buffer.
+MOVES_BYTES = """
+vm.module @moves_bytes
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.buffer_view.buffer cconv "0r_r"
+vm.import @hal.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @hal.command_buffer.create cconv "0riiIi_r"
+vm.import @hal.command_buffer.begin_debug_group cconv "0rr_v"
+vm.import @hal.command_buffer.end_debug_group cconv "0r_v"
+vm.import @hal.command_buffer.execution_barrier cconv "0riiI_v"
+vm.import @hal.command_buffer.fill_buffer cconv "0rrIIiIiI_v"
+vm.import @hal.command_buffer.update_buffer cconv "0rrIrIIiI_v"
+vm.import @hal.command_buffer.copy_buffer cconv "0riirIrIII_v"
+vm.import @hal.command_buffer.finalize cconv "0r_v"
+vm.import @hal.device.queue.alloca cconv "0rIrrIiiII_r"
+vm.import @hal.device.queue.execute.indirect cconv "0rIrrrICrIID_v"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+
+vm.rodata[0] = 0000204200002842             // 40.0, 42.0
+vm.rodata[1] = "moving bytes"
+
+vm.export @shuffle
+vm.attr @shuffle "iree.abi.declaration" "sync func @shuffle(%input0: tensor<8xf32>) -> (%output0: tensor<8xf32>)"
+vm.func @shuffle(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
+  %i0 = vm.const.i32.zero
+  %r1 = vm.call @hal.devices.get(%i0)
+  %r2 = vm.call @hal.buffer_view.buffer(%r0)
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64 -1
+  %i6:7 = vm.const.i64 32
+  %i8:9 = vm.const.i64 8
+  %i10:11 = vm.const.i64 16
+  %i12 = vm.const.i32 0x30                 // device-local
+  %i13 = vm.const.i32 0xC03
+  %r3 = vm.const.ref.zero
+  %i20 = vm.const.i32 1
+  %i21 = vm.const.i32 3
+  %i22 = vm.const.i32 28
+  %i23 = vm.const.i32 13
+  %i14:15 = vm.const.i64 0x3F800000        // 1.0
+  %i16 = vm.const.i32 4
+  %r9 = vm.const.ref.rodata 0
+  %r11 = vm.const.ref.rodata 1
+  %r6 = vm.call @hal.command_buffer.create(%r1, %i20, %i21, %i4:5, %i20)
+  vm.call @hal.command_buffer.begin_debug_group(%r6, %r11)
+  vm.call @hal.command_buffer.fill_buffer(%r6, %r3, %i2:3, %i6:7, %i0, %i14:15, %i16, %i2:3)
+  vm.call @hal.command_buffer.execution_barrier(%r6, %i22, %i23, %i2:3)
+  vm.call @hal.command_buffer.copy_buffer(%r6, %i0, %i0, %r2, %i2:3, %r3, %i10:11, %i10:11, %i2:3)
+  vm.call @hal.command_buffer.update_buffer(%r6, %r9, %i2:3, %r3, %i8:9, %i8:9, %i0, %i2:3)
+  vm.call @hal.command_buffer.end_debug_group(%r6)
+  vm.call @hal.command_buffer.finalize(%r6)
+  %r4 = vm.call @hal.fence.create(%r1, %i2:3)
+  %r5 = vm.call @hal.fence.create(%r1, %i2:3)
+  %r8 = vm.call @hal.device.queue.alloca(%r1, %i4:5, %r3, %r4, %i2:3, %i12, %i13, %i6:7, %i2:3)
+  vm.call.variadic @hal.device.queue.execute.indirect segments[65535, 65535, 65535, 65535, 65535, 65535, 1](%r1, %i4:5, %r4, %r5, %r6, %i2:3, %r8, %i2:3, %i6:7)
+  %i17 = vm.const.i32 -1
+  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i17, %i2:3, %r5) -> ^bb1(%i18)
+^bb1:
+  vm.cond_br %i18, ^bb2, ^bb3
+^bb2:
+  vm.fail %i18, "failed to wait on timepoint"
+^bb3:
+  %i19 = vm.const.i32 0x21000020           // f32
+  %r10 = vm.call.variadic @hal.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r8, %i2:3, %i6:7, %i19, %i20, %i8:9)
+  vm.return %R10
+}
+"""
+MOVED = "EXEC @shuffle\nresult[0]: hal.buffer_view\n8xf32=1 1 40 42 5 6 7 8\n"
+# Cases of the shared fixtures, by name: the first of each of these programs.
+FIXTURES = ["simple_mul.vmvx.", "simple_mul.async.", "matmul_dynamic.vmvx.", "mlp.vmvx.", "control_flow.vmvx.power",
+            "stateful.vmvx.", "reductions.vmvx.", "pipeline_chain.vmvx.", "multi_device_mul.vmvx+vmvx.", "parameters.vmvx."]
+
+
+def hal_info(*arguments):
+    return vmrun.run("hal-info", *map(str, arguments))
+
+
+def good(done, *parts):
+    """None, or what is wrong with a run that must succeed and print these."""
+    if done.returncode != 0:
+        return f"ended with {done.returncode}"
+    return next((f"standard output lacks {part!r}" for part in parts if part not in done.stdout), None)
+
+
+def examples():
+    """(name, arguments of vm-run without capturing, folder): what examples/ says how to run, on local-sync."""
+    for example in sorted(pathlib.Path(vmrun.SOURCE, "examples").glob("*.vmasm")):
+        for number, (command, _) in enumerate(test_examples.commands(example.read_text())):
+            words = command.split()
+            if words[0] == "vm-run" and "--device=local-sync" in words:
+                yield f"{example.stem}.{number}", words[1:], vmrun.SOURCE
+
+
+def fixtures():
+    folder = vmrun.fixtures()
+    if not folder:
+        return
+    folder = os.path.join(folder, "compiled")
+    cases = json.loads(pathlib.Path(folder, "cases.json").read_text())
+    for prefix in FIXTURES:
+        case = next((case for case in cases if case["name"].startswith(prefix) and
+                     set(case["devices"]) == {"local-sync"}), None)
+        if case:
+            yield case["name"], [*case.get("flags", []), *[f"--device={device}" for device in case["devices"]],
+                                 f"--module={case['module']}", f"--function={case['function']}",
+                                 *[f"--input={value}" for value in case.get("inputs", [])]], folder
+
+
+def round_trips(checks, folder):
+    """Every program prints the same while it is captured, and its captures replay to the same; how many were replayed."""
+    drivers = vmrun.run("vm-run", "--list_drivers").stdout
+    devices = [device for device in ("local-sync", "local-task") if device in drivers]
+    replayed = 0
+    for name, arguments, place in [*examples(), *fixtures()]:
+        capture = os.path.join(folder, "round-trip.hycap")
+        plain = vmrun.run("vm-run", *arguments, cwd=place)
+        done = vmrun.run("vm-run", *arguments, f"--capture={capture}", cwd=place)
+        checks.check(f"{name}: captured", good(plain) or good(done) or
+                     (None if done.stdout == plain.stdout else "prints something else"), done)
+        done = hal_info("print", capture, "--json")
+        checks.check(f"{name}: described", good(done), done)
+        executions = json.loads(done.stdout)["executions"] if done.returncode == 0 else []
+        replayed += len(executions)
+        if any(execution["outcome"] != "done" for execution in executions):
+            checks.check(f"{name}: described", "an execution is not done", done)
+        for device in [None, *devices]:
+            done = hal_info("replay", capture, *([f"--device={device}"] if device else []))
+            result = f": {len(executions)} same" if executions else "0 executions: none"
+            checks.check(f"{name}: replayed on {device or 'its own device'}", good(done, result), done)
+    return replayed
+
+
+def null_driver(checks, folder):
+    """Without dispatches, local-sync and null are the same; with one, null says why not."""
+    module = pathlib.Path(folder, "moves_bytes.vmasm")
+    module.write_text(MOVES_BYTES)
+    for captured, replayed in (("local-sync", "null"), ("null", "local-sync")):
+        capture = os.path.join(folder, f"moves-{captured}.hycap")
+        done = vmrun.run("vm-run", f"--device={captured}", f"--module={module}", "--input=8xf32=5,6,7,8,9,10,11,12",
+                         f"--capture={capture}")
+        checks.check(f"captured on {captured}", good(done) or (None if done.stdout == MOVED else f"expected {MOVED!r}"), done)
+        done = hal_info("print", capture)
+        checks.check(f"printed from {captured}", good(done, "begin 'moving bytes'\n", "fill slot0[0, +32) with 0x3f800000\n",
+                                                     "copy buffer0[0, +16) to slot0[16, +16)\n", "update slot0[8, +8)\n"), done)
+        done = hal_info("replay", capture, f"--device={replayed}")
+        checks.check(f"from {captured} to {replayed}", good(done, f"execution 0 on {replayed}: same"), done)
+    capture = make_capture(folder)
+    done = hal_info("replay", capture, "--device=null")
+    wrong = None
+    if done.returncode != 1 or "execution 0 on null: failed" not in done.stdout or "vmvx-bytecode-fb" not in done.stdout:
+        wrong = "does not say that null cannot load the executable"
+    checks.check("dispatches on null", wrong, done)
+
+
+def make_capture(folder):
+    """Of one dispatch: 1..8 times 10."""
+    capture = os.path.join(folder, "mul.hycap")
+    done = vmrun.run("vm-run", "--device=local-sync", "--module=examples/elementwise_mul.vmasm", "--function=mul",
+                     "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=10", f"--capture={capture}")
+    if done.returncode != 0:
+        raise AssertionError("vm-run failed: " + done.stderr)
+    return capture
+
+
+def changed_byte(checks, folder):
+    whole = pathlib.Path(make_capture(folder)).read_bytes()
+    products = struct.pack("<8f", *range(10, 90, 10))
+    place = whole.index(products)
+    changed = bytearray(whole)
+    changed[place + 5] ^= 0x40
+    path = pathlib.Path(folder, "changed.hycap")
+    path.write_bytes(changed)
+    done = hal_info("replay", path)
+    wrong = None if done.returncode == 1 else f"ended with {done.returncode}"
+    for part in ("execution 0 on local-sync://: differs", "buffer2[5, +1)", "1 byte differs in all",
+                 f"expected  {changed[place + 5]:02x}\n", f"found     {whole[place + 5]:02x}\n", "command 0 is the last"):
+        wrong = wrong or (None if part in done.stdout else f"standard output lacks {part!r}")
+    checks.check("a changed byte", wrong, done)
+    done = hal_info("replay", path, "--json")
+    result = json.loads(done.stdout)["executions"][0]
+    expected = {"number": 0, "outcome": "differs", "buffer": 2, "offset": 5, "length": 1, "total": 1, "command": 0}
+    checks.check("a changed byte, as JSON", None if done.returncode == 1 and expected.items() <= result.items() else "is wrong",
+                 done)
+    # What goes in differs from what went in: so does what comes out.
+    changed = bytearray(whole)
+    changed[whole.index(struct.pack("<8f", *range(1, 9))) + 6] ^= 0x10
+    path.write_bytes(changed)
+    done = hal_info("replay", path)
+    checks.check("a changed input", None if done.returncode == 1 and "differs" in done.stdout else "is not found", done)
+
+
+def records(whole):
+    """Where each record starts."""
+    at = 0
+    while at < len(whole):
+        yield at
+        size = struct.unpack_from("<I", whole, at)[0] + 4
+        at += (size + 7) // 8 * 8
+
+
+def cut_short(checks, folder):
+    """At every 64th byte: an error, and what is there with --incomplete."""
+    whole = pathlib.Path(make_capture(folder)).read_bytes()
+    path = pathlib.Path(folder, "cut.hycap")
+    for size in range(0, len(whole), 64):
+        path.write_bytes(whole[:size])
+        for verb in ("print", "replay"):
+            done = hal_info(verb, path)
+            code = "DATA_LOSS" if size else "INVALID_ARGUMENT"
+            checks.check(f"{verb} of {size} bytes", vmrun.why_bad_failure(done, code, str(path)), done)
+        if size:
+            done = hal_info("print", path, "--incomplete")
+            checks.check(f"print --incomplete of {size} bytes", good(done, "cut short"), done)
+    # The execution is there, with its result or without. The last records are that and the end.
+    *_, outcome, end = records(whole)
+    for size, part in ((end, ": same"), (outcome, "the capture has no result of it")):
+        path.write_bytes(whole[:size])
+        done = hal_info("replay", path, "--incomplete")
+        checks.check(f"replay --incomplete of {size} bytes", good(done, part), done)
+
+
+def descriptions(checks, folder):
+    capture = make_capture(folder)
+    done = hal_info("print", capture)
+    checks.check("print", good(done, "capture of 1 execution and 1 executable\n", "executable0 vmvx-bytecode-fb, ",
+                               "execution 0 on local-sync://: ", "dispatch executable0.0 'mul' workgroups ",
+                               "slot2 = buffer2[0, +32)", "[0, +32) changed", "[0, +32) unchanged"), done)
+    done = hal_info("print", capture, "--json", "--execution=0")
+    found = json.loads(done.stdout)
+    dispatch = next((command for command in found["executions"][0]["commands"] if command["kind"] == "dispatch"), None)
+    checks.check("print --json", None if found["complete"] and dispatch and dispatch["name"] == "mul" and
+                 len(dispatch["bindings"]) == 3 else "lacks the dispatch", done)
+    # A program without devices executes nothing.
+    empty = os.path.join(folder, "empty.hycap")
+    done = vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=iterative", "--input=5", f"--capture={empty}")
+    checks.check("nothing captured", good(done) or good(hal_info("replay", empty), "0 executions: none"), done)
+
+
+def mistakes(checks, folder):
+    capture = make_capture(folder)
+    for name, done, parts in [
+            ("no such execution", hal_info("print", capture, "--execution=7"), ["OUT_OF_RANGE", "execution 7"]),
+            ("no number", hal_info("replay", capture, "--execution=first"), ["INVALID_ARGUMENT", "--execution=first"]),
+            ("no such file", hal_info("replay", folder + "/gone.hycap"), ["NOT_FOUND", "gone.hycap"]),
+            ("not a capture", hal_info("print", "README.md"), ["INVALID_ARGUMENT", "README.md", "not a capture"]),
+            ("no file", hal_info("replay"), ["INVALID_ARGUMENT", "FILE"]),
+            ("no such execution to replay", hal_info("replay", capture, "--execution=7"), ["OUT_OF_RANGE", "execution 7"]),
+            ("no folder", vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=fib", "--input=5",
+                                    f"--capture={folder}/gone/c.hycap"), ["NOT_FOUND", "gone/c.hycap"]),
+    ]:
+        checks.check(name, vmrun.why_bad_failure(done, *parts), done)
+    done = hal_info("replay", capture, "--device=nothing")
+    checks.check("no such device", None if done.returncode == 1 and "NOT_FOUND" in done.stdout else "is not told", done)
+
+
+def main():
+    checks = vmrun.Checks()
+    with vmrun.temporary_folder() as folder:
+        if round_trips(checks, folder) == 0:
+            checks.check("round trips", "nothing was captured")
+        null_driver(checks, folder)
+        changed_byte(checks, folder)
+        cut_short(checks, folder)
+        descriptions(checks, folder)
+        mistakes(checks, folder)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

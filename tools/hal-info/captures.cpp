@@ -1,0 +1,179 @@
+// One line for each execution that is replayed, and where it differs first.
+#include "captures.h"
+
+#include <charconv>
+#include <cstdio>
+#include <map>
+#include <span>
+
+#include "common/colour.h"
+#include "common/drivers.h"
+#include "common/printable.h"
+
+namespace halyard::tools {
+
+namespace {
+
+Result<Handle<halyard_capture_t>> open_capture(const Flags& flags, const std::string& path) {
+  Handle<halyard_capture_t> capture;
+  const uint32_t options = flags.on("incomplete") ? HALYARD_CAPTURE_INCOMPLETE : 0;
+  Result<> opened = check(halyard_capture_open(path.c_str(), options, capture.out()));
+  if (!opened && opened.error().code == HALYARD_DATA_LOSS) opened.error().text += "; --incomplete does";
+  TOOL_TRY(std::move(opened));
+  return capture;
+}
+
+Result<uint64_t> wanted_execution(const Flags& flags) {
+  if (!flags.has("execution")) return HALYARD_EVERY_EXECUTION;
+  const std::string text = flags.value("execution");
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(HALYARD_INVALID_ARGUMENT, "--execution={}: expected the number of an execution, such as 0",
+                text);
+  return number;
+}
+
+std::string bytes_text(std::span<const uint8_t> bytes, uint64_t length) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += fmt::format("{}{:02x}", text.empty() ? "" : " ", byte);
+  return bytes.size() < length ? text + " ..." : text;
+}
+
+std::string_view outcome_name(const Result<halyard_replay_result_t>& result) {
+  if (!result) return "failed";
+  if (result->outcome == HALYARD_REPLAY_SAME) return "same";
+  return result->outcome == HALYARD_REPLAY_DIFFERS ? "differs" : "not compared";
+}
+
+// How one execution went.
+struct Replayed {
+  uint64_t number = 0;
+  std::string device;
+  Result<halyard_replay_result_t> result;
+
+  bool is_bad() const { return !result || result->outcome == HALYARD_REPLAY_DIFFERS; }
+
+  std::string text() const {
+    const Colour colour = is_bad() ? Colour::red : Colour::green;
+    std::string text = fmt::format("execution {} on {}: {}\n", number, printable(device),
+                                   coloured(colour, outcome_name(result)));
+    if (!result) return text + fmt::format("  {}\n", printable(result.error().line()));
+    if (result->outcome == HALYARD_REPLAY_NOT_COMPARED)
+      return text + "  it was executed, but the capture has no result of it\n";
+    if (result->outcome != HALYARD_REPLAY_DIFFERS) return text;
+    const halyard_replay_result_t& at = *result;
+    text +=
+        fmt::format("  buffer{}[{}, +{}) is the first range that differs; {} in all\n", at.buffer, at.offset,
+                    at.length, at.total == 1 ? "1 byte differs" : fmt::format("{} bytes differ", at.total));
+    text += fmt::format("    expected  {}\n", bytes_text({at.expected, at.shown}, at.length));
+    text += fmt::format("    found     {}\n", bytes_text({at.found, at.shown}, at.length));
+    if (at.command != HALYARD_REPLAY_NO_COMMAND)
+      text += fmt::format("    command {} is the last that may write there\n", at.command);
+    return text;
+  }
+
+  std::string json() const {
+    const Block<char> uri(halyard_json_quote(to_text(device)));
+    std::string text = fmt::format(R"({{"number": {}, "device": {}, "outcome": "{}", "error": )", number,
+                                   uri.get(), outcome_name(result));
+    text += result ? "null" : Block<char>(halyard_json_quote(to_text(result.error().line()))).get();
+    if (result && result->outcome == HALYARD_REPLAY_DIFFERS) {
+      const halyard_replay_result_t& at = *result;
+      text += fmt::format(
+          R"(, "buffer": {}, "offset": {}, "length": {}, "total": {}, "expected": "{}", "found": "{}", "command": )",
+          at.buffer, at.offset, at.length, at.total, bytes_text({at.expected, at.shown}, at.length),
+          bytes_text({at.found, at.shown}, at.length));
+      text += at.command == HALYARD_REPLAY_NO_COMMAND ? "null" : std::to_string(at.command);
+    }
+    return text + "}";
+  }
+};
+
+// Replays on the device that was asked for, or on the captured ones, each opened once.
+class Replays {
+ public:
+  static Result<Replays> of(const Flags& flags, halyard_capture_t capture) {
+    Replays replays;
+    replays.capture_ = capture;
+    replays.device_ = flags.value("device");
+    replays.instance_ = TOOL_TRY(make_instance(flags));
+    return replays;
+  }
+
+  Result<Replayed> run(uint64_t number) {
+    halyard_captured_execution_t execution = {};
+    execution.struct_size = sizeof execution;
+    TOOL_TRY(check(halyard_capture_execution(capture_, number, &execution)));
+    const std::string uri = device_.empty() ? std::string(view(execution.device)) : device_;
+    return Replayed{number, uri, run_on(uri, number)};
+  }
+
+ private:
+  Result<halyard_replay_result_t> run_on(const std::string& uri, uint64_t number) {
+    Handle<halyard_replay_t>& replay = replays_[uri];
+    if (!replay) {
+      Handle<halyard_device_t> device;
+      TOOL_TRY(check(halyard_device_open(instance_.get(), uri.c_str(), device.out())));
+      TOOL_TRY(check(halyard_replay_create(capture_, device.get(), replay.out())));
+    }
+    halyard_replay_result_t result = {};
+    result.struct_size = sizeof result;
+    TOOL_TRY(check(halyard_replay_execute(replay.get(), number, &result)));
+    return result;
+  }
+
+  halyard_capture_t capture_ = nullptr;
+  std::string device_;
+  Handle<halyard_instance_t> instance_;
+  std::map<std::string, Handle<halyard_replay_t>> replays_;
+};
+
+}  // namespace
+
+Result<std::string> capture_description(const Flags& flags, const std::string& path) {
+  const Handle<halyard_capture_t> capture = TOOL_TRY(open_capture(flags, path));
+  char* text = nullptr;
+  size_t size = 0;
+  const uint32_t form = flags.on("json") ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
+  TOOL_TRY(
+      check(halyard_capture_describe(capture.get(), TOOL_TRY(wanted_execution(flags)), form, &text, &size)));
+  const Block<char> owned(text);
+  return form == HALYARD_DESCRIBE_JSON ? std::string(text, size) : printable({text, size});
+}
+
+Result<int> replay_capture(const Flags& flags, const std::string& path) {
+  const Handle<halyard_capture_t> capture = TOOL_TRY(open_capture(flags, path));
+  halyard_capture_info_t info = {};
+  info.struct_size = sizeof info;
+  TOOL_TRY(check(halyard_capture_info(capture.get(), &info)));
+  const uint64_t wanted = TOOL_TRY(wanted_execution(flags));
+  const bool every = wanted == HALYARD_EVERY_EXECUTION;
+  const uint64_t begin = every ? 0 : wanted;
+  const uint64_t end = every ? info.execution_count : wanted + 1;
+  const bool json = flags.on("json");
+
+  Replays replays = TOOL_TRY(Replays::of(flags, capture.get()));
+  std::map<std::string_view, uint64_t> counts;
+  uint64_t bad = 0;
+  if (json) fmt::print("{{\"executions\": [");
+  for (uint64_t number = begin; number < end; ++number) {
+    const Replayed replayed = TOOL_TRY(replays.run(number));
+    ++counts[outcome_name(replayed.result)];
+    bad += replayed.is_bad();
+    fmt::print("{}{}", json && number > begin ? ",\n" : "", json ? replayed.json() : replayed.text());
+    std::fflush(stdout);  // the next one may crash
+  }
+  if (json) {
+    fmt::print("]}}\n");
+  } else {
+    std::string summary;
+    for (const auto& [name, count] : counts)
+      summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, name);
+    fmt::print("{} execution{}: {}\n", end - begin, end - begin == 1 ? "" : "s",
+               summary.empty() ? "none" : summary);
+  }
+  return bad > 0 ? 1 : 0;
+}
+
+}  // namespace halyard::tools
