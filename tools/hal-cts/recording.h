@@ -1,9 +1,9 @@
 // Commands in the form that a driver gets them, ranges and operations in few words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "halyard/driver.h"
@@ -25,10 +25,7 @@ class Recording {
   Recording& add(uint32_t kind, Command command, uint32_t extra = 0) {
     static_assert(sizeof command % 8 == 0);
     command.header = {static_cast<uint32_t>(sizeof command) + extra, kind};
-    const size_t at = words_.size();
-    words_.resize(at + (sizeof command + extra) / 8, 0xEEEEEEEEEEEEEEEE);
-    std::memcpy(&words_[at], &command, sizeof command);
-    ++count_;
+    append(&command, sizeof command, extra);
     return *this;
   }
   Recording& barrier(uint32_t extra = 0) {
@@ -66,6 +63,8 @@ class Recording {
   }
 
  private:
+  void append(const void* command, size_t size, uint32_t extra);
+
   std::vector<uint64_t> words_;
   uint32_t count_ = 0;
 };
