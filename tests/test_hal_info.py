@@ -259,7 +259,7 @@ def check_tables(checks, places):
     done = places.run("devices", path=place)
     checks.check("devices", succeeded(done, "sample://  plain sample\n", "capabilities  runs in caller\n", "queues        4\n",
                                       "barrier, execute\n", "aligned to 64 bytes, largest allocation 1 MiB\n",
-                                      "SHARE SEMAPHORES", "same driver", "bridged by the host"), done)
+                                      "USES MEMORY OF", "its own: they have one driver", "imported host memory, aligned to 64 bytes"), done)
     done = places.run("drivers", path=place)
     checks.check("drivers", succeeded(done, "sample-b", "1.2", str(place / library("newer"))), done)
     done = places.run("devices", "sample://slack", path=place)
@@ -317,9 +317,10 @@ def check_json(checks, places):
         "uri": "sample://", "name": "plain sample", "error": None, "driver": "sample", "library": str(place / library("sample")),
         "capabilities": ["runs_in_caller"], "operations": ["barrier", "execute"], "queue_count": 4, "memory_alignment": 64,
         "maximum_allocation": 1048576, "import_alignment": 64} else device)
-    pair = next(pair for pair in found["sharing"] if pair["first"] == "null://" and pair["second"] == "sample://")
-    checks.check("a pair", None if pair == {"first": "null://", "second": "sample://", "semaphores": "bridged by the host",
-                                            "memory": "host memory", "alignment": 64} else pair)
+    pairs = {(pair["user"], pair["owner"]): (pair["memory"], pair["alignment"]) for pair in found["sharing"]}
+    for user, owner, expected in (("sample://", "null://", ("host_memory", 64)), ("null://", "sample://", ("host_memory", 1)),
+                                  ("sample://", "sample-b://slack", ("same_driver", 0))):
+        checks.check(f"what {user} uses of {owner}", None if pairs.get((user, owner)) == expected else pairs)
     found = json.loads(places.run("--explain", "--json", path=place).stdout)["search"]
     checks.check("a folder", None if found[0] == {"path": str(place), "origin": "environment", "is_folder": True,
                                                   "outcome": "folder", "reason": None, "other_files": 0} else found[0])
@@ -353,6 +354,10 @@ def check_mistakes(checks, places):
         checks.check(" ".join(arguments), bad_failure(done, *parts), done)
     done = places.run("--help")
     checks.check("--help", succeeded(done, "usage: hal-info", "examples:\n", "hal-info --explain", "--json"), done)
+    closed = subprocess.run(["sh", "-c", f"exec '{vmrun.BIN}/hal-info' --explain <&- 2>&-"], text=True, stdout=subprocess.PIPE,
+                            env={**os.environ, "HALYARD_DRIVER_PATH": str(place)}, timeout=vmrun.TIMEOUT)
+    checks.check("without standard input and error", None if explained(closed.stdout, place / library("sample"))[0] == "taken"
+                 else closed.stdout)
     full = places.run(path=place, stdout=open("/dev/full", "w"))
     checks.check("a full disk", vmrun.why_bad_failure(full, "standard output"), full)
 

@@ -110,9 +110,9 @@ def make_small(description, structs):
     description.write_text(re.sub(r"\n+", "\n", text))
 
 
-def write(folder, baseline=None, headers=None):
-    """Writes the description of the public headers (this tree's, or those of a copy) to the folder. With a baseline it
-    has the members that the baseline has and no others. Gives the file, the names of the functions, and what the
+def write(folder, baseline, headers=None, renew=False):
+    """Writes the description of the public headers (this tree's, or those of a copy) to the folder. It has the members
+    that the baseline has, in their order, and what is new behind them only to renew it. Gives the file, the names of the functions, and what the
     baseline has and the headers have not, or have with another number."""
     headers = headers or SOURCE
     code = cc(headers, "-E", "-P", "-x", "c", "-", text=PROGRAM)
@@ -128,14 +128,16 @@ def write(folder, baseline=None, headers=None):
             if not number:
                 members[f"field_{struct}__{field}"] = f"__typeof__(((struct {struct}*)0)->{field})"
             numbers.append(f"abi_{struct}__{field}__{number or 'type'} = (int)__builtin_offsetof(struct {struct}, {field})")
-    wanted = Types(baseline).members("abi_surface") if baseline else list(members)
+    wanted = Types(baseline).members("abi_surface")
+    if renew:
+        wanted += [name for name in members if name not in wanted]
     gone = [name for name in wanted if name not in members]
     surface = "".join(f"  {members[name]}* {name};\n" for name in wanted if name in members)
     enumeration = ",\n".join("  " + number for number in numbers)
     description = describe(f"{PROGRAM}struct abi_surface {{\n{surface}}} abi_surface;\n"
                            f"enum abi_numbers {{\n{enumeration}\n}} abi_numbers;\n", headers, folder, "surface")
     now = Types(description).numbers()
-    for name, value in (Types(baseline).numbers() if baseline else {}).items():
+    for name, value in Types(baseline).numbers().items():
         if now.get(name) != value:
             gone.append(f"{name.removeprefix('abi_')} = {value} (now {now.get(name, 'nothing')})")
     make_small(description, structs)
@@ -146,7 +148,9 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
-        description, called, _ = write(pathlib.Path(folder))
+        description, called, gone = write(pathlib.Path(folder), BASELINE, renew=True)
+        for what in gone:
+            print("no longer there:", what)
         pathlib.Path(sys.argv[1]).write_bytes(description.read_bytes())
     print(f"{sys.argv[1]}: {len(called)} functions, {pathlib.Path(sys.argv[1]).stat().st_size} bytes")
     return 0

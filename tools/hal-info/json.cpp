@@ -144,10 +144,10 @@ void devices_members(Json& json, const std::vector<DeviceInfo>& devices) {
   json.array("devices", devices, [&](const DeviceInfo& device) { device_object(json, device); });
   json.array("sharing", sharing(devices), [&](const Sharing& pair) {
     json.object([&] {
-      json.member("first", pair.first->uri);
-      json.member("second", pair.second->uri);
-      json.member("semaphores", pair.semaphores);
-      json.member("memory", pair.memory);
+      constexpr std::string_view kHow[] = {"none", "host_memory", "same_driver"};
+      json.member("user", pair.user->uri);
+      json.member("owner", pair.owner->uri);
+      json.member("memory", pair.how < std::size(kHow) ? kHow[pair.how] : "unknown");
       json.member("alignment", pair.alignment);
     });
   });

@@ -39,9 +39,16 @@ void report(char kind, std::string_view text) {
   }
 }
 
+// Its ends lie above the child's standard ones and the report's, even where this process was started without
+// some of them: they would be overwritten while the child is made.
 struct Pipe {
   Pipe() {
-    if (::pipe2(ends, O_CLOEXEC) != 0) ends[0] = ends[1] = -1;
+    int low[2];
+    if (::pipe2(low, O_CLOEXEC) != 0) return;
+    for (int i = 0; i < 2; ++i) {
+      ends[i] = ::fcntl(low[i], F_DUPFD_CLOEXEC, kReportFd + 1);
+      ::close(low[i]);
+    }
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
@@ -50,7 +57,7 @@ struct Pipe {
       if (end >= 0) ::close(end);
   }
   void close_writer() { ::close(std::exchange(ends[1], -1)); }
-  int ends[2];  // to read from, to write to
+  int ends[2] = {-1, -1};  // to read from, to write to
 };
 
 // What is known of a child.
@@ -163,7 +170,7 @@ Result<> verdict(const std::string& path, const Child& child, std::chrono::nanos
 Result<> probe_driver(const std::string& path, std::chrono::nanoseconds limit) {
   Pipe records;
   Pipe errors;
-  if (records.ends[0] < 0 || errors.ends[0] < 0)
+  if (std::ranges::min({records.ends[0], records.ends[1], errors.ends[0], errors.ends[1]}) < 0)
     return fail(HALYARD_RESOURCE_EXHAUSTED, "cannot try driver '{}': {}", path, std::strerror(errno));
   const pid_t process = TOOL_TRY(start(path, records, errors));
   records.close_writer();

@@ -136,7 +136,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
 Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
                                  std::chrono::nanoseconds limit) {
   const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
-  const std::string kind = uri.substr(0, uri.find("://"));
+  const std::string kind = uri.substr(0, uri.find_first_of(":?"));
   if (const halyard_search_entry_t* const entry = entry_serving(search, kind))
     TOOL_TRY(probe_driver(entry->path, limit));
   DeviceInfo info;
@@ -150,32 +150,12 @@ Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string&
 
 std::vector<Sharing> sharing(const std::vector<DeviceInfo>& devices) {
   std::vector<Sharing> pairs;
-  const auto has = [](const DeviceInfo& device, uint32_t capability) {
-    return (device.description.capabilities & capability) != 0;
-  };
-  for (auto first = devices.begin(); first != devices.end(); ++first) {
-    for (auto second = first + 1; second != devices.end(); ++second) {
-      if (first->failure || second->failure) continue;
-      const halyard_device_description_t& a = first->description;
-      const halyard_device_description_t& b = second->description;
-      Sharing pair = {&*first, &*second, "bridged by the host", "copied by the host", 0};
-      if (std::string_view(a.library) == b.library) {
-        pair.semaphores = "same driver";
-      } else if (has(*first, HALYARD_CAPABILITY_SEMAPHORE_EXPORT) &&
-                 has(*second, HALYARD_CAPABILITY_SEMAPHORE_EXPORT)) {
-        pair.semaphores = "file descriptors";
-      }
-      if (a.import_alignment && b.import_alignment) {
-        pair.memory = "host memory";
-        pair.alignment = std::max(a.import_alignment, b.import_alignment);
-      } else if (a.import_alignment && has(*second, HALYARD_CAPABILITY_UNIFIED_MEMORY)) {
-        pair.memory = "memory of " + second->uri;
-        pair.alignment = a.import_alignment;
-      } else if (b.import_alignment && has(*first, HALYARD_CAPABILITY_UNIFIED_MEMORY)) {
-        pair.memory = "memory of " + first->uri;
-        pair.alignment = b.import_alignment;
-      }
-      pairs.push_back(std::move(pair));
+  for (const DeviceInfo& user : devices) {
+    for (const DeviceInfo& owner : devices) {
+      if (&user == &owner || user.failure || owner.failure) continue;
+      const uint32_t how = halyard_device_sharing(owner.device.get(), user.device.get());
+      const bool imports = how == HALYARD_SHARING_HOST_MEMORY;
+      pairs.push_back({&user, &owner, how, imports ? user.description.import_alignment : 0});
     }
   }
   return pairs;

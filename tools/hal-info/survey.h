@@ -47,14 +47,14 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
 Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
                                  std::chrono::nanoseconds limit);
 
-// What two devices can share without a copy by the host, from their properties alone.
+// How one device uses memory that another one allocates, by their properties alone.
 struct Sharing {
-  const DeviceInfo* first = nullptr;
-  const DeviceInfo* second = nullptr;
-  std::string semaphores;  // "same driver", "file descriptors", "bridged by the host"
-  std::string memory;      // "host memory", "memory of URI", "copied by the host"
-  uint64_t alignment = 0;  // bytes, of what is shared; 0 where it is copied
+  const DeviceInfo* user = nullptr;
+  const DeviceInfo* owner = nullptr;
+  uint32_t how = HALYARD_SHARING_NONE;
+  uint64_t alignment = 0;  // bytes, of what is imported; else 0
 };
+// Of every two devices that could be opened, both ways.
 std::vector<Sharing> sharing(const std::vector<DeviceInfo>& devices);
 
 }  // namespace halyard::tools

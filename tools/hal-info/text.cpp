@@ -118,13 +118,14 @@ std::string devices_text(const std::vector<DeviceInfo>& devices) {
 std::string sharing_text(const std::vector<DeviceInfo>& devices) {
   std::vector<Row> rows;
   for (const Sharing& pair : sharing(devices)) {
-    rows.push_back({pair.first->uri, pair.second->uri, pair.semaphores,
-                    pair.alignment
-                        ? fmt::format("{}, aligned to {}", pair.memory, format_size(pair.alignment))
-                        : pair.memory});
+    const std::string how =
+        pair.how == HALYARD_SHARING_SAME_DRIVER ? "its own: they have one driver"
+        : pair.how == HALYARD_SHARING_HOST_MEMORY
+            ? fmt::format("imported host memory, aligned to {}", format_size(pair.alignment))
+            : "a copy that the host makes";
+    rows.push_back({pair.user->uri, pair.owner->uri, how});
   }
-  return rows.empty() ? ""
-                      : table({"DEVICE", "AND DEVICE", "SHARE SEMAPHORES", "AND MEMORY"}, std::move(rows));
+  return rows.empty() ? "" : table({"DEVICE", "USES MEMORY OF", "AS"}, std::move(rows));
 }
 
 std::string grades_text(const std::vector<FormatGrade>& grades) {

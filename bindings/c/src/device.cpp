@@ -2,6 +2,7 @@
 // so that a program may include both headers.
 #include <array>
 
+#include "hal/sharing.h"
 #include "handles.h"
 
 using namespace halyard;
@@ -19,6 +20,9 @@ HALYARD_SAME_NUMBER(HALYARD_FIT_NO, HALYARD_GRADE_NO);
 HALYARD_SAME_NUMBER(HALYARD_FIT_RECOMPILE, HALYARD_GRADE_RECOMPILE);
 HALYARD_SAME_NUMBER(HALYARD_FIT_LOADABLE, HALYARD_GRADE_LOADABLE);
 HALYARD_SAME_NUMBER(HALYARD_FIT_NATIVE, HALYARD_GRADE_NATIVE);
+HALYARD_SAME_NUMBER(HALYARD_SHARING_NONE, hal::Sharing::none);
+HALYARD_SAME_NUMBER(HALYARD_SHARING_HOST_MEMORY, hal::Sharing::host_memory);
+HALYARD_SAME_NUMBER(HALYARD_SHARING_SAME_DRIVER, hal::Sharing::same_driver);
 #undef HALYARD_SAME_NUMBER
 static_assert(sizeof(halyard_executable_fit_t::reason) == sizeof(halyard_executable_grade_t::reason));
 
@@ -72,6 +76,11 @@ halyard_status_t halyard_device_judge(halyard_device_t device, const char* forma
     grade.reason.copy(filled.reason, sizeof filled.reason - 1);
     return fill_info(fit, filled);
   });
+}
+
+uint32_t halyard_device_sharing(halyard_device_t owner, halyard_device_t user) {
+  return static_cast<uint32_t>(
+      hal::sharing(*from_handle<hal::Device>(owner), *from_handle<hal::Device>(user)));
 }
 
 halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use) {

@@ -143,6 +143,16 @@ static void count_memory(halyard_device_t device) {
   OK(halyard_device_trim(device));
 }
 
+/* Each of two instances has a driver of its own. */
+static void share(halyard_device_t device) {
+  halyard_instance_t instance = make_instance(kNullDriver, NULL);
+  halyard_device_t other = NULL;
+  if (OK(halyard_device_open(instance, "null", &other)))
+    EXPECT(halyard_device_sharing(device, other) == HALYARD_SHARING_HOST_MEMORY);
+  halyard_release(other);
+  halyard_release(instance);
+}
+
 static void quote(void) {
   static const char text[] = "a\"b\\\n\xC3\xA9\xFF";
   char* quoted = halyard_json_quote((halyard_text_t){text, sizeof text - 1});
@@ -165,6 +175,11 @@ int main(void) {
     describe(device);
     ask(device);
     count_memory(device);
+    halyard_device_t other = NULL;
+    if (OK(halyard_device_open(instance, "null", &other)))
+      EXPECT(halyard_device_sharing(device, other) == HALYARD_SHARING_SAME_DRIVER);
+    halyard_release(other);
+    share(device);
   }
   halyard_release(device);
   halyard_release(instance);

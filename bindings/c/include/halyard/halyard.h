@@ -244,6 +244,16 @@ HALYARD_API halyard_status_t halyard_device_judge(halyard_device_t device, const
                                                   const void* data, size_t size,
                                                   halyard_executable_fit_t* fit);
 
+/* How a device uses memory of another one. */
+enum {
+  HALYARD_SHARING_NONE = 0,        /* the host copies it */
+  HALYARD_SHARING_HOST_MEMORY = 1, /* imported without a copy, where the host can see it */
+  HALYARD_SHARING_SAME_DRIVER = 2, /* as its own */
+};
+/* What `user` can have of memory that `owner` allocates, by their properties: HALYARD_SHARING_*. Devices
+ * of two instances have no driver in common. */
+HALYARD_API uint32_t halyard_device_sharing(halyard_device_t owner, halyard_device_t user);
+
 /* Bytes of the device's allocations, imports not counted; all 0 where the driver does not count. */
 typedef struct halyard_memory_use {
   uint32_t struct_size;
