@@ -370,8 +370,11 @@ Result<> CommandBuffer::finalize() {
   args.commands_size = words_.size() * sizeof(uint64_t);
   args.command_count = command_count_;
   args.binding_count = static_cast<uint32_t>(slots_.size());
-  if (halyard_status_t status = device_->table().command_list_create(device_->handle(), &args, &list_))
+  halyard_driver_command_list_t list = nullptr;
+  if (halyard_status_t status = device_->table().command_list_create(device_->handle(), &args, &list))
     return std::unexpected(Status::adopt(status).note("finalizing a command buffer"));
+  HALYARD_TRY(device_->check_given(list, "command_list_create"));
+  list_ = list;
   known_resources_ = {};
   state_ = State::ready;
   return {};
