@@ -43,21 +43,19 @@ class DriverFaults : public ::testing::TestWithParam<Setup> {
                              ", call " + std::to_string(at);
     SCOPED_TRACE(what);
     const int64_t before = live_allocations();
-    bool injected = false;
-    {
-      faulty().reset();
-      faulty().inject(injection.function, injection.kind, at, injection.code);
-      const Outcome outcome = run(program, module, GetParam().devices);
-      injected = faulty().injected() != 0;
-      if (outcome.code == HALYARD_OK) {
-        EXPECT_EQ(outcome.text, program.expected);
-      } else {
-        EXPECT_TRUE(injected) << outcome.text;
-        EXPECT_NE(outcome.text.find("injected fault"), std::string::npos) << outcome.text;
-      }
-    }
+    faulty().reset();
+    faulty().inject(injection.function, injection.kind, at, injection.code);
+    const Outcome outcome = run(program, module, GetParam().devices);
+    const bool injected = faulty().injected() != 0;
+    const int64_t lost = live_allocations() - before - allocations_of(outcome);
+    EXPECT_EQ(lost, 0) << "memory is not given back";
     EXPECT_EQ(handles_left(), "");
-    EXPECT_EQ(live_allocations(), before) << "memory is lost";
+    if (outcome.code == HALYARD_OK) {
+      EXPECT_EQ(outcome.text, program.expected);
+    } else {
+      EXPECT_TRUE(injected) << outcome.text;
+      EXPECT_NE(outcome.text.find("injected fault"), std::string::npos) << outcome.text;
+    }
     return injected;
   }
 

@@ -16,6 +16,8 @@ namespace {
 
 const std::string kFaultyPath = HALYARD_TEST_DRIVERS "/halyard-driver-faulty.so";
 
+constexpr uint64_t kLongestCall = uint64_t{100} * 1000 * 1000 * 1000;  // ns: a call that hangs fails
+
 // Handles in the order in which they were made; released from the last one on.
 class Handles {
  public:
@@ -107,6 +109,11 @@ std::string module_of(const Program& program) {
   return module;
 }
 
+int64_t allocations_of(const Outcome& outcome) {
+  static const size_t kOwnCapacity = std::string().capacity();  // of texts that lie within the string
+  return outcome.text.capacity() > kOwnCapacity ? 1 : 0;
+}
+
 const FaultyControls& faulty() {
   static const FaultyControls* const controls = [] {
     void* const library = ::dlopen(kFaultyPath.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -145,7 +152,8 @@ Outcome run(const Program& program, const std::string& module, const std::vector
 
   halyard_device_entry_t* entries = nullptr;
   size_t entry_count = 0;
-  if (halyard_status_t status = step(halyard_instance_devices, instance, "faulty", &entries, &entry_count))
+  if (halyard_status_t status =
+          step(halyard_instance_devices, instance, uris[0].c_str(), &entries, &entry_count))
     return failed(status);
   halyard_free(entries);
   for (size_t i = 0; i < uris.size(); ++i) {
@@ -166,6 +174,7 @@ Outcome run(const Program& program, const std::string& module, const std::vector
   context_options.module_count = 1;
   context_options.devices = devices.data();
   context_options.device_count = devices.size();
+  context_options.max_time_ns = kLongestCall;
   halyard_context_t context = nullptr;
   if (halyard_status_t status = step(halyard_context_create, instance, &context_options, &context))
     return failed(status);

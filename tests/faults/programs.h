@@ -31,6 +31,9 @@ struct Outcome {
   std::string text;  // of the result, or of the status; empty where there was no memory for it
 };
 
+// Allocations that the outcome itself holds.
+int64_t allocations_of(const Outcome& outcome);
+
 const FaultyControls& faulty();
 // "faulty" stands for that device of the driver from now on.
 void wrap(const std::string& driver, const std::string& kind);

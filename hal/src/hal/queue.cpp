@@ -194,7 +194,8 @@ QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
 enum class Handles : uint8_t { ready, later };
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   if (&allocation.device->library() == &point.device.library()) return Handles::ready;
-  const bool waits = point.wait && point.wait->query().code() == Code::DEFERRED;
+  // A wait that has failed is told to the signals, as with any other work.
+  const bool waits = point.wait && !point.wait->query().ok();
   const Result<halyard_driver_memory_t> memory = memory_on(point.device, allocation);
   if (memory) return Handles::ready;
   if (waits && memory.error().code() == Code::FAILED_PRECONDITION && expect_sharing(allocation))
