@@ -1,6 +1,7 @@
 // Where drivers are looked for, which one serves a kind, and what is said about the rest.
 #include "hal/driver_registry.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <link.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "base/suggest.h"
 
@@ -157,9 +159,10 @@ void DriverRegistry::search_folder(const std::string& folder) {
   if (has(folders_, clean)) return;
   folders_.push_back(clean);
   std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator at(clean, error), end; !error && at != end; at.increment(error)) {
-    if (is_driver_file(at->path().filename().string())) files.push_back(at->path().string());
+  // Not std::filesystem's iterator, which ends the process where it has no memory.
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(clean.c_str()), ::closedir);
+  while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
+    if (is_driver_file(entry->d_name)) files.push_back((fs::path(clean) / entry->d_name).string());
   }
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) add(file);
