@@ -43,7 +43,7 @@ struct FaultyControls {
   void (*wrap)(const char* path, const char* kind);
   // No fault, and every count of calls 0.
   void (*reset)();
-  // At call `at` (from 1) of the function since then. 0: at every call.
+  // At call `at` (from 1) of the function since then. 0: at every call; -n: at every n-th.
   void (*inject)(int function, int kind, int64_t at, int32_t code);
   int64_t (*calls)(int function);
   int64_t (*injected)();             // how many calls have gone wrong

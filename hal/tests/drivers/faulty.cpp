@@ -106,7 +106,9 @@ bool works_without_device(int which) {
 Fault strike(int which) {
   const std::lock_guard lock(mutex);
   ++counts[which];
-  if (fault.function == which && (fault.at == 0 || fault.at == counts[which])) {
+  const bool is_at =
+      fault.at > 0 ? fault.at == counts[which] : fault.at == 0 || counts[which] % -fault.at == 0;
+  if (fault.function == which && is_at) {
     ++struck;
     return fault;
   }
@@ -123,7 +125,7 @@ void late_thread() {
     const std::function<void()> call = std::move(late_calls.front());
     late_calls.pop_front();
     lock.unlock();
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
     call();
     lock.lock();
     --late_pending;
