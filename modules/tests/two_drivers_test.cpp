@@ -96,6 +96,21 @@ TEST_P(TwoDrivers, DispatchesWriteTheOthersMemoryInPlace) {
   EXPECT_EQ(allocated(*local), before) << "nothing is copied";
 }
 
+// Both are seen for the first time in one command.
+TEST_P(TwoDrivers, CommandsTellTwoBuffersOfTheOtherApart) {
+  const Ref<hal::Buffer> from = words(*null, {1, 2, 3, 4});
+  const Ref<hal::Buffer> to = words(*null, {5, 6, 7, 8});
+  const Ref<hal::CommandBuffer> commands =
+      *hal::CommandBuffer::create(local, 0, hal::kTransfer, hal::kAnyQueue, 0);
+  ASSERT_TRUE(commands->copy({from.get(), 0, 0, 8}, {to.get(), 0, 4, 8}));
+  ASSERT_TRUE(commands->finalize());
+  const Ref<hal::Fence> done = fence(local);
+  ASSERT_TRUE(hal::queue_execute({*local, hal::kAnyQueue, nullptr, done.get()}, *commands, {}));
+  expect_reached(done);
+  EXPECT_EQ(contents(*to), (Words{5, 1, 2, 8}));
+  EXPECT_EQ(contents(*from), (Words{1, 2, 3, 4}));
+}
+
 TEST_P(TwoDrivers, CopiesInBothDirections) {
   const Ref<hal::Buffer> here = words(*local, {1, 2, 3, 4});
   const Ref<hal::Buffer> there = words(*null, {5, 6, 7, 8});
@@ -160,6 +175,21 @@ TEST_P(TwoDrivers, DeallocaOfSharedMemory) {
   const Result<> used = hal::queue_execute({*local}, *record(gone.get(), 0), {});
   ASSERT_FALSE(used);
   expect_failure(used.error(), Code::FAILED_PRECONDITION, "after its dealloca");
+}
+
+// The dealloca is queued while the work before it is held, and has no handle yet.
+TEST_P(TwoDrivers, DeallocaBehindWorkThatIsHeld) {
+  const Ref<hal::Fence> start = fence(local);
+  const Ref<hal::Fence> given = fence(null);
+  const Ref<hal::Fence> done = fence(local);
+  const Ref<hal::Fence> gone = fence(null);
+  const Ref<hal::Buffer> target =
+      *hal::queue_alloca({*null, hal::kAnyQueue, start.get(), given.get()}, 0, 0x32, kUsage, 16, 0);
+  ASSERT_TRUE(
+      hal::queue_execute({*local, hal::kAnyQueue, given.get(), done.get()}, *record(target.get(), 0), {}));
+  ASSERT_TRUE(hal::queue_dealloca({*null, hal::kAnyQueue, done.get(), gone.get()}, *target, 0));
+  ASSERT_TRUE(start->signal());
+  expect_reached(gone);
 }
 
 // Each piece of work waits for the one before, on the other device, and all for one that comes last.

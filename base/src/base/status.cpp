@@ -2,7 +2,11 @@
 #include "base/status.h"
 
 #include <atomic>
+#include <exception>
+#include <new>
 #include <vector>
+
+#include "base/c_boundary.h"
 
 struct halyard_status {
   std::atomic<uint32_t> references{1};
@@ -28,7 +32,45 @@ void drop(halyard_status_t error) {
   if (error && error->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
 }
 
+// Of nobody, so that it stays.
+halyard_status* const no_memory = new halyard_status(Code::RESOURCE_EXHAUSTED, "out of host memory");
+
+// The error as one that its holder may change: itself, or a copy where others have it too. Where there is no
+// memory for a change it stays without: what is told is less, but true.
+template <typename Change>
+void change(halyard_status_t& error, Change&& make) noexcept {
+  try {
+    if (error->references.load(std::memory_order_acquire) != 1) {
+      auto* own = new halyard_status(*error);
+      drop(std::exchange(error, own));
+    }
+    make(*error);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 }  // namespace
+
+Status out_of_memory() noexcept {
+  retain(no_memory);
+  return Status::adopt(no_memory);
+}
+
+Status caught_exception() noexcept {
+  try {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    } catch (const std::exception& exception) {
+      return Status(Code::INTERNAL, exception.what());
+    } catch (...) {
+      return Status(Code::INTERNAL, "an exception that is none of the standard library's");
+    }
+  } catch (...) {
+    return out_of_memory();
+  }
+}
 
 Code failure_code(uint32_t number) {
   if (number == 0 || number > 18 || number == static_cast<uint32_t>(Code::DEFERRED)) return Code::UNKNOWN;
@@ -65,24 +107,12 @@ std::string Status::text() const {
 }
 
 Status Status::note(std::string_view text) && {
-  if (error_) {
-    if (error_->references.load(std::memory_order_acquire) != 1) {
-      auto* own = new halyard_status(*error_);
-      drop(std::exchange(error_, own));
-    }
-    error_->notes.emplace_back(text);
-  }
+  if (error_) change(error_, [text](halyard_status& error) { error.notes.emplace_back(text); });
   return std::move(*this);
 }
 
 Status Status::caused_by(Status cause) && {
-  if (error_) {
-    if (error_->references.load(std::memory_order_acquire) != 1) {
-      auto* own = new halyard_status(*error_);
-      drop(std::exchange(error_, own));
-    }
-    error_->cause = std::move(cause);
-  }
+  if (error_) change(error_, [&cause](halyard_status& error) { error.cause = std::move(cause); });
   return std::move(*this);
 }
 

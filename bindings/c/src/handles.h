@@ -59,6 +59,16 @@ inline char* to_c_string(std::string_view text) {
   return copy;
 }
 
+// What `make` returns, as such a copy; null where there is no memory for it.
+template <typename Make>
+char* text_or_null(Make&& make) noexcept {
+  try {
+    return to_c_string(make());
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 // The fields of a caller's options struct that the caller knows; the rest zero.
 template <typename Options>
 Options known_fields(const Options* options) {

@@ -139,5 +139,5 @@ halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t
 }
 
 char* halyard_element_type_text(uint32_t element_type) {
-  return to_c_string(hal::element_type_text(element_type));
+  return text_or_null([&] { return hal::element_type_text(element_type); });
 }

@@ -27,7 +27,10 @@ void halyard_release(void* handle) { halyard::release(static_cast<Object*>(handl
 void halyard_free(void* memory) { std::free(memory); }
 
 halyard_status_t halyard_status_create(halyard_status_code_t code, const char* message) {
-  return Status(halyard::failure_code(static_cast<uint32_t>(code)), message ? message : "").release();
+  return halyard::guarded([&] {
+    return halyard::to_result(
+        Status(halyard::failure_code(static_cast<uint32_t>(code)), message ? message : ""));
+  });
 }
 
 halyard_status_t halyard_status_retain(halyard_status_t status) {
@@ -46,10 +49,13 @@ const char* halyard_status_message(halyard_status_t status) {
 }
 
 char* halyard_status_text(halyard_status_t status) {
-  return borrowed(status, [](const Status& shared) { return halyard::c::to_c_string(shared.text()); });
+  return borrowed(
+      status, [](const Status& shared) { return halyard::c::text_or_null([&] { return shared.text(); }); });
 }
 
 char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count) {
-  const std::vector<std::string_view> names(candidates, candidates + count);
-  return halyard::c::to_c_string(halyard::did_you_mean(word, names));
+  return halyard::c::text_or_null([&] {
+    const std::vector<std::string_view> names(candidates, candidates + count);
+    return halyard::did_you_mean(word, names);
+  });
 }

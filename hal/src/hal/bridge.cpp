@@ -1,130 +1,164 @@
 // Steps, signals made by the host, and subscriptions that outlive their caller.
 #include "hal/bridge.h"
 
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/c_boundary.h"
 #include "hal/callback_scope.h"
 
 namespace halyard::hal {
 
-void run_step(std::move_only_function<void()> step) {
-  static thread_local std::deque<std::move_only_function<void()>>* pending = nullptr;
-  if (pending) {
-    pending->push_back(std::move(step));
-    return;
+void run_step(Step& step) noexcept {
+  struct Queue {
+    bool is_running = false;
+    Step* first = nullptr;
+    Step* last = nullptr;
+  };
+  static thread_local Queue queue;
+  step.next = nullptr;
+  (queue.first ? queue.last->next : queue.first) = &step;
+  queue.last = &step;
+  if (queue.is_running) return;
+  queue.is_running = true;
+  while (Step* next = queue.first) {
+    queue.first = next->next;
+    next->run(*next);
   }
-  std::deque<std::move_only_function<void()>> mine;
-  pending = &mine;
-  mine.push_back(std::move(step));
-  while (!mine.empty()) {
-    std::move_only_function<void()> next = std::move(mine.front());
-    mine.pop_front();
-    next();
-  }
-  pending = nullptr;
+  queue.is_running = false;
 }
 
 namespace {
 
-void make_signal(Ref<Semaphore> semaphore, uint64_t value, Status failure) {
-  run_step([semaphore = std::move(semaphore), value, told = std::move(failure)] {
-    Status failed = told;
-    if (failed.ok()) failed = to_status(semaphore->signal(value));
-    if (!failed.ok() && (told || failed.code() != Code::INVALID_ARGUMENT)) semaphore->fail(failed);
-  });
+// The driver's own words, without ours: those would take memory.
+void make_signal(Semaphore& semaphore, uint64_t value, const Status& failure) noexcept {
+  if (failure) return semaphore.fail(failure);
+  const halyard_driver_table_t& table = semaphore.device().table();
+  Status failed = Status::adopt(table.semaphore_signal(semaphore.handle(), value));
+  if (failed && failed.code() != Code::INVALID_ARGUMENT) semaphore.fail(std::move(failed));
 }
 
 }  // namespace
 
-void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) {
+void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) noexcept {
   if (!fence) return;
   for (const Timepoint& timepoint : fence->timepoints()) {
     const bool foreign = &timepoint.semaphore->device().library() != &device.library();
-    if (foreign || makes == Makes::all) make_signal(timepoint.semaphore, timepoint.value, failure);
+    if (foreign || makes == Makes::all) make_signal(*timepoint.semaphore, timepoint.value, failure);
   }
 }
 
 namespace {
 
-struct Bridge {
-  Ref<Semaphore> foreign;
+struct Bridge : Step {
+  Awaited foreign;
   Ref<Semaphore> own;
+  Status status;
 
+  Bridge(const Timepoint& timepoint, Ref<Semaphore> semaphore)
+      : foreign(*timepoint.semaphore, timepoint.value), own(std::move(semaphore)) {
+    run = [](Step& self) noexcept {
+      const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(&self));
+      make_signal(*bridge->own, 1, bridge->status);
+    };
+  }
   static void called(void* user, halyard_status_t status) {
     const CallbackScope scope;
-    const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(user));
-    make_signal(bridge->own, 1, Status::adopt(status));
+    auto* bridge = static_cast<Bridge*>(user);
+    bridge->status = Status::adopt(status);
+    run_step(*bridge);
   }
 };
 
 // Work that is held: shared by its subscriptions, each of which goes when it is called.
-struct Held {
+struct Held : Step {
   std::mutex mutex;
   size_t missing = 0;
-  std::move_only_function<void(Status)> due;  // empty once it is called
+  std::move_only_function<void(Status)> due;  // empty once it is called, or is not to be
+  Status status;
+  std::shared_ptr<Held> self;  // while it is a step
 
-  void reached(Status status) {
-    std::move_only_function<void(Status)> now;
+  explicit Held(std::move_only_function<void(Status)> what) : due(std::move(what)) {
+    run = [](Step& step) noexcept {
+      const std::shared_ptr<Held> held = std::move(static_cast<Held&>(step).self);
+      std::move_only_function<void(Status)> due = std::exchange(held->due, nullptr);
+      static_cast<void>(outcome_of([&]() -> Result<> {
+        due(std::move(held->status));
+        return {};
+      }));
+    };
+  }
+
+  static void reached(const std::shared_ptr<Held>& held, Status status) noexcept {
     {
-      const std::lock_guard lock(mutex);
-      if (status.ok() && --missing > 0) return;
-      now = std::exchange(due, nullptr);
+      const std::lock_guard lock(held->mutex);
+      if (status.ok() && --held->missing > 0) return;
+      if (!held->due || held->self) return;
+      held->status = std::move(status);
+      held->self = held;
     }
-    if (now)
-      run_step([now = std::move(now), status = std::move(status)]() mutable { now(std::move(status)); });
+    run_step(*held);
+  }
+  // It is not to be called any more. False where it was, or is about to be.
+  bool withdraw() {
+    const std::lock_guard lock(mutex);
+    if (self) return false;
+    return std::exchange(due, nullptr) != nullptr;
   }
 };
 
 struct Subscription {
   std::shared_ptr<Held> held;
-  Ref<Semaphore> semaphore;
+  Awaited awaited;
 
   static void called(void* user, halyard_status_t status) {
     const CallbackScope scope;
     const std::unique_ptr<Subscription> subscription(static_cast<Subscription*>(user));
-    subscription->held->reached(Status::adopt(status));
+    Held::reached(subscription->held, Status::adopt(status));
   }
 };
 
-Result<> subscribe(const Timepoint& timepoint, halyard_subscriber_fn called, void* user) {
+Status subscribe(const Timepoint& timepoint, halyard_subscriber_fn called, void* user) noexcept {
   const Semaphore& semaphore = *timepoint.semaphore;
-  if (halyard_status_t status =
-          semaphore.device().table().semaphore_subscribe(semaphore.handle(), timepoint.value, called, user))
-    return std::unexpected(Status::adopt(status).note(
-        fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
-  return {};
+  return Status::adopt(
+      semaphore.device().table().semaphore_subscribe(semaphore.handle(), timepoint.value, called, user));
+}
+
+std::unexpected<Status> not_subscribed(const Timepoint& timepoint, Status status) {
+  return std::unexpected(std::move(status).note(
+      fmt::format("waiting for a fence of device '{}'", timepoint.semaphore->device().uri())));
 }
 
 }  // namespace
 
 Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint) {
   Ref<Semaphore> own = HALYARD_TRY(Semaphore::create(Ref<Device>::share(&device), 0));
-  auto bridge = std::make_unique<Bridge>(Bridge{timepoint.semaphore, own});
-  HALYARD_TRY(subscribe(timepoint, Bridge::called, bridge.get()));
+  auto bridge = std::make_unique<Bridge>(timepoint, own);
+  if (Status status = subscribe(timepoint, Bridge::called, bridge.get()))
+    return not_subscribed(timepoint, std::move(status));
   (void)bridge.release();  // Bridge::called frees it, and may have done so already
   return own;
 }
 
 Result<> when_reached(const Ref<Fence>& fence, std::move_only_function<void(Status)> due) {
-  auto held = std::make_shared<Held>();
-  held->due = std::move(due);
-  held->missing = 1;  // this function, until all are subscribed to
-  if (fence) {
-    held->missing += fence->timepoints().size();
-    for (const Timepoint& timepoint : fence->timepoints()) {
-      auto subscription = std::make_unique<Subscription>(Subscription{held, timepoint.semaphore});
-      if (Result<> subscribed = subscribe(timepoint, Subscription::called, subscription.get()); !subscribed) {
-        const std::lock_guard lock(held->mutex);
-        if (!std::exchange(held->due, nullptr)) return {};  // another one has failed, and was told
-        return subscribed;
-      }
-      (void)subscription.release();
+  const auto held = std::make_shared<Held>(std::move(due));
+  std::vector<std::unique_ptr<Subscription>> subscriptions;  // all of them, before any is called
+  if (fence)
+    for (const Timepoint& timepoint : fence->timepoints())
+      subscriptions.push_back(
+          std::make_unique<Subscription>(Subscription{held, {*timepoint.semaphore, timepoint.value}}));
+  held->missing = subscriptions.size() + 1;  // this function, until all are subscribed to
+  for (size_t i = 0; i < subscriptions.size(); ++i) {
+    const Timepoint& timepoint = fence->timepoints()[i];
+    if (Status status = subscribe(timepoint, Subscription::called, subscriptions[i].get())) {
+      if (!held->withdraw()) return {};  // another one has failed, and was told
+      return not_subscribed(timepoint, std::move(status));
     }
+    (void)subscriptions[i].release();
   }
-  held->reached({});
+  Held::reached(held, {});
   return {};
 }
 

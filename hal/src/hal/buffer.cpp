@@ -28,6 +28,7 @@ class Mapping {
     if (Status status = Status::adopt(
             table.memory_map(device.handle(), allocation.memory, access, offset, length, &pointer)))
       return std::unexpected(std::move(status).note("while mapping a buffer for the host"));
+    HALYARD_TRY(device.check_given(pointer, "memory_map"));
     return Mapping(allocation, pointer);
   }
   Mapping(Mapping&& other) noexcept

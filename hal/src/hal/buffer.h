@@ -43,6 +43,7 @@ class Allocation final : public ObjectOf<Allocation> {
     std::vector<Import> imports;
     void* pointer = nullptr;  // to the bytes in this process
     bool mapped = false;      // by a mapping that stays
+    bool expected = false;    // by work that is held: there will be imports, also after a dealloca
     bool ended = false;       // no more imports: deallocated
   } shared;
 

@@ -79,12 +79,11 @@ struct CommandBuffer::Recorder {
     return {};
   }
 
-  static Result<halyard_range_t> resolve(const CommandBuffer& self, const BufferRange& range,
-                                         const Needs& needs) {
+  static Result<halyard_range_t> resolve(CommandBuffer& self, const BufferRange& range, const Needs& needs) {
     return range.buffer ? resolve_direct(self, range, needs) : resolve_slot(self, range);
   }
 
-  static Result<halyard_range_t> resolve_direct(const CommandBuffer& self, const BufferRange& range,
+  static Result<halyard_range_t> resolve_direct(CommandBuffer& self, const BufferRange& range,
                                                 const Needs& needs) {
     const Buffer& buffer = *range.buffer;
     HALYARD_TRY(buffer.check_usage(needs.usage));
@@ -112,10 +111,16 @@ struct CommandBuffer::Recorder {
   }
 
   // Buffers of other drivers are slots behind those that the program declared: the driver's handle for them
-  // may not be there before the list is executed.
-  static uint32_t foreign_slot(const CommandBuffer& self, const Allocation& allocation) {
+  // may not be there before the list is executed. One that is new gets its slot here and now, before the
+  // other ranges of the same command are looked at; where the command then fails, nothing uses the slot.
+  static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
     const auto known = std::ranges::find(self.foreign_, &allocation);
-    return self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
+    const auto slot = self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
+    if (known == self.foreign_.end()) {
+      keep(self, &allocation);
+      self.foreign_.push_back(&allocation);
+    }
+    return slot;
   }
 
   static Result<halyard_range_t> resolve_slot(const CommandBuffer& self, const BufferRange& range) {
@@ -147,11 +152,8 @@ struct CommandBuffer::Recorder {
   static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
                   const Needs& needs) {
     if (source.buffer) {
-      Allocation& allocation = source.buffer->allocation();
-      keep(self, &allocation);
+      keep(self, &source.buffer->allocation());
       if (range.memory) return;
-      if (foreign_slot(self, allocation) - self.binding_capacity_ == self.foreign_.size())
-        self.foreign_.push_back(&allocation);
     } else {
       self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
     }
@@ -370,8 +372,11 @@ Result<> CommandBuffer::finalize() {
   args.commands_size = words_.size() * sizeof(uint64_t);
   args.command_count = command_count_;
   args.binding_count = static_cast<uint32_t>(slots_.size());
-  if (halyard_status_t status = device_->table().command_list_create(device_->handle(), &args, &list_))
+  halyard_driver_command_list_t list = nullptr;
+  if (halyard_status_t status = device_->table().command_list_create(device_->handle(), &args, &list))
     return std::unexpected(Status::adopt(status).note("finalizing a command buffer"));
+  HALYARD_TRY(device_->check_given(list, "command_list_create"));
+  list_ = list;
   known_resources_ = {};
   state_ = State::ready;
   return {};

@@ -38,11 +38,6 @@ Result<> check_properties(const halyard_device_properties_t& properties) {
   return {};
 }
 
-Result<> check_given(const halyard_memory_request_t& request, const halyard_memory_info_t& info) {
-  if (info.size >= request.size) return {};
-  return fail(Code::INTERNAL, "the driver gave {} bytes of {}", info.size, request.size);
-}
-
 }  // namespace
 
 void Allocator::destroy(Object* object) {
@@ -107,6 +102,29 @@ uint64_t Device::queues(uint64_t affinity) const {
   return named != 0 ? named : all;
 }
 
+Result<> Device::check_given(const void* given, const char* function) const {
+  if (given) return {};
+  return fail(Code::INTERNAL,
+              "the driver of device '{}' says that {} has succeeded, but gave null; expected what it is for",
+              uri_, function);
+}
+
+Result<> Device::check_memory(const halyard_memory_request_t& request, halyard_driver_memory_t memory,
+                              const halyard_memory_info_t& info, const char* function) const {
+  HALYARD_TRY(check_given(memory, function));
+  if (info.size < request.size)
+    return fail(Code::INTERNAL, "the driver of device '{}' gave {} bytes of {} ({})", uri_, info.size,
+                request.size, function);
+  const bool are_wishes = request.memory_type & HALYARD_MEMORY_OPTIMAL;
+  if (!are_wishes && (info.memory_type & request.memory_type) != request.memory_type)
+    return fail(Code::INTERNAL, "the driver of device '{}' gave memory of type {}; asked for {} ({})", uri_,
+                memory_type_text(info.memory_type), memory_type_text(request.memory_type), function);
+  if ((info.usage & request.usage) != request.usage)
+    return fail(Code::INTERNAL, "the driver of device '{}' gave memory for {}; asked for {} ({})", uri_,
+                usage_text(info.usage), usage_text(request.usage), function);
+  return {};
+}
+
 Device::Answer Device::query_i64(std::string_view category, std::string_view key) const {
   if (category == "hal.device.id") return {true, matches_pattern(key, kind_) ? 1 : 0};
   if (category == "hal.executable.format")
@@ -161,7 +179,7 @@ Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, ui
     allocation->memory = nullptr;
     return std::unexpected(std::move(status).note(note));
   }
-  HALYARD_TRY(with_note(check_given(request, info), note));
+  HALYARD_TRY(with_note(check_memory(request, allocation->memory, info, "memory_allocate"), note));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
   allocation->size = size;
@@ -200,7 +218,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
     allocation->memory = nullptr;
     return std::unexpected(std::move(status).note(note));
   }
-  HALYARD_TRY(with_note(check_given(request, info), note));
+  HALYARD_TRY(with_note(check_memory(request, allocation->memory, info, "memory_import"), note));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
   allocation->access = access != 0 ? access : static_cast<uint32_t>(kAccessAll);

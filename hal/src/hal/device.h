@@ -48,6 +48,11 @@ class Device final : public ObjectOf<Device> {
   const halyard_driver_table_t& table() const { return library_->table(); }
   halyard_driver_device_t handle() const { return handle_; }
   Ref<Allocator> allocator();  // the same object as long as anybody holds it
+  // INTERNAL where a driver's function has succeeded without giving what it is for.
+  Result<> check_given(const void* given, const char* function) const;
+  // The same for memory: a handle, and at least what was asked for [R70].
+  Result<> check_memory(const halyard_memory_request_t& request, halyard_driver_memory_t memory,
+                        const halyard_memory_info_t& info, const char* function) const;
   bool has_operation(uint32_t kind) const { return kind < 64 && (properties_.operations >> kind & 1); }
   // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of
   // its queues (a program made for more queues runs on fewer).

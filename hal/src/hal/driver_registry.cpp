@@ -1,6 +1,7 @@
 // Where drivers are looked for, which one serves a kind, and what is said about the rest.
 #include "hal/driver_registry.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <link.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "base/suggest.h"
 #include "hal/callback_scope.h"
@@ -203,11 +205,15 @@ void DriverRegistry::search_folder(Origin origin, const std::string& folder) {
   folders_.push_back(clean);
   std::vector<std::string> files;
   size_t others = 0;
+  // Not std::filesystem's iterator, which ends the process where it has no memory.
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(clean.c_str()), ::closedir);
   std::error_code error;
-  for (fs::directory_iterator at(clean, error), end; !error && at != end; at.increment(error)) {
-    if (is_driver_file(at->path().filename().string())) {
-      files.push_back(at->path().string());
-    } else {
+  if (!open) error = std::error_code(errno, std::generic_category());
+  while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (is_driver_file(entry->d_name)) {
+      files.push_back((fs::path(clean) / name).string());
+    } else if (name != "." && name != "..") {
       ++others;
     }
   }

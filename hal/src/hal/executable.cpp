@@ -1,6 +1,8 @@
 // Loading executables and looking up their functions.
 #include "hal/executable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/suggest.h"
@@ -12,6 +14,9 @@ const ObjectType Executable::kType = object_type<Executable>("hal.executable");
 namespace {
 
 constexpr size_t kLongestShownName = 128;
+// More than any compiler makes. What passes them is a driver's mistake, and not worth the memory.
+constexpr uint32_t kMostFunctions = 1u << 20;
+constexpr size_t kLongestName = 1u << 20;  // bytes
 
 // What somebody who asked for `name` may have meant, or what there is.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
@@ -45,17 +50,25 @@ Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity
   args.data_size = data.size();
   args.constants = constants.data();
   args.affinity = device->queues(affinity);
+  // Made before the handle, which it then owns.
+  Ref<Executable> executable = make<Executable>(device, std::move(keep));
   halyard_driver_executable_t handle = nullptr;
   if (halyard_status_t status = table.executable_create(device->handle(), &args, &handle))
     return std::unexpected(
         Status::adopt(status).note(fmt::format("loading an executable of format '{}'", format)));
-  Ref<Executable> executable = make<Executable>(std::move(device), handle, std::move(keep));
+  HALYARD_TRY(device->check_given(handle, "executable_create"));
+  executable->handle_ = handle;
 
   executable->format_ = format;
   executable->data_ = data;
   executable->constants_.assign(constants.begin(), constants.end());
 
   const uint32_t count = table.executable_function_count(handle);
+  if (count > kMostFunctions)
+    return fail(Code::INTERNAL,
+                "the driver of device '{}' says that an executable of format '{}' has {} functions "
+                "(executable_function_count); expected at most {}",
+                device->uri(), format, count, kMostFunctions);
   executable->functions_.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
     halyard_function_info_t info = {};
@@ -63,6 +76,11 @@ Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity
     if (halyard_status_t status = table.executable_function_info(handle, i, &info))
       return std::unexpected(
           Status::adopt(status).note(fmt::format("describing function {} of an executable", i)));
+    if (info.name.size > kLongestName || (!info.name.data && info.name.size != 0))
+      return fail(Code::INTERNAL,
+                  "the driver of device '{}' gave function {} of an executable a name of {} bytes at {} "
+                  "(executable_function_info); expected at most {}",
+                  device->uri(), i, info.name.size, fmt::ptr(info.name.data), kLongestName);
     ExecutableFunction& function = executable->functions_.emplace_back();
     if (info.name.data) function.name.assign(info.name.data, info.name.size);
     function.binding_count = info.binding_count;
@@ -73,7 +91,9 @@ Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity
   return executable;
 }
 
-Executable::~Executable() { device_->table().executable_destroy(device_->handle(), handle_); }
+Executable::~Executable() {
+  if (handle_) device_->table().executable_destroy(device_->handle(), handle_);
+}
 
 Result<uint64_t> Executable::lookup(std::string_view name) const {
   const auto found = std::ranges::find(functions_, name, &ExecutableFunction::name);

@@ -42,13 +42,12 @@ class Executable final : public ObjectOf<Executable> {
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
   Result<uint64_t> lookup(std::string_view name) const;  // NOT_FOUND with near names
 
-  Executable(Ref<Device> device, halyard_driver_executable_t handle, Ref<Object> keep)
-      : device_(std::move(device)), handle_(handle), keep_(std::move(keep)) {}
+  Executable(Ref<Device> device, Ref<Object> keep) : device_(std::move(device)), keep_(std::move(keep)) {}
   ~Executable();
 
  private:
   Ref<Device> device_;
-  halyard_driver_executable_t handle_;
+  halyard_driver_executable_t handle_ = nullptr;
   Ref<Object> keep_;
   std::string format_;
   std::span<const uint8_t> data_;

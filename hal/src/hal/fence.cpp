@@ -12,24 +12,66 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/c_boundary.h"
 #include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
 
 namespace halyard::hal {
 
-const ObjectType Semaphore::kType = object_type<Semaphore>("hal.semaphore");
+const ObjectType Semaphore::kType = {"hal.semaphore", &Semaphore::destroy};
 const ObjectType Fence::kType = object_type<Fence>("hal.fence");
 
 // ---- Semaphore ----
 
 Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial) {
+  // Made before the handle, which it then owns.
+  Ref<Semaphore> semaphore = make<Semaphore>(std::move(device));
+  const Device& on = semaphore->device();
   halyard_driver_semaphore_t handle = nullptr;
-  if (halyard_status_t status = device->table().semaphore_create(device->handle(), initial, &handle))
+  if (halyard_status_t status = on.table().semaphore_create(on.handle(), initial, &handle))
     return std::unexpected(Status::adopt(status));
-  return make<Semaphore>(std::move(device), handle);
+  HALYARD_TRY(on.check_given(handle, "semaphore_create"));
+  semaphore->handle_ = handle;
+  return semaphore;
 }
 
-Semaphore::~Semaphore() { device_->table().semaphore_destroy(device_->handle(), handle_); }
+Semaphore::~Semaphore() {
+  if (handle_) device_->table().semaphore_destroy(device_->handle(), handle_);
+}
+
+void Semaphore::leave() {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+void Semaphore::destroy(Object* object) {
+  auto* semaphore = static_cast<Semaphore*>(object);
+  if (semaphore->holders_.load(std::memory_order_acquire) > 1) {
+    const Result<uint64_t> value = semaphore->query();
+    const uint64_t awaited = semaphore->awaited_.load(std::memory_order_relaxed);
+    if (value && *value < awaited) {
+      Status abandoned = out_of_memory();
+      static_cast<void>(outcome_of([&]() -> Result<> {
+        abandoned = Status(
+            Code::ABORTED,
+            fmt::format(
+                "value {} of a semaphore of device '{}' (now {}) will never be reached: nothing that could "
+                "signal it is left; keep its fence until it is signalled, or fail it",
+                awaited, semaphore->device_->uri(), *value));
+        return {};
+      }));
+      semaphore->fail(std::move(abandoned));
+    }
+  }
+  semaphore->leave();
+}
+
+Awaited::Awaited(Semaphore& semaphore, uint64_t value) : semaphore_(&semaphore) {
+  semaphore.holders_.fetch_add(1, std::memory_order_relaxed);
+  uint64_t known = semaphore.awaited_.load(std::memory_order_relaxed);
+  while (known < value &&
+         !semaphore.awaited_.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  }
+}
 
 Result<uint64_t> Semaphore::query() const {
   uint64_t value = 0;

@@ -2,6 +2,7 @@
 // hal-semantics.md, "Timelines", and rulings 9 to 12. Thread-safe; a fence is immutable once made.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -13,10 +14,14 @@
 
 namespace halyard::hal {
 
-class Semaphore final : public ObjectOf<Semaphore> {
+// Who holds a Ref may signal it; who only waits for it holds an Awaited. When the last Ref goes and somebody
+// still waits for more than was reached, nothing can ever reach it: it fails then (ABORTED), and the waiters
+// with it, who would otherwise stay for ever, with all that they hold.
+class Semaphore final : public Object {
  public:
   static const ObjectType kType;  // "hal.semaphore"
 
+  // INTERNAL: the driver makes no sense.
   static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial);
 
   Device& device() const { return *device_; }
@@ -25,13 +30,36 @@ class Semaphore final : public ObjectOf<Semaphore> {
   Result<> signal(uint64_t value);  // INVALID_ARGUMENT: already at or past it
   void fail(Status status);
 
-  Semaphore(Ref<Device> device, halyard_driver_semaphore_t handle)
-      : device_(std::move(device)), handle_(handle) {}
-  ~Semaphore();
+  explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
 
  private:
+  friend class Awaited;
+  static void destroy(Object* object);  // the last Ref has gone
+  ~Semaphore();
+  void leave();  // one of the holders does
+
   Ref<Device> device_;
-  halyard_driver_semaphore_t handle_;
+  halyard_driver_semaphore_t handle_ = nullptr;
+  std::atomic<uint32_t> holders_{1};  // one for all Refs, one for each Awaited
+  std::atomic<uint64_t> awaited_{0};  // the largest value that anybody has waited for
+};
+
+// Keeps a semaphore for somebody who waits for `value`.
+class Awaited {
+ public:
+  Awaited() = default;
+  Awaited(Semaphore& semaphore, uint64_t value);
+  Awaited(Awaited&& other) noexcept : semaphore_(std::exchange(other.semaphore_, nullptr)) {}
+  Awaited& operator=(Awaited other) noexcept {
+    std::swap(semaphore_, other.semaphore_);
+    return *this;
+  }
+  ~Awaited() {
+    if (semaphore_) semaphore_->leave();
+  }
+
+ private:
+  Semaphore* semaphore_ = nullptr;
 };
 
 struct Timepoint {
@@ -51,8 +79,8 @@ class Fence final : public ObjectOf<Fence> {
   std::span<const Timepoint> timepoints() const { return timepoints_; }
   // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
   Status query() const;
-  Result<> signal();  // INVALID_ARGUMENT: reached already
-  void fail(const Status& status);
+  Result<> signal();                // INVALID_ARGUMENT: reached already
+  void fail(const Status& status);  // all of its semaphores
 
   explicit Fence(std::vector<Timepoint> timepoints) : timepoints_(std::move(timepoints)) {}
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/status.h"
+#include "base/c_boundary.h"
 
 namespace halyard::hal {
 
@@ -14,7 +14,9 @@ std::string_view view(const char* text, size_t size) {
 }
 
 halyard_status_t status_create(void*, halyard_status_code_t code, const char* message, size_t size) noexcept {
-  return Status(failure_code(static_cast<uint32_t>(code)), std::string(view(message, size))).release();
+  return guarded([&] {
+    return to_result(Status(failure_code(static_cast<uint32_t>(code)), std::string(view(message, size))));
+  });
 }
 
 halyard_status_t status_retain(void*, halyard_status_t handle) noexcept {
@@ -64,8 +66,13 @@ HostServices::HostServices(std::string driver, DriverLog log)
              status_note,
              log_line} {}
 
-void HostServices::log(int32_t severity, std::string_view line) const {
-  if (log_) log_(severity, fmt::format("driver {}: {}", driver_, line));
+// A line for which there is no memory is lost: the driver has no use for that news.
+void HostServices::log(int32_t severity, std::string_view line) const noexcept {
+  if (!log_) return;
+  static_cast<void>(outcome_of([&]() -> Result<> {
+    log_(severity, fmt::format("driver {}: {}", driver_, line));
+    return {};
+  }));
 }
 
 }  // namespace halyard::hal

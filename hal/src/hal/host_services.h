@@ -20,7 +20,7 @@ class HostServices {
   HostServices& operator=(const HostServices&) = delete;
 
   const halyard_host_services_t& table() const { return table_; }
-  void log(int32_t severity, std::string_view line) const;
+  void log(int32_t severity, std::string_view line) const noexcept;
 
  private:
   std::string driver_;

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/c_boundary.h"
 #include "hal/bridge.h"
 #include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
@@ -26,14 +27,14 @@ namespace {
 
 // Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one
 // frees it.
-struct InFlight {
+struct InFlight : Step {
   std::atomic<int> holders{2};
   std::thread::id submitter = std::this_thread::get_id();
-  Status result;                // for the submitter, if the work was completed within its call
-  bool completed_here = false;  // on the submitting thread
+  Status result;                             // what came of the work
+  std::atomic<bool> completed_here = false;  // on the submitting thread: its result is for the submitter
 
   Ref<Device> device;
-  Ref<Fence> wait;
+  InlineVector<Awaited, 2> waits;  // it could not signal them: a Ref would keep what nothing can reach
   Ref<Fence> signal;
   Makes makes = Makes::foreign;
   InlineVector<Ref<Object>, 6> resources;
@@ -49,24 +50,34 @@ struct InFlight {
   } write;
 
   explicit InFlight(const QueuePoint& point)
-      : device(Ref<Device>::share(&point.device)),
-        wait(Ref<Fence>::share(point.wait)),
-        signal(Ref<Fence>::share(point.signal)) {}
+      : device(Ref<Device>::share(&point.device)), signal(Ref<Fence>::share(point.signal)) {
+    run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
+  }
 
   void keep(Ref<Object> object) { resources.push_back(std::move(object)); }
+  void leave() noexcept {
+    if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
+  // forgot leaves nobody waiting.
+  void make_and_leave() noexcept {
+    make_signals(signal.get(), *device, result.ok() ? makes : Makes::all, result);
+    leave();
+  }
 };
 
-void completed(void* user, halyard_status_t handle) {
+void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
   auto* work = static_cast<InFlight*>(user);
-  Status status = Status::adopt(handle);
-  if (const InFlight::FileWrite& write = work->write; status.ok() && write.source)
-    status = to_status(write.source->read(write.source_offset,
-                                          write.target->bytes().data() + write.target_offset, write.length));
-  make_signals(work->signal.get(), *work->device, work->makes, status);
-  work->completed_here = std::this_thread::get_id() == work->submitter;
-  if (work->completed_here) work->result = std::move(status);
-  if (work->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete work;
+  work->result = Status::adopt(handle);
+  if (const InFlight::FileWrite& write = work->write; work->result.ok() && write.source)
+    work->result = outcome_of([&] {
+      return write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset,
+                                write.length);
+    });
+  if (std::this_thread::get_id() == work->submitter)
+    work->completed_here.store(true, std::memory_order_relaxed);
+  run_step(*work);
 }
 
 halyard_operation_t operation_of(uint32_t kind) {
@@ -76,23 +87,22 @@ halyard_operation_t operation_of(uint32_t kind) {
   return operation;
 }
 
-Result<> submit(std::unique_ptr<InFlight> work, uint64_t affinity, const halyard_operation_t& operation) {
+Result<> submit(std::unique_ptr<InFlight> work, const QueuePoint& point,
+                const halyard_operation_t& operation) {
   Device& device = *work->device;
   halyard_submission_t submission = {};
   submission.struct_size = sizeof(submission);
-  submission.affinity = device.queues(affinity);
+  submission.affinity = device.queues(point.affinity);
 
   InlineVector<halyard_timepoint_t, 8> waits;
   InlineVector<halyard_timepoint_t, 8> signals;
-  if (work->wait) {
-    for (const Timepoint& timepoint : work->wait->timepoints()) {
-      if (&timepoint.semaphore->device().library() == &device.library()) {
-        waits.push_back({timepoint.semaphore->handle(), timepoint.value});
-        continue;
-      }
-      Ref<Semaphore> bridge = HALYARD_TRY(make_bridge(device, timepoint));
-      waits.push_back({bridge->handle(), 1});
-      work->keep(std::move(bridge));
+  if (point.wait) {
+    for (const Timepoint& timepoint : point.wait->timepoints()) {
+      const bool is_own = &timepoint.semaphore->device().library() == &device.library();
+      const Timepoint awaited =
+          is_own ? timepoint : Timepoint{HALYARD_TRY(make_bridge(device, timepoint)), 1};
+      waits.push_back({awaited.semaphore->handle(), awaited.value});
+      work->waits.push_back({*awaited.semaphore, awaited.value});
     }
   }
   if (work->signal && work->makes == Makes::foreign) {
@@ -108,15 +118,18 @@ Result<> submit(std::unique_ptr<InFlight> work, uint64_t affinity, const halyard
   submission.operation = &operation;
   submission.completed = completed;
   submission.completed_user = work.get();
-  if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission))
+  if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
+    // Of what was refused there is no memory, whatever has been written there.
+    if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
     return std::unexpected(Status::adopt(status));
+  }
 
   InFlight* accepted = work.release();
-  if (accepted->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return {};
-  // Completed within the call. Only what happened on this thread is told: anything else would depend on
-  // timing.
-  const std::unique_ptr<InFlight> done(accepted);
-  return to_result(done->completed_here ? std::move(done->result) : Status());
+  // Only what happened on this thread, within the call, is told: anything else would depend on timing.
+  Status result;
+  if (accepted->completed_here.load(std::memory_order_relaxed)) result = accepted->result;
+  accepted->leave();
+  return to_result(std::move(result));
 }
 
 // For drivers without the operation: the same as a recorded command.
@@ -180,10 +193,12 @@ QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   if (&allocation.device->library() == &point.device.library()) return Handles::ready;
-  const bool waits = point.wait && point.wait->query().code() == Code::DEFERRED;
+  // A wait that has failed is told to the signals, as with any other work.
+  const bool waits = point.wait && !point.wait->query().ok();
   const Result<halyard_driver_memory_t> memory = memory_on(point.device, allocation);
   if (memory) return Handles::ready;
-  if (waits && memory.error().code() == Code::FAILED_PRECONDITION) return Handles::later;
+  if (waits && memory.error().code() == Code::FAILED_PRECONDITION && expect_sharing(allocation))
+    return Handles::later;
   return std::unexpected(memory.error());
 }
 
@@ -193,7 +208,8 @@ Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const Qu
       Ref<Fence>::share(point.wait),
       [again = std::move(again), device = Ref<Device>::share(&point.device), affinity = point.affinity,
        signal = Ref<Fence>::share(point.signal)](Status status) mutable {
-        if (status.ok()) status = to_status(again({*device, affinity, nullptr, signal.get()}));
+        if (status.ok())
+          status = outcome_of([&] { return again({*device, affinity, nullptr, signal.get()}); });
         // A failure that the signals have been told already makes no difference to them.
         if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
       });
@@ -207,7 +223,7 @@ Result<> submit_update(std::unique_ptr<InFlight> work, const QueuePoint& point, 
   work->keep(allocation_of(target));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_UPDATE);
   operation.update = {source, range_of(target, offset, length)};
-  return submit(std::move(work), point.affinity, operation);
+  return submit(std::move(work), point, operation);
 }
 
 }  // namespace
@@ -215,7 +231,7 @@ Result<> submit_update(std::unique_ptr<InFlight> work, const QueuePoint& point, 
 // ---- Operations ----
 
 Result<> queue_barrier(const QueuePoint& point) {
-  return submit(std::make_unique<InFlight>(point), point.affinity, operation_of(HALYARD_OPERATION_BARRIER));
+  return submit(std::make_unique<InFlight>(point), point, operation_of(HALYARD_OPERATION_BARRIER));
 }
 
 Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
@@ -258,11 +274,9 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   operation.alloca_.info = &info;
   auto work = std::make_unique<InFlight>(point);
   work->keep(allocation);
-  HALYARD_TRY(with_note(submit(std::move(work), point.affinity, operation),
+  HALYARD_TRY(with_note(submit(std::move(work), point, operation),
                         fmt::format("failed to allocate buffer of length {}", size)));
-  if (info.size < size)
-    return fail(Code::INTERNAL, "the driver of device '{}' gave {} bytes of {}", device.uri(), info.size,
-                size);
+  HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
   return Buffer::create(std::move(allocation));
@@ -286,7 +300,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   work->keep(allocation_of(buffer));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
   operation.dealloca.memory = allocation.memory;
-  return submit(std::move(work), place.affinity, operation);
+  return submit(std::move(work), place, operation);
 }
 
 Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, uint64_t length,
@@ -312,7 +326,7 @@ Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, ui
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_FILL);
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
   operation.fill = {range_of(target, offset, length), static_cast<uint32_t>(pattern & mask), pattern_length};
-  return submit(std::move(work), point.affinity, operation);
+  return submit(std::move(work), point, operation);
 }
 
 Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, Buffer& target,
@@ -369,7 +383,7 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   work->keep(allocation_of(target));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_COPY);
   operation.copy = {from, to};
-  return submit(std::move(work), point.affinity, operation);
+  return submit(std::move(work), point, operation);
 }
 
 // An update from the file's bytes.
@@ -418,7 +432,7 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
   work->makes = Makes::all;
   work->write = {Ref<Buffer>::share(&source), source_offset, Ref<File>::share(&target), target_offset,
                  length};
-  return submit(std::move(work), point.affinity, operation_of(HALYARD_OPERATION_BARRIER));
+  return submit(std::move(work), point, operation_of(HALYARD_OPERATION_BARRIER));
 }
 
 namespace {
@@ -500,7 +514,7 @@ Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
   }
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_EXECUTE);
   operation.execute = {commands.handle(), bindings.data(), bindings.size()};
-  return submit(std::move(work), point.affinity, operation);
+  return submit(std::move(work), point, operation);
 }
 
 Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands,

@@ -43,6 +43,7 @@ Result<void*> host_pointer(const Device& user, Allocation& allocation) {
           Status::adopt(table.memory_map(owner.handle(), allocation.memory,
                                          HALYARD_MAP_READ | HALYARD_MAP_WRITE, 0, allocation.size, &pointer)))
     return std::unexpected(std::move(status).note("while mapping a buffer for another device"));
+  HALYARD_TRY(owner.check_given(pointer, "memory_map"));
   shared.mapped = true;
   return shared.pointer = pointer;
 }
@@ -73,6 +74,10 @@ Result<halyard_driver_memory_t> import(Device& user, const Allocation& allocatio
     return std::unexpected(
         std::move(status).note(fmt::format("while importing {} bytes of device '{}' into device '{}'",
                                            allocation.size, allocation.device->uri(), user.uri())));
+  if (Result<> checked = user.check_memory(request, memory, info, "memory_import"); !checked) {
+    if (memory) user.table().memory_free(user.handle(), memory);
+    return std::unexpected(std::move(checked).error());
+  }
   return memory;
 }
 
@@ -93,13 +98,21 @@ Result<halyard_driver_memory_t> memory_on(Device& user, Allocation& allocation) 
         "that uses it is done",
         allocation.device->uri(), user.uri());
   void* const pointer = HALYARD_TRY(host_pointer(user, allocation));
+  shared.imports.reserve(shared.imports.size() + 1);  // before there is a handle to keep
   const halyard_driver_memory_t memory = HALYARD_TRY(import(user, allocation, pointer));
   shared.imports.push_back({Ref<Device>::share(&user), memory});
   return memory;
 }
 
+bool expect_sharing(Allocation& allocation) {
+  const std::lock_guard lock(allocation.shared.mutex);
+  if (!allocation.shared.ended) allocation.shared.expected = true;
+  return !allocation.shared.ended;
+}
+
 bool end_sharing(Allocation& allocation) {
   const std::lock_guard lock(allocation.shared.mutex);
+  if (allocation.shared.expected) return false;
   allocation.shared.ended = true;
   return allocation.shared.imports.empty();
 }

@@ -32,8 +32,12 @@ inline bool is_foreign(const Device& user, const Buffer& buffer) {
   return &buffer.device().library() != &user.library();
 }
 
-// The allocation will get no more handles: FAILED_PRECONDITION from now on. Whether it has none; otherwise
-// its bytes must stay until it goes.
+// A handle will be asked for later, by work that is held until there are bytes: they must stay until the
+// allocation goes. Whether there will be one: not after end_sharing().
+bool expect_sharing(Allocation& allocation);
+
+// The allocation will get no more handles: FAILED_PRECONDITION from now on. Whether it has none, and
+// none is expected; otherwise its bytes must stay until it goes.
 bool end_sharing(Allocation& allocation);
 
 }  // namespace halyard::hal

@@ -5,6 +5,7 @@
 #include <new>
 #include <span>
 
+#include "base/c_boundary.h"
 #include "hal/bridge.h"
 
 namespace halyard::hal {
@@ -47,8 +48,10 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
                              length, device = Ref<Device>::share(&target.device()),
                              signal = Ref<Fence>::share(point.signal)](Status status) {
     if (status.ok())
-      status = to_status(pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, source_offset,
-                                 *target, target_offset, length));
+      status = outcome_of([&] {
+        return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, source_offset, *target,
+                       target_offset, length);
+      });
     if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
   });
 }

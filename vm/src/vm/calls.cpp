@@ -318,38 +318,48 @@ Status interruption(const Stack& stack) {
   return Status(code, fmt::format("the call took longer than its time limit of {} ms", limit.count()));
 }
 
-Status unwind_error(Stack& stack) {
+namespace {
+
+// The way from the outermost function to the one that failed.
+void note_trace(const Stack& stack, Status& error) {
+  // The function that failed is gone by now, and one more frame for each module that its error went
+  // through.
+  size_t hidden = 1;
+  std::vector<Frame*> frames;
+  for (Frame* frame = stack.top; frame; frame = frame->caller()) {
+    frames.push_back(frame);
+    if (frame->call && call_site(frame->call).is_import) {
+      error = std::move(error).note("while calling import");
+      ++hidden;
+    }
+  }
+  std::string trace;
+  const size_t count = frames.size();
+  const size_t shown = count > hidden ? count - hidden : 0;
+  for (size_t i = 0; i < shown; ++i) {
+    if (shown > kTraceLines && i == kTraceLines / 2) {
+      const size_t left_out = shown - kTraceLines;
+      trace += fmt::format("\n     ... {} more", left_out);
+      i += left_out;
+    }
+    trace += frame_line(*frames[hidden + i], *frames[hidden + i - 1], shown - 1 - i);
+  }
+  if (!trace.empty()) error = std::move(error).note(trace);
+}
+
+}  // namespace
+
+Status unwind_error(Stack& stack) noexcept {
   Status error = std::move(stack.error);
   stack.error = Status();
-  if (!stack.native && stack.top) {
-    // The function that failed is gone by now, and one more frame for each module that its error went
-    // through.
-    size_t hidden = 1;
-    std::vector<Frame*> frames;
-    for (Frame* frame = stack.top; frame; frame = frame->caller()) {
-      frames.push_back(frame);
-      if (frame->call && call_site(frame->call).is_import) {
-        error = std::move(error).note("while calling import");
-        ++hidden;
-      }
-    }
-    std::string trace;
-    const size_t count = frames.size();
-    const size_t shown = count > hidden ? count - hidden : 0;
-    for (size_t i = 0; i < shown; ++i) {
-      if (shown > kTraceLines && i == kTraceLines / 2) {
-        const size_t left_out = shown - kTraceLines;
-        trace += fmt::format("\n     ... {} more", left_out);
-        i += left_out;
-      }
-      trace += frame_line(*frames[hidden + i], *frames[hidden + i - 1], shown - 1 - i);
-    }
-    if (!trace.empty()) error = std::move(error).note(trace);
+  try {
+    if (!stack.native && stack.top) note_trace(stack, error);
+    error = std::move(error).note(fmt::format("invoking function '{}'", stack.callee->name));
+    const std::string_view declaration = stack.callee->attribute("iree.abi.declaration");
+    if (!declaration.empty()) error = std::move(error).note(fmt::format("`{}`", declaration));
+  } catch (const std::bad_alloc&) {  // for what is only said in addition
   }
   stack.unwind();
-  error = std::move(error).note(fmt::format("invoking function '{}'", stack.callee->name));
-  const std::string_view declaration = stack.callee->attribute("iree.abi.declaration");
-  if (!declaration.empty()) error = std::move(error).note(fmt::format("`{}`", declaration));
   return error;
 }
 

@@ -99,6 +99,6 @@ Status interruption(const Stack& stack);
 
 // Where an error passed on its way up, from what the stack shows. Unwinds the stack and gives stack.error
 // away.
-Status unwind_error(Stack& stack);
+Status unwind_error(Stack& stack) noexcept;
 
 }  // namespace halyard::vm

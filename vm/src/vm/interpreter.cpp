@@ -4,6 +4,9 @@
 // calls.h.
 #include "vm/interpreter.h"
 
+#include <new>
+
+#include "base/c_boundary.h"
 #include "vm/arithmetic.h"
 #include "vm/object_ops.h"
 #include "vm/source_location.h"
@@ -40,13 +43,23 @@ namespace {
 }
 
 // What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
-[[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) {
+void note_place(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const uint32_t pc = code.pc_of(static_cast<uint32_t>(ip - code.words.data()));
   std::string place = code_location(*code.module, code.function, pc);
   if (const std::string source = source_location(*code.module, code.function, pc); !source.empty())
     place += fmt::format(" ({})", source);
   stack.error = std::move(stack.error).note(std::move(place));
+}
+
+// The frame that failed, with all it knows. Where there is no memory for the place the error stays as it is.
+[[gnu::cold, gnu::noinline]] CallOutcome raise(Stack& stack, Frame* frame, const Word* ip) noexcept {
+  stack.top = frame;
+  try {
+    note_place(stack, ip);
+  } catch (const std::bad_alloc&) {
+  }
+  return CallOutcome::failed;
 }
 
 inline float as_f32(uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -166,32 +179,37 @@ CallOutcome interpret(Stack& stack) {
   LOAD_FRAME();
   ip = stack.ip;
 
+  // Whoever runs out of memory below, in a handler or in a native function, is an error of the instruction:
+  // the frames are as they were before it.
+  try {
 #ifdef HALYARD_DISPATCH_SWITCH
-dispatch:
-  switch (ip->op) {
+  dispatch:
+    switch (ip->op) {
 #include "vm/interpreter_ops.inc"
 // Uses its macros.
 #include "vm/interpreter_joined.inc"
-  }
-  __builtin_unreachable();
+    }
+    __builtin_unreachable();
 #else
-  DISPATCH();
+    DISPATCH();
 #include "vm/interpreter_ops.inc"
 // Uses its macros.
 #include "vm/interpreter_joined.inc"
 #endif
 
-other_loop:
-  head = target;
-  ip = target;
-  if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
-    DISPATCH();
-interrupted:
-  stack.error = interruption(stack);
-raise:
-  SAVE_FRAME();
-  note_place(stack, ip);
-  return CallOutcome::failed;
+  other_loop:
+    head = target;
+    ip = target;
+    if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
+      DISPATCH();
+  interrupted:
+    stack.error = interruption(stack);
+  raise:
+    return raise(stack, FRAME, ip);
+  } catch (const std::bad_alloc&) {
+    stack.error = out_of_memory();
+    return raise(stack, FRAME, ip);
+  }
 
 #undef HANDLER
 #undef INNER_HANDLER

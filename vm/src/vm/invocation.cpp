@@ -2,7 +2,9 @@
 #include "vm/invocation.h"
 
 #include <algorithm>
+#include <new>
 
+#include "base/c_boundary.h"
 #include "vm/interpreter.h"
 
 namespace halyard::vm {
@@ -173,7 +175,12 @@ Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Varian
     stack.error = std::move(ready).error();
     return std::unexpected(unwind_error(stack));
   }
-  begin_watch();
+  try {
+    begin_watch();
+  } catch (const std::exception&) {  // no memory, or no thread
+    stack.error = caught_exception();
+    return std::unexpected(unwind_error(stack));
+  }
   return go_on();
 }
 
@@ -196,7 +203,12 @@ Result<Outcome> Invocation::resume() {
 
 Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
-  const CallOutcome outcome = stack.native ? call_native_entry(stack) : interpret(stack);
+  CallOutcome outcome = CallOutcome::failed;
+  try {
+    outcome = stack.native ? call_native_entry(stack) : interpret(stack);
+  } catch (const std::bad_alloc&) {
+    stack.error = out_of_memory();
+  }
   if (outcome == CallOutcome::suspended) return waker_->settle() ? Outcome::waiting : Outcome::yielded;
   end();
   if (outcome == CallOutcome::done) return Outcome::done;

@@ -26,7 +26,8 @@ auto borrowed(halyard_status_t handle, Body&& body) noexcept {
 }
 
 halyard_status_t status_create(halyard_status_code_t code, const char* message) noexcept {
-  return Status(failure_code(static_cast<uint32_t>(code)), message ? message : "").release();
+  return guarded(
+      [&] { return to_result(Status(failure_code(static_cast<uint32_t>(code)), message ? message : "")); });
 }
 halyard_status_t status_retain(halyard_status_t handle) noexcept {
   return borrowed(handle, [](const Status& status) { return Status(status).release(); });

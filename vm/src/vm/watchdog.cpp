@@ -16,12 +16,18 @@ Watchdog::~Watchdog() {
 
 uint64_t Watchdog::begin(Clock::time_point deadline, Invocation& invocation) {
   const std::lock_guard lock(mutex_);
+  // First what may fail, in an order that leaves nothing behind: no thread or no memory is the caller's
+  // failure.
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   const uint64_t watch = ++last_;
-  watches_.emplace(watch, Watch{deadline, &invocation});
   const auto placed = by_time_.emplace(deadline, watch);
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { run(); });
-  } else if (placed == by_time_.begin()) {
+  try {
+    watches_.emplace(watch, Watch{deadline, &invocation});
+  } catch (...) {
+    by_time_.erase(placed);
+    throw;
+  }
+  if (placed == by_time_.begin()) {
     changed_.notify_one();
   }
   return watch;

@@ -15,7 +15,8 @@
  * Arguments are borrowed for the call.
  *
  * STATUS. Every function that can fail returns a halyard_status_t: null for success, else an error to release
- * with halyard_status_release. Outputs are untouched on failure.
+ * with halyard_status_release. Outputs are untouched on failure. Where the host has no memory that is
+ * RESOURCE_EXHAUSTED, and null where a function returns text.
  *
  * THREADS. Instances, devices, modules, buffers, views and fences may be used by any thread at any time. A
  * context may be used by one call at a time unless the program allows more; a halyard_call_t by one thread at

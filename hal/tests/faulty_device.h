@@ -1,0 +1,27 @@
+// The faulty driver (faulty_driver.h) from the side of this folder's tests.
+#pragma once
+
+#include "faulty_driver.h"
+#include "hal_test.h"
+
+namespace halyard::hal {
+
+const FaultyControls& faulty();
+// What it wraps from now on; the null driver at first, and where a test does not say otherwise.
+void wrap_driver(const std::string& path, const std::string& kind);
+void wrap_null_driver();
+inline void inject(int function, int kind, int32_t code = 0, int64_t at = 0) {
+  faulty().inject(function, kind, at, code);
+}
+
+// No fault at the begin, nothing left at the end.
+class FaultyDriverTest : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  static Result<Ref<DriverLibrary>> open_library();
+  static Result<Ref<Device>> open();
+};
+
+}  // namespace halyard::hal

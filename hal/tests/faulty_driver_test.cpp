@@ -1,0 +1,251 @@
+// A driver whose answers make no sense, or that does nothing and calls it success: what the host can see is
+// an error that names the device, or the driver, and the function.
+#include "faulty_device.h"
+#include "hal/command_buffer.h"
+#include "hal/executable.h"
+#include "hal/fence.h"
+#include "hal/queue.h"
+#include "sample_drivers.h"
+
+namespace halyard::hal {
+namespace {
+
+constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
+
+class Nonsense : public FaultyDriverTest {
+ protected:
+  void SetUp() override {
+    FaultyDriverTest::SetUp();
+    auto opened = open();
+    ASSERT_TRUE(opened) << opened.error().text();
+    device = *opened;
+  }
+  void TearDown() override {
+    device = nullptr;
+    FaultyDriverTest::TearDown();
+  }
+  Result<Ref<Buffer>> allocate() { return device->allocate(kAnyQueue, kMapped, kPlainUsage, 16); }
+
+  Ref<Device> device;
+};
+
+using Opening = FaultyDriverTest;
+
+TEST_F(Opening, AnInstanceThatIsNone) {
+  inject(FAULTY_initialize, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "gave no instance", open());
+}
+
+TEST_F(Opening, ADeviceThatIsNone) {
+  inject(FAULTY_device_open, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "'faulty://'", open());
+}
+
+TEST_F(Opening, PropertiesThatNoDeviceHas) {
+  const char* const expected[] = {"memory alignment of 0", "memory alignment of 3", "0 queues", "65 queues",
+                                  "operations 0x0",        "import alignment of 3"};
+  for (int32_t how = 0; how < 6; ++how) {
+    inject(FAULTY_device_properties, FAULTY_NONSENSE, how);
+    EXPECT_FAILS(INTERNAL, expected[how], open());
+    EXPECT_FAILS(INTERNAL, "'faulty://'", open());
+  }
+  inject(FAULTY_device_properties, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "'faulty://'", open());
+}
+
+// They are asked for once: what a driver says later changes nothing.
+TEST_F(Nonsense, PropertiesThatChange) {
+  inject(FAULTY_device_properties, FAULTY_NONSENSE, 2);
+  EXPECT_OK(allocate());
+  EXPECT_GT(device->queues(kAnyQueue), 0u);
+  EXPECT_EQ(faulty().calls(FAULTY_device_properties), 1);
+}
+
+TEST_F(Nonsense, ListsOfDevices) {
+  const DriverLibrary& library = device->library();
+  for (const int32_t how : {0, 3}) {  // always one more than there is room for; a number that cannot be
+    inject(FAULTY_enumerate_devices, FAULTY_NONSENSE, how);
+    EXPECT_FAILS(INTERNAL, "halyard-driver-faulty.so", library.enumerate());
+  }
+  inject(FAULTY_enumerate_devices, FAULTY_NONSENSE, 1);
+  const auto nameless = library.enumerate();
+  EXPECT_OK(nameless);
+  EXPECT_EQ(nameless->at(0).kind, "");
+  inject(FAULTY_enumerate_devices, FAULTY_NONSENSE, 2);
+  EXPECT_OK(library.enumerate());
+  inject(FAULTY_enumerate_devices, FAULTY_UNTOUCHED);
+  const auto none = library.enumerate();
+  EXPECT_OK(none);
+  EXPECT_TRUE(none->empty());
+}
+
+TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
+  const char* const expected[] = {"15 bytes of 16", "memory of type NONE", "memory for NONE"};
+  std::vector<uint8_t> bytes(256);
+  auto* const aligned = bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
+  for (int32_t how = 0; how < 3; ++how) {
+    inject(FAULTY_memory_allocate, FAULTY_NONSENSE, how);
+    EXPECT_FAILS(INTERNAL, expected[how], allocate());
+    EXPECT_FAILS(INTERNAL, "(memory_allocate)", allocate());
+    inject(FAULTY_memory_import, FAULTY_NONSENSE, how);
+    const auto import = [&] {
+      return device->import_host(kAnyQueue, kMapped, kPlainUsage, kAccessAll, aligned, 16, nullptr);
+    };
+    EXPECT_FAILS(INTERNAL, expected[how], import());
+    EXPECT_FAILS(INTERNAL, "'faulty://'", import());
+    inject(FAULTY_queue_submit, FAULTY_NONSENSE, how);
+    const auto alloca_ = [&] { return queue_alloca({*device}, 0, kMapped, kPlainUsage, 16, 0); };
+    EXPECT_FAILS(INTERNAL, expected[how], alloca_());
+    EXPECT_FAILS(INTERNAL, "'faulty://'", alloca_());
+  }
+  // What is only wished for need not be given.
+  inject(FAULTY_memory_allocate, FAULTY_NONSENSE, 1);
+  EXPECT_OK(device->allocate(kAnyQueue, kMapped | HALYARD_MEMORY_OPTIMAL, kPlainUsage, 16));
+}
+
+TEST_F(Nonsense, HandlesThatAreNone) {
+  inject(FAULTY_memory_allocate, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "memory_allocate", allocate());
+  inject(FAULTY_semaphore_create, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "semaphore_create", Semaphore::create(device, 0));
+  EXPECT_FAILS(INTERNAL, "'faulty://'", Fence::create(device));
+  inject(FAULTY_queue_submit, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "alloca", queue_alloca({*device}, 0, kMapped, kPlainUsage, 16, 0));
+  inject(FAULTY_command_list_create, FAULTY_UNTOUCHED);
+  const Ref<CommandBuffer> commands = *CommandBuffer::create(device, 0, kTransfer, kAnyQueue, 0);
+  EXPECT_FAILS(INTERNAL, "command_list_create", commands->finalize());
+  inject(FAULTY_memory_map, FAULTY_UNTOUCHED);
+  const Result<Ref<Buffer>> buffer = allocate();
+  ASSERT_TRUE(buffer);
+  uint32_t word = 0;
+  EXPECT_FAILS(INTERNAL, "memory_map", (*buffer)->read(0, &word, sizeof word));
+  EXPECT_FAILS(INTERNAL, "'faulty://'", (*buffer)->write(0, &word, sizeof word));
+}
+
+TEST_F(Nonsense, GradesThatSayNothingOfUse) {
+  const uint8_t data[] = {1, 2, 3, 4};
+  const auto create = [&] { return Executable::create(device, kAnyQueue, "vmvx", data, nullptr, {}); };
+  inject(FAULTY_executable_grade, FAULTY_NONSENSE, 0);  // a reason without an end
+  EXPECT_FAILS(NOT_FOUND, std::string(256, 'x'), create());
+  inject(FAULTY_executable_grade, FAULTY_NONSENSE, 2);  // a reason that is no text
+  EXPECT_FAILS(NOT_FOUND, "'vmvx'", create());
+  inject(FAULTY_executable_grade, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(NOT_FOUND, "'vmvx'", create());
+}
+
+void executables_that_cannot_be(const Ref<Device>& device) {
+  const std::string data = "add 1 1";
+  const auto create = [&] {
+    return Executable::create(device, kAnyQueue, "fake",
+                              {reinterpret_cast<const uint8_t*>(data.data()), data.size()}, nullptr, {});
+  };
+  EXPECT_OK(create());
+  inject(FAULTY_executable_create, FAULTY_UNTOUCHED);
+  EXPECT_FAILS(INTERNAL, "executable_create", create());
+  inject(FAULTY_executable_function_count, FAULTY_NONSENSE);
+  EXPECT_FAILS(INTERNAL, "executable_function_count", create());
+  for (const int32_t how : {0, 1}) {  // a name at null, a name that is longer than memory
+    inject(FAULTY_executable_function_info, FAULTY_NONSENSE, how);
+    EXPECT_FAILS(INTERNAL, "executable_function_info", create());
+  }
+  inject(FAULTY_executable_function_info, FAULTY_NONSENSE,
+         2);  // bytes that are no text are a name like any other
+  EXPECT_OK(create());
+  inject(FAULTY_executable_function_info, FAULTY_UNTOUCHED);
+  EXPECT_OK(create());
+}
+
+// The null driver runs none.
+TEST_F(Opening, ExecutablesThatCannotBe) {
+  wrap_driver(sample_path("fake"), "fake");
+  {
+    const Ref<Device> device = *open();
+    executables_that_cannot_be(device);
+  }
+}
+TEST_F(Nonsense, CodesThatAreNone) {
+  for (const int32_t code : {0, 17, 99, -5}) {
+    inject(FAULTY_memory_allocate, FAULTY_REFUSE, code);
+    EXPECT_FAILS(UNKNOWN, "injected fault", allocate());
+  }
+}
+
+// The signals of work that has failed fail, also where the driver forgets them.
+TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
+  const Ref<Fence> done = *Fence::create(device);
+  inject(FAULTY_queue_submit, FAULTY_COMPLETE_ONLY, HALYARD_DATA_LOSS);
+  static_cast<void>(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
+  EXPECT_FAILS(DATA_LOSS, "injected fault", done->query());
+}
+
+// After the loss of a device everything fails, work that waits included; what there is can be given back, and
+// the device opened again.
+TEST_F(Nonsense, ALostDevice) {
+  const Ref<Buffer> buffer = *allocate();
+  const Ref<Fence> start = *Fence::create(device);
+  const Ref<Fence> later = *Fence::create(device);
+  ASSERT_TRUE(queue_fill({*device, kAnyQueue, start.get(), later.get()}, *buffer, 0, 16, 1, 4));
+  const Ref<Fence> done = *Fence::create(device);
+  inject(FAULTY_queue_submit, FAULTY_LOSE_DEVICE, 0, faulty().calls(FAULTY_queue_submit) + 1);
+  static_cast<void>(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
+  for (const Ref<Fence>& fence : {start, later, done})
+    EXPECT_FAILS(UNAVAILABLE, "injected fault", await(std::vector{fence.get()}, kWaitForever));
+  EXPECT_FAILS(UNAVAILABLE, "injected fault", allocate());
+  EXPECT_FAILS(UNAVAILABLE, "injected fault", Fence::create(device));
+  EXPECT_FAILS(UNAVAILABLE, "injected fault", queue_barrier({*device}));
+  faulty().reset();
+  EXPECT_OK(open());
+}
+
+// What nobody can reach any more is given up, with everything that hangs on it.
+TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
+  const Ref<Fence> last = *Fence::create(device);
+  {
+    const Ref<Buffer> buffer = *allocate();
+    Ref<Fence> start = *Fence::create(device);
+    const Ref<Fence> middle = *Fence::create(device);
+    ASSERT_TRUE(queue_fill({*device, kAnyQueue, start.get(), middle.get()}, *buffer, 0, 16, 1, 4));
+    ASSERT_TRUE(queue_barrier({*device, kAnyQueue, middle.get(), last.get()}));
+    EXPECT_FAILS(DEFERRED, "", last->query());
+    start = nullptr;
+    EXPECT_FAILS(ABORTED, "value 1", last->query());
+  }
+  EXPECT_FAILS(ABORTED, "'faulty://'", last->query());
+  EXPECT_EQ(faulty().live(FAULTY_MEMORY), 0);
+}
+
+// The same across drivers: a bridge, and work that is held for memory that is not there yet.
+TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
+  const Ref<Device> other = *open();  // an instance of its own
+  const Ref<Fence> bridged = *Fence::create(other);
+  const Ref<Fence> held = *Fence::create(other);
+  const Ref<Buffer> result = *other->allocate(kAnyQueue, kMapped, kPlainUsage, 16);
+  {
+    const Ref<Fence> start = *Fence::create(device);
+    ASSERT_TRUE(queue_barrier({*other, kAnyQueue, start.get(), bridged.get()}));
+    const Ref<Buffer> promised =
+        *queue_alloca({*device, kAnyQueue, start.get(), nullptr}, 0, kMapped, kPlainUsage, 16, 0);
+    ASSERT_TRUE(queue_copy({*other, kAnyQueue, start.get(), held.get()}, *promised, 0, *result, 0, 16));
+  }
+  EXPECT_FAILS(ABORTED, "value 1", bridged->query());
+  EXPECT_FAILS(ABORTED, "value 1", held->query());
+}
+
+// A semaphore that has been reached is not failed when it goes while work that waited for it is still on its
+// way.
+TEST_F(Nonsense, ReachedWaitsMayGo) {
+  const Ref<Fence> open_end = *Fence::create(device);
+  const Ref<Fence> done = *Fence::create(device);
+  {
+    const Ref<Fence> reached = *Fence::create(device);
+    ASSERT_TRUE(reached->signal());
+    Fence* const both[] = {reached.get(), open_end.get()};
+    ASSERT_TRUE(queue_barrier({*device, kAnyQueue, Fence::join(both)->get(), done.get()}));
+  }
+  EXPECT_FAILS(DEFERRED, "", done->query());
+  ASSERT_TRUE(open_end->signal());
+  EXPECT_OK(done->query());
+}
+
+}  // namespace
+}  // namespace halyard::hal
