@@ -29,6 +29,14 @@ std::span<const T> view(const flatbuffers::Vector<T>* elements) {
   if (!elements) return {};
   return {reinterpret_cast<const T*>(elements->Data()), elements->size()};
 }
+// The verifier aligns a vector's length, not its elements.
+template <typename T>
+Result<std::span<const T>> structs(const flatbuffers::Vector<const T*>* elements) {
+  if (!elements) return std::span<const T>();
+  if (reinterpret_cast<uintptr_t>(elements->Data()) % alignof(T) != 0)
+    return damaged("the alignment of a vector is wrong");
+  return std::span(reinterpret_cast<const T*>(elements->Data()), elements->size());
+}
 template <typename Vector>
 uint32_t count(const Vector* elements) {
   return elements ? elements->size() : 0;
@@ -173,9 +181,9 @@ class Reader {
     for (uint32_t i = 0; i < count(from.buffers()); ++i)
       to.buffers.push_back(
           HALYARD_TRY(with_note(buffer(*from.buffers()->Get(i)), fmt::format("buffer {}", i))));
-    for (uint32_t i = 0; i < count(from.entries()); ++i)
+    for (const schema::Entry& item : HALYARD_TRY(structs(from.entries())))
       to.entries.push_back(HALYARD_TRY(
-          with_note(entry(*from.entries()->Get(i), to.buffers), fmt::format("binding table entry {}", i))));
+          with_note(entry(item, to.buffers), fmt::format("binding table entry {}", to.entries.size()))));
     for (uint32_t i = 0; i < count(from.commands()); ++i)
       to.commands.push_back(
           HALYARD_TRY(with_note(command(*from.commands()->Get(i), to), fmt::format("command {}", i))));
@@ -283,8 +291,8 @@ class Reader {
     if (to.is_indirect) to.counts = HALYARD_TRY(range(*from.counts(), execution));
     to.constants = view(from.constants());
     HALYARD_TRY(take(count(from.bindings())));
-    for (uint32_t i = 0; i < count(from.bindings()); ++i)
-      to.bindings.push_back(HALYARD_TRY(range(*from.bindings()->Get(i), execution)));
+    for (const schema::Range& binding : HALYARD_TRY(structs(from.bindings())))
+      to.bindings.push_back(HALYARD_TRY(range(binding, execution)));
     return to;
   }
 
