@@ -6,7 +6,6 @@
 
 #include <new>
 
-#include "base/c_boundary.h"
 #include "vm/arithmetic.h"
 #include "vm/object_ops.h"
 #include "vm/source_location.h"
@@ -43,23 +42,15 @@ namespace {
 }
 
 // What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
-void note_place(Stack& stack, const Word* ip) {
+// Without the place where there is no memory for it.
+[[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) try {
   const FunctionCode& code = *stack.top->code;
   const uint32_t pc = code.pc_of(static_cast<uint32_t>(ip - code.words.data()));
   std::string place = code_location(*code.module, code.function, pc);
   if (const std::string source = source_location(*code.module, code.function, pc); !source.empty())
     place += fmt::format(" ({})", source);
   stack.error = std::move(stack.error).note(std::move(place));
-}
-
-// The frame that failed, with all it knows. Where there is no memory for the place the error stays as it is.
-[[gnu::cold, gnu::noinline]] CallOutcome raise(Stack& stack, Frame* frame, const Word* ip) noexcept {
-  stack.top = frame;
-  try {
-    note_place(stack, ip);
-  } catch (const std::bad_alloc&) {
-  }
-  return CallOutcome::failed;
+} catch (const std::bad_alloc&) {
 }
 
 inline float as_f32(uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -157,12 +148,15 @@ CallOutcome interpret(Stack& stack) {
 #define RAISE() goto raise
 #define RAISE_STATUS(status) \
   do {                       \
+    SAVE_FRAME();            \
     stack.error = (status);  \
     goto raise;              \
   } while (false)
 #define FRAME (reinterpret_cast<Frame*>(values) - 1)
-// Before anything that looks at the stack or changes it.
+// Before anything that looks at the stack or changes it, or that may throw: there is no memory for something.
+// Whoever called the interpreter then unwinds from the top frame.
 #define SAVE_FRAME() (stack.top = FRAME)
+#define OBJECTS (SAVE_FRAME(), objects)
 // After anything that may have changed the top frame or moved the stack.
 #define LOAD_FRAME()              \
   do {                            \
@@ -179,37 +173,33 @@ CallOutcome interpret(Stack& stack) {
   LOAD_FRAME();
   ip = stack.ip;
 
-  // Whoever runs out of memory below, in a handler or in a native function, is an error of the instruction:
-  // the frames are as they were before it.
-  try {
 #ifdef HALYARD_DISPATCH_SWITCH
-  dispatch:
-    switch (ip->op) {
+dispatch:
+  switch (ip->op) {
 #include "vm/interpreter_ops.inc"
 // Uses its macros.
 #include "vm/interpreter_joined.inc"
-    }
-    __builtin_unreachable();
+  }
+  __builtin_unreachable();
 #else
-    DISPATCH();
+  DISPATCH();
 #include "vm/interpreter_ops.inc"
 // Uses its macros.
 #include "vm/interpreter_joined.inc"
 #endif
 
-  other_loop:
-    head = target;
-    ip = target;
-    if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
-      DISPATCH();
-  interrupted:
-    stack.error = interruption(stack);
-  raise:
-    return raise(stack, FRAME, ip);
-  } catch (const std::bad_alloc&) {
-    stack.error = out_of_memory();
-    return raise(stack, FRAME, ip);
-  }
+other_loop:
+  head = target;
+  ip = target;
+  if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
+    DISPATCH();
+interrupted:
+  SAVE_FRAME();
+  stack.error = interruption(stack);
+raise:
+  SAVE_FRAME();
+  note_place(stack, ip);
+  return CallOutcome::failed;
 
 #undef HANDLER
 #undef INNER_HANDLER
@@ -222,6 +212,7 @@ CallOutcome interpret(Stack& stack) {
 #undef CLOSE_LOOP
 #undef FRAME
 #undef SAVE_FRAME
+#undef OBJECTS
 #undef LOAD_FRAME
 }
 
