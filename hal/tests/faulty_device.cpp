@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "hal/callback_scope.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -30,6 +31,7 @@ void FaultyDriverTest::SetUp() {
 
 void FaultyDriverTest::TearDown() {
   faulty().settle();
+  await_outside_of_callbacks();  // devices whose last reference went in one
   static const char* const kNames[] = {"instances",  "devices",     "memory",
                                        "semaphores", "executables", "lists"};
   for (int kind = 0; kind < FAULTY_HANDLES; ++kind) EXPECT_EQ(faulty().live(kind), 0) << kNames[kind];

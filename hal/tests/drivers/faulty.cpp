@@ -75,7 +75,8 @@ std::map<halyard_driver_semaphore_t, Timeline> timelines;
 std::list<LateSubscriber> late_subscribers;
 std::deque<std::function<void()>> late_calls;
 size_t late_pending = 0;
-std::condition_variable late_changed;
+// Never destroyed: a thread waits for it when the process ends.
+std::condition_variable& late_changed = *new std::condition_variable;
 
 halyard_status_t failure(int which, int32_t code) {
   int64_t call = 0;
