@@ -62,7 +62,8 @@ TEST(AssemblerExtensions, NamesAsStrings) {
 
 TEST(AssemblerExtensions, ByteOrderMarks) {
   assembled("\xEF\xBB\xBF" + kModule + kFunction);
-  EXPECT_EQ(error_of("\xFF\xFEv\0m\0"), "t.vmasm:1: the text is UTF-16; save it as UTF-8 or ASCII");
+  EXPECT_EQ(error_of({'\xFF', '\xFE', 'v', '\0', 'm', '\0'}),
+            "t.vmasm:1: the text is UTF-16; save it as UTF-8 or ASCII");
   error_of("\xFE\xFF");
 }
 

@@ -56,7 +56,9 @@ inline const ObjectType Thing::kType = object_type<Thing>("test.thing");
 // A context, and what modules in it are made of.
 class Machine {
  public:
-  explicit Machine(Limits limits = {}) : context(Context::create(limits)) { types.add(&Thing::kType); }
+  explicit Machine(Limits limits = {}) : context(Context::create(std::move(limits))) {
+    types.add(&Thing::kType);
+  }
 
   Result<Ref<BytecodeModule>> load(const std::string& text, uint32_t version = 17) {
     auto bytes = HALYARD_TRY(assemble(text, {version, "test.vmasm"}));

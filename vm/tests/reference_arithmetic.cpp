@@ -1,6 +1,8 @@
 // The instructions of the reference machine that compute values from values: isa.md, 4, 5.1 to 5.3, 5.11.
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "reference_interpreter.h"
 
@@ -42,7 +44,8 @@ void result(ReferenceFrame& frame, double value) {
 
 template <typename F>
 bool distinct_nans(F a, F b) {
-  return a != a && b != b && std::memcmp(&a, &b, sizeof a) != 0;
+  using Bits = std::conditional_t<sizeof(F) == sizeof(uint32_t), uint32_t, uint64_t>;
+  return std::isnan(a) && std::isnan(b) && std::bit_cast<Bits>(a) != std::bit_cast<Bits>(b);
 }
 
 // Of two different NaNs the processor keeps the one that the compiler happens to put first.
@@ -103,7 +106,7 @@ F round_half_even(F x) {
 template <typename F>
 int64_t to_i64(F x) {
   const F r = std::round(x);
-  if (r != r || r < F(-9223372036854775808.0) || r >= F(9223372036854775808.0))
+  if (std::isnan(r) || r < F(-9223372036854775808.0) || r >= F(9223372036854775808.0))
     return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(r);
 }
@@ -135,7 +138,7 @@ void choose_from_list(ReferenceFrame& frame, Load load, Store store) {
 
 template <typename F>
 bool unordered(F a, F b) {
-  return a != a || b != b;
+  return std::isnan(a) || std::isnan(b);
 }
 
 }  // namespace

@@ -578,7 +578,7 @@ Code ReferenceMachine::buffer_instruction(ReferenceFrame& frame, Op op) {
     const uint64_t length = frame.wide(frame.u16());
     const uint32_t alignment = frame.narrow(frame.u16());
     Result<Ref<Buffer>> made = Buffer::allocate(length, alignment, limits_.buffer_bytes);
-    if (made) frame.ref(frame.u16()) = *std::move(made);
+    if (made) frame.ref(frame.u16()) = *made;
     return code_of(made);
   }
   const Buffer* buffer = cast<Buffer>(frame.ref(frame.u16()).get());

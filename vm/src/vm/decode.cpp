@@ -104,7 +104,8 @@ class Decoder {
   // What is known of the slots that the instruction writes.
   void note_writes(const Instruction& instruction) {
     const std::span<const Access> accesses = flow_.accesses(step_);
-    for (size_t i = accesses.size(); i-- > 0 && accesses[i].writes();) constants_.forget(accesses[i].slot());
+    for (size_t i = accesses.size(); i > 0 && accesses[i - 1].writes(); --i)
+      constants_.forget(accesses[i - 1].slot());
     switch (kOddWrites[static_cast<size_t>(instruction.op)]) {
       case OddWrites::none:
         return;

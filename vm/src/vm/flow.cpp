@@ -105,7 +105,7 @@ class FlowBuilder {
       spread();
     }
     for (size_t block = 0; block < blocks; ++block) mark(block);
-    return std::move(flow_);
+    return flow_;
   }
 
  private:
