@@ -88,7 +88,12 @@ Ref<Bytes> Bytes::copy(std::span<const uint8_t> bytes) {
 Ref<Bytes> Bytes::own(std::vector<uint8_t> bytes) { return copy(bytes); }
 
 Ref<Bytes> Bytes::borrow(std::span<const uint8_t> bytes, std::function<void()> released) {
-  return make<Bytes>(bytes, std::move(released));
+  try {
+    return make<Bytes>(bytes, std::move(released));
+  } catch (const std::bad_alloc&) {
+    if (released) released();
+    throw;
+  }
 }
 
 }  // namespace halyard
