@@ -24,7 +24,7 @@ static halyard_status_t command_list_create(halyard_driver_device_t device,
     at += fill.header.size;
   }
   halyard_command_list_args_t spoiled = *args;
-  spoiled.commands = (const halyard_command_t*)commands;
+  spoiled.commands = (const void*)commands;
   return good.command_list_create(device, &spoiled, list);
 }
 

@@ -122,7 +122,7 @@ void semaphore_threads(Session& s) {
   const Semaphore semaphore = s.semaphore();
   at_once(kThreads, [&](int thread) {
     for (int turn = 0; turn < kTurns; ++turn) {
-      const auto mine = static_cast<uint64_t>(turn * kThreads + thread);
+      const auto mine = static_cast<uint64_t>(turn) * kThreads + static_cast<uint64_t>(thread);
       s.must("R84", fmt::format("wait for {} in thread {}", mine, thread), s.await(semaphore, mine));
       uint64_t value = 0;
       s.must("semaphore_query", "query", s.query(semaphore, &value));

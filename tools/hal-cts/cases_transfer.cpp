@@ -93,8 +93,9 @@ void apply(Session& s, Way way, Field& field, const std::vector<Step>& steps) {
   }
   for (Work* work : works) s.must("R63", "a transfer as an operation", s.end_of(*work));
   const uint64_t length = field.expected.size() - base;
-  if (way == Way::in_list) s.must_execute(std::move(recording));
-  if (way == Way::through_slots)
+  if (way == Way::in_list)
+    s.must_execute(std::move(recording));
+  else if (way == Way::through_slots)
     s.must_execute(std::move(recording),
                    {{field.source.handle, base, length}, {field.target.handle, base, length}});
 }

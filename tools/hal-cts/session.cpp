@@ -15,7 +15,10 @@ int64_t now_ns() {
 }
 
 Session::Session(std::string driver, Target target, SessionOptions options, Sink sink)
-    : Checks(std::move(sink)), driver_(std::move(driver)), target_(std::move(target)), options_(options) {}
+    : Checks(std::move(sink)),
+      driver_(std::move(driver)),
+      target_(std::move(target)),
+      options_(std::move(options)) {}
 
 void Session::start() {
   instance_ = initialize();

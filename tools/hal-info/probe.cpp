@@ -159,8 +159,9 @@ Result<> verdict(const std::string& path, const Child& child, std::chrono::nanos
     return fail(HALYARD_INTERNAL, "driver '{}' ended the process with exit status {} in {}", path,
                 WEXITSTATUS(child.status), where);
   halyard_status_code_t code = HALYARD_UNKNOWN;
-  const char* const end = result->data() + result->size();
-  const char* const text = std::from_chars(result->data(), end, code).ptr;
+  const char* const begin = result->data();
+  const char* const end = begin + result->size();
+  const char* const text = std::from_chars(begin, end, code).ptr;
   if (code == HALYARD_OK) return {};
   return std::unexpected(Failure{code, std::string(text + (text != end), end)});
 }

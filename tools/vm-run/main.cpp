@@ -65,7 +65,8 @@ constexpr Flag kFlags[] = {
      "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out.",
      "--timeout=10s"},
     {"capture", FlagKind::value, "FILE",
-     "Writes every command buffer that the program executes to FILE, with the bytes that it finds and leaves, "
+     "Writes every command buffer that the program executes to FILE, with the bytes that it finds and "
+     "leaves, "
      "for\n'hal-info replay'. Slower, and as large as the bytes are.",
      "--capture=run.hycap"},
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",

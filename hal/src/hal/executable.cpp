@@ -30,9 +30,9 @@ std::string hint(const std::vector<ExecutableFunction>& functions, std::string_v
 
 }  // namespace
 
-Result<Ref<Executable>> Executable::create(Ref<Device> device, uint64_t affinity, std::string_view format,
-                                           std::span<const uint8_t> data, Ref<Object> keep,
-                                           std::span<const uint32_t> constants) {
+Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t affinity,
+                                           std::string_view format, std::span<const uint8_t> data,
+                                           Ref<Object> keep, std::span<const uint32_t> constants) {
   // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks
   // at it anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);

@@ -29,7 +29,7 @@ class Executable final : public ObjectOf<Executable> {
 
   // `keep` owns `data` and is kept; `data` does not change while the executable lives. NOT_FOUND: unknown
   // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
-  static Result<Ref<Executable>> create(Ref<Device> device, uint64_t affinity, std::string_view format,
+  static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
                                         std::span<const uint32_t> constants);
 

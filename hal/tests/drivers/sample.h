@@ -418,7 +418,7 @@ int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyar
   return 0;
 #endif
   reply->abi_version = SAMPLE_ABI_VERSION;
-  reply->table = (const halyard_driver_table_t*)(const void*)&SAMPLE_TABLE;
+  reply->table = (const void*)&SAMPLE_TABLE;
   reply->kinds = sample_kinds;
   reply->kind_count = SAMPLE_KIND_COUNT;
   return 1;
