@@ -6,13 +6,14 @@
 #include <exception>
 #include <iterator>
 
+#include "native/native_executable.h"
 #include "vmvx_executable.h"
 
 namespace halyard::local {
 
 namespace {
 
-constexpr const ExecutableKind* kKinds[] = {&kVmvxExecutables};
+constexpr const ExecutableKind* kKinds[] = {&kVmvxExecutables, &kNativeExecutables};
 
 const ExecutableKind* find_kind(std::string_view format) {
   const auto* found =
