@@ -1,10 +1,12 @@
 // Writes what the targets start from: `seeds FOLDER` fills FOLDER/archive, verifier, run, assembler and
-// disassembler from generated programs, the examples, and the instruction table.
+// disassembler from generated programs, the examples, and the instruction table; FOLDER/elf from small
+// libraries.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
+#include "elf_writer.h"
 #include "program_generator.h"
 #include "vm/assembler.h"
 
@@ -72,7 +74,40 @@ std::string dictionary() {
   return text;
 }
 
+// Libraries for each architecture that is known, with every part that a loader looks at.
+void write_libraries(const fs::path& folder) {
+  using local_tests::ElfWriter;
+  struct Machine {
+    const char* name;
+    uint16_t number;
+    std::vector<uint32_t> relocations;
+  };
+  const Machine machines[] = {
+      {"x86_64", EM_X86_64, {R_X86_64_64, R_X86_64_PC32, R_X86_64_GLOB_DAT, R_X86_64_RELATIVE, R_X86_64_32S}},
+      {"arm_64", EM_AARCH64, {R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_RELATIVE}},
+      {"riscv_64", EM_RISCV, {R_RISCV_32, R_RISCV_64, R_RISCV_RELATIVE}}};
+  std::vector<local_tests::FatElfRecord> records;
+  std::vector<File> files;
+  for (const Machine& machine : machines) {
+    ElfWriter elf(machine.number, "iree_hal_executable_library_query");
+    write(folder / (std::string(machine.name) + ".small"), elf.build());
+    elf.add_symbol("data", ElfWriter::kDataAddress).st_info = ELF64_ST_INFO(STB_WEAK, STT_OBJECT);
+    elf.add_symbol("fixed", 0x1234).st_shndx = SHN_ABS;
+    for (const uint32_t type : machine.relocations)
+      elf.add_relocation(ElfWriter::kDataAddress + 8 * elf.relocations.size(), type, 1, 0x2510);
+    elf[DT_INIT] = ElfWriter::kCodeAddress;
+    elf[DT_INIT_ARRAY] = ElfWriter::kDataAddress;
+    elf[DT_INIT_ARRAYSZ] = 16;
+    elf.add_levels(1);
+    files.push_back(elf.build());
+    records.push_back({machine.number});
+    write(folder / machine.name, files.back());
+  }
+  write(folder / "fat", local_tests::fat_elf(records, files));
+}
+
 void run(const fs::path& folder) {
+  write_libraries(folder / "elf");
   const std::string words = dictionary();
   write(folder / "assembler.dict", words.data(), words.size());
   for (uint64_t seed = 0; seed < 160; ++seed) {

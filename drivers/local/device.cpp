@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cpu_features.h"
+#include "native/library.h"
 
 namespace halyard::local {
 
@@ -28,7 +29,11 @@ Device::Device(Instance& owner, const DeviceOptions& chosen)
   if (options.workers != 0) workers_.emplace(options.workers);
 }
 
-Result<> Device::start() { return workers_ ? workers_->start() : Result<>(); }
+Result<> Device::start() {
+  const abi::Environment environment = new_environment();
+  for (const std::string& plugin : options.plugins) HALYARD_TRY(plugins.load(plugin, environment));
+  return workers_ ? workers_->start() : Result<>();
+}
 
 void Device::describe(halyard_device_properties_t& properties) const {
   properties.capabilities =
@@ -60,6 +65,8 @@ struct Option {
   const char* expected;
   void (*set)(DeviceOptions& options, uint32_t value);
 };
+// The only option that is no number, and that may be given more than once.
+constexpr std::string_view kPlugin = "plugin";
 constexpr Option kOptions[] = {
     {"workers", true, 1, kMostWorkers, "a number of threads from 1 to 1024",
      [](DeviceOptions& options, uint32_t value) { options.workers = value; }},
@@ -67,9 +74,15 @@ constexpr Option kOptions[] = {
      [](DeviceOptions& options, uint32_t value) { options.queues = value; }},
     {"validate", false, 0, 1, "0 or 1",
      [](DeviceOptions& options, uint32_t value) { options.validate = value != 0; }},
+    {"native", false, 0, 1, "0 or 1",
+     [](DeviceOptions& options, uint32_t value) { options.native = value != 0; }},
 };
 
 Result<> set_option(const DeviceKind& kind, const halyard_option_t& given, DeviceOptions& options) {
+  if (view(given.key) == kPlugin) {
+    options.plugins.emplace_back(view(given.value));
+    return {};
+  }
   std::string known;
   for (const Option& option : kOptions) {
     if (option.needs_workers && !kind.has_workers) continue;
@@ -87,8 +100,8 @@ Result<> set_option(const DeviceKind& kind, const halyard_option_t& given, Devic
     option.set(options, value);
     return {};
   }
-  return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have {}", view(given.key), kind.name,
-              known);
+  return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have {}, '{}'", view(given.key),
+              kind.name, known, kPlugin);
 }
 
 }  // namespace
@@ -109,6 +122,11 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   DeviceOptions options;
   if (kind->has_workers) options.workers = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
   for (uint32_t i = 0; i < args.option_count; ++i) HALYARD_TRY(set_option(*kind, args.options[i], options));
+  if (!options.native && !options.plugins.empty())
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "option 'plugin' names native code, '{}', and option 'native' refuses all of it; leave out one",
+        options.plugins[0]);
   return options;
 }
 

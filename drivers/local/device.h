@@ -3,9 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "device_memory.h"
+#include "native/plugins.h"
 #include "node_cache.h"
 #include "status.h"
 #include "workers.h"
@@ -29,9 +32,11 @@ inline constexpr DeviceKind kDeviceKinds[] = {
 };
 
 struct DeviceOptions {
-  uint32_t workers = 0;   // threads at most; 0: work is done by who makes it due
-  uint32_t queues = 1;    // names for one and the same queue
-  bool validate = false;  // device_memory.h
+  uint32_t workers = 0;                   // threads at most; 0: work is done by who makes it due
+  uint32_t queues = 1;                    // names for one and the same queue
+  bool validate = false;                  // device_memory.h
+  bool native = true;                     // executables may be machine code
+  std::vector<std::string> plugins = {};  // what Plugins::load() takes, in order
   // Of `kind://path?key=value`. NOT_FOUND: no such kind or path. INVALID_ARGUMENT: an option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
@@ -42,8 +47,9 @@ struct Device {
   Instance& instance;
   const DeviceOptions options;
   Heap heap;
+  Plugins plugins;  // what native executables may import
 
-  // RESOURCE_EXHAUSTED: no thread. Before anything else.
+  // RESOURCE_EXHAUSTED: no thread. Or a plugin's failure. Before anything else.
   Result<> start();
   Workers* workers() { return workers_ ? &*workers_ : nullptr; }  // null: there are none
   const Services& services() const { return instance.services; }

@@ -237,9 +237,9 @@ int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subs
 
 // ---- Executables and command lists
 
-void executable_grade(halyard_driver_device_t, halyard_text_t format, const void* data, uint64_t data_size,
-                      halyard_executable_grade_t* grade) {
-  grade_executable(view(format),
+void executable_grade(halyard_driver_device_t device, halyard_text_t format, const void* data,
+                      uint64_t data_size, halyard_executable_grade_t* grade) {
+  grade_executable(*device, view(format),
                    {static_cast<const uint8_t*>(data), data ? static_cast<size_t>(data_size) : 0}, *grade);
 }
 
@@ -247,7 +247,7 @@ halyard_status_t executable_create(halyard_driver_device_t device, const halyard
                                    halyard_driver_executable_t* executable) {
   return guarded(device->services(),
                  [&]() -> Result<> {
-                   *executable = HALYARD_TRY(Executable::create(device->services(), *args)).release();
+                   *executable = HALYARD_TRY(Executable::create(*device, *args)).release();
                    return {};
                  })
       .release();

@@ -1,138 +1,53 @@
-// Judging and loading executables: format, version, exports, imports, attributes.
+// Finding the kind of an executable, judging it, and lending its workers.
 #include "executable.h"
 
-#include <bytecode_module_generated.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <exception>
-#include <string>
+#include <iterator>
 
-#include "vm/archive.h"
+#include "native/native_executable.h"
+#include "vmvx_executable.h"
 
 namespace halyard::local {
 
 namespace {
 
-constexpr std::string_view kFormat = "vmvx-bytecode-fb";
-constexpr std::string_view kKernelConvention = "0rrriiiiiiiii_v";
-// A context would call them, or they would have to be called before any kernel: refused, spec ruling 14.
-constexpr std::string_view kSpecialExports[] = {"__init", "__deinit", "__notify", "__set_constants"};
-constexpr uint64_t kPage = 4096;  // local memory comes in whole pages
-constexpr uint64_t kMostLocalMemory = (uint64_t{1} << 28) - 1;
+constexpr const ExecutableKind* kKinds[] = {&kVmvxExecutables, &kNativeExecutables};
 
-// A number with a prefix as in C; absent is 0.
-Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key, uint64_t most) {
-  const std::string_view text = kernel.attribute(key);
-  if (text.empty()) return 0;
-  std::string_view digits = text;
-  int base = 10;
-  if (digits.starts_with("0x") || digits.starts_with("0X")) {
-    base = 16;
-    digits.remove_prefix(2);
-  } else if (digits.size() > 1 && digits.starts_with('0')) {
-    base = 8;
-    digits.remove_prefix(1);
-  }
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number, base);
-  if (error != std::errc() || end != digits.end() || number > most)
-    return fail(Code::INVALID_ARGUMENT, "kernel '{}' has attribute {} = '{}'; expected a number from 0 to {}",
-                kernel.name, key, text, most);
-  return number;
+const ExecutableKind* find_kind(std::string_view format) {
+  const auto* found =
+      std::ranges::find_if(kKinds, [&](const ExecutableKind* kind) { return kind->accepts(format); });
+  return found == std::end(kKinds) ? nullptr : *found;
 }
 
-Result<> check_exports(const vm::BytecodeModule& module) {
-  for (const vm::Export& function : module.exports()) {
-    if (std::ranges::find(kSpecialExports, function.name) != std::end(kSpecialExports))
-      return fail(Code::INVALID_ARGUMENT,
-                  "the executable exports '{}'; expected nothing but kernels: nothing else of an executable "
-                  "is ever run",
-                  function.name);
-    if (function.convention != kKernelConvention)
-      return fail(Code::INVALID_ARGUMENT,
-                  "export '{}' has the calling convention '{}'; expected a kernel, '{}', as every export of "
-                  "an executable",
-                  function.name, function.convention, kKernelConvention);
-  }
-  return {};
+Status unknown_format(std::string_view format) {
+  std::string known;
+  for (const ExecutableKind* kind : kKinds) known += (known.empty() ? "" : ", ") + kind->formats();
+  return {Code::NOT_FOUND,
+          fmt::format("executable format '{}' is not known here; this device runs {}", format, known)};
 }
 
-Result<> check_imports(const vm::BytecodeModule& module) {
-  std::string missing;
-  for (const vm::Import& import : module.imports())
-    if (!import.optional) missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
-  if (missing.empty()) return {};
-  return fail(Code::NOT_FOUND,
-              "the executable imports {}, but this build offers no functions to executables; compile it "
-              "without microkernels",
-              missing);
-}
-
-bool has_unknown_version(const Ref<Bytes>& bytes) {
-  const Result<vm::Archive> archive = vm::open_archive(bytes);
-  if (!archive) return false;
-  const uint32_t word = archive->module->bytecode_version();
-  return (word & 0xFFFF) != 0 || word >> 16 < 15 || word >> 16 > 17;
-}
-
-// INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: no such
-// executable.
-Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly) {
-  const vm::TypeRegistry types;
-  auto loaded = vm::BytecodeModule::load(bytes, types, {.verify_eagerly = verify_eagerly});
-  if (!loaded) {
-    if (has_unknown_version(bytes)) return fail(Code::INCOMPATIBLE, "{}", loaded.error().message());
-    return loaded;
-  }
-  HALYARD_TRY(check_exports(**loaded));
-  HALYARD_TRY(check_imports(**loaded));
-  return loaded;
-}
-
-std::string unknown_format(std::string_view format) {
-  return fmt::format("executable format '{}' is not known here; this device runs '{}'", format, kFormat);
+Result<> judge(const Device& device, std::string_view format, std::span<const uint8_t> data) {
+  const ExecutableKind* kind = find_kind(format);
+  return kind ? kind->judge(device, format, data) : std::unexpected(unknown_format(format));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Services& services,
+Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Device& device,
                                                                       const halyard_executable_args_t& args) {
   HALYARD_TRY(check_extensions(args.extensions));
-  if (view(args.format) != kFormat) return fail(Code::NOT_FOUND, "{}", unknown_format(view(args.format)));
-  if (args.constant_count != 0)
-    return fail(Code::INVALID_ARGUMENT,
-                "the executable has no executable-level constants, but {} were provided",
-                args.constant_count);
-  // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
-  const auto* data = static_cast<const uint8_t*>(args.data);
-  const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable =
-      std::make_unique<halyard_driver_executable>(services, HALYARD_TRY(load_module(bytes, true)));
-  HALYARD_TRY(executable->load_kernels());
-  // The first worker proves that the module links.
-  executable->give_back(HALYARD_TRY(Worker::create(executable->module_, executable->kernels_)));
+  const ExecutableKind* kind = find_kind(view(args.format));
+  if (!kind) return std::unexpected(unknown_format(view(args.format)));
+  auto executable = HALYARD_TRY(kind->create(device, args));
+  // The first worker proves that the code links.
+  executable->give_back(HALYARD_TRY(executable->create_worker()));
   return executable;
 }
 
 Executable::~Executable() {
   while (idle_) idle_ = std::move(idle_->next_idle);
-}
-
-Result<> Executable::load_kernels() {
-  kernels_.reserve(module_->exports().size());
-  for (const vm::Export& function : module_->exports()) {
-    Kernel kernel = {.function = &function};
-    kernel.binding_count =
-        static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "binding_count", 255)));
-    kernel.constant_count =
-        static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "constant_count", 255)));
-    kernel.local_memory =
-        HALYARD_TRY(number_attribute(function, "local_memory", kMostLocalMemory)) / kPage * kPage;
-    kernels_.push_back(kernel);
-  }
-  return {};
 }
 
 Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) const {
@@ -141,9 +56,9 @@ Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) 
   const Kernel& kernel = kernels_[function];
   info.binding_count = kernel.binding_count;
   info.constant_count = kernel.constant_count;
-  std::ranges::fill(info.workgroup_size, 0);
+  std::ranges::copy(kernel.workgroup_size, info.workgroup_size);
   info.local_memory = kernel.local_memory;
-  info.name = {kernel.function->name.data(), kernel.function->name.size()};
+  info.name = {kernel.name.data(), kernel.name.size()};
   return {};
 }
 
@@ -156,7 +71,7 @@ Result<Executable::Lease> Executable::lease() {
       return Lease(*this, std::move(worker));
     }
   }
-  return Lease(*this, HALYARD_TRY(Worker::create(module_, kernels_)));
+  return Lease(*this, HALYARD_TRY(create_worker()));
 }
 
 void Executable::give_back(std::unique_ptr<Worker> worker) {
@@ -166,22 +81,17 @@ void Executable::give_back(std::unique_ptr<Worker> worker) {
   idle_ = std::move(worker);
 }
 
-void grade_executable(std::string_view format, std::span<const uint8_t> data,
+void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                       halyard_executable_grade_t& grade) {
   std::string reason;
   grade.grade = HALYARD_GRADE_NATIVE;
   try {
-    if (format != kFormat) {
-      grade.grade = HALYARD_GRADE_NO;
-      reason = unknown_format(format);
-    } else if (data.data()) {
-      const auto module = load_module(Bytes::copy(data), false);
-      if (!module) {
-        const Code code = module.error().code();
-        grade.grade = code == Code::INCOMPATIBLE || code == Code::NOT_FOUND ? HALYARD_GRADE_RECOMPILE
-                                                                            : HALYARD_GRADE_NO;
-        reason = module.error().message();
-      }
+    if (const Result<> judged = judge(device, format, data); !judged) {
+      const Code code = judged.error().code();
+      const bool known = find_kind(format) != nullptr;
+      grade.grade = known && (code == Code::INCOMPATIBLE || code == Code::NOT_FOUND) ? HALYARD_GRADE_RECOMPILE
+                                                                                     : HALYARD_GRADE_NO;
+      reason = judged.error().message();
     }
   } catch (const std::exception&) {  // no memory
     grade.grade = HALYARD_GRADE_NO;

@@ -1,28 +1,30 @@
-// Executable: device code of format `vmvx-bytecode-fb`, a module of the register machine whose every export
-// is a kernel. Specified by exec-vmvx.md, sections 1 to 4.
+// Executable: device code, loaded. Its kernels by number, and the workers that run them; what kind of code it
+// is, only they know. An ExecutableKind loads one kind; formats find it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "status.h"
-#include "vm/bytecode_module.h"
 #include "worker.h"
 
 namespace halyard::local {
 
+struct Device;
+
 class Executable {
  public:
-  static Result<std::unique_ptr<halyard_driver_executable>> create(const Services& services,
+  static Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                                    const halyard_executable_args_t& args);
-  Executable(const Services& services, Ref<vm::BytecodeModule> module)
-      : services_(services), module_(std::move(module)) {}
+  explicit Executable(const Services& services) : services_(services) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
-  ~Executable();
+  virtual ~Executable();
 
   const Services& services() const { return services_; }
   uint32_t function_count() const { return static_cast<uint32_t>(kernels_.size()); }
@@ -47,23 +49,36 @@ class Executable {
   };
   Result<Lease> lease();
 
- private:
-  Result<> load_kernels();
+ protected:
+  virtual Result<std::unique_ptr<Worker>> create_worker() const = 0;
   void give_back(std::unique_ptr<Worker> worker);
 
+  std::vector<Kernel> kernels_;  // by function number; complete before the first worker
+
+ private:
   const Services& services_;
-  Ref<vm::BytecodeModule> module_;
-  std::vector<Kernel> kernels_;  // by function number
   std::mutex mutex_;
   std::unique_ptr<Worker> idle_;  // a list, warmest first
 };
 
 // Never fails; `data` may be null: then the format alone is judged.
-void grade_executable(std::string_view format, std::span<const uint8_t> data,
+void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                       halyard_executable_grade_t& grade);
+
+// Code of one kind.
+struct ExecutableKind {
+  // What it runs, for messages.
+  std::string (*formats)();
+  bool (*accepts)(std::string_view format);
+  // The format alone where `data` is null. INCOMPATIBLE and NOT_FOUND: another build of the same program
+  // could run here.
+  Result<> (*judge)(const Device& device, std::string_view format, std::span<const uint8_t> data);
+  Result<std::unique_ptr<halyard_driver_executable>> (*create)(const Device& device,
+                                                               const halyard_executable_args_t& args);
+};
 
 }  // namespace halyard::local
 
-struct halyard_driver_executable final : halyard::local::Executable {
+struct halyard_driver_executable : halyard::local::Executable {
   using Executable::Executable;
 };

@@ -160,7 +160,8 @@ Result<> run_tiles(const halyard_command_dispatch_t& command, const Execution& e
   const uint64_t total = saturating_product(uint64_t{count[0]} * count[1], count[2]);
   std::atomic<uint64_t> end = total;
   Tile first = {0, total};
-  if (!execution.workers || execution.workers->limit() == 1 || total == 1)
+  if (!execution.workers || execution.workers->limit() == 1 || total == 1 ||
+      command.executable->kernel(command.function).sequential)
     return worker->run(command.function, count, first, end);
 
   // The first workgroup tells what the others will take, and so how many threads that is worth.

@@ -1,6 +1,5 @@
-// Worker: one instantiation of an executable, with globals of its own, used by one thread at a time. It owns
-// the objects that a kernel is given (local memory, constants, the list of bindings) and points them at new
-// bytes for each dispatch: a warm dispatch allocates nothing.
+// Worker: runs the kernels of one executable, used by one thread at a time. It owns what a kernel is given
+// and points it at new bytes for each dispatch: a warm dispatch allocates nothing.
 #pragma once
 
 #include <array>
@@ -8,23 +7,20 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
+#include <string_view>
 
 #include "status.h"
-#include "vm/buffer.h"
-#include "vm/bytecode_module.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
-#include "vm/list.h"
 
 namespace halyard::local {
 
 // A function of an executable.
 struct Kernel {
-  const vm::Export* function = nullptr;
+  std::string_view name;  // the executable's
   uint32_t binding_count = 0;
   uint32_t constant_count = 0;
-  uint64_t local_memory = 0;  // bytes
+  uint64_t local_memory = 0;                    // bytes
+  std::array<uint32_t, 3> workgroup_size = {};  // 0: it does not say
+  bool sequential = false;                      // its workgroups run one after the other
 };
 
 using WorkgroupCount = std::array<uint32_t, 3>;  // x, y, z
@@ -37,36 +33,23 @@ struct Tile {
 
 class Worker {
  public:
-  // Links the module in a context of its own.
-  static Result<std::unique_ptr<Worker>> create(const Ref<vm::BytecodeModule>& module,
-                                                std::span<const Kernel> kernels);
-  explicit Worker(Ref<vm::Context> context) : context_(std::move(context)), invocation_(context_) {}
+  Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  virtual ~Worker() = default;
 
   // What the next run gives to the kernel: first the constants, then the bindings in order.
-  Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count);
-  Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable);
+  virtual Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants,
+                         uint32_t binding_count) = 0;
+  virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;
   // One call for each workgroup of the tile that is before `end`, which others may bring forward. A failure
   // ends it, and then `tile.first` is the workgroup that failed.
-  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end);
+  virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+                       const std::atomic<uint64_t>& end) = 0;
   // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.
-  void end();
+  virtual void end() = 0;
 
   std::unique_ptr<Worker> next_idle;  // Executable's
-
- private:
-  struct FreeBytes {
-    void operator()(uint8_t* bytes) const;
-  };
-  Result<> call(uint32_t function);
-
-  Ref<vm::Context> context_;
-  vm::Invocation invocation_;
-  std::vector<vm::Callable> callables_;  // by function number
-  std::unique_ptr<uint8_t[], FreeBytes> local_memory_;
-  uint64_t local_memory_size_ = 0;
-  std::vector<Ref<vm::Buffer>> bindings_;  // may be more than in use
-  // Local memory, constants, bindings; workgroup id, size and count.
-  std::array<vm::Variant, 12> arguments_;
 };
 
 }  // namespace halyard::local

@@ -37,6 +37,14 @@ constexpr Flag kFlags[] = {
      "the program counts\n"
      "them. Left out: local-task where there is such a driver, else local-sync.",
      "--device=local-sync"},
+    {"allow_native", FlagKind::value, "yes|no",
+     "Whether local devices may run machine code that a module carries (yes, the default). It can do "
+     "whatever "
+     "this process\ncan: say no where the module's maker is not trusted.",
+     "--allow-native=no"},
+    {"executable_plugin", FlagKind::list, "FILE[&KEY=VALUE...]",
+     "A library with functions that native executables import, for local devices. Repeated: asked in order.",
+     "--executable_plugin=./ukernels.so"},
     {"device_lead_allocator", FlagKind::value, "N",
      "Which device (counted from 0, in the order of --device) gives memory that several devices use, where "
      "the program leaves\n"
@@ -150,9 +158,19 @@ Result<> open_devices(const Flags& flags, Run& run) {
     for (const auto& module : run.modules) needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(run.instance.get())));
   }
+  const std::string native = flags.value("allow_native", "yes");
+  if (native != "yes" && native != "no")
+    return fail(HALYARD_INVALID_ARGUMENT, "--allow-native={}: expected yes or no", native);
+  const std::vector<std::string> plugins = flags.all("executable_plugin");
+  std::vector<halyard_device_setting_t> settings;
+  if (native == "no") settings.push_back({"native", "0"});
+  for (const std::string& plugin : plugins) settings.push_back({"plugin", plugin.c_str()});
   for (const std::string& uri : uris) {
     Handle<halyard_device_t> device;
-    TOOL_TRY(check(halyard_device_open(run.instance.get(), uri.c_str(), device.out())));
+    // What runs on other devices is not this process.
+    const size_t count = uri.starts_with("local-") ? settings.size() : 0;
+    TOOL_TRY(check(
+        halyard_device_open_with(run.instance.get(), uri.c_str(), settings.data(), count, device.out())));
     run.devices.push_back(std::move(device));
   }
   return {};

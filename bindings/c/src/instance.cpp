@@ -88,6 +88,18 @@ halyard_status_t halyard_device_open(halyard_instance_t instance, const char* ur
   });
 }
 
+halyard_status_t halyard_device_open_with(halyard_instance_t instance, const char* uri,
+                                          const halyard_device_setting_t* settings, size_t count,
+                                          halyard_device_t* out) {
+  return guarded([&]() -> Result<> {
+    std::vector<hal::DeviceOption> options;
+    for (size_t i = 0; i < count; ++i) options.emplace_back(settings[i].key, settings[i].value);
+    *out = give<halyard_device_t>(
+        HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri), options)));
+    return {};
+  });
+}
+
 const char* halyard_device_uri(halyard_device_t device) {
   return from_handle<hal::Device>(device)->uri().c_str();
 }

@@ -322,14 +322,17 @@ typedef struct halyard_executable_args {
   const halyard_extension_t* extensions;
 } halyard_executable_args_t;
 
+/* A count that the executable does not say: dispatches have any number. */
+#define HALYARD_COUNT_UNDECLARED UINT32_MAX
+
 /* Functions are numbered from 0. Texts live as long as the executable. */
 typedef struct halyard_function_info {
   uint32_t struct_size;
-  uint32_t binding_count;
-  uint32_t constant_count;    /* 32-bit dispatch constants */
+  uint32_t binding_count;     /* or HALYARD_COUNT_UNDECLARED */
+  uint32_t constant_count;    /* 32-bit dispatch constants; or HALYARD_COUNT_UNDECLARED */
   uint32_t workgroup_size[3]; /* 0 where the executable does not say */
   uint64_t local_memory;      /* bytes of workgroup memory, static part */
-  halyard_text_t name;
+  halyard_text_t name; /* empty where the executable has none */
 } halyard_function_info_t;
 
 /* ---- Commands
@@ -399,8 +402,8 @@ typedef struct halyard_command_dispatch {
   uint32_t function;       /* below the executable's function count */
   uint32_t flags;          /* HALYARD_DISPATCH_* */
   uint32_t workgroups[3];  /* unused when indirect; a 0 runs nothing */
-  uint32_t constant_count; /* what the function declares */
-  uint32_t binding_count;  /* what the function declares */
+  uint32_t constant_count; /* what the function declares, if it does */
+  uint32_t binding_count;  /* what the function declares, if it does */
   uint32_t reserved;
   const uint32_t* constants;       /* alive as long as the list */
   const halyard_range_t* bindings; /* alive as long as the list */

@@ -402,8 +402,10 @@ Result<std::vector<DriverRegistry::DeviceEntry>> DriverRegistry::devices(std::st
   return entries;
 }
 
-Result<Ref<Device>> DriverRegistry::open_device(std::string_view uri) {
+Result<Ref<Device>> DriverRegistry::open_device(std::string_view uri,
+                                                const std::vector<DeviceOption>& options) {
   DeviceUri parsed = HALYARD_TRY(DeviceUri::parse(uri));
+  parsed.options.insert(parsed.options.end(), options.begin(), options.end());
   Ref<DriverLibrary> library = HALYARD_TRY(library_for(parsed.kind));
   return Device::open(std::move(library), std::move(parsed.kind), std::move(parsed.path), parsed.options);
 }

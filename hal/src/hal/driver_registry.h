@@ -25,11 +25,13 @@ struct RegistryOptions {
   DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
 };
 
+using DeviceOption = std::pair<std::string, std::string>;  // key, value
+
 // "driver[://path][?key=value&...]". INVALID_ARGUMENT with what is wrong.
 struct DeviceUri {
   std::string kind;
   std::string path;
-  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<DeviceOption> options;
   static Result<DeviceUri> parse(std::string_view text);
 };
 
@@ -79,7 +81,8 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   };
   Result<std::vector<DeviceEntry>> devices(std::string_view kind);
   // NOT_FOUND as above; whatever the driver says.
-  Result<Ref<Device>> open_device(std::string_view uri);
+  // `options` come behind the URI's; what their values are and whether they may be repeated is the driver's.
+  Result<Ref<Device>> open_device(std::string_view uri, const std::vector<DeviceOption>& options = {});
 
   explicit DriverRegistry(RegistryOptions options);
   // Waits for devices whose last user was their own work: they close on threads of their own.

@@ -97,6 +97,13 @@ Executable::~Executable() {
 
 Result<uint64_t> Executable::lookup(std::string_view name) const {
   const auto found = std::ranges::find(functions_, name, &ExecutableFunction::name);
+  if (found == functions_.end() && !functions_.empty() &&
+      std::ranges::all_of(functions_, &std::string::empty, &ExecutableFunction::name))
+    return fail(
+        Code::UNAVAILABLE,
+        "cannot find function '{}': the {} functions of the executable have no names; compile it with "
+        "debug information, or use their numbers",
+        name.substr(0, kLongestShownName), functions_.size());
   if (found == functions_.end())
     return fail(Code::NOT_FOUND, "no function `{}` exported by module{}", name.substr(0, kLongestShownName),
                 hint(functions_, name));

@@ -40,7 +40,8 @@ class Executable final : public ObjectOf<Executable> {
   std::span<const uint8_t> data() const { return data_; }
   std::span<const uint32_t> constants() const { return constants_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
-  Result<uint64_t> lookup(std::string_view name) const;  // NOT_FOUND with near names
+  // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
+  Result<uint64_t> lookup(std::string_view name) const;
 
   Executable(Ref<Device> device, Ref<Object> keep) : device_(std::move(device)), keep_(std::move(keep)) {}
   ~Executable();

@@ -131,6 +131,15 @@ HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t inst
 /* `uri` is "driver[://path][?key=value&...]". Opening twice gives two logical devices. */
 HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri,
                                                  halyard_device_t* out);
+typedef struct halyard_device_setting {
+  const char* key;
+  const char* value;
+} halyard_device_setting_t;
+/* The same with more options than the URI's, which come first: with values of any characters, and keys that
+ * may be repeated where the driver allows that ("plugin" of local devices). A device keeps copies. */
+HALYARD_API halyard_status_t halyard_device_open_with(halyard_instance_t instance, const char* uri,
+                                                      const halyard_device_setting_t* settings, size_t count,
+                                                      halyard_device_t* out);
 HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as long as the device */
 
 /* ---- How drivers are looked for

@@ -1,5 +1,5 @@
 // Calling a kernel for every workgroup of a grid.
-#include "worker.h"
+#include "vmvx_worker.h"
 
 #include <cstdlib>
 #include <limits>
@@ -24,28 +24,28 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 
 }  // namespace
 
-void Worker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
+void VmvxWorker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
 
-Result<std::unique_ptr<Worker>> Worker::create(const Ref<vm::BytecodeModule>& module,
-                                               std::span<const Kernel> kernels) {
+Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::BytecodeModule>& module) {
   auto context = vm::Context::create();
   HALYARD_TRY(context->add(module));
   vm::ModuleInstance* instance = context->modules().back().get();
-  auto worker = std::make_unique<Worker>(std::move(context));
-  for (const Kernel& kernel : kernels)
-    worker->callables_.push_back(HALYARD_TRY(worker->context_->callable(instance, *kernel.function)));
+  auto worker = std::make_unique<VmvxWorker>(std::move(context));
+  for (const vm::Export& kernel : module->exports())
+    worker->callables_.push_back(HALYARD_TRY(worker->context_->callable(instance, kernel)));
   for (size_t i = 0; i < 3; ++i) worker->arguments_[kSize + i] = number(1);
   return worker;
 }
 
-Result<> Worker::begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) {
+Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
+                           uint32_t binding_count) {
   if (kernel.local_memory > local_memory_size_) {
     local_memory_size_ = 0;
     local_memory_.reset(
         static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, kernel.local_memory)));
     if (!local_memory_)
       return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
-                  kernel.local_memory, kernel.function->name);
+                  kernel.local_memory, kernel.name);
     local_memory_size_ = kernel.local_memory;
   }
   if (arguments_[kLocalMemory].empty()) arguments_[kLocalMemory] = new_buffer();
@@ -65,15 +65,15 @@ Result<> Worker::begin(const Kernel& kernel, std::span<const uint32_t> constants
       ->resize(binding_count, std::numeric_limits<uint32_t>::max());
 }
 
-Result<> Worker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
+Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   Ref<vm::Buffer>& buffer = bindings_[index];
   if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
   buffer->rebind(bytes, writable);
   return static_cast<vm::List*>(arguments_[kBindings].object())->set_ref(index, buffer);
 }
 
-Result<> Worker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                     const std::atomic<uint64_t>& end) {
+Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+                         const std::atomic<uint64_t>& end) {
   for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
   auto x = static_cast<uint32_t>(tile.first % count[0]);
   const uint64_t row = tile.first / count[0];
@@ -97,7 +97,7 @@ Result<> Worker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
   return {};
 }
 
-Result<> Worker::call(uint32_t function) {
+Result<> VmvxWorker::call(uint32_t function) {
   if (HALYARD_TRY(invocation_.begin(callables_[function], arguments_)) != vm::Outcome::done) {
     invocation_.drop();
     return fail(Code::FAILED_PRECONDITION, "the kernel yielded; expected it to run to its end");
@@ -107,7 +107,7 @@ Result<> Worker::call(uint32_t function) {
 }
 
 // A kernel may have kept what it was given, in a global. Then that object is emptied and left to it.
-void Worker::end() {
+void VmvxWorker::end() {
   if (auto* list = cast<vm::List>(arguments_[kBindings].object())) {
     (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail: it shrinks
     if (!list->unique()) arguments_[kBindings] = vm::Variant();

@@ -1,0 +1,148 @@
+// Judging and loading libraries as executables.
+#include "native_executable.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "device.h"
+#include "elf_architecture.h"
+#include "library.h"
+#include "native_worker.h"
+#include "plugins.h"
+
+namespace halyard::local {
+
+namespace {
+
+// A loader, and how formats for it start.
+struct Loader {
+  std::string_view prefix;
+  Result<std::unique_ptr<NativeCode>> (*load)(FileBytes file);
+  Result<> (*judge)(FileBytes file);
+};
+constexpr Loader kLoaders[] = {
+    {"embedded-elf-", load_embedded_library,
+     [](FileBytes file) { return judge_embedded_library(file, abi::kLibraryQuery); }},
+    {"system-elf-", load_system_library, judge_system_library},
+};
+// What compilers write behind the prefix.
+constexpr std::string_view kArchitectures[] = {"x86_64",   "x86_32",   "arm_64",  "arm_32",
+                                               "riscv_64", "riscv_32", "wasm_64", "wasm_32"};
+
+struct Format {
+  const Loader* loader = nullptr;  // null: no native executable
+  std::string_view architecture;   // that of the host where the format is for it
+};
+
+Format parse(std::string_view format) {
+  for (const Loader& loader : kLoaders) {
+    if (!format.starts_with(loader.prefix)) continue;
+    format.remove_prefix(loader.prefix.size());
+    // Whatever follows the architecture is not looked at.
+    for (const std::string_view architecture : kArchitectures)
+      if (format.starts_with(architecture)) return {&loader, architecture};
+  }
+  return {};
+}
+
+std::string formats() {
+  const ElfArchitecture* host = host_architecture();
+  std::string text;
+  if (!host) return text;
+  for (const Loader& loader : kLoaders)
+    text += fmt::format("{}'{}{}'", text.empty() ? "" : ", ", loader.prefix, host->name);
+  return text;
+}
+
+bool accepts(std::string_view format) { return parse(format).loader != nullptr; }
+
+Result<const Loader*> find_loader(const Device& device, std::string_view text) {
+  const Format format = parse(text);
+  if (!device.options.native)
+    return fail(
+        Code::PERMISSION_DENIED,
+        "executable format '{}' is native code, which this device was told to refuse (option native=0); "
+        "compile the program for 'vmvx-bytecode-fb', or allow native code where its maker is trusted",
+        text);
+  const ElfArchitecture* host = host_architecture();
+  if (!host || format.architecture != host->name)
+    return fail(Code::NOT_FOUND,
+                "executable format '{}' is for {} processors, this device is {}; compile the program for it",
+                text, format.architecture,
+                host ? host->name : "of an architecture without native executables");
+  return format.loader;
+}
+
+Result<> judge(const Device& device, std::string_view format, std::span<const uint8_t> data) {
+  const Loader* loader = HALYARD_TRY(find_loader(device, format));
+  return data.data() ? loader->judge(data) : Result<>();
+}
+
+int call_import(abi::ImportFunction function, void* parameters, void* context, void* reserved) {
+  return function(parameters, context, reserved);
+}
+
+class NativeExecutable final : public halyard_driver_executable {
+ public:
+  NativeExecutable(const Device& device, std::unique_ptr<NativeCode> code)
+      : halyard_driver_executable(device.services()),
+        code_(std::move(code)),
+        concurrency_(static_cast<uint8_t>(std::clamp<uint32_t>(device.options.workers, 1, UINT8_MAX))) {}
+
+  // Once, before any worker.
+  Result<> start(const Device& device, std::span<const uint32_t> constants) {
+    constants_.assign(constants.begin(), constants.end());
+    environment_ = new_environment();
+    environment_.constants = constants_.empty() ? nullptr : constants_.data();
+    library_ = HALYARD_TRY(query_library(*code_, environment_));
+    if (library_.constant_count != constants.size())
+      return fail(Code::FAILED_PRECONDITION,
+                  "executable requires {} constants but caller provided {}; must match",
+                  library_.constant_count, constants.size());
+    kernels_ = library_.kernels;
+    return import(device.plugins);
+  }
+
+ private:
+  Result<> import(const Plugins& plugins) {
+    for (const char* symbol : library_.imports) {
+      if (!symbol)
+        return fail(Code::FAILED_PRECONDITION, "an import of the library has no name; it is damaged");
+      const Plugins::Import import = HALYARD_TRY(plugins.resolve(symbol));
+      functions_.push_back(import.function);
+      contexts_.push_back(import.context);
+    }
+    if (functions_.empty()) return {};
+    environment_.thunk = call_import;
+    environment_.functions = functions_.data();
+    environment_.contexts = contexts_.data();
+    return {};
+  }
+
+  Result<std::unique_ptr<Worker>> create_worker() const override {
+    return std::make_unique<NativeWorker>(environment_, library_.functions, kernels_, concurrency_);
+  }
+
+  std::unique_ptr<NativeCode> code_;
+  const uint8_t concurrency_;
+  std::vector<uint32_t> constants_;
+  std::vector<abi::ImportFunction> functions_;
+  std::vector<void*> contexts_;
+  abi::Environment environment_ = {};
+  Library library_;
+};
+
+Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
+                                                          const halyard_executable_args_t& args) {
+  const Loader* loader = HALYARD_TRY(find_loader(device, view(args.format)));
+  const FileBytes file = {static_cast<const uint8_t*>(args.data), static_cast<size_t>(args.data_size)};
+  auto executable = std::make_unique<NativeExecutable>(device, HALYARD_TRY(loader->load(file)));
+  HALYARD_TRY(executable->start(device, {args.constants, args.constant_count}));
+  return executable;
+}
+
+}  // namespace
+
+constexpr ExecutableKind kNativeExecutables = {formats, accepts, judge, create};
+
+}  // namespace halyard::local

@@ -1,0 +1,48 @@
+// The worker of a native executable: the records that its functions are given, made once and filled again for
+// each dispatch.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "library_abi.h"
+#include "worker.h"
+
+namespace halyard::local {
+
+class NativeWorker final : public Worker {
+ public:
+  // What it is given lives as long as it does. `concurrency`: workgroups that run at once, at most.
+  NativeWorker(const abi::Environment& environment, std::span<const abi::EntryFunction> functions,
+               std::span<const Kernel> kernels, uint8_t concurrency)
+      : environment_(environment), functions_(functions), kernels_(kernels), concurrency_(concurrency) {}
+
+  Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) override;
+  Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) override;
+  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+               const std::atomic<uint64_t>& end) override;
+  void end() override;
+
+ private:
+  struct FreeBytes {
+    void operator()(uint8_t* bytes) const;
+  };
+  Result<> reserve_local_memory(uint64_t size);
+
+  const abi::Environment& environment_;
+  const std::span<const abi::EntryFunction> functions_;
+  const std::span<const Kernel> kernels_;
+  const uint8_t concurrency_;
+  abi::DispatchState dispatch_ = {};
+  abi::WorkgroupState workgroup_ = {};
+  std::unique_ptr<uint8_t[], FreeBytes> local_memory_;
+  uint64_t local_memory_size_ = 0;
+  std::vector<void*> bindings_;  // may be more than in use, as their sizes
+  std::vector<size_t> binding_sizes_;
+};
+
+// How a message names a kernel: functions need not have names.
+std::string kernel_label(const Kernel& kernel, uint32_t function);
+
+}  // namespace halyard::local

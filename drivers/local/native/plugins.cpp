@@ -1,0 +1,118 @@
+// Loading plugins and asking them.
+#include "plugins.h"
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <ranges>
+#include <system_error>
+
+#include "library.h"
+
+namespace halyard::local {
+
+namespace {
+
+constexpr std::string_view kEmbeddedPrefix = "embedded:";
+constexpr std::string_view kEmbeddedSuffix = ".sos";
+constexpr abi::PluginStatus kLargestCode = 31;
+
+Code code_of(abi::PluginStatus status) {
+  return status <= kLargestCode ? failure_code(static_cast<uint32_t>(status)) : Code::UNKNOWN;
+}
+
+Result<std::vector<uint8_t>> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Code::NOT_FOUND, "cannot read the file: {}", std::generic_category().message(errno));
+  return std::vector<uint8_t>(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<std::unique_ptr<NativeCode>> load_code(std::string_view place) {
+  const bool prefixed = place.starts_with(kEmbeddedPrefix);
+  if (prefixed) place.remove_prefix(kEmbeddedPrefix.size());
+  std::string path(place);
+  if (prefixed || place.ends_with(kEmbeddedSuffix))
+    return load_embedded_library(HALYARD_TRY(read_file(path)));
+  // A name without a slash would be looked for in the system's folders.
+  if (!place.contains('/')) path = "./" + path;
+  if (!std::ifstream(path))
+    return fail(Code::NOT_FOUND, "cannot read the file: {}", std::generic_category().message(errno));
+  return load_system_library_file(path);
+}
+
+// "key=value" pairs that stand behind '&'.
+std::vector<abi::PluginOption> parse_options(std::string_view text) {
+  std::vector<abi::PluginOption> options;
+  while (!text.empty()) {
+    const std::string_view option = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(option.size() + 1, text.size()));
+    const std::string_view key = option.substr(0, option.find('='));
+    const std::string_view value = option.substr(std::min(key.size() + 1, option.size()));
+    options.push_back({key.data(), key.size(), value.data(), value.size()});
+  }
+  return options;
+}
+
+Result<const abi::Plugin*> query_plugin(const NativeCode& code) {
+  auto* query = code.find_function<abi::PluginQuery>(abi::kPluginQuery);
+  if (!query)
+    return fail(Code::FAILED_PRECONDITION, "it has no function '{}', so it is no plugin", abi::kPluginQuery);
+  const abi::Plugin* plugin = query(abi::kPluginVersion, nullptr);
+  if (!plugin || !plugin->header || plugin->header->version != abi::kPluginVersion)
+    return fail(Code::FAILED_PRECONDITION, "it is a plugin of version {}; expected version {}",
+                plugin && plugin->header ? plugin->header->version : 0, abi::kPluginVersion);
+  if (!plugin->load || !plugin->unload || !plugin->resolve)
+    return fail(Code::FAILED_PRECONDITION, "it lacks one of its functions: load, unload, resolve");
+  HALYARD_TRY(check_sanitizer(plugin->header->sanitizer, "it"));
+  return plugin;
+}
+
+}  // namespace
+
+Plugins::~Plugins() {
+  for (const Loaded& each : std::views::reverse(plugins_)) each.plugin->unload(each.self);
+}
+
+Result<> Plugins::load(std::string_view text, const abi::Environment& environment) {
+  const std::string_view place = text.substr(0, text.find('&'));
+  const auto loaded = [&]() -> Result<> {
+    std::unique_ptr<NativeCode> code = HALYARD_TRY(load_code(place));
+    const abi::Plugin* plugin = HALYARD_TRY(query_plugin(*code));
+    const std::vector<abi::PluginOption> options =
+        parse_options(text.substr(std::min(place.size() + 1, text.size())));
+    plugins_.reserve(plugins_.size() + 1);
+    void* self = nullptr;
+    if (const abi::PluginStatus status = plugin->load(&environment, options.size(), options.data(), &self))
+      return fail(code_of(status), "it refuses to be loaded (status {:#x})", status);
+    plugins_.push_back({std::string(place), std::move(code), plugin, self});
+    return {};
+  }();
+  if (loaded) return {};
+  return fail(loaded.error().code(), "executable plugin '{}' cannot be used: {}", place,
+              loaded.error().message());
+}
+
+Result<Plugins::Import> Plugins::resolve(const char* name) const {
+  const bool optional = name[0] == '?';
+  Status failure;
+  for (const Loaded& each : plugins_) {
+    Import import;
+    const abi::ResolveParameters parameters = {1, &name, &import.function, &import.context};
+    uint32_t resolution = 0;
+    const abi::PluginStatus status = each.plugin->resolve(each.self, &parameters, &resolution);
+    if (status == 0 && import.function) return import;
+    // One that has not got it lets the next one try.
+    if (status != 0 && code_of(status) != Code::NOT_FOUND && failure.ok())
+      failure =
+          Status(code_of(status), fmt::format("executable plugin '{}' fails to resolve '{}' (status {:#x})",
+                                              each.path, name, status));
+  }
+  if (!failure.ok()) return std::unexpected(std::move(failure));
+  if (optional) return Import();
+  return fail(Code::NOT_FOUND,
+              "the executable imports '{}', which {}; name a plugin that has it (--executable_plugin=FILE)",
+              name,
+              plugins_.empty() ? "no plugin provides, since there is none" : "none of the plugins provides");
+}
+
+}  // namespace halyard::local

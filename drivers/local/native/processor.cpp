@@ -1,0 +1,46 @@
+// Processor levels.
+#include "processor.h"
+
+#include <iterator>
+
+namespace halyard::local {
+
+namespace {
+
+#if defined(__x86_64__)
+struct Level {
+  const char* name;
+  bool (*present)();
+};
+// In the order of their bits.
+constexpr Level kLevels[] = {
+    {"x86-64", [] { return true; }},
+    {"x86-64-v2", [] { return __builtin_cpu_supports("x86-64-v2") != 0; }},
+    {"x86-64-v3", [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
+    {"x86-64-v4", [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
+};
+#endif
+
+}  // namespace
+
+Result<> check_processor_levels(uint32_t levels) {
+#if defined(__x86_64__)
+  for (size_t i = 0; i < std::size(kLevels); ++i)
+    if ((levels >> i & 1) != 0 && !kLevels[i].present())
+      return fail(Code::INCOMPATIBLE,
+                  "the library is made for processors of level {}, and this one is not; compile it for this "
+                  "processor, for example with a lower level",
+                  kLevels[i].name);
+  if (levels >> std::size(kLevels) != 0)
+    return fail(
+        Code::INCOMPATIBLE,
+        "the library is made for a processor level that is not known here (bits {:#x}); compile it for "
+        "x86-64-v4 or lower",
+        levels);
+#else
+  (void)levels;
+#endif
+  return {};
+}
+
+}  // namespace halyard::local

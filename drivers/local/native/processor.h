@@ -1,0 +1,49 @@
+// The processor as native executables see it: the words that every call is given, the levels that a file may
+// ask for, and the floating-point mode that kernels run in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "status.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace halyard::local {
+
+// INCOMPATIBLE, naming the level, where this processor lacks one of them (needed_processor_levels()).
+Result<> check_processor_levels(uint32_t levels);
+
+// While it lives, this thread's arithmetic takes and makes no denormal numbers, rounds to nearest and does
+// not trap; then it does as it did before. Specified by exec-vmvx.md, section 3.
+class KernelFloatMode {
+ public:
+#if defined(__x86_64__)
+  KernelFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(kMode); }
+  ~KernelFloatMode() { _mm_setcsr(before_); }
+
+ private:
+  static constexpr uint32_t kMode = 0x1F80 | 0x8040;  // all exceptions masked; FTZ and DAZ
+  const uint32_t before_;
+#elif defined(__aarch64__)
+  KernelFloatMode() {
+    asm volatile("mrs %0, fpcr" : "=r"(before_));
+    asm volatile("msr fpcr, %0" ::"r"(kMode));
+  }
+  ~KernelFloatMode() { asm volatile("msr fpcr, %0" ::"r"(before_)); }
+
+ private:
+  static constexpr uint64_t kMode = 0x01080000;  // FZ and FZ16
+  uint64_t before_ = 0;
+#else
+  KernelFloatMode() {}  // no such mode
+#endif
+
+ public:
+  KernelFloatMode(const KernelFloatMode&) = delete;
+  KernelFloatMode& operator=(const KernelFloatMode&) = delete;
+};
+
+}  // namespace halyard::local

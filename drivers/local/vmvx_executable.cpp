@@ -1,0 +1,149 @@
+// Judging and loading executables: format, version, exports, imports, attributes.
+#include "vmvx_executable.h"
+
+#include <bytecode_module_generated.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "device.h"
+#include "vm/archive.h"
+#include "vm/bytecode_module.h"
+#include "vmvx_worker.h"
+
+namespace halyard::local {
+
+namespace {
+
+constexpr std::string_view kFormat = "vmvx-bytecode-fb";
+constexpr std::string_view kKernelConvention = "0rrriiiiiiiii_v";
+// A context would call them, or they would have to be called before any kernel: refused, spec ruling 14.
+constexpr std::string_view kSpecialExports[] = {"__init", "__deinit", "__notify", "__set_constants"};
+constexpr uint64_t kPage = 4096;  // local memory comes in whole pages
+constexpr uint64_t kMostLocalMemory = (uint64_t{1} << 28) - 1;
+
+// A number with a prefix as in C; absent is 0.
+Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key, uint64_t most) {
+  const std::string_view text = kernel.attribute(key);
+  if (text.empty()) return 0;
+  std::string_view digits = text;
+  int base = 10;
+  if (digits.starts_with("0x") || digits.starts_with("0X")) {
+    base = 16;
+    digits.remove_prefix(2);
+  } else if (digits.size() > 1 && digits.starts_with('0')) {
+    base = 8;
+    digits.remove_prefix(1);
+  }
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number, base);
+  if (error != std::errc() || end != digits.end() || number > most)
+    return fail(Code::INVALID_ARGUMENT, "kernel '{}' has attribute {} = '{}'; expected a number from 0 to {}",
+                kernel.name, key, text, most);
+  return number;
+}
+
+Result<> check_exports(const vm::BytecodeModule& module) {
+  for (const vm::Export& function : module.exports()) {
+    if (std::ranges::find(kSpecialExports, function.name) != std::end(kSpecialExports))
+      return fail(Code::INVALID_ARGUMENT,
+                  "the executable exports '{}'; expected nothing but kernels: nothing else of an executable "
+                  "is ever run",
+                  function.name);
+    if (function.convention != kKernelConvention)
+      return fail(Code::INVALID_ARGUMENT,
+                  "export '{}' has the calling convention '{}'; expected a kernel, '{}', as every export of "
+                  "an executable",
+                  function.name, function.convention, kKernelConvention);
+  }
+  return {};
+}
+
+Result<> check_imports(const vm::BytecodeModule& module) {
+  std::string missing;
+  for (const vm::Import& import : module.imports())
+    if (!import.optional) missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
+  if (missing.empty()) return {};
+  return fail(Code::NOT_FOUND,
+              "the executable imports {}, but this build offers no functions to executables; compile it "
+              "without microkernels",
+              missing);
+}
+
+bool has_unknown_version(const Ref<Bytes>& bytes) {
+  const Result<vm::Archive> archive = vm::open_archive(bytes);
+  if (!archive) return false;
+  const uint32_t word = archive->module->bytecode_version();
+  return (word & 0xFFFF) != 0 || word >> 16 < 15 || word >> 16 > 17;
+}
+
+// INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: no such
+// executable.
+Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly) {
+  const vm::TypeRegistry types;
+  auto loaded = vm::BytecodeModule::load(bytes, types, {.verify_eagerly = verify_eagerly});
+  if (!loaded) {
+    if (has_unknown_version(bytes)) return fail(Code::INCOMPATIBLE, "{}", loaded.error().message());
+    return loaded;
+  }
+  HALYARD_TRY(check_exports(**loaded));
+  HALYARD_TRY(check_imports(**loaded));
+  return loaded;
+}
+
+class VmvxExecutable final : public halyard_driver_executable {
+ public:
+  VmvxExecutable(const Services& services, Ref<vm::BytecodeModule> module)
+      : halyard_driver_executable(services), module_(std::move(module)) {}
+  Result<> load_kernels();
+
+ private:
+  Result<std::unique_ptr<Worker>> create_worker() const override { return VmvxWorker::create(module_); }
+
+  Ref<vm::BytecodeModule> module_;
+};
+
+Result<> VmvxExecutable::load_kernels() {
+  kernels_.reserve(module_->exports().size());
+  for (const vm::Export& function : module_->exports()) {
+    Kernel kernel = {.name = function.name};
+    kernel.binding_count =
+        static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "binding_count", 255)));
+    kernel.constant_count =
+        static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "constant_count", 255)));
+    kernel.local_memory =
+        HALYARD_TRY(number_attribute(function, "local_memory", kMostLocalMemory)) / kPage * kPage;
+    kernels_.push_back(kernel);
+  }
+  return {};
+}
+
+std::string formats() { return fmt::format("'{}'", kFormat); }
+bool accepts(std::string_view format) { return format == kFormat; }
+
+Result<> judge(const Device&, std::string_view, std::span<const uint8_t> data) {
+  if (data.data()) HALYARD_TRY(load_module(Bytes::copy(data), false));
+  return {};
+}
+
+Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
+                                                          const halyard_executable_args_t& args) {
+  if (args.constant_count != 0)
+    return fail(Code::INVALID_ARGUMENT,
+                "the executable has no executable-level constants, but {} were provided",
+                args.constant_count);
+  // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
+  const auto* data = static_cast<const uint8_t*>(args.data);
+  const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
+  auto executable =
+      std::make_unique<VmvxExecutable>(device.services(), HALYARD_TRY(load_module(bytes, true)));
+  HALYARD_TRY(executable->load_kernels());
+  return executable;
+}
+
+}  // namespace
+
+constexpr ExecutableKind kVmvxExecutables = {formats, accepts, judge, create};
+
+}  // namespace halyard::local

@@ -1,0 +1,11 @@
+// Executables of format `vmvx-bytecode-fb`: a module of the register machine whose every export is a kernel.
+// Specified by exec-vmvx.md, sections 1 to 4.
+#pragma once
+
+#include "executable.h"
+
+namespace halyard::local {
+
+extern const ExecutableKind kVmvxExecutables;
+
+}  // namespace halyard::local

@@ -1,0 +1,47 @@
+// The worker of a VMVX executable: one instantiation of the module, with globals of its own. It owns the
+// objects that a kernel is given: local memory, constants, the list of bindings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "vm/buffer.h"
+#include "vm/bytecode_module.h"
+#include "vm/context.h"
+#include "vm/invocation.h"
+#include "vm/list.h"
+#include "worker.h"
+
+namespace halyard::local {
+
+class VmvxWorker final : public Worker {
+ public:
+  // Links the module in a context of its own.
+  static Result<std::unique_ptr<Worker>> create(const Ref<vm::BytecodeModule>& module);
+  explicit VmvxWorker(Ref<vm::Context> context) : context_(std::move(context)), invocation_(context_) {}
+
+  Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) override;
+  Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) override;
+  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+               const std::atomic<uint64_t>& end) override;
+  void end() override;
+
+ private:
+  struct FreeBytes {
+    void operator()(uint8_t* bytes) const;
+  };
+  Result<> call(uint32_t function);
+
+  Ref<vm::Context> context_;
+  vm::Invocation invocation_;
+  std::vector<vm::Callable> callables_;  // by function number
+  std::unique_ptr<uint8_t[], FreeBytes> local_memory_;
+  uint64_t local_memory_size_ = 0;
+  std::vector<Ref<vm::Buffer>> bindings_;  // may be more than in use
+  // Local memory, constants, bindings; workgroup id, size and count.
+  std::array<vm::Variant, 12> arguments_;
+};
+
+}  // namespace halyard::local
