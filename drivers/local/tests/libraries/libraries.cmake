@@ -1,5 +1,5 @@
-# Libraries of machine code for the tests, as a compiler makes them: tests/libraries/kernels.c with what is said here,
-# each as an embedded library (NAME.embedded.so, which needs nothing of anybody) and as a system library
+# Libraries of machine code for the tests, as a compiler makes them: tests/libraries/*.c with what is said here, each
+# as an embedded library (NAME.embedded.so, which needs nothing of anybody) and as a system library
 # (NAME.system.so), in <build>/tests/libraries, which the tests know as HALYARD_TEST_LIBRARIES. Not by way of
 # add_library(): sanitizers and other options of the build have no place in them.
 set(library_folder "${PROJECT_BINARY_DIR}/tests/libraries")
@@ -42,6 +42,10 @@ halyard_add_kernels(other_revision -DCLAIMS=7)
 halyard_add_kernels(many_bindings -DBINDINGS=65)
 halyard_add_kernels(initializer -DINITIALIZER=1)
 halyard_add_test_library(kernels common outside.system.so -DOUTSIDE=1)
+foreach(revision IN ITEMS 5 6)
+  halyard_add_test_library(mul embedded mul${revision}.embedded.so -DREVISION=${revision})
+  halyard_add_test_library(mul common mul${revision}.system.so -DREVISION=${revision})
+endforeach()
 halyard_add_test_library(plugin common plugin.so)
 halyard_add_test_library(plugin embedded plugin.sos)
 halyard_add_test_library(plugin common empty_plugin.so -DPROVIDES=0)
