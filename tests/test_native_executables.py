@@ -46,6 +46,8 @@ def main():
             for revision in 5, 6:
                 with open(os.path.join(LIBRARIES, f"mul{revision}.{kind}.so"), "rb") as file:
                     code = file.read()
+                if kind == "embedded":
+                    code_of_embedded = code
                 good = module(kind, code, f"{kind}{revision}")
                 for device in "local-sync", "local-task", "local-task?workers=1":
                     run = ["vm-run", good, "--device=" + device, *INPUTS]
@@ -58,6 +60,18 @@ def main():
                               "machine": code[:18] + b"\x02\x00" + code[20:], "empty": b""}.items():
                 expect(f"{kind} {name}", vmrun.run("vm-run", module(kind, bad, name), "--device=local-sync", *INPUTS),
                        "FAILED_PRECONDITION")
+        # Compilers leave the processor that they compile for in the text of a failure.
+        target = ('#hal.executable.target<\\"llvm-cpu\\", \\"%s\\", {cpu = \\"x\\", cpu_features = \\"+%s,-x\\"}>')
+        for feature in "sse3", "xop", "fma4", "sse4a", "amx-tile", "fp-armv8", "sme2p1":
+            answer = vmrun.run("hal-info", "query", "local-sync", "hal.cpu", feature).stdout.split()
+            text = program(f"embedded-elf-{architecture}", code_of_embedded)
+            text = text.replace('"no device runs vmvx', 'e"' + target % (f"embedded-elf-{architecture}", feature) + " vmvx")
+            vmrun.assemble(text, folder, feature)
+            done = vmrun.run("vm-run", "--module=" + os.path.join(folder, feature + ".vmfb"), "--device=local-sync", *INPUTS)
+            if answer and answer[-1] == "0":
+                expect("for a processor with " + feature, done, "INCOMPATIBLE", feature)
+            else:
+                expect("for a processor with " + feature, done)
         plugin = "--executable_plugin=" + os.path.join(LIBRARIES, "plugin.so")
         run = ["vm-run", good, "--device=local-sync", *INPUTS]
         expect("a plugin that is not needed", vmrun.run(*run, plugin, plugin + "&add=3"))
