@@ -24,16 +24,46 @@ BlockCache::SizeClass BlockCache::size_class(uint64_t size) {
   return {doubling * 4 + static_cast<unsigned>(steps), below + steps * step};
 }
 
+// The inverse of size_class().
+uint64_t BlockCache::class_bytes(unsigned index) {
+  if (index == 0) return kAlignment;
+  const unsigned doubling = (index - 1) / 4;
+  const uint64_t below = kAlignment << doubling;
+  return below + ((index - 1) % 4 + 1) * std::max(below / 4, kAlignment);
+}
+
+namespace {
+
+// Puts a chain in front of a list. `Node` is BlockCache's.
+template <typename Node>
+void push(std::atomic<Node*>& list, Node* first, Node* last) {
+  last->next = list.load(std::memory_order_relaxed);
+  while (
+      !list.compare_exchange_weak(last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
 uint8_t* BlockCache::take(uint64_t size) {
   const auto [index, bytes] = size_class(size);
-  if (Kept* kept = kept_[index]) {
-    kept_[index] = kept->next;
-    kept_bytes_ -= bytes;
+  std::atomic<Kept*>& list = kept_[index];
+  Kept* kept = list.load(std::memory_order_relaxed);
+  if (kept) kept = list.exchange(nullptr, std::memory_order_acquire);
+  if (kept) {
+    Kept* nothing = nullptr;
+    if (kept->next && !list.compare_exchange_strong(nothing, kept->next, std::memory_order_release,
+                                                    std::memory_order_relaxed)) {
+      Kept* last = kept->next;
+      while (last->next) last = last->next;
+      push(list, kept->next, last);
+    }
+    kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
     return reinterpret_cast<uint8_t*>(kept);
   }
   void* block = std::aligned_alloc(kAlignment, bytes);
-  if (!block && kept_bytes_ > 0) {
+  if (!block && kept_bytes_.load(std::memory_order_relaxed) > 0) {
     trim();
     block = std::aligned_alloc(kAlignment, bytes);
   }
@@ -42,24 +72,28 @@ uint8_t* BlockCache::take(uint64_t size) {
 
 void BlockCache::give(uint8_t* block, uint64_t size) {
   const auto [index, bytes] = size_class(size);
-  if (bytes > kMostKept - kept_bytes_) {
+  if (kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMostKept) {
+    kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     std::free(block);
     return;
   }
-  kept_[index] = new (block) Kept{kept_[index]};
-  kept_bytes_ += bytes;
+  Kept* const kept = new (block) Kept{nullptr};
   ASAN_POISON_MEMORY_REGION(block + sizeof(Kept), bytes - sizeof(Kept));
+  push(kept_[index], kept, kept);
 }
 
 void BlockCache::trim() {
   for (unsigned index = 0; index < kClasses; ++index) {
-    while (Kept* kept = kept_[index]) {
-      kept_[index] = kept->next;
+    const uint64_t bytes = class_bytes(index);
+    Kept* kept = kept_[index].exchange(nullptr, std::memory_order_acquire);
+    while (kept) {
+      Kept* const next = kept->next;
       ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));
       std::free(kept);
+      kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+      kept = next;
     }
   }
-  kept_bytes_ = 0;
 }
 
 }  // namespace halyard::local

@@ -38,33 +38,49 @@ std::unexpected<Status> not_there_any_more() {
 
 }  // namespace
 
-Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
-  const std::lock_guard lock(mutex_);
-  const uint64_t live = tallies_[0].live + tallies_[1].live;
-  const bool fits = size <= limit_ - live;
-  uint8_t* bytes = fits ? cache_.take(size) : nullptr;
-  if (!bytes && fits && quarantined_ > 0) {
-    release_quarantined(0);
-    bytes = cache_.take(size);
+// Whether the limit leaves room for it.
+bool Heap::charge(Tally& tally, uint64_t size) {
+  if (size > limit_) return false;
+  tally.allocated.fetch_add(size, std::memory_order_relaxed);
+  if (tallies_[0].live() + tallies_[1].live() > limit_) {
+    tally.allocated.fetch_sub(size, std::memory_order_relaxed);
+    return false;
   }
-  if (!bytes)
-    return fail(Code::RESOURCE_EXHAUSTED,
-                "no memory for {} bytes: the device has {} bytes, {} of them are in use", size, limit_, live);
+  const uint64_t live = tally.live();
+  uint64_t peak = tally.peak.load(std::memory_order_relaxed);
+  while (live > peak && !tally.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+uint8_t* Heap::take(uint64_t size) {
+  uint8_t* bytes = cache_.take(size);
+  if (bytes || !validates_) return bytes;
+  const std::lock_guard lock(mutex_);
+  if (quarantined_ == 0) return nullptr;
+  release_quarantined(0);
+  return cache_.take(size);
+}
+
+Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
   Tally& tally = tallies_[host_local];
-  tally.allocated += size;
-  tally.live += size;
-  tally.peak = std::max(tally.peak, tally.live);
+  const bool fits = charge(tally, size);
+  uint8_t* bytes = fits ? take(size) : nullptr;
+  if (!bytes) {
+    if (fits) tally.allocated.fetch_sub(size, std::memory_order_relaxed);
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "no memory for {} bytes: the device has {} bytes, {} of them are in use", size, limit_,
+                tallies_[0].live() + tallies_[1].live());
+  }
   if (validates_) std::memset(bytes, kFreshPattern, size);
   return bytes;
 }
 
 void Heap::free(uint8_t* bytes, uint64_t size, bool host_local) {
-  const std::lock_guard lock(mutex_);
-  Tally& tally = tallies_[host_local];
-  tally.freed += size;
-  tally.live -= size;
+  tallies_[host_local].freed.fetch_add(size, std::memory_order_release);
   if (!validates_) return cache_.give(bytes, size);
   std::memset(bytes, kFreedPattern, size);
+  const std::lock_guard lock(mutex_);
   try {
     quarantine_.push_back({bytes, size});
   } catch (const std::bad_alloc&) {  // nothing is kept from reuse when memory is short
@@ -89,13 +105,12 @@ void Heap::trim() {
 }
 
 void Heap::statistics(halyard_memory_statistics_t& statistics) const {
-  const std::lock_guard lock(mutex_);
   const auto& [device, host] = tallies_;
-  statistics.host_bytes_live = host.live;
+  statistics.host_bytes_live = host.live();
   statistics.host_bytes_peak = host.peak;
   statistics.host_bytes_allocated = host.allocated;
   statistics.host_bytes_freed = host.freed;
-  statistics.device_bytes_live = device.live;
+  statistics.device_bytes_live = device.live();
   statistics.device_bytes_peak = device.peak;
   statistics.device_bytes_allocated = device.allocated;
   statistics.device_bytes_freed = device.freed;

@@ -43,21 +43,29 @@ class Heap {
   void statistics(halyard_memory_statistics_t& statistics) const;
 
  private:
+  // Bytes; what lives is the difference.
   struct Tally {
-    uint64_t live = 0, peak = 0, allocated = 0, freed = 0;
+    std::atomic<uint64_t> allocated = 0, freed = 0, peak = 0;
+    uint64_t live() const {
+      // Freed first: what was freed has been allocated before.
+      const uint64_t gone = freed.load(std::memory_order_acquire);
+      return allocated.load(std::memory_order_relaxed) - gone;
+    }
   };
 
   struct Block {
     uint8_t* bytes;
     uint64_t size;
   };
+  bool charge(Tally& tally, uint64_t size);
+  uint8_t* take(uint64_t size);
   void release_quarantined(uint64_t most);
 
   const uint64_t limit_;
   const bool validates_;
-  mutable std::mutex mutex_;
   BlockCache cache_;
   Tally tallies_[2];              // device, host
+  std::mutex mutex_;              // of what follows, which only a heap that validates uses
   std::deque<Block> quarantine_;  // oldest first
   uint64_t quarantined_ = 0;      // bytes
 };

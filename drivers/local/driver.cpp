@@ -175,13 +175,17 @@ halyard_status_t semaphore_create(halyard_driver_device_t device, uint64_t initi
                                   halyard_driver_semaphore_t* semaphore) {
   return guarded(device->services(),
                  [&]() -> Result<> {
-                   *semaphore = new halyard_driver_semaphore(device->services(), initial);
+                   *semaphore =
+                       device->instance.nodes.make<halyard_driver_semaphore>(device->services(), initial)
+                           .release();
                    return {};
                  })
       .release();
 }
 
-void semaphore_destroy(halyard_driver_device_t, halyard_driver_semaphore_t semaphore) { delete semaphore; }
+void semaphore_destroy(halyard_driver_device_t device, halyard_driver_semaphore_t semaphore) {
+  device->instance.nodes.destroy(semaphore);
+}
 
 halyard_status_t semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t* value) {
   // What a program asks while it spins: no lock unless it has failed.

@@ -46,11 +46,14 @@ HostStatus Semaphore::failure() const {
 Waiter* Semaphore::take_settled() {
   Waiter* settled = first_;
   Waiter* last = nullptr;
+  uint32_t count = 0;
   while (first_ && progress(first_->value) != Progress::pending) {
     first_->listed = false;
     last = std::exchange(first_, first_->next);
+    ++count;
   }
   if (!last) return nullptr;
+  waiters_.fetch_sub(count);
   last->next = nullptr;
   (first_ ? first_->previous : last_) = nullptr;
   return settled;
@@ -60,33 +63,41 @@ void Semaphore::unlink(Waiter& waiter) {
   (waiter.previous ? waiter.previous->next : first_) = waiter.next;
   (waiter.next ? waiter.next->previous : last_) = waiter.previous;
   waiter.listed = false;
+  waiters_.fetch_sub(1);
 }
 
-Result<> Semaphore::signal(uint64_t value, DueList& due) {
+// False where it is there already.
+bool Semaphore::grow(uint64_t value) {
+  uint64_t now = value_.load(std::memory_order_relaxed);
+  while (now < value) {
+    if (value_.compare_exchange_weak(now, value)) return true;
+  }
+  return false;
+}
+
+void Semaphore::settle_reached(DueList& due) {
+  if (waiters_.load() == 0) return;
   Waiter* settled = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (failed_) return {};
-    if (value <= value_)
-      return halyard::fail(Code::INVALID_ARGUMENT,
-                           "cannot signal value {}: the semaphore is at {} and its value can only grow",
-                           value, value_.load());
-    value_.store(value, std::memory_order_release);
     settled = take_settled();
   }
-  settle_all(settled, HostStatus(), due);
+  settle_all(settled, HostStatus(), due);  // what has failed has no waiters left
+}
+
+Result<> Semaphore::signal(uint64_t value, DueList& due) {
+  if (failed_.load(std::memory_order_acquire)) return {};
+  if (!grow(value))
+    return halyard::fail(Code::INVALID_ARGUMENT,
+                         "cannot signal value {}: the semaphore is at {} and its value can only grow", value,
+                         value_.load());
+  settle_reached(due);
   return {};
 }
 
 void Semaphore::advance(uint64_t value, DueList& due) {
-  Waiter* settled = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (failed_ || value <= value_) return;
-    value_.store(value, std::memory_order_release);
-    settled = take_settled();
-  }
-  settle_all(settled, HostStatus(), due);
+  if (failed_.load(std::memory_order_acquire) || !grow(value)) return;
+  settle_reached(due);
 }
 
 void Semaphore::fail(const HostStatus& failure, DueList& due) {
@@ -103,7 +114,13 @@ void Semaphore::fail(const HostStatus& failure, DueList& due) {
 
 bool Semaphore::watch(Waiter& waiter) {
   const std::lock_guard lock(mutex_);
-  if (progress(waiter.value) != Progress::pending) return false;
+  link(waiter);
+  if (!failed_.load(std::memory_order_relaxed) && value_.load() < waiter.value) return true;
+  unlink(waiter);
+  return false;
+}
+
+void Semaphore::link(Waiter& waiter) {
   // Looked for from the end first: most wait for something later than all before.
   Waiter* next = last_ && last_->value > waiter.value ? first_ : nullptr;
   while (next && next->value <= waiter.value) next = next->next;
@@ -112,7 +129,7 @@ bool Semaphore::watch(Waiter& waiter) {
   (waiter.previous ? waiter.previous->next : first_) = &waiter;
   (waiter.next ? waiter.next->previous : last_) = &waiter;
   waiter.listed = true;
-  return true;
+  waiters_.fetch_add(1);
 }
 
 bool Semaphore::unwatch(Waiter& waiter) {

@@ -1,5 +1,6 @@
 // Semaphore: a timeline. A value that only grows, or a failure that stays; and those who wait for it, as a
 // list of nodes that the waiters own, so that moving the timeline allocates nothing.
+// Nobody waits for most timelines: moving one takes the lock only where somebody does.
 //
 // Moving a timeline makes things due: held queue work, and calls of subscribers. They are not done in there
 // but handed back in a DueList. So a subscriber that is slow delays nobody who waits for the same timeline.
@@ -60,13 +61,19 @@ class Semaphore {
   bool unsubscribe(halyard_subscriber_fn subscriber, void* user);
 
  private:
+  bool grow(uint64_t value);
+  void settle_reached(DueList& due);
   Waiter* take_settled();
+  void link(Waiter& waiter);
   void unlink(Waiter& waiter);
 
   const Services& services_;
+  // Who moves the timeline writes the value, then looks for waiters; who waits is counted, then looks at the
+  // value: one of them sees the other.
   std::atomic<uint64_t> value_;
-  std::atomic<bool> failed_ = false;
-  mutable std::mutex mutex_;  // of what follows, and of writing what stands above
+  std::atomic<uint32_t> waiters_ = 0;  // listed; written under the lock
+  std::atomic<bool> failed_ = false;   // written under the lock
+  mutable std::mutex mutex_;           // of what follows
   HostStatus failure_;
   Waiter* first_ = nullptr;  // waiters by value, then arrival
   Waiter* last_ = nullptr;

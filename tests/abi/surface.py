@@ -97,6 +97,7 @@ def make_small(description, structs):
     """Takes out what growing structs hold, and what every description says alike."""
     tree = xml.etree.ElementTree.parse(description)
     for element in tree.getroot().iter():
+        element.attrib.pop("path", None)  # of the folder that it was made in
         element.text = element.tail = "\n"
         for attribute, common in (("visibility", "default"), ("access", "public")):
             if element.get(attribute) == common:

@@ -80,15 +80,12 @@ Code failure_code(uint32_t number) {
 Status::Status(Code code, std::string message)
     : error_(code == Code::OK ? nullptr : new halyard_status(code, std::move(message))) {}
 
-Status::Status(const Status& other) noexcept : error_(other.error_) { retain(error_); }
-
-Status::~Status() { drop(error_); }
-
-Status Status::adopt(halyard_status_t handle) {
-  Status status;
-  status.error_ = handle;
-  return status;
+halyard_status_t Status::retained(halyard_status_t error) noexcept {
+  retain(error);
+  return error;
 }
+
+void Status::drop(halyard_status_t error) noexcept { halyard::drop(error); }
 
 Code Status::code() const { return error_ ? error_->code : Code::OK; }
 

@@ -33,16 +33,23 @@ class [[nodiscard]] Status {
  public:
   Status() = default;  // success
   Status(Code code, std::string message);
-  Status(const Status& other) noexcept;
+  Status(const Status& other) noexcept : error_(other.error_ ? retained(other.error_) : nullptr) {}
   Status(Status&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
   Status& operator=(Status other) noexcept {
     std::swap(error_, other.error_);
     return *this;
   }
-  ~Status();
+  ~Status() {
+    if (error_) [[unlikely]]
+      drop(error_);
+  }
 
   // Takes over, or gives up, one reference.
-  static Status adopt(halyard_status_t handle);
+  static Status adopt(halyard_status_t handle) {
+    Status status;
+    status.error_ = handle;
+    return status;
+  }
   [[nodiscard]] halyard_status_t release() && { return std::exchange(error_, nullptr); }
 
   bool ok() const { return error_ == nullptr; }
@@ -56,6 +63,9 @@ class [[nodiscard]] Status {
   Status caused_by(Status cause) &&;
 
  private:
+  static halyard_status_t retained(halyard_status_t error) noexcept;
+  static void drop(halyard_status_t error) noexcept;
+
   halyard_status_t error_ = nullptr;
 };
 

@@ -3,10 +3,12 @@
 
 #include <cstring>
 
+#include "hal/pooled.h"
+
 namespace halyard::hal {
 
-const ObjectType Allocation::kType = object_type<Allocation>("hal.allocation");
-const ObjectType Buffer::kType = object_type<Buffer>("hal.buffer");
+const ObjectType Allocation::kType = pooled_object_type<Allocation>("hal.allocation");
+const ObjectType Buffer::kType = pooled_object_type<Buffer>("hal.buffer");
 
 namespace {
 
@@ -19,7 +21,7 @@ class Mapping {
  public:
   static Result<Mapping> map(const Allocation& allocation, uint32_t access, uint64_t offset,
                              uint64_t length) {
-    const Device& device = *allocation.device;
+    const Device& device = allocation.device();
     const halyard_driver_table_t& table = device.table();
     if (!table.memory_map || !table.memory_unmap)
       return fail(Code::UNIMPLEMENTED,
@@ -35,7 +37,7 @@ class Mapping {
       : allocation_(other.allocation_), pointer_(std::exchange(other.pointer_, nullptr)) {}
   ~Mapping() {
     if (!pointer_) return;
-    const Device& device = *allocation_.device;
+    const Device& device = allocation_.device();
     device.table().memory_unmap(device.handle(), allocation_.memory);
   }
   void* pointer() const { return pointer_; }
@@ -53,7 +55,7 @@ using Synchronize = decltype(halyard_driver_table_t::memory_flush);
 Result<> synchronize(const Allocation& allocation, Synchronize function, const char* name, uint64_t offset,
                      uint64_t length) {
   if (allocation.memory_type & HALYARD_MEMORY_HOST_COHERENT) return {};
-  const Device& device = *allocation.device;
+  const Device& device = allocation.device();
   if (!function)
     return fail(Code::UNIMPLEMENTED, "memory of device '{}' is not coherent, and its driver lacks {}",
                 device.uri(), name);
@@ -65,13 +67,13 @@ Result<> synchronize(const Allocation& allocation, Synchronize function, const c
 Allocation::~Allocation() {
   for (const Import& import : shared.imports)
     import.device->table().memory_free(import.device->handle(), import.memory);
-  if (shared.mapped) device->table().memory_unmap(device->handle(), memory);
-  if (memory) device->table().memory_free(device->handle(), memory);
+  if (shared.mapped) device_->table().memory_unmap(device_->handle(), memory);
+  if (memory) device_->table().memory_free(device_->handle(), memory);
 }
 
 Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
   const uint64_t size = allocation->size;
-  return make<Buffer>(std::move(allocation), 0, size);
+  return make_pooled<Buffer>(allocation->device(), std::move(allocation), uint64_t{0}, size);
 }
 
 Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
@@ -82,7 +84,7 @@ Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
     return std::unexpected(std::move(check_range(offset, length).error()).note(note));
   }
   if (offset == 0 && length == length_) return Ref<Buffer>::share(this);
-  return make<Buffer>(allocation_, offset_ + offset, length);
+  return make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
 }
 
 Result<> Buffer::check_range(uint64_t offset, uint64_t length) const {

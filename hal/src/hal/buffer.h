@@ -19,7 +19,6 @@ class Allocation final : public ObjectOf<Allocation> {
  public:
   static const ObjectType kType;
 
-  Ref<Device> device;
   halyard_driver_memory_t memory = nullptr;  // owned
   uint32_t memory_type = 0;                  // what was given
   uint32_t usage = 0;
@@ -47,8 +46,13 @@ class Allocation final : public ObjectOf<Allocation> {
     bool ended = false;       // no more imports: deallocated
   } shared;
 
-  Allocation() = default;
+  Device& device() const { return *device_; }
+
+  explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
   ~Allocation();
+
+ private:
+  Ref<Device> device_;
 };
 
 class Buffer final : public ObjectOf<Buffer> {
@@ -63,7 +67,7 @@ class Buffer final : public ObjectOf<Buffer> {
   uint32_t usage() const { return allocation_->usage; }
   uint32_t access() const { return allocation_->access; }
   Allocation& allocation() const { return *allocation_; }
-  Device& device() const { return *allocation_->device; }
+  Device& device() const { return allocation_->device(); }
 
   // This object for offset 0 and the full length, else a new one. kWholeLength: the rest. OUT_OF_RANGE.
   Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length);

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "hal/pooled.h"
+
 namespace halyard::hal {
 
-const ObjectType BufferView::kType = object_type<BufferView>("hal.buffer_view");
+const ObjectType BufferView::kType = pooled_object_type<BufferView>("hal.buffer_view");
 
 namespace {
 
@@ -26,7 +28,8 @@ Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const i
   if (shape.size() > kMaximumRank)
     return fail(Code::OUT_OF_RANGE, "a buffer view has at most {} dimensions: count {} > {}", kMaximumRank,
                 shape.size(), kMaximumRank);
-  return make<BufferView>(std::move(buffer), shape, type, encoding);
+  Device& device = buffer->device();
+  return make_pooled<BufferView>(device, std::move(buffer), shape, type, encoding);
 }
 
 Result<> BufferView::check(std::string_view message, ElementType type, uint32_t encoding,

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/buffer.h"
 #include "hal/element_type.h"
+#include "hal/inline_vector.h"
 
 namespace halyard::hal {
 
@@ -26,6 +26,7 @@ class BufferView final : public ObjectOf<BufferView> {
                                         uint32_t encoding);
 
   Buffer& buffer() const { return *buffer_; }
+  Device& device() const { return buffer_->device(); }
   std::span<const int64_t> shape() const { return shape_; }
   ElementType type() const { return type_; }
   uint32_t encoding() const { return encoding_; }
@@ -37,11 +38,13 @@ class BufferView final : public ObjectOf<BufferView> {
   Result<std::string> text(uint64_t max_elements) const;
 
   BufferView(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type, uint32_t encoding)
-      : buffer_(std::move(buffer)), shape_(shape.begin(), shape.end()), type_(type), encoding_(encoding) {}
+      : buffer_(std::move(buffer)), type_(type), encoding_(encoding) {
+    shape_.append(shape);
+  }
 
  private:
   Ref<Buffer> buffer_;
-  std::vector<int64_t> shape_;
+  InlineVector<int64_t, 6> shape_;
   ElementType type_;
   uint32_t encoding_;
 };

@@ -86,7 +86,7 @@ class Touched {
     if (is_new) {
       work_.buffers.push_back(Buffer::create(Ref<Allocation>::share(allocation)));
       CapturedBuffer& buffer = buffers.emplace_back();
-      buffer.device = allocation->device->uri();
+      buffer.device = allocation->device().uri();
       buffer.size = allocation->size;
       buffer.memory_type = allocation->memory_type;
       buffer.usage = allocation->usage;

@@ -8,6 +8,7 @@
 
 #include "hal/buffer.h"
 #include "hal/callback_scope.h"
+#include "hal/pooled.h"
 
 namespace halyard::hal {
 
@@ -145,6 +146,7 @@ Device::Grade Device::grade_executable(std::string_view format, const void* data
 }
 
 Result<> Device::trim() {
+  nodes_.trim();
   if (!table().device_trim) return {};
   return to_result(Status::adopt(table().device_trim(handle_)));
 }
@@ -165,21 +167,21 @@ Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, ui
   request.usage = usage != 0 ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT);
   request.affinity = queues(affinity);
   request.size = size;
-  const std::string note = fmt::format("failed to allocate buffer of length {}", size);
+  const auto note = [&] { return fmt::format("failed to allocate buffer of length {}", size); };
   if (size > properties_.maximum_allocation)
     return with_note<Ref<Buffer>>(
         fail(Code::RESOURCE_EXHAUSTED, "device '{}' allocates at most {} bytes at once", uri_,
              properties_.maximum_allocation),
-        note);
+        note());
   halyard_memory_info_t info = {};
   info.struct_size = sizeof info;
-  Ref<Allocation> allocation = make<Allocation>();
-  allocation->device = Ref<Device>::share(this);
+  Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
   if (Status status = Status::adopt(table().memory_allocate(handle_, &request, &allocation->memory, &info))) {
     allocation->memory = nullptr;
-    return std::unexpected(std::move(status).note(note));
+    return std::unexpected(std::move(status).note(note()));
   }
-  HALYARD_TRY(with_note(check_memory(request, allocation->memory, info, "memory_allocate"), note));
+  if (Result<> given = check_memory(request, allocation->memory, info, "memory_allocate"); !given)
+    return std::unexpected(std::move(given.error()).note(note()));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
   allocation->size = size;
@@ -211,8 +213,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   halyard_memory_info_t info = {};
   info.struct_size = sizeof info;
   const std::string note = fmt::format("failed to import {} bytes of host memory", size);
-  Ref<Allocation> allocation = make<Allocation>();
-  allocation->device = Ref<Device>::share(this);
+  Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
   if (Status status =
           Status::adopt(table().memory_import(handle_, &request, &external, &allocation->memory, &info))) {
     allocation->memory = nullptr;

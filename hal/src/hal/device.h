@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/driver_library.h"
@@ -57,6 +58,8 @@ class Device final : public ObjectOf<Device> {
   // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of
   // its queues (a program made for more queues runs on fewer).
   uint64_t queues(uint64_t affinity) const;
+  // Memory of the objects that come and go with its work (hal/pooled.h).
+  NodePool& nodes() const { return nodes_; }
 
   // As hal.device.query.i64: {known, value}; unknown is not an error.
   struct Answer {
@@ -94,6 +97,7 @@ class Device final : public ObjectOf<Device> {
   halyard_device_properties_t properties_ = {};
   std::mutex allocator_mutex_;
   Allocator* allocator_ = nullptr;  // while somebody holds it
+  mutable NodePool nodes_;
   friend class Allocator;
 };
 

@@ -15,17 +15,19 @@
 #include "base/c_boundary.h"
 #include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
+#include "hal/pooled.h"
 
 namespace halyard::hal {
 
 const ObjectType Semaphore::kType = {"hal.semaphore", &Semaphore::destroy};
-const ObjectType Fence::kType = object_type<Fence>("hal.fence");
+const ObjectType Fence::kType = pooled_object_type<Fence>("hal.fence");
 
 // ---- Semaphore ----
 
 Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial) {
   // Made before the handle, which it then owns.
-  Ref<Semaphore> semaphore = make<Semaphore>(std::move(device));
+  Device& home = *device;
+  Ref<Semaphore> semaphore = make_pooled<Semaphore>(home, std::move(device));
   const Device& on = semaphore->device();
   halyard_driver_semaphore_t handle = nullptr;
   if (halyard_status_t status = on.table().semaphore_create(on.handle(), initial, &handle))
@@ -40,7 +42,7 @@ Semaphore::~Semaphore() {
 }
 
 void Semaphore::leave() {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
 }
 
 void Semaphore::destroy(Object* object) {
@@ -106,14 +108,18 @@ std::string describe(const Timepoint& timepoint) {
 }  // namespace
 
 Result<Ref<Fence>> Fence::create(Ref<Device> device) {
-  Ref<Semaphore> semaphore = HALYARD_TRY(Semaphore::create(std::move(device), 0));
-  std::vector<Timepoint> timepoints;
-  timepoints.push_back({std::move(semaphore), 1});
-  return make<Fence>(std::move(timepoints));
+  Timepoints timepoints;
+  timepoints.push_back({HALYARD_TRY(Semaphore::create(std::move(device), 0)), 1});
+  return of(std::move(timepoints));
+}
+
+Ref<Fence> Fence::of(Timepoints timepoints) {
+  Device& home = timepoints[0].semaphore->device();
+  return make_pooled<Fence>(home, std::move(timepoints));
 }
 
 Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences) {
-  std::vector<Timepoint> joined;
+  Timepoints joined;
   std::unordered_map<Semaphore*, size_t> places;
   for (Fence* fence : fences) {
     if (!fence) continue;
@@ -131,7 +137,7 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences) {
                            joined.size(), kMaximumTimepoints);
   }
   if (joined.empty()) return Ref<Fence>();
-  return make<Fence>(std::move(joined));
+  return of(std::move(joined));
 }
 
 Status Fence::query() const {

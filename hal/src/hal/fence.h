@@ -11,6 +11,7 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device.h"
+#include "hal/inline_vector.h"
 
 namespace halyard::hal {
 
@@ -31,12 +32,12 @@ class Semaphore final : public Object {
   void fail(Status status);
 
   explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
+  ~Semaphore();  // when the last holder has gone
 
  private:
   friend class Awaited;
   static void destroy(Object* object);  // the last Ref has gone
-  ~Semaphore();
-  void leave();  // one of the holders does
+  void leave();                         // one of the holders does
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
@@ -67,6 +68,8 @@ struct Timepoint {
   uint64_t value = 0;
 };
 
+using Timepoints = InlineVector<Timepoint, 1>;
+
 class Fence final : public ObjectOf<Fence> {
  public:
   static const ObjectType kType;  // "hal.fence"
@@ -75,6 +78,7 @@ class Fence final : public ObjectOf<Fence> {
   static Result<Ref<Fence>> create(Ref<Device> device);
   // Union; for each semaphore the largest value. Null when there is no timepoint. Nulls are skipped.
   static Result<Ref<Fence>> join(std::span<Fence* const> fences);
+  static Ref<Fence> of(Timepoints timepoints);  // at least one
 
   std::span<const Timepoint> timepoints() const { return timepoints_; }
   // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
@@ -82,10 +86,11 @@ class Fence final : public ObjectOf<Fence> {
   Result<> signal();                // INVALID_ARGUMENT: reached already
   void fail(const Status& status);  // all of its semaphores
 
-  explicit Fence(std::vector<Timepoint> timepoints) : timepoints_(std::move(timepoints)) {}
+  explicit Fence(Timepoints timepoints) : timepoints_(std::move(timepoints)) {}
+  Device& device() const { return timepoints_[0].semaphore->device(); }  // of the first
 
  private:
-  std::vector<Timepoint> timepoints_;
+  Timepoints timepoints_;
 };
 
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;

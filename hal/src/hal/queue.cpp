@@ -16,6 +16,7 @@
 #include "hal/bridge.h"
 #include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
+#include "hal/pooled.h"
 #include "hal/sharing.h"
 #include "hal/transfer.h"
 
@@ -33,7 +34,7 @@ struct InFlight : Step {
   Status result;                             // what came of the work
   std::atomic<bool> completed_here = false;  // on the submitting thread: its result is for the submitter
 
-  Ref<Device> device;
+  Ref<Device> home;                // where it is queued
   InlineVector<Awaited, 2> waits;  // it could not signal them: a Ref would keep what nothing can reach
   Ref<Fence> signal;
   Makes makes = Makes::foreign;
@@ -50,21 +51,30 @@ struct InFlight : Step {
   } write;
 
   explicit InFlight(const QueuePoint& point)
-      : device(Ref<Device>::share(&point.device)), signal(Ref<Fence>::share(point.signal)) {
+      : home(Ref<Device>::share(&point.device)), signal(Ref<Fence>::share(point.signal)) {
     run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
   }
 
+  Device& device() const { return *home; }
   void keep(Ref<Object> object) { resources.push_back(std::move(object)); }
   void leave() noexcept {
-    if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
   // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
   // forgot leaves nobody waiting.
   void make_and_leave() noexcept {
-    make_signals(signal.get(), *device, result.ok() ? makes : Makes::all, result);
+    make_signals(signal.get(), *home, result.ok() ? makes : Makes::all, result);
     leave();
   }
 };
+
+// Not submitted yet.
+struct DropWork {
+  void operator()(InFlight* work) const noexcept { destroy_pooled(work); }
+};
+using OwnWork = std::unique_ptr<InFlight, DropWork>;
+
+OwnWork make_work(const QueuePoint& point) { return OwnWork(new_pooled<InFlight>(point.device, point)); }
 
 void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
@@ -87,9 +97,8 @@ halyard_operation_t operation_of(uint32_t kind) {
   return operation;
 }
 
-Result<> submit(std::unique_ptr<InFlight> work, const QueuePoint& point,
-                const halyard_operation_t& operation) {
-  Device& device = *work->device;
+Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t& operation) {
+  Device& device = work->device();
   halyard_submission_t submission = {};
   submission.struct_size = sizeof(submission);
   submission.affinity = device.queues(point.affinity);
@@ -192,7 +201,7 @@ QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
 }
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
-  if (&allocation.device->library() == &point.device.library()) return Handles::ready;
+  if (&allocation.device().library() == &point.device.library()) return Handles::ready;
   // A wait that has failed is told to the signals, as with any other work.
   const bool waits = point.wait && !point.wait->query().ok();
   const Result<halyard_driver_memory_t> memory = memory_on(point.device, allocation);
@@ -218,8 +227,8 @@ Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const Qu
 Ref<Object> allocation_of(const Buffer& buffer) { return Ref<Allocation>::share(&buffer.allocation()); }
 
 // The target range is the bytes, which `work` keeps.
-Result<> submit_update(std::unique_ptr<InFlight> work, const QueuePoint& point, const void* source,
-                       Buffer& target, uint64_t offset, uint64_t length) {
+Result<> submit_update(OwnWork work, const QueuePoint& point, const void* source, Buffer& target,
+                       uint64_t offset, uint64_t length) {
   work->keep(allocation_of(target));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_UPDATE);
   operation.update = {source, range_of(target, offset, length)};
@@ -231,7 +240,7 @@ Result<> submit_update(std::unique_ptr<InFlight> work, const QueuePoint& point, 
 // ---- Operations ----
 
 Result<> queue_barrier(const QueuePoint& point) {
-  return submit(std::make_unique<InFlight>(point), point, operation_of(HALYARD_OPERATION_BARRIER));
+  return submit(make_work(point), point, operation_of(HALYARD_OPERATION_BARRIER));
 }
 
 Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
@@ -253,8 +262,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
         "failed to allocate buffer of length {}: device '{}' gives at most {} bytes in one allocation", size,
         device.uri(), properties.maximum_allocation);
 
-  Ref<Allocation> allocation = make<Allocation>();
-  allocation->device = Ref<Device>::share(&device);
+  Ref<Allocation> allocation = make_pooled<Allocation>(device, Ref<Device>::share(&device));
   allocation->size = size;
   allocation->origin_affinity = point.affinity;
   allocation->queue_ordered = true;
@@ -272,10 +280,11 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   operation.alloca_.request = &request;
   operation.alloca_.memory = &allocation->memory;
   operation.alloca_.info = &info;
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->keep(allocation);
-  HALYARD_TRY(with_note(submit(std::move(work), point, operation),
-                        fmt::format("failed to allocate buffer of length {}", size)));
+  if (Result<> submitted = submit(std::move(work), point, operation); !submitted) [[unlikely]]
+    return std::unexpected(
+        std::move(submitted.error()).note(fmt::format("failed to allocate buffer of length {}", size)));
   HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
@@ -286,8 +295,8 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   Allocation& allocation = buffer.allocation();
   if (!allocation.queue_ordered || allocation.indeterminate_lifetime) return queue_barrier(point);
   // Only the device that gave the memory can take it back, so a request at another one goes there too.
-  const bool at_origin = (flags & kDeallocaPreferOrigin) || &point.device != allocation.device.get();
-  const QueuePoint origin = {*allocation.device, allocation.origin_affinity, point.wait, point.signal};
+  const bool at_origin = (flags & kDeallocaPreferOrigin) || &point.device != &allocation.device();
+  const QueuePoint origin = {allocation.device(), allocation.origin_affinity, point.wait, point.signal};
   const QueuePoint& place = at_origin ? origin : point;
   if (allocation.deallocated.exchange(true))
     return fail(
@@ -296,7 +305,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         buffer.length());
   // Other drivers' work may still use the bytes, in an order that this device does not know.
   if (!end_sharing(allocation)) return queue_barrier(place);
-  auto work = std::make_unique<InFlight>(place);
+  auto work = make_work(place);
   work->keep(allocation_of(buffer));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
   operation.dealloca.memory = allocation.memory;
@@ -321,7 +330,7 @@ Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, ui
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.fill({&target, 0, offset, length}, pattern, pattern_length);
     });
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->keep(allocation_of(target));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_FILL);
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
@@ -337,7 +346,7 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(
         point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());
   const void* bytes = work->payload.get();
@@ -378,7 +387,7 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.copy({&source, 0, source_offset, length}, {&target, 0, target_offset, length});
     });
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->keep(allocation_of(source));
   work->keep(allocation_of(target));
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_COPY);
@@ -399,7 +408,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.update(bytes, {&target, 0, target_offset, 0});
     });
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->keep(Ref<File>::share(&source));
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
 }
@@ -428,7 +437,7 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
     return queue_write({point.device, point.affinity, copied.get(), point.signal}, *staging, 0, target,
                        target_offset, length);
   }
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->makes = Makes::all;
   work->write = {Ref<Buffer>::share(&source), source_offset, Ref<File>::share(&target), target_offset,
                  length};
@@ -501,7 +510,7 @@ Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::spa
 
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
                         std::span<const SlotEntry> entries) {
-  auto work = std::make_unique<InFlight>(point);
+  auto work = make_work(point);
   work->keep(Ref<CommandBuffer>::share(&commands));
   InlineVector<halyard_binding_t, 16> bindings;
   for (const SlotEntry& entry : entries) {

@@ -17,14 +17,14 @@ std::unexpected<Status> not_shared(const Device& user, const Allocation& allocat
       Code::INVALID_ARGUMENT,
       "buffer belongs to device '{}', which shares no memory with '{}', where it is used: {}; queue the "
       "work there, or copy the bytes to a buffer of this device",
-      allocation.device->uri(), user.uri(), why);
+      allocation.device().uri(), user.uri(), why);
 }
 
 // Where the bytes are in this process: as the owner exports them, or else as a mapping that stays.
 Result<void*> host_pointer(const Device& user, Allocation& allocation) {
   Allocation::Shared& shared = allocation.shared;
   if (shared.pointer) return shared.pointer;
-  Device& owner = *allocation.device;
+  Device& owner = allocation.device();
   const halyard_driver_table_t& table = owner.table();
   if (table.memory_export) {
     halyard_external_memory_t external = {};
@@ -73,7 +73,7 @@ Result<halyard_driver_memory_t> import(Device& user, const Allocation& allocatio
           Status::adopt(user.table().memory_import(user.handle(), &request, &external, &memory, &info)))
     return std::unexpected(
         std::move(status).note(fmt::format("while importing {} bytes of device '{}' into device '{}'",
-                                           allocation.size, allocation.device->uri(), user.uri())));
+                                           allocation.size, allocation.device().uri(), user.uri())));
   if (Result<> checked = user.check_memory(request, memory, info, "memory_import"); !checked) {
     if (memory) user.table().memory_free(user.handle(), memory);
     return std::unexpected(std::move(checked).error());
@@ -84,8 +84,8 @@ Result<halyard_driver_memory_t> import(Device& user, const Allocation& allocatio
 }  // namespace
 
 Result<halyard_driver_memory_t> memory_on(Device& user, Allocation& allocation) {
-  if (&allocation.device->library() == &user.library()) return allocation.memory;
-  if (sharing(*allocation.device, user) == Sharing::none)
+  if (&allocation.device().library() == &user.library()) return allocation.memory;
+  if (sharing(allocation.device(), user) == Sharing::none)
     return not_shared(user, allocation, "one of the two drivers has no way to");
   Allocation::Shared& shared = allocation.shared;
   const std::lock_guard lock(shared.mutex);
@@ -96,7 +96,7 @@ Result<halyard_driver_memory_t> memory_on(Device& user, Allocation& allocation) 
         Code::FAILED_PRECONDITION,
         "buffer of device '{}' is used on device '{}' after its dealloca; deallocate it when all work "
         "that uses it is done",
-        allocation.device->uri(), user.uri());
+        allocation.device().uri(), user.uri());
   void* const pointer = HALYARD_TRY(host_pointer(user, allocation));
   shared.imports.reserve(shared.imports.size() + 1);  // before there is a handle to keep
   const halyard_driver_memory_t memory = HALYARD_TRY(import(user, allocation, pointer));

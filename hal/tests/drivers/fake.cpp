@@ -307,7 +307,8 @@ halyard_status_t enumerate_devices(halyard_driver_instance_t, uint32_t capacity,
                                    uint32_t* count) {
   static const char* const paths[] = {"", "queued", "bare", "opaque"};
   for (uint32_t i = 0; i < std::min<uint32_t>(capacity, 4); ++i)
-    answer(&infos[i], halyard_device_info_t{0, 0, "fake", paths[i], "fake device"});
+    answer(reinterpret_cast<halyard_device_info_t*>(reinterpret_cast<char*>(infos) + i * infos->struct_size),
+           halyard_device_info_t{0, 0, "fake", paths[i], "fake device"});
   *count = 4;
   return nullptr;
 }

@@ -20,7 +20,7 @@ static halyard_status_t newer_enumerate_devices(halyard_driver_instance_t instan
                                                 halyard_device_info_t* infos, uint32_t* count) {
   halyard_status_t status = sample_enumerate_devices(instance, capacity, infos, count);
   for (uint32_t i = 0; !status && i < *count && i < capacity; ++i)
-    fill_later(&infos[i], infos[i].struct_size, sizeof infos[i]);
+    fill_later(sample_info(infos, i), infos->struct_size, sizeof *infos);
   return status;
 }
 

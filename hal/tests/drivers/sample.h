@@ -106,6 +106,11 @@ static void sample_shutdown(halyard_driver_instance_t* instance) {
 static const halyard_driver_kind_t sample_kinds[] = SAMPLE_KIND_LIST;
 #define SAMPLE_KIND_COUNT (sizeof sample_kinds / sizeof sample_kinds[0])
 
+/* As far apart as the first one says [R12]. */
+static halyard_device_info_t* sample_info(halyard_device_info_t* infos, uint32_t i) {
+  return (void*)((char*)infos + (size_t)i * infos->struct_size);
+}
+
 static halyard_status_t sample_enumerate_devices(halyard_driver_instance_t instance, uint32_t capacity,
                                                  halyard_device_info_t* infos, uint32_t* count) {
   static const char* const paths[SAMPLE_DEVICES] = {"", "slack"};
@@ -113,9 +118,10 @@ static halyard_status_t sample_enumerate_devices(halyard_driver_instance_t insta
   SAMPLE_IN_ENUMERATE
   *count = SAMPLE_DEVICES * SAMPLE_KIND_COUNT;
   for (uint32_t i = 0; i < *count && i < capacity; ++i) {
-    infos[i].kind = sample_kinds[i / SAMPLE_DEVICES].name;
-    infos[i].path = paths[i % SAMPLE_DEVICES];
-    infos[i].name = i % SAMPLE_DEVICES == 0 ? "plain sample" : NULL;
+    halyard_device_info_t* info = sample_info(infos, i);
+    info->kind = sample_kinds[i / SAMPLE_DEVICES].name;
+    info->path = paths[i % SAMPLE_DEVICES];
+    info->name = i % SAMPLE_DEVICES == 0 ? "plain sample" : NULL;
   }
   return NULL;
 }

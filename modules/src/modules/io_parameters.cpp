@@ -111,7 +111,9 @@ class Batch {
     if (!lane.semaphore)
       lane.semaphore = HALYARD_TRY(hal::Semaphore::create(Ref<hal::Device>::share(&device_), 0));
     const Ref<hal::Fence> wait = lane.end;
-    lane.end = make<hal::Fence>(std::vector<hal::Timepoint>{{lane.semaphore, ++lane.value}});
+    hal::Timepoints end;
+    end.push_back({lane.semaphore, ++lane.value});
+    lane.end = hal::Fence::of(std::move(end));
     return submit(hal::QueuePoint{device_, affinity, wait ? wait.get() : wait_.get(), lane.end.get()});
   }
   template <typename Submit>

@@ -1,0 +1,89 @@
+// NodePool: the memory of small objects that come and go with every call, kept for the next ones, so that
+// warm work reaches neither malloc nor a lock. Each size has a few places, whose contents threads exchange;
+// what finds no free place goes back to the system. Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace halyard {
+
+class NodePool {
+ public:
+  static constexpr size_t kAlignment = 64;      // of every node
+  static constexpr size_t kLargestKept = 1024;  // bytes
+
+  NodePool() = default;
+  NodePool(const NodePool&) = delete;
+  NodePool& operator=(const NodePool&) = delete;
+  ~NodePool() { trim(); }
+
+  // At least `size` bytes. Throws std::bad_alloc.
+  void* take(size_t size) {
+    if (size > kLargestKept) return ::operator new(size, kAligned);
+    const size_t index = size_class(size);
+    for (std::atomic<void*>& place : places_[index]) {
+      // Looked at first: an exchange takes much longer.
+      if (!place.load(std::memory_order_relaxed)) continue;
+      if (void* node = place.exchange(nullptr, std::memory_order_acquire)) {
+        allow(node, index);
+        return node;
+      }
+    }
+    return ::operator new(bytes(index), kAligned);
+  }
+  // Takes back what take(size) gave.
+  void give(void* node, size_t size) noexcept {
+    if (size <= kLargestKept) {
+      const size_t index = size_class(size);
+      forbid(node, index);
+      for (std::atomic<void*>& place : places_[index]) {
+        void* nothing = nullptr;
+        if (!place.load(std::memory_order_relaxed) &&
+            place.compare_exchange_strong(nothing, node, std::memory_order_release,
+                                          std::memory_order_relaxed))
+          return;
+      }
+      allow(node, index);
+    }
+    ::operator delete(node, kAligned);
+  }
+  // Gives everything kept to the system.
+  void trim() noexcept {
+    for (size_t index = 0; index < kClasses; ++index) {
+      for (std::atomic<void*>& place : places_[index]) {
+        void* node = place.exchange(nullptr, std::memory_order_acquire);
+        if (!node) continue;
+        allow(node, index);
+        ::operator delete(node, kAligned);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::align_val_t kAligned{kAlignment};
+  static constexpr size_t kClasses = kLargestKept / kAlignment;
+  static constexpr size_t kPlaces = 16;  // of each size
+
+  static constexpr size_t size_class(size_t size) { return size == 0 ? 0 : (size - 1) / kAlignment; }
+  static constexpr size_t bytes(size_t index) { return (index + 1) * kAlignment; }
+
+  // AddressSanitizer reports whoever uses a node that is kept.
+#if defined(__SANITIZE_ADDRESS__)
+  static void forbid(void* node, size_t index) { ASAN_POISON_MEMORY_REGION(node, bytes(index)); }
+  static void allow(void* node, size_t index) { ASAN_UNPOISON_MEMORY_REGION(node, bytes(index)); }
+#else
+  static void forbid(void*, size_t) {}
+  static void allow(void*, size_t) {}
+#endif
+
+  std::array<std::array<std::atomic<void*>, kPlaces>, kClasses> places_ = {};
+};
+
+}  // namespace halyard

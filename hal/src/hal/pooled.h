@@ -1,0 +1,40 @@
+// Objects whose memory is that of their device's pool: those that come and go with every call.
+//
+//   class T : public Object { static const ObjectType kType; Device& device() const; ... };
+//   const ObjectType T::kType = pooled_object_type<T>("hal.t");
+//   Ref<T> t = make_pooled<T>(device, arguments...);    // `device` is what t->device() says
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "base/object.h"
+#include "hal/device.h"
+
+namespace halyard::hal {
+
+// Of an object that is no longer referred to.
+template <typename T>
+void destroy_pooled(T* object) noexcept {
+  const Ref<Device> device = Ref<Device>::share(&object->device());  // outlives its last object
+  object->~T();
+  device->nodes().give(object, sizeof(T));
+}
+
+template <typename T>
+constexpr ObjectType pooled_object_type(const char* name) {
+  return {name, [](Object* object) { destroy_pooled(static_cast<T*>(object)); }};
+}
+
+// `T`'s constructor does not throw. Throws std::bad_alloc.
+template <typename T, typename... Args>
+T* new_pooled(Device& device, Args&&... args) {
+  return new (device.nodes().take(sizeof(T))) T(std::forward<Args>(args)...);
+}
+
+template <typename T, typename... Args>
+Ref<T> make_pooled(Device& device, Args&&... args) {
+  return Ref<T>::adopt(new_pooled<T>(device, std::forward<Args>(args)...));
+}
+
+}  // namespace halyard::hal
