@@ -257,6 +257,27 @@ TEST_F(CommandBufferTest, DispatchMatchesItsFunction) {
   EXPECT_OK(commands->dispatch({executable.get(), 0, {1, 1, 1}, one, ranges, nullptr}));
 }
 
+TEST_F(CommandBufferTest, AFunctionNeedNotSayWhatItTakes) {
+  const Ref<Device> device = open_fake_device();
+  const Ref<Executable> executable = load(device, "f 4294967295 4294967295\n");
+  ASSERT_EQ(executable->functions()[0].binding_count, HALYARD_COUNT_UNDECLARED);
+  const Ref<Buffer> buffer = make_zeros(*device, 16);
+  const BufferRange ranges[] = {{buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}};
+  const uint32_t constants[] = {1, 2};
+  const Ref<CommandBuffer> commands = record(device);
+  for (size_t i = 0; i <= 2; ++i)
+    EXPECT_OK(commands->dispatch({executable.get(),
+                                  0,
+                                  {1, 1, 1},
+                                  std::span(constants).first(2 - i),
+                                  std::span(ranges).first(i),
+                                  nullptr}));
+  const std::vector<BufferRange> many(33, ranges[0]);
+  EXPECT_FAILS(OUT_OF_RANGE, "binding count 33 > 32",
+               commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, many, nullptr}));
+  EXPECT_OK(commands->finalize());
+}
+
 TEST_F(CommandBufferTest, IndirectCountsAreTwelveAlignedBytes) {
   const Ref<Device> device = open_fake_device();
   const Ref<Executable> executable = load(device, "f 0 0\n");

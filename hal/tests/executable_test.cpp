@@ -69,6 +69,14 @@ TEST_F(ExecutableTest, LooksUpByName) {
   EXPECT_EQ(executable->lookup("dispatch_1").value(), 1u);
 }
 
+TEST_F(ExecutableTest, FunctionsWithoutNamesAreNotFoundByName) {
+  EXPECT_FAILS(UNAVAILABLE, "the 2 functions of the executable have no names",
+               load("- 3 1\n- 2 0\n").value()->lookup("mul"));
+  const Ref<Executable> some = load("- 3 1\nadd 2 0\n").value();
+  EXPECT_EQ(some->lookup("add").value(), 1u);
+  EXPECT_FAILS(NOT_FOUND, "no function `mul`", some->lookup("mul"));
+}
+
 TEST_F(ExecutableTest, NamesWhatIsNearWhenThereIsNoSuchFunction) {
   const Ref<Executable> executable = load("dispatch_0 3 1\nsoftmax 2 0\n").value();
   EXPECT_FAILS(NOT_FOUND, "no function `dispatch_9` exported by module; did you mean 'dispatch_0'?",

@@ -78,6 +78,7 @@ halyard_status_t halyard_context_create(halyard_instance_t, const halyard_contex
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
       hal.capture = std::move(capture);
+      for (halyard_module_t module : given) hal.targets.add(*from_handle<vm::Module>(module));
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }
     if (needs(given, "io_parameters"))

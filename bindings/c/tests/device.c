@@ -163,12 +163,40 @@ static void quote(void) {
   halyard_free(quoted);
 }
 
+/* Settings come behind the URI's options, may be repeated, and hold any characters. */
+static void open_with(void) {
+  char library[4200];
+  snprintf(library, sizeof library, "%.4000s/halyard-driver-local.so", kFolder);
+  halyard_instance_t instance = make_instance(library, NULL);
+  halyard_device_t device = NULL;
+  const halyard_device_setting_t settings[] = {{"native", "1"}, {"native", "0"}, {"validate", "1"}};
+  if (OK(halyard_device_open_with(instance, "local-sync?native=1", settings, 3, &device))) {
+    halyard_executable_fit_t fit = {.struct_size = sizeof fit};
+    OK(halyard_device_judge(device, "embedded-elf-x86_64", NULL, 0, &fit));
+    EXPECT(fit.fit == HALYARD_FIT_NO && strstr(fit.reason, "native=0") != NULL);
+    EXPECT(strcmp(halyard_device_uri(device), "local-sync://") == 0);
+  }
+  halyard_release(device);
+  device = NULL;
+  if (OK(halyard_device_open_with(instance, "local-sync", NULL, 0, &device))) halyard_release(device);
+  device = NULL;
+  const halyard_device_setting_t unknown = {"a&b=c", "1"};
+  FAILS(halyard_device_open_with(instance, "local-sync", &unknown, 1, &device), HALYARD_INVALID_ARGUMENT,
+        "'a&b=c'");
+  const halyard_device_setting_t plugin = {"plugin", "/no/such/file&with=options?"};
+  FAILS(halyard_device_open_with(instance, "local-sync", &plugin, 1, &device), HALYARD_NOT_FOUND,
+        "'/no/such/file'");
+  EXPECT(device == NULL);
+  halyard_release(instance);
+}
+
 int main(void) {
   snprintf(kFolder, sizeof kFolder, "%s/lib/halyard/drivers", HALYARD_BUILD_DIR);
   snprintf(kNullDriver, sizeof kNullDriver, "%.4000s/halyard-driver-null.so", kFolder);
   search();
   probe();
   quote();
+  open_with();
   halyard_instance_t instance = make_instance(kNullDriver, NULL);
   halyard_device_t device = NULL;
   if (OK(halyard_device_open(instance, "null", &device))) {

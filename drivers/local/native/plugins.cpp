@@ -80,11 +80,13 @@ Result<> Plugins::load(std::string_view text, const abi::Environment& environmen
     const abi::Plugin* plugin = HALYARD_TRY(query_plugin(*code));
     const std::vector<abi::PluginOption> options =
         parse_options(text.substr(std::min(place.size() + 1, text.size())));
+    // Nothing can fail behind its own load().
+    Loaded made = {std::string(place), std::move(code), plugin, nullptr};
     plugins_.reserve(plugins_.size() + 1);
-    void* self = nullptr;
-    if (const abi::PluginStatus status = plugin->load(&environment, options.size(), options.data(), &self))
+    if (const abi::PluginStatus status =
+            plugin->load(&environment, options.size(), options.data(), &made.self))
       return fail(code_of(status), "it refuses to be loaded (status {:#x})", status);
-    plugins_.push_back({std::string(place), std::move(code), plugin, self});
+    plugins_.push_back(std::move(made));
     return {};
   }();
   if (loaded) return {};

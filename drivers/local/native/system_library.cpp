@@ -74,17 +74,18 @@ class SystemLibrary final : public NativeCode {
   // Bound at once, so that a function that is missing is found now and not in the middle of a dispatch; not
   // visible to anybody else.
   static Result<std::unique_ptr<NativeCode>> open(std::string path, Descriptor file) {
-    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
+    auto library = std::make_unique<SystemLibrary>(std::move(path), std::move(file));
+    library->handle_ = dlopen(library->path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library->handle_) {
       const char* reason = dlerror();
       return fail(Code::FAILED_PRECONDITION, "the system's loader refuses the library: {}",
                   reason ? reason : "no reason given");
     }
-    return std::make_unique<SystemLibrary>(handle, std::move(path), std::move(file));
+    return library;
   }
-  SystemLibrary(void* handle, std::string path, Descriptor file)
-      : handle_(handle), path_(std::move(path)), file_(std::move(file)) {}
+  SystemLibrary(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   ~SystemLibrary() override {
+    if (!handle_) return;
     dlclose(handle_);
     // The loader knows libraries by their paths. One that stays all the same keeps its path, which has the
     // descriptor's number in it, so no other library may get that.
@@ -98,7 +99,7 @@ class SystemLibrary final : public NativeCode {
   void* find(const char* name) const override { return dlsym(handle_, name); }
 
  private:
-  void* const handle_;
+  void* handle_ = nullptr;
   const std::string path_;
   Descriptor file_;
 };

@@ -92,7 +92,7 @@ TEST_P(ExecutableTest, DataAtAnyAlignmentWhichMayChangeLater) {
 
 TEST_P(ExecutableTest, OtherFormatsAreNotFound) {
   const std::vector<uint8_t> data = assemble(kernel(""));
-  for (const char* format : {"embedded-elf-x86_64", "vmvx-bytecode-fb2", "vmvx", ""}) {
+  for (const char* format : {"vulkan-spirv-fb", "vmvx-bytecode-fb2", "vmvx", ""}) {
     Executable executable = nullptr;
     const Outcome outcome = create(data, &executable, format);
     EXPECT_CODE(NOT_FOUND, outcome);

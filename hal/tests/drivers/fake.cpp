@@ -1,6 +1,6 @@
 // The fake driver: see fake_driver.h. Executables are of format "fake"; their data is text, "name bindings
-// constants" for each function, one a line. A dispatch adds workgroups x*y*z and all constants to the 32-bit
-// number at the start of each binding.
+// constants" for each function, one a line; "-" is a function without a name. A dispatch adds workgroups
+// x*y*z and all constants to the 32-bit number at the start of each binding.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -492,6 +492,7 @@ halyard_status_t executable_create(halyard_driver_device_t, const halyard_execut
   auto made = std::make_unique<halyard_driver_executable>();
   for (Function function; text >> function.name;) {
     if (!(text >> function.bindings >> function.constants)) return fail(HALYARD_INVALID_ARGUMENT, "bad data");
+    if (function.name == "-") function.name.clear();
     made->functions.push_back(function);
   }
   *executable = made.release();

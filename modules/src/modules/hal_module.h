@@ -14,6 +14,7 @@
 #include "hal/buffer_view.h"
 #include "hal/capture.h"
 #include "hal/device.h"
+#include "modules/target_features.h"
 #include "vm/native_module.h"
 #include "vm/type_registry.h"
 
@@ -34,6 +35,7 @@ struct HalOptions {
   // all candidates can use without a copy.
   std::optional<size_t> lead_allocator;
   Ref<hal::Capture> capture;  // of every command buffer that programs execute; null: none
+  TargetFeatures targets;     // what the modules of the context say about their device code
   Ref<Budget> memory;         // what programs allocate on devices is charged to it; null: not counted
 };
 

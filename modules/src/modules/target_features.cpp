@@ -1,0 +1,147 @@
+// Finding targets in bytes, and asking a device for their features.
+#include "modules/target_features.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "vm/bytecode_module.h"
+
+namespace halyard::modules {
+
+namespace {
+
+constexpr std::string_view kTarget = "#hal.executable.target<";
+constexpr std::string_view kFeatures = "cpu_features = ";
+
+struct Target {
+  std::string format;
+  std::string_view features;  // "+avx,-xop"
+};
+
+// Reads a target's text from its beginning; every step answers false, or nothing, where the text is another.
+class TargetReader {
+ public:
+  explicit TargetReader(std::string_view text) : text_(text) {}
+
+  std::optional<Target> read() {
+    Target target;
+    if (!quoted()) return std::nullopt;  // the compiler's name for it
+    if (!take(", ")) return take(">") ? std::optional(target) : std::nullopt;
+    const std::optional<std::string_view> format = quoted();
+    if (!format) return std::nullopt;
+    target.format = *format;
+    if (take(", ") && !attributes(target)) return std::nullopt;
+    return take(">") ? std::optional(target) : std::nullopt;
+  }
+
+ private:
+  bool take(std::string_view expected) {
+    if (!text_.starts_with(expected)) return false;
+    text_.remove_prefix(expected.size());
+    return true;
+  }
+
+  std::optional<std::string_view> quoted() {
+    if (!take("\"")) return std::nullopt;
+    for (size_t i = 0; i < text_.size(); ++i) {
+      if (text_[i] == '\\') {
+        ++i;
+      } else if (text_[i] == '"') {
+        const std::string_view inside = text_.substr(0, i);
+        text_.remove_prefix(i + 1);
+        return inside;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // {key = value, ...}, where values may hold braces and texts.
+  bool attributes(Target& target) {
+    if (!take("{")) return false;
+    bool at_key = true;
+    for (int depth = 1; depth > 0;) {
+      if (at_key && depth == 1 && take(kFeatures)) {
+        const std::optional<std::string_view> features = quoted();
+        if (!features) return false;
+        target.features = *features;
+      }
+      if (text_.empty()) return false;
+      if (text_.front() == '"') {
+        if (!quoted()) return false;
+        at_key = false;
+        continue;
+      }
+      if (text_.front() == '{') ++depth;
+      if (text_.front() == '}') --depth;
+      at_key = text_.front() == ' ';
+      text_.remove_prefix(1);
+    }
+    return true;
+  }
+
+  std::string_view text_;
+};
+
+// Those with '+' in front, sorted.
+std::vector<std::string> wanted(std::string_view features) {
+  std::vector<std::string> names;
+  while (!features.empty()) {
+    const std::string_view feature = features.substr(0, features.find(','));
+    features.remove_prefix(std::min(feature.size() + 1, features.size()));
+    if (feature.starts_with('+')) names.emplace_back(feature.substr(1));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+void TargetFeatures::add(const vm::Module& module) {
+  if (module.kind() != vm::ModuleKind::bytecode) return;
+  const auto& bytecode = static_cast<const vm::BytecodeModule&>(module);
+  for (const vm::Export& function : module.exports()) {
+    if (function.name != "__init") continue;
+    const std::span<const uint8_t> bytes = bytecode.functions()[function.function].bytecode;
+    add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+}
+
+void TargetFeatures::add(std::string_view bytes) {
+  for (size_t at = bytes.find(kTarget); at != std::string_view::npos; at = bytes.find(kTarget, at)) {
+    at += kTarget.size();
+    const std::optional<Target> target = TargetReader(bytes.substr(at)).read();
+    if (!target) {
+      certain_ = false;  // there may be code for processors that need less
+      return;
+    }
+    const std::vector<std::string> features = wanted(target->features);
+    const auto [known, is_new] = needed_.try_emplace(target->format, features);
+    if (is_new) continue;
+    std::vector<std::string> both;
+    std::ranges::set_intersection(known->second, features, std::back_inserter(both));
+    known->second = std::move(both);
+  }
+}
+
+std::vector<std::string> TargetFeatures::needed(std::string_view format) const {
+  const auto found = needed_.find(format);
+  return certain_ && found != needed_.end() ? found->second : std::vector<std::string>();
+}
+
+Result<> TargetFeatures::check(const hal::Device& device, std::string_view format) const {
+  std::vector<std::string> missing;
+  for (const std::string& feature : needed(format)) {
+    const hal::Device::Answer answer = device.query_i64("hal.cpu", feature);
+    if (answer.known && answer.value == 0) missing.push_back(feature);
+  }
+  if (missing.empty()) return {};
+  return fail(
+      Code::INCOMPATIBLE,
+      "the program's code of format '{}' is compiled for processors with {}, which the processor of device "
+      "'{}' does not have; compile it for this processor or for a generic one",
+      format, fmt::join(missing, ", "), device.uri());
+}
+
+}  // namespace halyard::modules

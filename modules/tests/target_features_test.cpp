@@ -1,0 +1,94 @@
+// What a program says about the processors that its code was compiled for: reading it, and what comes of it.
+#include "modules/target_features.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "testing.h"
+
+namespace halyard::modules {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string target(std::string_view format, std::string_view features, std::string_view others = "") {
+  return fmt::format("#hal.executable.target<\"llvm-cpu\", \"{}\", {{cpu = \"x\", cpu_features = \"{}\"{}}}>",
+                     format, features, others);
+}
+Names needed(std::string_view text, std::string_view format = "elf") {
+  TargetFeatures features;
+  features.add(text);
+  return features.needed(format);
+}
+
+TEST(TargetFeatures, AreThoseWithAPlus) {
+  EXPECT_EQ(needed(target("elf", "+b,-c,+a")), (Names{"a", "b"}));
+  EXPECT_EQ(
+      needed("HAL device `d` not found: #hal.device.target<\"local\", [" + target("elf", "+avx512f") + "]>"),
+      (Names{"avx512f"}));
+  EXPECT_EQ(needed(target("elf", "")), Names());
+  EXPECT_EQ(needed(target("elf", "-a,,x,+")), Names{""});
+  EXPECT_EQ(needed(target("elf", "+a"), "other"), Names());
+  EXPECT_EQ(needed(""), Names());
+}
+
+TEST(TargetFeatures, AmongOtherAttributes) {
+  const std::string around =
+      ", a = \"cpu_features = \\\"+no\\\" }\", b = #x.y<{cpu_features = \"+no\"}>, c = {d = 1}";
+  EXPECT_EQ(needed(target("elf", "+a", around)), Names{"a"});
+  EXPECT_EQ(
+      needed("#hal.executable.target<\"l\", \"elf\", {my_cpu_features = \"+no\", cpu_features = \"+a\"}>"),
+      Names{"a"});
+  EXPECT_EQ(needed("#hal.executable.target<\"l\", \"elf\", {}>"), Names());
+  EXPECT_EQ(needed("#hal.executable.target<\"l\", \"elf\">"), Names());
+  EXPECT_EQ(needed("#hal.executable.target<\"l\">"), Names());
+}
+
+TEST(TargetFeatures, OfSeveralTargetsOnlyWhatAllNeed) {
+  EXPECT_EQ(needed(target("elf", "+a,+b,+c") + target("elf", "+c,+b,+d")), (Names{"b", "c"}));
+  EXPECT_EQ(needed(target("elf", "+a") + target("elf", "")), Names());
+  EXPECT_EQ(needed(target("elf", "+a") + target("other", "+b")), Names{"a"});
+  EXPECT_EQ(needed(target("elf", "+a") + target("elf", "+a")), Names{"a"});
+}
+
+TEST(TargetFeatures, NothingIsCertainWhereSomethingCannotBeRead) {
+  const std::string good = target("elf", "+a");
+  for (size_t size = 1; size < good.size(); ++size) {
+    if (size < std::string_view("#hal.executable.target<").size()) continue;
+    EXPECT_EQ(needed(good + good.substr(0, size)), Names()) << size;
+  }
+  EXPECT_EQ(needed(good + "#hal.executable.target"), Names{"a"}) << "no target";
+  EXPECT_EQ(needed("#hal.executable.target<@alias>" + good), Names());
+  EXPECT_EQ(needed("#hal.executable.target<\"l\", \"elf\", {{{{{{{{"), Names());
+}
+
+TEST(TargetFeatures, ADeviceIsAsked) {
+  const Ref<hal::DriverRegistry> registry = open_registry();
+  const auto device = registry->open_device("local-sync");
+  ASSERT_TRUE(device) << device.error().text();
+  // Of those that the device knows, one that it has and one that it has not, where there are any.
+  std::string present, absent;
+  for (const char* name :
+       {"sse3", "avx2", "fma4", "xop", "sse4a", "amx-tile", "avx512fp16", "fp-armv8", "sme2p1", "v"}) {
+    const hal::Device::Answer answer = (*device)->query_i64("hal.cpu", name);
+    if (answer.known) (answer.value ? present : absent) = name;
+  }
+  const auto check = [&](std::string_view features, std::string_view format = "elf") {
+    TargetFeatures targets;
+    targets.add(target("elf", features));
+    return targets.check(**device, format);
+  };
+  EXPECT_TRUE(check("+made-up")) << "what the device does not know says nothing";
+  EXPECT_TRUE(check("+" + present));
+  if (absent.empty()) GTEST_SKIP() << "this processor has everything";
+  EXPECT_TRUE(check("-" + absent));
+  EXPECT_TRUE(check("+" + absent, "other"));
+  const Result<> refused = check("+" + present + ",+" + absent);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::INCOMPATIBLE);
+  EXPECT_NE(refused.error().message().find("with " + absent + ","), std::string::npos)
+      << refused.error().text();
+}
+
+}  // namespace
+}  // namespace halyard::modules

@@ -1,0 +1,89 @@
+"""Programs whose device code is machine code, as a user runs them: results, refusal, plugins, damaged code."""
+import os
+import platform
+import sys
+import tempfile
+
+import vmrun
+
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm_64", "riscv64": "riscv_64"}
+LIBRARIES = os.path.join(vmrun.BUILD, "tests", "libraries")
+INPUTS = ["--function=mul", "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2"]
+EXPECTED = "EXEC @mul\nresult[0]: hal.buffer_view\n8xf32=2 4 6 8 10 12 14 16\n"
+
+
+def program(format_name, code):
+    """examples/elementwise_mul.vmasm with other device code."""
+    with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")) as file:
+        text = file.read()
+    text = text.replace('vm.rodata[1] = "vmvx-bytecode-fb"', 'vm.rodata[1] = "%s"' % format_name)
+    begin = text.index("vm.rodata[6] = module {")
+    end = text.index("\n}\n", text.index("\n  }\n", begin)) + 3
+    return text[:begin] + "vm.rodata[6] = " + code.hex() + "\n" + text[end:]
+
+
+def main():
+    architecture = ARCHITECTURES.get(platform.machine())
+    if not architecture:
+        vmrun.skip("no native executables on " + platform.machine())
+    failed = []
+
+    def expect(what, done, *parts):
+        if parts:
+            wrong = vmrun.why_bad_failure(done, *parts)
+        else:
+            wrong = None if (done.returncode, done.stdout) == (0, EXPECTED) else "another result"
+        if wrong:
+            failed.append(what)
+            print(f"{what}: {wrong}\n  exit {done.returncode}\n  {done.stdout!r}\n  {done.stderr!r}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        def module(kind, code, name):
+            vmrun.assemble(program(f"{kind}-elf-{architecture}", code), folder, name)
+            return "--module=" + os.path.join(folder, name + ".vmfb")
+
+        for kind in "embedded", "system":
+            for revision in 5, 6:
+                with open(os.path.join(LIBRARIES, f"mul{revision}.{kind}.so"), "rb") as file:
+                    code = file.read()
+                if kind == "embedded":
+                    code_of_embedded = code
+                good = module(kind, code, f"{kind}{revision}")
+                for device in "local-sync", "local-task", "local-task?workers=1":
+                    run = ["vm-run", good, "--device=" + device, *INPUTS]
+                    expect(f"{kind} {revision} on {device}", vmrun.run(*run))
+                    expect("allowed", vmrun.run(*run, "--allow-native=yes"))
+                    # A program that looks for a device which runs its format finds none.
+                    expect("refused", vmrun.run(*run, "--allow-native=no"), "no device runs")
+            # Cut off, the header wrong, for another processor: an error, and none of it runs.
+            for name, bad in {"cut": code[:200], "magic": b"\x7fELG" + code[4:],
+                              "machine": code[:18] + b"\x02\x00" + code[20:], "empty": b""}.items():
+                expect(f"{kind} {name}", vmrun.run("vm-run", module(kind, bad, name), "--device=local-sync", *INPUTS),
+                       "FAILED_PRECONDITION")
+        # Compilers leave the processor that they compile for in the text of a failure.
+        target = ('#hal.executable.target<\\"llvm-cpu\\", \\"%s\\", {cpu = \\"x\\", cpu_features = \\"+%s,-x\\"}>')
+        for feature in "sse3", "xop", "fma4", "sse4a", "amx-tile", "fp-armv8", "sme2p1":
+            answer = vmrun.run("hal-info", "query", "local-sync", "hal.cpu", feature).stdout.split()
+            text = program(f"embedded-elf-{architecture}", code_of_embedded)
+            text = text.replace('"no device runs vmvx', 'e"' + target % (f"embedded-elf-{architecture}", feature) + " vmvx")
+            vmrun.assemble(text, folder, feature)
+            done = vmrun.run("vm-run", "--module=" + os.path.join(folder, feature + ".vmfb"), "--device=local-sync", *INPUTS)
+            if answer and answer[-1] == "0":
+                expect("for a processor with " + feature, done, "INCOMPATIBLE", feature)
+            else:
+                expect("for a processor with " + feature, done)
+        plugin = "--executable_plugin=" + os.path.join(LIBRARIES, "plugin.so")
+        run = ["vm-run", good, "--device=local-sync", *INPUTS]
+        expect("a plugin that is not needed", vmrun.run(*run, plugin, plugin + "&add=3"))
+        expect("no plugin", vmrun.run(*run, "--executable_plugin=/no/such/plugin.so"), "NOT_FOUND", "/no/such/plugin.so")
+        expect("plugin of nothing", vmrun.run(*run, plugin, "--allow-native=no"), "INVALID_ARGUMENT", "plugin.so")
+        expect("neither", vmrun.run(*run, "--allow-native=perhaps"), "INVALID_ARGUMENT", "perhaps")
+        # VMVX code is no native code.
+        done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--device=local-sync", *INPUTS,
+                         "--allow-native=no")
+        expect("vmvx", done)
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
