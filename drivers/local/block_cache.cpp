@@ -35,12 +35,12 @@ uint64_t BlockCache::class_bytes(unsigned index) {
 uint8_t* BlockCache::take(uint64_t size) {
   const auto [index, bytes] = size_class(size);
   if (Kept* kept = kept_[index].take()) {
-    kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (bytes > kSmall) kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
     return reinterpret_cast<uint8_t*>(kept);
   }
   void* block = std::aligned_alloc(kAlignment, bytes);
-  if (!block && kept_bytes_.load(std::memory_order_relaxed) > 0) {
+  if (!block) {
     trim();
     block = std::aligned_alloc(kAlignment, bytes);
   }
@@ -49,7 +49,7 @@ uint8_t* BlockCache::take(uint64_t size) {
 
 void BlockCache::give(uint8_t* block, uint64_t size) {
   const auto [index, bytes] = size_class(size);
-  if (kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMostKept) {
+  if (bytes > kSmall && kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMostKept) {
     kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     std::free(block);
     return;
@@ -67,7 +67,7 @@ void BlockCache::trim() {
       Kept* const next = kept->next;
       ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));
       std::free(kept);
-      kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+      if (bytes > kSmall) kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
       kept = next;
     }
   }

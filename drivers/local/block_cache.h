@@ -15,7 +15,8 @@ class BlockCache {
  public:
   static constexpr uint64_t kAlignment = 64;                    // of every block
   static constexpr uint64_t kLargestBlock = uint64_t{1} << 47;  // bytes
-  static constexpr uint64_t kMostKept = uint64_t{256} << 20;    // bytes in all
+  static constexpr uint64_t kSmall = uint64_t{1} << 12;         // blocks up to this are kept however many
+  static constexpr uint64_t kMostKept = uint64_t{256} << 20;    // bytes in all larger ones
 
   BlockCache() = default;
   BlockCache(const BlockCache&) = delete;

@@ -69,7 +69,10 @@ Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writabl
   Ref<vm::Buffer>& buffer = bindings_[index];
   if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
   buffer->rebind(bytes, writable);
-  return static_cast<vm::List*>(arguments_[kBindings].object())->set_ref(index, buffer);
+  auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
+  // It is there since the last dispatch, unless the kernel has put something else there.
+  if (HALYARD_TRY(list->get_ref(index)) == buffer.get()) return {};
+  return list->set_ref(index, buffer);
 }
 
 Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
@@ -107,10 +110,13 @@ Result<> VmvxWorker::call(uint32_t function) {
 }
 
 // A kernel may have kept what it was given, in a global. Then that object is emptied and left to it.
+// Otherwise only the list and this have the bindings, and they stay where they are.
 void VmvxWorker::end() {
-  if (auto* list = cast<vm::List>(arguments_[kBindings].object())) {
+  auto* list = cast<vm::List>(arguments_[kBindings].object());
+  if (list && !list->unique()) {
     (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail: it shrinks
-    if (!list->unique()) arguments_[kBindings] = vm::Variant();
+    arguments_[kBindings] = vm::Variant();
+    list = nullptr;
   }
   for (const size_t i : {kLocalMemory, kConstants}) {
     auto* buffer = cast<vm::Buffer>(arguments_[i].object());
@@ -118,8 +124,11 @@ void VmvxWorker::end() {
     buffer->rebind(nothing(), false);
     arguments_[i] = vm::Variant();
   }
-  for (Ref<vm::Buffer>& binding : bindings_) {
-    if (!binding || binding->unique()) continue;
+  for (uint32_t i = 0; i < bindings_.size(); ++i) {
+    Ref<vm::Buffer>& binding = bindings_[i];
+    if (!binding) continue;
+    const bool is_listed = list && i < list->size() && *list->get_ref(i) == binding.get();
+    if (binding->references() == (is_listed ? 2 : 1)) continue;
     binding->rebind(nothing(), false);
     binding = nullptr;
   }

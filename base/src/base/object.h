@@ -17,6 +17,7 @@ class Object;
 struct ObjectType {
   const char* name;          // as in a module's type table without '!': "hal.buffer"
   void (*destroy)(Object*);  // called when the last reference goes, on the thread that dropped it
+  bool is_part = false;      // see Object::Part
 };
 
 class Object {
@@ -28,9 +29,12 @@ class Object {
   const ObjectType* type() const { return type_; }
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) type_->destroy(this);
+    // Who sees the only reference has it, and nobody can add one: looking is much quicker than counting.
+    if ((unique() && !type_->is_part) || references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      type_->destroy(this);
   }
-  bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
+  uint32_t references() const { return references_.load(std::memory_order_acquire); }
+  bool unique() const { return references() == 1; }
 
  protected:
   // A part of a larger object begins without references, keeps the whole while it has some, and `destroy`

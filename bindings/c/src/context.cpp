@@ -148,7 +148,7 @@ halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t f
     const Function* callee = from_handle<Function>(function);
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
     call->results.resize(result_count);
-    auto done = call->invocation.call(callee->callable, call->arguments, call->results);
+    auto done = call->invocation.call_moving(callee->callable, call->arguments, call->results);
     call->arguments.clear();
     if (!done) return done;
     give_results(*call, results);

@@ -13,7 +13,7 @@
 namespace halyard::hal {
 
 const ObjectType Device::kType = {"hal.device", &Device::destroy};
-const ObjectType Allocator::kType = {"hal.allocator", &Allocator::destroy};
+const ObjectType Allocator::kType = {"hal.allocator", &Allocator::destroy, true};
 
 namespace {
 

@@ -43,7 +43,9 @@ Ref<Device> Semaphore::leave() {
 }
 
 void Semaphore::let_go() {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
+  // As with references: who sees that it is the only one, is.
+  if (holders_.load(std::memory_order_acquire) == 1 || holders_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy_pooled(this);
 }
 
 void Semaphore::destroy(Object* object) {

@@ -31,9 +31,12 @@ namespace {
 // is not done by then.
 struct InFlight : Step {
   std::atomic<int> holders{2};
-  std::thread::id submitter = std::this_thread::get_id();
-  Status result;                             // what came of the work
-  std::atomic<bool> completed_here = false;  // on the submitting thread: its result is for the submitter
+  Status result;  // what came of the work
+  // The submitting thread's alone: whether it is in the driver's queue_submit, and what happened there.
+  const std::thread::id submitter = std::this_thread::get_id();
+  bool is_submitting = true;
+  bool completed_here = false;  // its result is for the submitter
+  bool over_here = false;       // the signals are made, too: nobody holds it but the submitter
 
   Device* const home;   // where it is queued
   Fence* const signal;  // may be null
@@ -57,6 +60,7 @@ struct InFlight : Step {
   }
 
   Device& device() const { return *home; }
+  bool is_here() const { return std::this_thread::get_id() == submitter && is_submitting; }
   void use(Object& object) { resources.push_back(&object); }
   void keep() {
     home->retain();
@@ -77,7 +81,11 @@ struct InFlight : Step {
   // forgot leaves nobody waiting.
   void make_and_leave() noexcept {
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
-    let_go();
+    if (is_here()) {
+      over_here = true;
+    } else {
+      let_go();
+    }
   }
 };
 
@@ -98,8 +106,7 @@ void completed(void* user, halyard_status_t handle) noexcept {
       return write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset,
                                 write.length);
     });
-  if (std::this_thread::get_id() == work->submitter)
-    work->completed_here.store(true, std::memory_order_relaxed);
+  if (work->is_here()) work->completed_here = true;
   run_step(*work);
 }
 
@@ -156,15 +163,14 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     return std::unexpected(Status::adopt(status));
   }
 
-  InFlight* accepted = work.release();
-  if (accepted->holders.load(std::memory_order_acquire) != 1) {
-    for (const Wait& wait : awaited) accepted->waits.push_back({*wait.semaphore, wait.value});
-    accepted->keep();
-  }
+  work->is_submitting = false;
   // Only what happened on this thread, within the call, is told: anything else would depend on timing.
   Status result;
-  if (accepted->completed_here.load(std::memory_order_relaxed)) result = accepted->result;
-  accepted->let_go();
+  if (work->completed_here) result = work->result;
+  if (work->over_here) return to_result(std::move(result));
+  for (const Wait& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
+  work->keep();
+  work.release()->let_go();
   return to_result(std::move(result));
 }
 

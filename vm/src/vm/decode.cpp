@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <ranges>
 
 #include "vm/bytecode_module.h"
 #include "vm/bytecode_reader.h"
@@ -555,6 +556,10 @@ class Decoder {
     for (size_t i = 0; i < count; ++i) {
       uint16_t entry = list_entry(values[i], true);
       if (code_.has_convention && (result_types_[i] == 'I' || result_types_[i] == 'F')) entry |= kWideBit;
+      // The frame goes: what is returned for the last time need not be counted again.
+      const auto names_it = [&](size_t j) { return ((values[j] ^ values[i]) & ~kMoveBit) == 0; };
+      if ((entry & kRefBit) && std::ranges::none_of(std::views::iota(i + 1, count), names_it))
+        entry |= kMoveBit;
       build_.list(entry);
     }
     if (code_.has_convention && count < 2 && result_types_ != "r") {

@@ -47,11 +47,17 @@ Result<> check_arguments(const Convention& convention, std::span<const Variant> 
   return {};
 }
 
-inline void place_argument(Frame& frame, uint16_t place, char type, const Variant& argument) {
+Object* owned(const Variant& argument) {
+  retain(argument.object());
+  return argument.object();
+}
+Object* owned(Variant& argument) { return argument.detach(); }
+
+// V: Variant, to be moved from, or const Variant.
+template <typename V>
+void place_argument(Frame& frame, uint16_t place, char type, V& argument) {
   if (place & kRefBit) {
-    Object* object = argument.object();
-    retain(object);
-    frame.refs()[place & kRegisterMask] = object;
+    frame.refs()[place & kRegisterMask] = owned(argument);
     return;
   }
   const ValueType wanted = value_type(type);
@@ -83,7 +89,8 @@ void assign_places(std::span<const ConventionItem> items, uint32_t& values, uint
   }
 }
 
-Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<const Variant> arguments) {
+template <typename V>
+Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<V> arguments) {
   const FunctionCode* code = HALYARD_TRY(callee.instance->bytecode->code(callee.function->function));
   Frame* frame = stack.push(code, callee.instance, nullptr);
   if (!frame) return std::unexpected(std::move(stack.error));
@@ -94,7 +101,8 @@ Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<const V
   return {};
 }
 
-Result<> set_up_native(Stack& stack, const Callable& callee, std::span<const Variant> arguments) {
+template <typename V>
+Result<> set_up_native(Stack& stack, const Callable& callee, std::span<V> arguments) {
   uint32_t values = 0;
   uint32_t refs = 0;
   assign_places(callee.convention.arguments, values, refs, stack.native_arguments);
@@ -137,14 +145,14 @@ Invocation::~Invocation() {
   end();
 }
 
-Result<> Invocation::call(const Callable& callee, std::span<const Variant> arguments,
-                          std::span<Variant> results) {
+template <typename V>
+Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results) {
   if (results.size() != callee.convention.results.size()) {
     return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}",
                 callee.function->name, callee.convention.results.size(), results.size());
   }
   blocks_ = true;
-  Result<Outcome> begun = begin(callee, arguments);
+  Result<Outcome> begun = begin_with(callee, arguments);
   while (begun && *begun != Outcome::done) {
     if (*begun == Outcome::waiting) waker_->block(wait_deadline_);
     begun = resume();
@@ -155,7 +163,22 @@ Result<> Invocation::call(const Callable& callee, std::span<const Variant> argum
   return {};
 }
 
+Result<> Invocation::call(const Callable& callee, std::span<const Variant> arguments,
+                          std::span<Variant> results) {
+  return call_with(callee, arguments, results);
+}
+
+Result<> Invocation::call_moving(const Callable& callee, std::span<Variant> arguments,
+                                 std::span<Variant> results) {
+  return call_with(callee, arguments, results);
+}
+
 Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Variant> arguments) {
+  return begin_with(callee, arguments);
+}
+
+template <typename V>
+Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> arguments) {
   Stack& stack = *stack_;
   if (stack.top) {
     return fail(Code::FAILED_PRECONDITION,

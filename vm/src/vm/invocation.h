@@ -33,6 +33,8 @@ class Invocation {
   // convention says; `results` has exactly as many elements as the convention and is written only on success.
   // INVALID_ARGUMENT for wrong counts ("expected N arguments but passed M").
   Result<> call(const Callable& callee, std::span<const Variant> arguments, std::span<Variant> results);
+  // The same, but refs are moved out of the arguments.
+  Result<> call_moving(const Callable& callee, std::span<Variant> arguments, std::span<Variant> results);
 
   // The same in steps. As long as it is not done, resume() on any thread continues.
   Result<Outcome> begin(const Callable& callee, std::span<const Variant> arguments);
@@ -64,6 +66,11 @@ class Invocation {
   Context& context() const { return *context_; }
 
  private:
+  // V: Variant, to be moved from, or const Variant.
+  template <typename V>
+  Result<Outcome> begin_with(const Callable& callee, std::span<V> arguments);
+  template <typename V>
+  Result<> call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results);
   void begin_watch();
   void end();
   Result<Outcome> go_on();

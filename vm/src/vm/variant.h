@@ -42,6 +42,12 @@ class Variant {
   int64_t as_i64() const { return static_cast<int64_t>(bits_); }
   float as_f32() const { return std::bit_cast<float>(static_cast<uint32_t>(bits_)); }
   double as_f64() const { return std::bit_cast<double>(bits_); }
+  // Takes the ref out; null for values.
+  Object* detach() {
+    Object* const taken = object();
+    if (taken) forget();
+    return taken;
+  }
   Object* object() const {  // borrowed; null for values
     return is_value() ? nullptr : reinterpret_cast<Object*>(static_cast<uintptr_t>(bits_));
   }
