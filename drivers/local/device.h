@@ -8,6 +8,7 @@
 #include "device_memory.h"
 #include "node_cache.h"
 #include "status.h"
+#include "vmvx/kernels.h"
 #include "workers.h"
 
 namespace halyard::local {
@@ -32,6 +33,7 @@ struct DeviceOptions {
   uint32_t workers = 0;   // threads at most; 0: work is done by who makes it due
   uint32_t queues = 1;    // names for one and the same queue
   bool validate = false;  // device_memory.h
+  const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Of `kind://path?key=value`. NOT_FOUND: no such kind or path. INVALID_ARGUMENT: an option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
