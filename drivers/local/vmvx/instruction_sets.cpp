@@ -12,19 +12,28 @@ namespace halyard::local::vmvx {
 
 namespace {
 
+// The compiler's support library also looks at what the operating system saves.
+#if HWY_ARCH_X86
+bool has_vnni() { return __builtin_cpu_supports("avx512vnni") != 0; }
+bool has_bf16() { return has_vnni() && __builtin_cpu_supports("avx512bf16") != 0; }
+#endif
+
 struct InstructionSet {
-  int64_t target;  // Highway's
   std::string_view name;
+  int64_t target;       // Highway's
+  bool (*supported)();  // what Highway does not ask for; may be null
+  bool has_bf16 = false;
 };
 // Best first.
 constexpr InstructionSet kInstructionSets[] = {
 #if HWY_ARCH_X86
-    {HWY_AVX3_DL, "avx512-vnni"},
-    {HWY_AVX3, "avx512"},
-    {HWY_AVX2, "avx2"},
-    {HWY_SSE4, "sse4"},
+    {"avx512-bf16", HWY_AVX3_DL, has_bf16, true},
+    {"avx512-vnni", HWY_AVX3_DL, has_vnni},
+    {"avx512", HWY_AVX3, nullptr},
+    {"avx2", HWY_AVX2, nullptr},
+    {"sse4", HWY_SSE4, nullptr},
 #elif HWY_ARCH_ARM
-    {HWY_NEON, "neon"},
+    {"neon", HWY_NEON, nullptr},
 #endif
 };
 
@@ -33,11 +42,14 @@ const std::vector<Kernels>& tables() {
   static const std::vector<Kernels> tables = [] {
     std::vector<Kernels> made;
     const int64_t usable = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
-    for (const auto& [target, name] : kInstructionSets) {
-      if ((usable & target) == 0) continue;
+    for (const InstructionSet& set : kInstructionSets) {
+      if ((usable & set.target) == 0 || (set.supported && !set.supported())) continue;
       Kernels& kernels = made.emplace_back(scalar_kernels());
-      kernels.instructions = name;
-      add_mmt4d_simd(target, kernels);
+      kernels.instructions = set.name;
+      add_mmt4d_simd(set.target, set.has_bf16, kernels);
+      add_elementwise_simd(set.target, kernels);
+      add_copy_simd(set.target, kernels);
+      add_tiles_simd(set.target, kernels);
     }
     made.push_back(scalar_kernels());
     return made;
@@ -55,7 +67,7 @@ std::vector<std::string_view> instruction_sets() {
 
 const Kernels* find_kernels(std::string_view instructions) {
   if (instructions == "best") return &tables().front();
-  if (instructions == "baseline") return &tables()[tables().size() - 2];
+  if (instructions == "baseline") return &tables()[std::max<size_t>(tables().size(), 2) - 2];
   const auto found = std::ranges::find(tables(), instructions, &Kernels::instructions);
   return found == tables().end() ? nullptr : &*found;
 }

@@ -91,8 +91,9 @@ Kernels scalar_kernels();
 
 // The best that this processor has, and what it can be held to instead, best first; the last is "scalar".
 std::vector<std::string_view> instruction_sets();
-// By such a name, or "best", or "baseline": the best that every processor of the architecture has. Null where
-// there is no set of that name, or the processor lacks it. Lives as long as the program.
+// By such a name, or "best", or "baseline": the least that is not "scalar", which nearly every processor of
+// the architecture has. Null where there is no set of that name, or the processor lacks it. Lives as long as
+// the program.
 const Kernels* find_kernels(std::string_view instructions);
 
 }  // namespace halyard::local::vmvx

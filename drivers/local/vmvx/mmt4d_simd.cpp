@@ -25,7 +25,11 @@ namespace {
 constexpr size_t kTile = 16;             // rows and columns
 constexpr size_t kUnit = 4;              // bytes
 constexpr size_t kStep = kTile * kUnit;  // bytes of a tile at one k, in units
-constexpr uint64_t kBlock = 256;         // so many k at a time: what they need of both sides stays in cache
+
+// So many k, and columns of tiles, at a time: a block of the left side stays in the first cache, one of the
+// right side in the second.
+constexpr uint64_t kBlockSteps = 256;
+constexpr uint64_t kBlockTiles = 16;
 
 using F32s = hn::CappedTag<float, kTile>;
 using I32s = hn::RebindToSigned<F32s>;
@@ -44,13 +48,13 @@ constexpr size_t kVectors = kTile / kLanes;  // of a row of a tile
 // How many rows and vectors are worked on at once: the most products for each load that registers allow, and
 // enough of them to cover the time that one takes. Where a vector is left over at the end, more rows.
 #if HWY_TARGET <= HWY_AVX3
-constexpr size_t kRows = 8, kColumns = 2, kLastRows = 16;
+constexpr size_t kManyRows = 8, kManyColumns = 2, kLastRows = 16;
 #elif HWY_ARCH_ARM_A64
-constexpr size_t kRows = 8, kColumns = 2, kLastRows = 8;
+constexpr size_t kManyRows = 8, kManyColumns = 2, kLastRows = 8;
 #else
-constexpr size_t kRows = 4, kColumns = 2, kLastRows = 8;
+constexpr size_t kManyRows = 4, kManyColumns = 2, kLastRows = 8;
 #endif
-static_assert(kTile % kRows == 0 && kTile % kLastRows == 0);
+static_assert(kTile % kManyRows == 0 && kTile % kLastRows == 0);
 
 // ---- What products come to
 
@@ -140,6 +144,7 @@ HWY_INLINE VI32 s4_to_pairs(const uint8_t* at) {
 // ---- Policies. kBits: of a unit's elements in memory.
 
 struct F32Policy {
+  static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
   using Result = F32Result;
   static constexpr Mmt4dType kType = Mmt4dType::f32f32f32;
   static constexpr uint32_t kK0 = 1;
@@ -191,7 +196,22 @@ struct Bf16RoundedPolicy : Bf16Bf16Policy {
   }
 };
 
+#if HWY_TARGET == HWY_AVX3_DL
+// Both at once, by AVX512_BF16, which not every processor of this set has.
+struct Bf16DotPolicy : Bf16Policy {
+  static HWY_INLINE VF32 add(VF32 sum, VF32 a, VF32 b) {
+    VMVX_DOT("vdpbf16ps", sum, a, b);
+    return sum;
+  }
+};
+struct Bf16Bf16DotPolicy : Bf16DotPolicy {
+  using Result = Bf16Result;
+  static constexpr Mmt4dType kType = Mmt4dType::bf16bf16bf16;
+};
+#endif
+
 struct S16Policy {
+  static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
   using Result = S32Result;
   static constexpr Mmt4dType kType = Mmt4dType::s16s16s32;
   static constexpr uint32_t kK0 = 2;
@@ -216,6 +236,7 @@ struct S16S8Policy : S16Policy {
 // The instruction multiplies unsigned bytes by signed ones: the right side is taken too large by kExcess, and
 // kExcess times the sum of the left side comes off.
 struct S8Policy {
+  static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
   using Result = S32Result;
   static constexpr Mmt4dType kType = Mmt4dType::s8s8s32;
   static constexpr uint32_t kK0 = 4;
@@ -237,6 +258,8 @@ struct S8Policy {
 };
 struct S8S4Policy : S8Policy {
   static constexpr Mmt4dType kType = Mmt4dType::s8s4s32;
+  // A vector takes longer to make than to load, so it is made for all rows at once.
+  static constexpr size_t kRows = kTile, kColumns = 1;
   static constexpr size_t kRhsBits = 16;
   static constexpr int8_t kExcess = 8;
   static HWY_INLINE VI32 rhs(const uint8_t* at) {
@@ -335,6 +358,30 @@ HWY_INLINE void multiply_rows(Block block, const uint8_t* rhs, size_t rhs_tile, 
 }
 
 template <class Policy>
+HWY_INLINE void widen(const uint8_t* lhs, uint64_t steps, uint8_t* widened) {
+  constexpr size_t kNarrow = kLanes * Policy::kLhsBits / 8;
+  for (size_t at = 0; at < steps * kVectors; ++at)
+    Policy::widen(lhs + at * kNarrow, widened + at * kLanes * kUnit);
+}
+
+// In several sums, so that none waits for the one before.
+template <class Policy>
+HWY_INLINE void sum_excess(const Block& block, int32_t* excess) {
+  constexpr size_t kSums = 8;
+  VI32 sums[kSums];
+  VMVX_UNROLL
+  for (size_t i = 0; i < kSums; ++i) sums[i] = hn::Zero(i32s);
+  uint64_t step = 0;
+  for (; step + kSums <= block.steps; step += kSums) {
+    VMVX_UNROLL
+    for (size_t i = 0; i < kSums; ++i) sums[i] = Policy::add_excess(sums[i], block.lhs + (step + i) * kStep);
+  }
+  for (; step < block.steps; ++step) sums[0] = Policy::add_excess(sums[0], block.lhs + step * kStep);
+  for (size_t i = 1; i < kSums; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  hn::Store(sums[0], i32s, excess);
+}
+
+template <class Policy>
 void mmt4d(const Mmt4d& operands) {
   if (operands.m0 != kTile || operands.n0 != kTile || operands.k0 != Policy::kK0 || operands.k == 0)
     return scalar::kMmt4d[static_cast<size_t>(Policy::kType)](operands);
@@ -342,35 +389,30 @@ void mmt4d(const Mmt4d& operands) {
   constexpr size_t kRhsStep = kTile * Policy::kRhsBits / 8;
   const size_t lhs_tile = operands.lhs_stride * (Policy::kLhsBits / Policy::kK0) / 8;
   const size_t rhs_tile = operands.rhs_stride * (Policy::kRhsBits / Policy::kK0) / 8;
-  HWY_ALIGN uint8_t widened[Policy::kWidens ? kBlock * kStep : 1];
+  HWY_ALIGN uint8_t widened[Policy::kWidens ? kBlockSteps * kStep : 1];
   HWY_ALIGN int32_t excess[kTile] = {};
-  const size_t vectors = operands.n * kVectors;
-  for (uint64_t k = 0; k < operands.k; k += kBlock) {
+  for (uint64_t k = 0; k < operands.k; k += kBlockSteps) {
     Block block = {.lhs = nullptr,
-                   .steps = std::min(kBlock, operands.k - k),
+                   .steps = std::min(kBlockSteps, operands.k - k),
                    .lhs_step = kStep,
                    .add = operands.accumulate || k != 0};
     const uint8_t* const rhs = operands.rhs + k * kRhsStep;
-    for (uint64_t i = 0; i < operands.m; ++i) {
-      block.lhs = operands.lhs + i * lhs_tile + k * kLhsStep;
-      if constexpr (Policy::kWidens) {
-        constexpr size_t kNarrow = kLanes * Policy::kLhsBits / 8;
-        for (size_t at = 0; at < block.steps * kVectors; ++at)
-          Policy::widen(block.lhs + at * kNarrow, widened + at * kLanes * kUnit);
-        block.lhs = widened;
+    for (uint64_t j = 0; j < operands.n; j += kBlockTiles) {
+      const size_t end = std::min(j + kBlockTiles, operands.n) * kVectors;
+      for (uint64_t i = 0; i < operands.m; ++i) {
+        block.lhs = operands.lhs + i * lhs_tile + k * kLhsStep;
+        if constexpr (Policy::kWidens) {
+          widen<Policy>(block.lhs, block.steps, widened);
+          block.lhs = widened;
+        }
+        if constexpr (kHasExcess<Policy>) sum_excess<Policy>(block, excess);
+        uint8_t* const out = operands.out + i * operands.out_stride * Policy::Result::kSize;
+        size_t vector = j * kVectors;
+        for (; vector + Policy::kColumns <= end; vector += Policy::kColumns)
+          multiply_rows<Policy, Policy::kRows, Policy::kColumns>(block, rhs, rhs_tile, out, vector, excess);
+        for (; vector < end; ++vector)
+          multiply_rows<Policy, kLastRows, 1>(block, rhs, rhs_tile, out, vector, excess);
       }
-      if constexpr (kHasExcess<Policy>) {
-        VI32 sum = hn::Zero(i32s);
-        for (uint64_t step = 0; step < block.steps; ++step)
-          sum = Policy::add_excess(sum, block.lhs + step * kStep);
-        hn::Store(sum, i32s, excess);
-      }
-      uint8_t* const out = operands.out + i * operands.out_stride * Policy::Result::kSize;
-      size_t vector = 0;
-      for (; vector + kColumns <= vectors; vector += kColumns)
-        multiply_rows<Policy, kRows, kColumns>(block, rhs, rhs_tile, out, vector, excess);
-      for (; vector < vectors; ++vector)
-        multiply_rows<Policy, kLastRows, 1>(block, rhs, rhs_tile, out, vector, excess);
     }
   }
 }
@@ -390,13 +432,19 @@ void add(Kernels& kernels, Mmt4dKernel kernel) {
 
 }  // namespace
 
-void add_mmt4d(Kernels& kernels) {
+void add_mmt4d(Kernels& kernels, [[maybe_unused]] bool has_bf16) {
   add<F32Policy>(kernels, mmt4d<F32Policy>);
   add<S8Policy>(kernels, mmt4d<S8Policy>);
   add<F16Policy>(kernels, mmt4d<F16Policy>);
   add<F16F16Policy>(kernels, mmt4d_rounded<F16F16Policy, F16RoundedPolicy>);
   add<Bf16Policy>(kernels, mmt4d<Bf16Policy>);
   add<Bf16Bf16Policy>(kernels, mmt4d_rounded<Bf16Bf16Policy, Bf16RoundedPolicy>);
+#if HWY_TARGET == HWY_AVX3_DL
+  if (has_bf16) {
+    add<Bf16DotPolicy>(kernels, mmt4d<Bf16DotPolicy>);
+    add<Bf16Bf16DotPolicy>(kernels, mmt4d_rounded<Bf16Bf16DotPolicy, Bf16RoundedPolicy>);
+  }
+#endif
   add<S16Policy>(kernels, mmt4d<S16Policy>);
   add<S16U4Policy>(kernels, mmt4d<S16U4Policy>);
   add<S16S8Policy>(kernels, mmt4d<S16S8Policy>);
@@ -406,17 +454,15 @@ void add_mmt4d(Kernels& kernels) {
 }  // namespace halyard::local::vmvx::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #else
-VMVX_NO_KERNELS(add_mmt4d)
+VMVX_NO_KERNELS(add_mmt4d, (Kernels&, bool))
 #endif
 
 #if HWY_ONCE
 namespace halyard::local::vmvx {
 
 HWY_EXPORT(add_mmt4d);
-void add_mmt4d_simd(int64_t target, Kernels& kernels) {
-  hwy::ChosenTarget chosen;
-  chosen.Update(target);
-  HWY_DISPATCH_TABLE(add_mmt4d)[chosen.GetIndex()](kernels);
+void add_mmt4d_simd(int64_t target, bool has_bf16, Kernels& kernels) {
+  VMVX_FUNCTION_FOR(target, add_mmt4d)(kernels, has_bf16);
 }
 
 }  // namespace halyard::local::vmvx

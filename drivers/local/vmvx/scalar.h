@@ -1,6 +1,7 @@
 // What each element-wise operation computes, for one element: the meaning that every kernel shares.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -42,10 +43,15 @@ uint32_t apply(uint32_t lhs, uint32_t rhs) {
   }
 }
 
+// As arithmetic has it (flush_denormals.h), also where a library looks at bits instead.
+inline float flushed(float x) {
+  return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+}
+
 template <Unary kOperation>
 uint32_t apply(uint32_t bits) {
   using enum Unary;
-  const auto x = std::bit_cast<float>(bits);
+  const float x = flushed(std::bit_cast<float>(bits));
   if constexpr (kOperation == abs_f32) return bits & 0x7FFFFFFF;
   if constexpr (kOperation == neg_f32) return bits ^ 0x80000000;
   if constexpr (kOperation == ctlz_i32) return static_cast<uint32_t>(std::countl_zero(bits));
@@ -89,39 +95,52 @@ void copy(const Input& in, const Output& out, const Shape& shape) {
   map<T>(in, out, shape, [](T value) { return value; });
 }
 
+// The tile of tile row x and tile column y.
+template <typename T>
+void pack_tile(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding, uint64_t x,
+               uint64_t y) {
+  uint8_t* const tile = tiles + tiling.tile_at(x, y) * sizeof(T);
+  for (uint64_t p = 0; p < tiling.extent0(); ++p) {
+    for (uint64_t q = 0; q < tiling.extent1(); ++q) {
+      const uint64_t row = x * tiling.extent0() + p;
+      const uint64_t column = y * tiling.extent1() + q;
+      const uint64_t to = tiling.inner_transposed ? q * tiling.t1 + p : p * tiling.t1 + q;
+      const bool inside = row < tiling.size0 && column < tiling.size1;
+      store(tile + to * sizeof(T),
+            inside ? load<T>(matrix + (row * tiling.stride0 + column * tiling.stride1) * sizeof(T))
+                   : static_cast<T>(padding));
+    }
+  }
+}
+
 template <typename T>
 void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding) {
-  for (uint64_t x = 0; x < tiling.grid0(); ++x) {
-    for (uint64_t y = 0; y < tiling.grid1(); ++y) {
-      uint8_t* const tile = tiles + tiling.tile_at(x, y) * sizeof(T);
-      for (uint64_t p = 0; p < tiling.extent0(); ++p) {
-        for (uint64_t q = 0; q < tiling.extent1(); ++q) {
-          const uint64_t row = x * tiling.extent0() + p;
-          const uint64_t column = y * tiling.extent1() + q;
-          const uint64_t to = tiling.inner_transposed ? q * tiling.t1 + p : p * tiling.t1 + q;
-          const bool inside = row < tiling.size0 && column < tiling.size1;
-          store(tile + to * sizeof(T),
-                inside ? load<T>(matrix + (row * tiling.stride0 + column * tiling.stride1) * sizeof(T))
-                       : static_cast<T>(padding));
-        }
-      }
+  for (uint64_t x = 0; x < tiling.grid0(); ++x)
+    for (uint64_t y = 0; y < tiling.grid1(); ++y) pack_tile<T>(matrix, tiles, tiling, padding, x, y);
+}
+
+// What the matrix has of a tile.
+template <typename T>
+void unpack_tile(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling, uint64_t x, uint64_t y) {
+  const uint8_t* const tile = tiles + tiling.tile_at(x, y) * sizeof(T);
+  const uint64_t row = x * tiling.extent0();
+  const uint64_t column = y * tiling.extent1();
+  const uint64_t rows = std::min(tiling.extent0(), tiling.size0 - row);
+  const uint64_t columns = std::min(tiling.extent1(), tiling.size1 - column);
+  for (uint64_t p = 0; p < rows; ++p) {
+    for (uint64_t q = 0; q < columns; ++q) {
+      const uint64_t from = tiling.inner_transposed ? q * tiling.t1 + p : p * tiling.t1 + q;
+      store(matrix + ((row + p) * tiling.stride0 + (column + q) * tiling.stride1) * sizeof(T),
+            load<T>(tile + from * sizeof(T)));
     }
   }
 }
 
 template <typename T>
 void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
-  for (uint64_t row = 0; row < tiling.size0; ++row) {
-    for (uint64_t column = 0; column < tiling.size1; ++column) {
-      const uint8_t* const tile =
-          tiles + tiling.tile_at(row / tiling.extent0(), column / tiling.extent1()) * sizeof(T);
-      const uint64_t p = row % tiling.extent0();
-      const uint64_t q = column % tiling.extent1();
-      const uint64_t from = tiling.inner_transposed ? q * tiling.t1 + p : p * tiling.t1 + q;
-      store(matrix + (row * tiling.stride0 + column * tiling.stride1) * sizeof(T),
-            load<T>(tile + from * sizeof(T)));
-    }
-  }
+  for (uint64_t x = 0; x * tiling.extent0() < tiling.size0; ++x)
+    for (uint64_t y = 0; y * tiling.extent1() < tiling.size1; ++y)
+      unpack_tile<T>(tiles, matrix, tiling, x, y);
 }
 
 // One for each type; they serve every tile.

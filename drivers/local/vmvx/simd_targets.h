@@ -13,8 +13,8 @@
 #define VMVX_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// In place of a function add_...(Kernels&), where there is nothing to add.
-#define VMVX_NO_KERNELS(function)                 \
+// In place of a function that adds kernels to a table, where there are none.
+#define VMVX_NO_KERNELS(function, parameters)     \
   namespace halyard::local::vmvx::HWY_NAMESPACE { \
-  void function(Kernels&) {}                      \
+  void function parameters {}                     \
   }
