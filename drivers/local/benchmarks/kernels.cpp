@@ -126,10 +126,95 @@ void add_mmt4d() {
   }
 }
 
+// ---- Movers of bytes. Each moves a matrix of `size` bytes in all, `speed` is that over the time.
+
+struct Mover {
+  const char* name;
+  void (*move)(const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size);
+};
+
+// Rows as long as there are of them, or nearly.
+Shape square(uint64_t elements) {
+  uint64_t size1 = 16;
+  while (size1 * size1 * 4 <= elements) size1 *= 2;
+  return {elements / size1, size1};
+}
+Tiling tiling_of(const Shape& shape, uint64_t rows, uint64_t columns, bool transposed) {
+  const uint64_t grid0 = shape.size0 / rows;
+  const uint64_t grid1 = shape.size1 / columns;
+  return {.o0 = transposed ? grid1 : grid0,
+          .o1 = transposed ? grid0 : grid1,
+          .t0 = transposed ? columns : rows,
+          .t1 = transposed ? rows : columns,
+          .tile_stride0 = (transposed ? grid0 : grid1) * rows * columns,
+          .stride0 = shape.size1,
+          .stride1 = 1,
+          .size0 = shape.size0,
+          .size1 = shape.size1,
+          .outer_transposed = transposed,
+          .inner_transposed = transposed};
+}
+
+constexpr Mover kMovers[] = {
+    {"memcpy",
+     [](const Kernels&, const uint8_t* from, uint8_t* to, uint64_t size) { std::memcpy(to, from, size); }},
+    {"memset", [](const Kernels&, const uint8_t*, uint8_t* to, uint64_t size) { std::memset(to, 1, size); }},
+    {"copy",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       const Shape shape = square(size / 4);
+       kernels.copy[2]({from, shape.size1, 1}, {to, shape.size1, 1}, shape);
+     }},
+    {"fill",
+     [](const Kernels& kernels, const uint8_t*, uint8_t* to, uint64_t size) {
+       const Shape shape = square(size / 4);
+       kernels.fill(0x01020304, {to, shape.size1, 1}, shape);
+     }},
+    {"pack_lhs_f32",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 16, 1, false), 0);
+     }},
+    {"pack_rhs_f32",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 1, 16, true), 0);
+     }},
+    {"pack_lhs_s8",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 16, 4, false), 0);
+     }},
+    {"pack_rhs_s8",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 4, 16, true), 0);
+     }},
+    {"unpack_f32",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.unpack[2](from, to, tiling_of(square(size / 4), 16, 16, false));
+     }},
+};
+
+void move(benchmark::State& state, const Mover& mover, uint64_t size) {
+  const Kernels& kernels = *find_kernels("best");
+  const Bytes from = allocate(size, 1);
+  const Bytes to = allocate(size, 2);
+  for ([[maybe_unused]] auto _ : state) {
+    mover.move(kernels, from.get(), to.get(), size);
+    benchmark::ClobberMemory();
+  }
+  state.counters["speed"] = rate(static_cast<double>(size));
+}
+
+void add_movers() {
+  for (const Mover& mover : kMovers)
+    for (const uint64_t size :
+         {uint64_t{1} << 12, uint64_t{1} << 15, uint64_t{1} << 18, uint64_t{1} << 20, uint64_t{1} << 26})
+      benchmark::RegisterBenchmark((std::string("move/") + mover.name + "/" + std::to_string(size)).c_str(),
+                                   move, mover, size);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   add_mmt4d();
+  add_movers();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -215,7 +215,7 @@ std::vector<Problem> problems() {
   std::vector<Problem> list;
   std::mt19937 random(3);
   const uint64_t sizes[] = {1, 2, 3, 15, 16, 17, 31, 33, 40, 64};
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 600; ++i) {
     Problem p = {};
     p.size0 = sizes[random() % 10];
     p.size1 = sizes[random() % 10];

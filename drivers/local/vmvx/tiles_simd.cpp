@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "vmvx/tiles_simd.cpp"
 #include <hwy/foreach_target.h>
 // After it.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -22,20 +23,29 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using U32x4 = hn::FixedTag<uint32_t, 4>;
-using U64x2 = hn::FixedTag<uint64_t, 2>;
-using U8x16 = hn::FixedTag<uint8_t, 16>;
-constexpr U32x4 u32x4;
-constexpr U64x2 u64x2;
-constexpr U8x16 u8x16;
-using V = hn::Vec<U32x4>;
+using U32s = hn::ScalableTag<uint32_t>;
+using U64s = hn::ScalableTag<uint64_t>;
+using U16s = hn::ScalableTag<uint16_t>;
+using U8s = hn::ScalableTag<uint8_t>;
+constexpr U32s u32s;
+constexpr U64s u64s;
+constexpr U16s u16s;
+constexpr U8s u8s;
+using V = hn::Vec<U32s>;
+constexpr size_t kLanes = HWY_LANES(uint32_t);
+constexpr size_t kVector = kLanes * 4;  // bytes
+constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes, within which vectors are interleaved
 
-constexpr uint64_t kPanels = 16;  // that are written, or read, side by side
+constexpr uint64_t kLine = 64;  // bytes of a cache line
+// Rows of tiles that are written side by side: as many as the caches' prefetching follows; without caches,
+// more.
+constexpr uint64_t kPanels = 8, kStreamedPanels = 32;
+// More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
+constexpr uint64_t kStreamed = uint64_t{1} << 24;
 
 // ---- Tiles as bytes
 
-// Runs: kRows pieces of `run` bytes each. Interleaved: units of `unit` bytes of `rows` rows alternate, for
-// `columns` columns of units.
+// Runs: `rows` pieces of `columns` units of `unit` bytes. Interleaved: units of `rows` rows alternate.
 struct Layout {
   uint64_t rows;     // of the matrix in a tile
   uint64_t columns;  // of the matrix in a tile, in units
@@ -68,73 +78,116 @@ Layout layout_of(const Tiling& tiling) {
 
 // ---- Moving
 
+HWY_INLINE V load_vector(const uint8_t* at) { return hn::LoadU(u32s, reinterpret_cast<const uint32_t*>(at)); }
+template <bool kStream>
+HWY_INLINE void store_vector(V value, uint8_t* at) {
+  auto* const to = reinterpret_cast<uint32_t*>(at);
+  if constexpr (kStream) {
+    hn::Stream(value, u32s, to);
+  } else {
+    hn::StoreU(value, u32s, to);
+  }
+}
+
+template <bool kStream>
 HWY_INLINE void copy_bytes(const uint8_t* from, uint8_t* to, uint64_t size) {
-  switch (size) {
-    case 64:
-      std::memcpy(to, from, 64);
-      return;
-    case 32:
-      std::memcpy(to, from, 32);
-      return;
-    case 16:
-      std::memcpy(to, from, 16);
-      return;
-    default:
-      std::memcpy(to, from, size);
-      return;
+  if (size == kLine) {
+    VMVX_UNROLL
+    for (size_t at = 0; at < kLine; at += kVector) store_vector<kStream>(load_vector(from + at), to + at);
+  } else {
+    std::memcpy(to, from, size);
   }
 }
 
-HWY_INLINE V load4(const uint8_t* at) { return hn::LoadU(u32x4, reinterpret_cast<const uint32_t*>(at)); }
-HWY_INLINE void store4(V value, uint8_t* at) { hn::StoreU(value, u32x4, reinterpret_cast<uint32_t*>(at)); }
-
-struct Square {
-  V rows[4];
-};
-HWY_INLINE Square transpose(const Square& in) {
-  const auto low01 = hn::BitCast(u64x2, hn::InterleaveLower(u32x4, in.rows[0], in.rows[1]));
-  const auto low23 = hn::BitCast(u64x2, hn::InterleaveLower(u32x4, in.rows[2], in.rows[3]));
-  const auto high01 = hn::BitCast(u64x2, hn::InterleaveUpper(u32x4, in.rows[0], in.rows[1]));
-  const auto high23 = hn::BitCast(u64x2, hn::InterleaveUpper(u32x4, in.rows[2], in.rows[3]));
-  return {{hn::BitCast(u32x4, hn::InterleaveLower(u64x2, low01, low23)),
-           hn::BitCast(u32x4, hn::InterleaveUpper(u64x2, low01, low23)),
-           hn::BitCast(u32x4, hn::InterleaveLower(u64x2, high01, high23)),
-           hn::BitCast(u32x4, hn::InterleaveUpper(u64x2, high01, high23))}};
+// Block j of vector i goes to block i of vector j.
+HWY_INLINE void transpose_blocks(V (&v)[kBlocks]) {
+  if constexpr (kBlocks == 2) {
+    const V first = v[0];
+    v[0] = hn::ConcatLowerLower(u32s, v[1], first);
+    v[1] = hn::ConcatUpperUpper(u32s, v[1], first);
+  } else if constexpr (kBlocks == 4) {
+    const V low02 = hn::ConcatLowerLower(u32s, v[2], v[0]);
+    const V low13 = hn::ConcatLowerLower(u32s, v[3], v[1]);
+    const V high02 = hn::ConcatUpperUpper(u32s, v[2], v[0]);
+    const V high13 = hn::ConcatUpperUpper(u32s, v[3], v[1]);
+    v[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(low13), low02);
+    v[1] = hn::OddEvenBlocks(low13, hn::SwapAdjacentBlocks(low02));
+    v[2] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(high13), high02);
+    v[3] = hn::OddEvenBlocks(high13, hn::SwapAdjacentBlocks(high02));
+  }
 }
-// Four by four units, of rows so many bytes apart.
+
+// Within each block, of 4 x 4 elements.
+HWY_INLINE void transpose_within_blocks(V (&v)[4]) {
+  const auto low01 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[0], v[1]));
+  const auto low23 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[2], v[3]));
+  const auto high01 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[0], v[1]));
+  const auto high23 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[2], v[3]));
+  v[0] = hn::BitCast(u32s, hn::InterleaveLower(u64s, low01, low23));
+  v[1] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, low01, low23));
+  v[2] = hn::BitCast(u32s, hn::InterleaveLower(u64s, high01, high23));
+  v[3] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, high01, high23));
+}
+
+// kLanes by kLanes elements of 4 bytes, of rows so many bytes apart.
+template <bool kStream>
 HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
-  Square square;
+  V rows[kBlocks][4];
   VMVX_UNROLL
-  for (size_t i = 0; i < 4; ++i) square.rows[i] = load4(from + i * from_stride);
-  square = transpose(square);
+  for (size_t group = 0; group < kBlocks; ++group) {
+    VMVX_UNROLL
+    for (size_t i = 0; i < 4; ++i) rows[group][i] = load_vector(from + (group * 4 + i) * from_stride);
+    transpose_within_blocks(rows[group]);
+  }
   VMVX_UNROLL
-  for (size_t i = 0; i < 4; ++i) store4(square.rows[i], to + i * to_stride);
-}
-
-// `rows` x `columns` units of 4 bytes, rows a multiple of 4, columns a multiple of 4: what is at (i, j) goes
-// to (j, i). Whole cache lines of rows are read or written at a time.
-HWY_INLINE void transpose_units(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride,
-                                uint64_t rows, uint64_t columns) {
-  constexpr uint64_t kLine = 16;
-  for (uint64_t j = 0; j < columns; j += kLine) {
-    const uint64_t end = std::min(j + kLine, columns);
-    for (uint64_t i = 0; i < rows; i += 4)
-      for (uint64_t column = j; column < end; column += 4)
-        transpose_square(from + i * from_stride + column * 4, from_stride, to + column * to_stride + i * 4,
-                         to_stride);
+  for (size_t i = 0; i < 4; ++i) {
+    V columns[kBlocks];
+    VMVX_UNROLL
+    for (size_t group = 0; group < kBlocks; ++group) columns[group] = rows[group][i];
+    transpose_blocks(columns);
+    VMVX_UNROLL
+    for (size_t block = 0; block < kBlocks; ++block)
+      store_vector<kStream>(columns[block], to + (block * 4 + i) * to_stride);
   }
 }
 
-// Units of 1 byte: four rows alternate, columns a multiple of 16.
-HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t columns) {
-  for (uint64_t j = 0; j < columns; j += 16)
-    hn::StoreInterleaved4(hn::LoadU(u8x16, from + j), hn::LoadU(u8x16, from + stride + j),
-                          hn::LoadU(u8x16, from + 2 * stride + j), hn::LoadU(u8x16, from + 3 * stride + j),
-                          u8x16, to + j * 4);
+// `rows` x `columns` elements of 4 bytes: what is at (i, j) goes to (j, i).
+template <bool kStream>
+HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride,
+                          uint64_t rows, uint64_t columns) {
+  const uint64_t full_rows = rows / kLanes * kLanes;
+  const uint64_t full_columns = columns / kLanes * kLanes;
+  for (uint64_t j = 0; j < full_columns; j += kLanes)
+    for (uint64_t i = 0; i < full_rows; i += kLanes)
+      transpose_square<kStream>(from + i * from_stride + j * 4, from_stride, to + j * to_stride + i * 4,
+                                to_stride);
+  for (uint64_t i = 0; i < rows; ++i)
+    for (uint64_t j = i < full_rows ? full_columns : 0; j < columns; ++j)
+      store(to + j * to_stride + i * 4, load<uint32_t>(from + i * from_stride + j * 4));
 }
-HWY_INLINE void interleave2(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t columns) {
-  for (uint64_t j = 0; j < columns; j += 16)
-    hn::StoreInterleaved2(hn::LoadU(u8x16, from + j), hn::LoadU(u8x16, from + stride + j), u8x16, to + j * 2);
+
+// Bytes of four rows alternate: kBlocks tiles of 16 columns each.
+template <bool kStream>
+HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t tile_step) {
+  const auto row = [&](size_t i) { return hn::BitCast(u8s, load_vector(from + i * stride)); };
+  const auto low01 = hn::BitCast(u16s, hn::InterleaveLower(u8s, row(0), row(1)));
+  const auto low23 = hn::BitCast(u16s, hn::InterleaveLower(u8s, row(2), row(3)));
+  const auto high01 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(0), row(1)));
+  const auto high23 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(2), row(3)));
+  // Of a tile each has 16 bytes, in the block of its number.
+  const V parts[4] = {hn::BitCast(u32s, hn::InterleaveLower(u16s, low01, low23)),
+                      hn::BitCast(u32s, hn::InterleaveUpper(u16s, low01, low23)),
+                      hn::BitCast(u32s, hn::InterleaveLower(u16s, high01, high23)),
+                      hn::BitCast(u32s, hn::InterleaveUpper(u16s, high01, high23))};
+  VMVX_UNROLL
+  for (size_t part = 0; part < 4; part += kBlocks) {
+    V tiles[kBlocks];
+    VMVX_UNROLL
+    for (size_t i = 0; i < kBlocks; ++i) tiles[i] = parts[part + i];
+    transpose_blocks(tiles);
+    VMVX_UNROLL
+    for (size_t i = 0; i < kBlocks; ++i) store_vector<kStream>(tiles[i], to + i * tile_step + part * 16);
+  }
 }
 
 // ---- Matrix to tiles
@@ -143,55 +196,58 @@ HWY_INLINE void interleave2(const uint8_t* from, uint64_t stride, uint8_t* to, u
 using PackTiles = void (*)(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
                            uint64_t count);
 
+template <bool kStream>
 void pack_runs(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
                uint64_t count) {
   const uint64_t run = layout.columns * layout.unit;
   for (uint64_t p = 0; p < layout.rows; ++p)
     for (uint64_t y = 0; y < count; ++y)
-      copy_bytes(matrix + p * layout.stride + y * run, tiles + y * tile_step + p * run, run);
+      copy_bytes<kStream>(matrix + p * layout.stride + y * run, tiles + y * tile_step + p * run, run);
 }
+template <bool kStream>
 void pack_units(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
                 uint64_t count) {
   // Tiles that follow each other are one with more columns.
   const bool dense = tile_step == layout.tile;
   const uint64_t columns = dense ? layout.columns * count : layout.columns;
-  for (uint64_t y = 0; y < (dense ? 1 : count); ++y) {
-    const uint8_t* const from = matrix + y * layout.columns * 4;
-    uint8_t* const to = tiles + y * tile_step;
-    const uint64_t most = columns / 4 * 4;
-    transpose_units(from, layout.stride, to, layout.rows * 4, layout.rows, most);
-    for (uint64_t column = most; column < columns; ++column)
-      for (uint64_t p = 0; p < layout.rows; ++p)
-        store(to + (column * layout.rows + p) * 4, load<uint32_t>(from + p * layout.stride + column * 4));
-  }
+  for (uint64_t y = 0; y < (dense ? 1 : count); ++y)
+    transpose<kStream>(matrix + y * columns * 4, layout.stride, tiles + y * tile_step, layout.rows * 4,
+                       layout.rows, columns);
 }
-template <uint64_t kRows>
+// Of four rows and 16 columns.
+template <bool kStream>
 void pack_bytes(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
                 uint64_t count) {
-  for (uint64_t y = 0; y < count; ++y) {
-    const uint8_t* const from = matrix + y * layout.columns;
-    if constexpr (kRows == 4) {
-      interleave4(from, layout.stride, tiles + y * tile_step, layout.columns);
-    } else {
-      interleave2(from, layout.stride, tiles + y * tile_step, layout.columns);
-    }
-  }
+  uint64_t y = 0;
+  for (; y + kBlocks <= count; y += kBlocks)
+    interleave4<kStream>(matrix + y * 16, layout.stride, tiles + y * tile_step, tile_step);
+  for (; y < count; ++y)
+    for (uint64_t i = 0; i < 64; ++i)
+      tiles[y * tile_step + i] = matrix[i % 4 * layout.stride + y * 16 + i / 4];
 }
 
+template <bool kStream>
 PackTiles pack_function(const Layout& layout) {
-  if (!layout.interleaved) return pack_runs;
-  if (layout.unit == 4 && layout.rows % 4 == 0) return pack_units;
-  if (layout.unit == 1 && layout.columns % 16 == 0) {
-    if (layout.rows == 4) return pack_bytes<4>;
-    if (layout.rows == 2) return pack_bytes<2>;
-  }
+  if (!layout.interleaved) return pack_runs<kStream>;
+  if (layout.unit == 4) return pack_units<kStream>;
+  if (layout.unit == 1 && layout.rows == 4 && layout.columns == 16) return pack_bytes<kStream>;
   return nullptr;
+}
+
+// Whether tiles are many, and consist of whole lines.
+bool should_stream(const uint8_t* tiles, const Layout& layout, const Tiling& tiling) {
+  const uint64_t run = layout.interleaved ? layout.rows * layout.unit * (layout.unit == 1 ? 16 : 1)
+                                          : layout.columns * layout.unit;
+  return tiling.o0 * tiling.o1 * layout.tile >= kStreamed &&
+         reinterpret_cast<uintptr_t>(tiles) % kLine == 0 && layout.tile_stride0 % kLine == 0 &&
+         layout.tile % kLine == 0 && run == kLine;
 }
 
 template <typename T>
 void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding) {
   const Layout layout = layout_of<T>(tiling);
-  const PackTiles function = pack_function(layout);
+  const bool stream = should_stream(tiles, layout, tiling);
+  const PackTiles function = stream ? pack_function<true>(layout) : pack_function<false>(layout);
   if (!function || tiling.stride1 != 1) return scalar::pack<T>(matrix, tiles, tiling, padding);
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
@@ -199,55 +255,53 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  for (uint64_t y = 0; y < full1; y += kPanels)
+  const uint64_t side_by_side = stream ? kStreamedPanels : kPanels;
+  const uint64_t panels = tiling.outer_transposed ? side_by_side : std::max<uint64_t>(full1, 1);
+  for (uint64_t y = 0; y < full1; y += panels)
     for (uint64_t x = 0; x < full0; ++x)
       function(layout, matrix + x * layout.rows * layout.stride + y * width,
-               tiles + x * x_step + y * tile_step, tile_step, std::min(kPanels, full1 - y));
+               tiles + x * x_step + y * tile_step, tile_step, std::min(panels, full1 - y));
+  if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x < tiling.grid0(); ++x)
     for (uint64_t y = x < full0 ? full1 : 0; y < tiling.grid1(); ++y)
       scalar::pack_tile<T>(matrix, tiles, tiling, padding, x, y);
 }
 
-// ---- Tiles to matrix
+// ---- Tiles to matrix, likewise
 
 using UnpackTiles = void (*)(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
                              uint64_t count);
 
+template <bool kStream>
 void unpack_runs(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
                  uint64_t count) {
   const uint64_t run = layout.columns * layout.unit;
   for (uint64_t p = 0; p < layout.rows; ++p)
     for (uint64_t y = 0; y < count; ++y)
-      copy_bytes(tiles + y * tile_step + p * run, matrix + p * layout.stride + y * run, run);
+      copy_bytes<kStream>(tiles + y * tile_step + p * run, matrix + p * layout.stride + y * run, run);
 }
 void unpack_units(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
                   uint64_t count) {
   const bool dense = tile_step == layout.tile;
   const uint64_t columns = dense ? layout.columns * count : layout.columns;
-  for (uint64_t y = 0; y < (dense ? 1 : count); ++y) {
-    const uint8_t* const from = tiles + y * tile_step;
-    uint8_t* const to = matrix + y * layout.columns * 4;
-    const uint64_t most = columns / 4 * 4;
-    transpose_units(from, layout.rows * 4, to, layout.stride, most, layout.rows);
-    for (uint64_t column = most; column < columns; ++column)
-      for (uint64_t p = 0; p < layout.rows; ++p)
-        store(to + p * layout.stride + column * 4, load<uint32_t>(from + (column * layout.rows + p) * 4));
-  }
-}
-
-UnpackTiles unpack_function(const Layout& layout) {
-  if (!layout.interleaved) return unpack_runs;
-  if (layout.unit == 4 && layout.rows % 4 == 0) return unpack_units;
-  return nullptr;
+  for (uint64_t y = 0; y < (dense ? 1 : count); ++y)
+    transpose<false>(tiles + y * tile_step, layout.rows * 4, matrix + y * columns * 4, layout.stride, columns,
+                     layout.rows);
 }
 
 template <typename T>
 void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const Layout layout = layout_of<T>(tiling);
-  const UnpackTiles function = unpack_function(layout);
   // Rows that overlap would depend on the order.
-  if (!function || tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1))
+  if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
+      (layout.interleaved && layout.unit != 4))
     return scalar::unpack<T>(tiles, matrix, tiling);
+  const bool stream = !layout.interleaved && layout.columns * layout.unit == kLine &&
+                      tiling.size0 * tiling.size1 * sizeof(T) >= kStreamed &&
+                      reinterpret_cast<uintptr_t>(matrix) % kLine == 0 && layout.stride % kLine == 0;
+  const UnpackTiles function = layout.interleaved ? unpack_units
+                               : stream           ? unpack_runs<true>
+                                                  : unpack_runs<false>;
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
   const uint64_t full0 = tiling.size0 / tiling.extent0();
@@ -257,6 +311,7 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
     for (uint64_t y = 0; y < full1; y += kPanels)
       function(layout, tiles + x * x_step + y * tile_step,
                matrix + x * layout.rows * layout.stride + y * width, tile_step, std::min(kPanels, full1 - y));
+  if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x * tiling.extent0() < tiling.size0; ++x)
     for (uint64_t y = x < full0 ? full1 : 0; y * tiling.extent1() < tiling.size1; ++y)
       scalar::unpack_tile<T>(tiles, matrix, tiling, x, y);
