@@ -32,7 +32,7 @@ struct Program {
     require(halyard_module_load_memory(instance, bytes, size, 0, &module));
     halyard_free(bytes);
   }
-  void open_device() { require(halyard_device_open(instance, "local-sync", &device)); }
+  void open_device(const char* uri = "local-sync") { require(halyard_device_open(instance, uri, &device)); }
   void link(const char* name) {
     halyard_context_options_t options = {};
     options.struct_size = sizeof options;

@@ -23,6 +23,12 @@ if(NOT HALYARD_FLATC)
   list(APPEND missing flatbuffers-compiler)
 endif()
 
+find_path(HALYARD_HWY_INCLUDE hwy/highway.h)
+find_library(HALYARD_HWY_LIBRARY hwy)
+if(NOT HALYARD_HWY_INCLUDE OR NOT HALYARD_HWY_LIBRARY)
+  list(APPEND missing libhwy-dev)
+endif()
+
 if(HALYARD_TESTS)
   find_package(GTest CONFIG QUIET)
   if(NOT TARGET GTest::gtest_main)
@@ -50,6 +56,11 @@ endif()
 add_library(Ffi::ffi UNKNOWN IMPORTED)
 set_target_properties(Ffi::ffi PROPERTIES IMPORTED_LOCATION "${HALYARD_FFI_LIBRARY}"
                                           INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_FFI_INCLUDE}")
+
+# Its own CMake package also wants its test library, and GoogleTest with it.
+add_library(Hwy::hwy UNKNOWN IMPORTED)
+set_target_properties(Hwy::hwy PROPERTIES IMPORTED_LOCATION "${HALYARD_HWY_LIBRARY}"
+                                          INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_HWY_INCLUDE}")
 
 find_program(HALYARD_CCACHE ccache)
 if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -61,21 +61,45 @@ constexpr uint32_t kMostQueues = 64;  // an affinity has as many bits
 struct Option {
   std::string_view key;
   bool needs_workers;  // only devices that have some know it
-  uint32_t least, most;
-  const char* expected;
-  void (*set)(DeviceOptions& options, uint32_t value);
+  std::string (*expected)();
+  bool (*set)(DeviceOptions& options, std::string_view text);  // false: not what is expected
 };
-// The only option that is no number, and that may be given more than once.
+// The only option that may be given more than once.
 constexpr std::string_view kPlugin = "plugin";
+
+template <uint32_t kLeast, uint32_t kMost, typename T>
+bool set_number(T& option, std::string_view text) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < kLeast || value > kMost)
+    return false;
+  option = static_cast<T>(value);
+  return true;
+}
+
 constexpr Option kOptions[] = {
-    {"workers", true, 1, kMostWorkers, "a number of threads from 1 to 1024",
-     [](DeviceOptions& options, uint32_t value) { options.workers = value; }},
-    {"queues", true, 1, kMostQueues, "a number of queues from 1 to 64",
-     [](DeviceOptions& options, uint32_t value) { options.queues = value; }},
-    {"validate", false, 0, 1, "0 or 1",
-     [](DeviceOptions& options, uint32_t value) { options.validate = value != 0; }},
-    {"native", false, 0, 1, "0 or 1",
-     [](DeviceOptions& options, uint32_t value) { options.native = value != 0; }},
+    {"workers", true, [] { return fmt::format("a number of threads from 1 to {}", kMostWorkers); },
+     [](DeviceOptions& options, std::string_view text) {
+       return set_number<1, kMostWorkers>(options.workers, text);
+     }},
+    {"queues", true, [] { return fmt::format("a number of queues from 1 to {}", kMostQueues); },
+     [](DeviceOptions& options, std::string_view text) {
+       return set_number<1, kMostQueues>(options.queues, text);
+     }},
+    {"validate", false, [] { return std::string("0 or 1"); },
+     [](DeviceOptions& options, std::string_view text) { return set_number<0, 1>(options.validate, text); }},
+    {"native", false, [] { return std::string("0 or 1"); },
+     [](DeviceOptions& options, std::string_view text) { return set_number<0, 1>(options.native, text); }},
+    {"isa", false,
+     [] {
+       std::string names = "'best' or 'baseline'";
+       for (const std::string_view name : vmvx::instruction_sets()) names += fmt::format(" or '{}'", name);
+       return names;
+     },
+     [](DeviceOptions& options, std::string_view text) {
+       options.kernels = vmvx::find_kernels(text);
+       return options.kernels != nullptr;
+     }},
 };
 
 Result<> set_option(const DeviceKind& kind, const halyard_option_t& given, DeviceOptions& options) {
@@ -91,13 +115,9 @@ Result<> set_option(const DeviceKind& kind, const halyard_option_t& given, Devic
       continue;
     }
     const std::string_view text = view(given.value);
-    uint32_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < option.least ||
-        value > option.most)
+    if (!option.set(options, text))
       return fail(Code::INVALID_ARGUMENT, "option '{}' of '{}' is '{}'; expected {}", option.key, kind.name,
-                  text, option.expected);
-    option.set(options, value);
+                  text, option.expected());
     return {};
   }
   return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have {}, '{}'", view(given.key),

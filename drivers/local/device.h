@@ -11,6 +11,7 @@
 #include "native/plugins.h"
 #include "node_cache.h"
 #include "status.h"
+#include "vmvx/kernels.h"
 #include "workers.h"
 
 namespace halyard::local {
@@ -37,6 +38,7 @@ struct DeviceOptions {
   bool validate = false;                  // device_memory.h
   bool native = true;                     // executables may be machine code
   std::vector<std::string> plugins = {};  // what Plugins::load() takes, in order
+  const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Of `kind://path?key=value`. NOT_FOUND: no such kind or path. INVALID_ARGUMENT: an option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };

@@ -10,6 +10,7 @@
 #include "device.h"
 #include "vm/archive.h"
 #include "vm/bytecode_module.h"
+#include "vmvx/microkernels.h"
 #include "vmvx_worker.h"
 
 namespace halyard::local {
@@ -63,11 +64,12 @@ Result<> check_exports(const vm::BytecodeModule& module) {
 Result<> check_imports(const vm::BytecodeModule& module) {
   std::string missing;
   for (const vm::Import& import : module.imports())
-    if (!import.optional) missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
+    if (!import.optional && !vmvx::has_function(import.name, import.convention))
+      missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
   if (missing.empty()) return {};
   return fail(Code::NOT_FOUND,
-              "the executable imports {}, but this build offers no functions to executables; compile it "
-              "without microkernels",
+              "the executable imports {}, which is nothing that executables can call here, or not that way; "
+              "compile it without microkernels",
               missing);
 }
 
@@ -94,13 +96,18 @@ Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify
 
 class VmvxExecutable final : public halyard_driver_executable {
  public:
-  VmvxExecutable(const Services& services, Ref<vm::BytecodeModule> module)
-      : halyard_driver_executable(services), module_(std::move(module)) {}
+  VmvxExecutable(const Device& device, Ref<vm::BytecodeModule> module)
+      : halyard_driver_executable(device.services()),
+        microkernels_(vmvx::create_module(*device.options.kernels)),
+        module_(std::move(module)) {}
   Result<> load_kernels();
 
  private:
-  Result<std::unique_ptr<Worker>> create_worker() const override { return VmvxWorker::create(module_); }
+  Result<std::unique_ptr<Worker>> create_worker() const override {
+    return VmvxWorker::create(microkernels_, module_);
+  }
 
+  Ref<vm::NativeModule> microkernels_;
   Ref<vm::BytecodeModule> module_;
 };
 
@@ -136,8 +143,7 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable =
-      std::make_unique<VmvxExecutable>(device.services(), HALYARD_TRY(load_module(bytes, true)));
+  auto executable = std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true)));
   HALYARD_TRY(executable->load_kernels());
   return executable;
 }

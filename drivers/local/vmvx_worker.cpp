@@ -26,8 +26,10 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 
 void VmvxWorker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
 
-Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::BytecodeModule>& module) {
+Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& microkernels,
+                                                   const Ref<vm::BytecodeModule>& module) {
   auto context = vm::Context::create();
+  HALYARD_TRY(context->add(microkernels));
   HALYARD_TRY(context->add(module));
   vm::ModuleInstance* instance = context->modules().back().get();
   auto worker = std::make_unique<VmvxWorker>(std::move(context));

@@ -19,7 +19,8 @@ namespace halyard::local {
 class VmvxWorker final : public Worker {
  public:
   // Links the module in a context of its own.
-  static Result<std::unique_ptr<Worker>> create(const Ref<vm::BytecodeModule>& module);
+  static Result<std::unique_ptr<Worker>> create(const Ref<vm::NativeModule>& microkernels,
+                                                const Ref<vm::BytecodeModule>& module);
   explicit VmvxWorker(Ref<vm::Context> context) : context_(std::move(context)), invocation_(context_) {}
 
   Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) override;

@@ -2,6 +2,7 @@
 // end one holds a Wakeup for it, which may come late or never and then has no effect. Any thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -43,15 +44,14 @@ class Waker final : public ObjectOf<Waker> {
     settled_ = true;
     return waiting_;
   }
-  // The wait is over without having been ended by anybody.
+  // The wait is over without having been ended by anybody. Most calls never wait, and take no lock for it:
+  // only the invocation itself begins waits.
   void leave_wait() {
+    if (!waiting_) return;
     const std::lock_guard lock(mutex_);
     waiting_ = false;
   }
-  bool waiting() const {
-    const std::lock_guard lock(mutex_);
-    return waiting_;
-  }
+  bool waiting() const { return waiting_; }
   // Blocks until the wait has ended or the deadline has come.
   void block(const Deadline& deadline) {
     std::unique_lock lock(mutex_);
@@ -75,11 +75,11 @@ class Waker final : public ObjectOf<Waker> {
   }
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   Hook hook_;
-  uint64_t wait_ = 0;  // counts them
-  bool waiting_ = false;
+  uint64_t wait_ = 0;                  // counts them
+  std::atomic<bool> waiting_ = false;  // written under the lock
   bool settled_ = false;  // until then the thread that runs the invocation sees by itself that it may go on
 };
 

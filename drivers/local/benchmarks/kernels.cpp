@@ -1,0 +1,222 @@
+// Kernels alone, each beside what the machine can do at most, measured in the same run: products beside a
+// loop that multiplies registers and touches no memory, movers of bytes beside memcpy and memset.
+// benchmarks/cpu.py puts them into one table.
+#include "vmvx/kernels.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "vmvx/flush_denormals.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using namespace halyard::local::vmvx;
+
+benchmark::Counter rate(double count) { return {count, benchmark::Counter::kIsIterationInvariantRate}; }
+
+// ---- Peaks: products a second, of so many accumulators that none waits for the one before.
+
+#if defined(__x86_64__)
+constexpr int kTurns = 4096;
+constexpr int kAccumulators = 12;
+
+#define PEAK(name, feature, vector, products, instruction)                                                   \
+  __attribute__((target(feature))) void turns_##name() {                                                     \
+    vector a = {}, b = {}, s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {}, s8 = {},  \
+           s9 = {}, s10 = {}, s11 = {};                                                                      \
+    for (int i = 0; i < kTurns; ++i)                                                                         \
+      asm volatile(instruction                                                                               \
+                   " %12, %13, %0\n" instruction " %12, %13, %1\n" instruction " %12, %13, %2\n" instruction \
+                   " %12, %13, %3\n" instruction " %12, %13, %4\n" instruction " %12, %13, %5\n" instruction \
+                   " %12, %13, %6\n" instruction " %12, %13, %7\n" instruction " %12, %13, %8\n" instruction \
+                   " %12, %13, %9\n" instruction " %12, %13, %10\n" instruction " %12, %13, %11\n"           \
+                   : "+v"(s0), "+v"(s1), "+v"(s2), "+v"(s3), "+v"(s4), "+v"(s5), "+v"(s6), "+v"(s7),         \
+                     "+v"(s8), "+v"(s9), "+v"(s10), "+v"(s11)                                                \
+                   : "v"(a), "v"(b));                                                                        \
+  }                                                                                                          \
+  void peak_##name(benchmark::State& state) {                                                                \
+    if (!__builtin_cpu_supports(feature)) {                                                                  \
+      state.SkipWithError("the processor lacks " feature);                                                   \
+      return;                                                                                                \
+    }                                                                                                        \
+    for ([[maybe_unused]] auto _ : state) turns_##name();                                                    \
+    state.counters["speed"] = rate(double{kTurns} * kAccumulators * (products));                             \
+  }                                                                                                          \
+  BENCHMARK(peak_##name)->Name("peak/" #name)
+
+PEAK(avx512_f32, "avx512f", __m512, 16, "vfmadd231ps");
+PEAK(avx512_s16, "avx512vnni", __m512, 32, "vpdpwssd");
+PEAK(avx512_s8, "avx512vnni", __m512, 64, "vpdpbusd");
+PEAK(avx512_bf16, "avx512bf16", __m512, 32, "vdpbf16ps");
+PEAK(avx2_f32, "fma", __m256, 8, "vfmadd231ps");
+#endif
+
+// ---- Products
+
+struct FreeBytes {
+  void operator()(uint8_t* bytes) const { std::free(bytes); }
+};
+using Bytes = std::unique_ptr<uint8_t, FreeBytes>;
+
+// Holds zeros where `value` is 0, else small numbers of whatever type.
+Bytes allocate(size_t size, int value) {
+  Bytes bytes(static_cast<uint8_t*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+  std::memset(bytes.get(), value, size);
+  return bytes;
+}
+
+constexpr const char* kTypeNames[] = {"f32f32f32",    "s8s8s32",   "f16f16f32", "f16f16f16", "bf16bf16f32",
+                                      "bf16bf16bf16", "s16s16s32", "s16u4s32",  "s16s8s32",  "s8s4s32"};
+
+// `tiles` x `tiles` tiles, k of about `depth` elements.
+void mmt4d(benchmark::State& state, const Kernels& kernels, size_t type, bool skip_rounding, uint64_t tiles,
+           uint64_t depth) {
+  const TileSizes sizes = kernels.tiles[type];
+  const uint64_t k = depth / sizes.k0;
+  const Bytes lhs = allocate(tiles * depth * sizes.m0 * 4, 0x11);
+  const Bytes rhs = allocate(tiles * depth * sizes.n0 * 4, 0x11);
+  const Bytes out = allocate(tiles * tiles * sizes.m0 * sizes.n0 * 4, 0);
+  const Mmt4d operands = {.lhs = lhs.get(),
+                          .rhs = rhs.get(),
+                          .out = out.get(),
+                          .lhs_stride = k * sizes.m0 * sizes.k0,
+                          .rhs_stride = k * sizes.n0 * sizes.k0,
+                          .out_stride = tiles * sizes.m0 * sizes.n0,
+                          .m = tiles,
+                          .n = tiles,
+                          .k = k,
+                          .m0 = sizes.m0,
+                          .n0 = sizes.n0,
+                          .k0 = sizes.k0,
+                          .accumulate = false,
+                          .skip_rounding = skip_rounding};
+  const FlushDenormals flush;
+  for ([[maybe_unused]] auto _ : state) {
+    kernels.mmt4d[type](operands);
+    benchmark::ClobberMemory();
+  }
+  state.counters["speed"] = rate(static_cast<double>(tiles * sizes.m0) *
+                                 static_cast<double>(tiles * sizes.n0) * static_cast<double>(k * sizes.k0));
+}
+
+void add_mmt4d() {
+  for (const std::string_view name : instruction_sets()) {
+    if (name == "scalar") continue;
+    const Kernels& kernels = *find_kernels(name);
+    for (size_t type = 0; type < kMmt4dTypeCount; ++type) {
+      const std::string base = "mmt4d/" + std::string(name) + "/" + kTypeNames[type];
+      const auto add = [&](const std::string& suffix, bool skip, uint64_t tiles, uint64_t depth) {
+        benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernels, type, skip, tiles, depth);
+      };
+      // A workgroup as compilers make them, and a matrix past the second cache.
+      add("", true, 4, 512);
+      add("/large", true, 64, 1024);
+      if (static_cast<Mmt4dType>(type) == Mmt4dType::f16f16f16 ||
+          static_cast<Mmt4dType>(type) == Mmt4dType::bf16bf16bf16)
+        add("/rounded", false, 4, 512);
+    }
+  }
+}
+
+// ---- Movers of bytes. Each moves a matrix of `size` bytes in all, `speed` is that over the time.
+
+struct Mover {
+  const char* name;
+  void (*move)(const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size);
+};
+
+// Rows as long as there are of them, or nearly.
+Shape square(uint64_t elements) {
+  uint64_t size1 = 16;
+  while (size1 * size1 * 4 <= elements) size1 *= 2;
+  return {elements / size1, size1};
+}
+Tiling tiling_of(const Shape& shape, uint64_t rows, uint64_t columns, bool transposed) {
+  const uint64_t grid0 = shape.size0 / rows;
+  const uint64_t grid1 = shape.size1 / columns;
+  return {.o0 = transposed ? grid1 : grid0,
+          .o1 = transposed ? grid0 : grid1,
+          .t0 = transposed ? columns : rows,
+          .t1 = transposed ? rows : columns,
+          .tile_stride0 = (transposed ? grid0 : grid1) * rows * columns,
+          .stride0 = shape.size1,
+          .stride1 = 1,
+          .size0 = shape.size0,
+          .size1 = shape.size1,
+          .outer_transposed = transposed,
+          .inner_transposed = transposed};
+}
+
+constexpr Mover kMovers[] = {
+    {"memcpy",
+     [](const Kernels&, const uint8_t* from, uint8_t* to, uint64_t size) { std::memcpy(to, from, size); }},
+    {"memset", [](const Kernels&, const uint8_t*, uint8_t* to, uint64_t size) { std::memset(to, 1, size); }},
+    {"copy",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       const Shape shape = square(size / 4);
+       kernels.copy[2]({from, shape.size1, 1}, {to, shape.size1, 1}, shape);
+     }},
+    {"fill",
+     [](const Kernels& kernels, const uint8_t*, uint8_t* to, uint64_t size) {
+       const Shape shape = square(size / 4);
+       kernels.fill(0x01020304, {to, shape.size1, 1}, shape);
+     }},
+    {"pack_lhs_f32",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 16, 1, false), 0);
+     }},
+    {"pack_rhs_f32",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 1, 16, true), 0);
+     }},
+    {"pack_lhs_s8",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 16, 4, false), 0);
+     }},
+    {"pack_rhs_s8",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 4, 16, true), 0);
+     }},
+    {"unpack_f32",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.unpack[2](from, to, tiling_of(square(size / 4), 16, 16, false));
+     }},
+};
+
+void move(benchmark::State& state, const Mover& mover, uint64_t size) {
+  const Kernels& kernels = *find_kernels("best");
+  const Bytes from = allocate(size, 1);
+  const Bytes to = allocate(size, 2);
+  for ([[maybe_unused]] auto _ : state) {
+    mover.move(kernels, from.get(), to.get(), size);
+    benchmark::ClobberMemory();
+  }
+  state.counters["speed"] = rate(static_cast<double>(size));
+}
+
+void add_movers() {
+  for (const Mover& mover : kMovers)
+    for (const uint64_t size :
+         {uint64_t{1} << 12, uint64_t{1} << 15, uint64_t{1} << 18, uint64_t{1} << 20, uint64_t{1} << 26})
+      benchmark::RegisterBenchmark((std::string("move/") + mover.name + "/" + std::to_string(size)).c_str(),
+                                   move, mover, size);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  add_mmt4d();
+  add_movers();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,385 @@
+// Element-wise functions: the plain loops against the definition of exec-vmvx.md, 5.4, every instruction set
+// against the plain loops, for strides, alignments, sizes and overlaps of all kinds.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "vmvx/flush_denormals.h"
+#include "vmvx_testing.h"
+
+namespace halyard::local::vmvx {
+namespace {
+
+constexpr uint32_t kNaN = 0x7FC00000;
+uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
+float number(uint32_t value) { return std::bit_cast<float>(value); }
+
+uint32_t binary(const Kernels& kernels, Binary operation, uint32_t a, uint32_t b) {
+  uint32_t result = 0xDEAD;
+  const FlushDenormals flush;
+  const bool divided = kernels.binary[static_cast<size_t>(operation)](
+      {reinterpret_cast<uint8_t*>(&a), 1, 1}, {reinterpret_cast<uint8_t*>(&b), 1, 1},
+      {reinterpret_cast<uint8_t*>(&result), 1, 1}, {1, 1});
+  EXPECT_TRUE(divided);
+  return result;
+}
+uint32_t unary(const Kernels& kernels, Unary operation, uint32_t a) {
+  uint32_t result = 0xDEAD;
+  const FlushDenormals flush;
+  kernels.unary[static_cast<size_t>(operation)]({reinterpret_cast<uint8_t*>(&a), 1, 1},
+                                                {reinterpret_cast<uint8_t*>(&result), 1, 1}, {1, 1});
+  return result;
+}
+
+class VmvxElementwise : public VmvxKernels {};
+VMVX_FOR_EVERY_INSTRUCTION_SET(VmvxElementwise);
+
+TEST_P(VmvxElementwise, Integers) {
+  using enum Binary;
+  struct {
+    Binary operation;
+    uint32_t a, b, result;
+  } constexpr kCases[] = {
+      {add_i32, 0xFFFFFFFF, 2, 1},
+      {sub_i32, 1, 2, 0xFFFFFFFF},
+      {mul_i32, 0x80000001, 3, 0x80000003},
+      {divs_i32, static_cast<uint32_t>(-7), 2, static_cast<uint32_t>(-3)},
+      {divs_i32, 7, static_cast<uint32_t>(-2), static_cast<uint32_t>(-3)},
+      {divs_i32, 0x80000000, 0xFFFFFFFF, 0x80000000},
+      {divs_i32, 0x80000000, 1, 0x80000000},
+      {divs_i32, 0x80000000, 0x80000000, 1},
+      {divs_i32, 0x7FFFFFFF, 0x80000000, 0},
+      {divu_i32, 0x80000000, 0xFFFFFFFF, 0},
+      {divu_i32, 0xFFFFFFFF, 1, 0xFFFFFFFF},
+      {divu_i32, 0xFFFFFFFF, 0xFFFFFFFE, 1},
+      {divu_i32, 0xFFFFFFFE, 0xFFFFFFFF, 0},
+      {divu_i32, 4294967290, 3, 1431655763},
+      {and_i32, 0xF0F0, 0xFF00, 0xF000},
+      {or_i32, 0xF0F0, 0xFF00, 0xFFF0},
+      {xor_i32, 0xF0F0, 0xFF00, 0x0FF0},
+      {shl_i32, 1, 31, 0x80000000},
+      {shl_i32, 3, 33, 6},
+      {shl_i32, 1, 0xFFFFFFFF, 0x80000000},
+      {shrs_i32, 0x80000000, 31, 0xFFFFFFFF},
+      {shrs_i32, 0x80000000, 32, 0x80000000},
+      {shru_i32, 0x80000000, 31, 1},
+      {shru_i32, 0x80000000, 64, 0x80000000},
+  };
+  for (const auto& [operation, a, b, result] : kCases)
+    EXPECT_EQ(binary(kernels(), operation, a, b), result)
+        << static_cast<int>(operation) << " of " << a << ", " << b;
+  struct {
+    uint32_t of, zeros;
+  } constexpr kZeros[] = {{0, 32},         {1, 31},         {2, 30},         {3, 30},
+                          {0xFFFFFFFF, 0}, {0x80000000, 0}, {0x7FFFFFFF, 1}, {0x40000000, 1},
+                          {0x00FFFFFF, 8}, {0x01FFFFFF, 7}, {0x01000000, 7}, {0x3FFFFFFF, 2}};
+  for (const auto& [of, zeros] : kZeros) EXPECT_EQ(unary(kernels(), Unary::ctlz_i32, of), zeros) << of;
+}
+
+TEST_P(VmvxElementwise, DivisionByZeroIsTold) {
+  for (const Binary operation : {Binary::divs_i32, Binary::divu_i32}) {
+    for (size_t zero = 0; zero < 40; ++zero) {
+      std::vector<uint32_t> a(40, 7), b(40, 3), c(40);
+      b[zero] = 0;
+      const auto* first = reinterpret_cast<uint8_t*>(a.data());
+      const auto* second = reinterpret_cast<uint8_t*>(b.data());
+      const BinaryKernel kernel = kernels().binary[static_cast<size_t>(operation)];
+      EXPECT_FALSE(
+          kernel({first, 40, 1}, {second, 40, 1}, {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, 40}));
+      EXPECT_FALSE(kernel({first, 40, 1}, {second + zero * 4, 0, 0},
+                          {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, 40}));
+      // What lies behind the row is not looked at.
+      EXPECT_TRUE(zero == 0 || kernel({first, 40, 1}, {second, 40, 1},
+                                      {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, zero}));
+    }
+  }
+}
+
+TEST_P(VmvxElementwise, FloatsWithDenormalsFlushed) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float denormal = 1e-40f;
+  using enum Binary;
+  EXPECT_EQ(binary(kernels(), add_f32, bits(denormal), bits(denormal)), 0u);
+  EXPECT_EQ(binary(kernels(), add_f32, bits(1.5f), bits(2)), bits(3.5f));
+  EXPECT_EQ(binary(kernels(), sub_f32, bits(1.5e-38f), bits(1.25e-38f)), 0u) << "a denormal result";
+  EXPECT_EQ(binary(kernels(), mul_f32, bits(-0.0f), bits(3)), bits(-0.0f));
+  EXPECT_EQ(binary(kernels(), mul_f32, bits(1e-30f), bits(1e-10f)), 0u);
+  EXPECT_EQ(binary(kernels(), div_f32, bits(1), bits(denormal)), bits(infinity));
+  EXPECT_TRUE(std::isnan(number(binary(kernels(), div_f32, 0, 0))));
+  EXPECT_EQ(unary(kernels(), Unary::abs_f32, bits(-denormal)), bits(denormal)) << "bits only";
+  EXPECT_EQ(unary(kernels(), Unary::neg_f32, bits(denormal)), bits(-denormal));
+  EXPECT_EQ(unary(kernels(), Unary::abs_f32, kNaN | 0x80000000), kNaN);
+  EXPECT_EQ(unary(kernels(), Unary::neg_f32, kNaN), kNaN | 0x80000000);
+  struct {
+    Unary operation;
+    float of, result;
+  } const kCases[] = {
+      {Unary::ceil_f32, -1.5f, -1},
+      {Unary::ceil_f32, 1.25f, 2},
+      {Unary::ceil_f32, -0.25f, -0.0f},
+      {Unary::ceil_f32, 3e9f, 3e9f},
+      {Unary::ceil_f32, infinity, infinity},
+      {Unary::floor_f32, -1.5f, -2},
+      {Unary::floor_f32, 0.25f, 0},
+      {Unary::floor_f32, -0.0f, -0.0f},
+      {Unary::ceil_f32, denormal, 0},
+      {Unary::floor_f32, -denormal, -0.0f},
+      {Unary::exp_f32, 0, 1},
+      {Unary::exp_f32, -infinity, 0},
+      {Unary::exp_f32, infinity, infinity},
+      {Unary::exp_f32, 89, infinity},
+      {Unary::exp_f32, -88, 0},
+      {Unary::exp_f32, 1, 2.7182818f},
+      {Unary::exp_f32, 88.72283f, 3.4027985e38f},
+      {Unary::log_f32, 1, 0},
+      {Unary::log_f32, 0, -infinity},
+      {Unary::log_f32, -0.0f, -infinity},
+      {Unary::log_f32, infinity, infinity},
+      {Unary::log_f32, denormal, -infinity},
+      {Unary::log_f32, 2.7182817f, 0.99999994f},
+      {Unary::rsqrt_f32, 4, 0.5f},
+      {Unary::rsqrt_f32, 0, infinity},
+      {Unary::rsqrt_f32, -0.0f, -infinity},
+      {Unary::rsqrt_f32, infinity, 0},
+  };
+  for (const auto& [operation, of, result] : kCases)
+    EXPECT_LE(steps_between(number(unary(kernels(), operation, bits(of))), result), 1)
+        << static_cast<int>(operation) << " of " << of << ": "
+        << number(unary(kernels(), operation, bits(of)));
+  for (const Unary operation :
+       {Unary::ceil_f32, Unary::floor_f32, Unary::exp_f32, Unary::log_f32, Unary::rsqrt_f32})
+    EXPECT_TRUE(std::isnan(number(unary(kernels(), operation, kNaN)))) << static_cast<int>(operation);
+  EXPECT_TRUE(std::isnan(number(unary(kernels(), Unary::log_f32, bits(-1)))));
+  EXPECT_TRUE(std::isnan(number(unary(kernels(), Unary::rsqrt_f32, bits(-1)))));
+}
+
+// Over all exponents: as close to the C library as the last digit but one of 24 bits.
+TEST_P(VmvxElementwise, ExpAndLogAreThoseOfTheLibrary) {
+  std::vector<uint32_t> in, out(1 << 16), right(1 << 16);
+  for (uint32_t i = 0; i < 1 << 16; ++i) in.push_back(i << 16 | (i * 40503 & 0xFFFF));
+  const auto run = [&](const Kernels& set, Unary operation, std::vector<uint32_t>& to) {
+    const FlushDenormals flush;
+    set.unary[static_cast<size_t>(operation)]({reinterpret_cast<uint8_t*>(in.data()), 256, 1},
+                                              {reinterpret_cast<uint8_t*>(to.data()), 256, 1}, {256, 256});
+  };
+  int64_t most = 0;
+  for (const Unary operation : {Unary::exp_f32, Unary::log_f32}) {
+    run(kernels(), operation, out);
+    run(scalar_kernels(), operation, right);
+    for (size_t i = 0; i < in.size(); ++i) {
+      most = std::max(most, steps_between(number(out[i]), number(right[i])));
+      ASSERT_LE(steps_between(number(out[i]), number(right[i])), 1)
+          << static_cast<int>(operation) << " of " << number(in[i]);
+    }
+  }
+  RecordProperty("most_steps", static_cast<int>(most));
+  // Where exponents are common, more densely.
+  for (uint32_t i = 0; i < 1 << 16; ++i) in[i] = bits(static_cast<float>(static_cast<int>(i) - 32768) / 700);
+  run(kernels(), Unary::exp_f32, out);
+  run(scalar_kernels(), Unary::exp_f32, right);
+  for (size_t i = 0; i < in.size(); ++i)
+    ASSERT_LE(steps_between(number(out[i]), number(right[i])), 1) << number(in[i]);
+  for (uint32_t i = 0; i < 1 << 16; ++i) in[i] = bits(0.5f + static_cast<float>(i) / 65536);
+  run(kernels(), Unary::log_f32, out);
+  run(scalar_kernels(), Unary::log_f32, right);
+  for (size_t i = 0; i < in.size(); ++i)
+    ASSERT_LE(steps_between(number(out[i]), number(right[i])), 1) << number(in[i]);
+}
+
+// ---- Every shape: all operands lie in one buffer, which must come out the same.
+
+struct Placed {
+  uint64_t offset, stride0, stride1;  // elements; the offset in bytes
+};
+struct Problem {
+  Placed a, b, out;
+  uint64_t size0, size1;
+};
+
+constexpr size_t kBufferSize = 1 << 16;
+
+std::vector<uint8_t> contents() {
+  std::mt19937 random(11);
+  std::vector<uint8_t> bytes(kBufferSize);
+  for (size_t i = 0; i < kBufferSize; i += 4) {
+    // Small integers that are also no denormal numbers, and sometimes floats.
+    const uint32_t value = random() % 3 == 0 ? random() : bits(static_cast<float>(random() % 1000) + 0.5f);
+    store(bytes.data() + i, value);
+  }
+  return bytes;
+}
+
+std::vector<Problem> problems() {
+  std::vector<Problem> list;
+  std::mt19937 random(3);
+  const uint64_t sizes[] = {1, 2, 3, 15, 16, 17, 31, 33, 40, 64};
+  for (int i = 0; i < 600; ++i) {
+    Problem p = {};
+    p.size0 = sizes[random() % 10];
+    p.size1 = sizes[random() % 10];
+    const auto input = [&](uint64_t base) -> Placed {
+      const uint64_t shift = random() % 8;
+      switch (random() % 6) {
+        case 0:
+          return {base + shift, 0, 1};  // a row for all
+        case 1:
+          return {base + shift, 1, 0};  // a column for all
+        case 2:
+          return {base + shift, 0, 0};  // one element
+        case 3:
+          return {base + shift, 1, p.size0};  // turned round
+        case 4:
+          return {base + shift, p.size1 + 3, 1};
+        default:
+          return {base + shift, p.size1, 1};
+      }
+    };
+    p.a = input(0);
+    p.b = input(1 << 13);
+    switch (random() % 8) {
+      case 0:
+        p.out = p.a;
+        break;  // in place
+      case 1:
+        p.out = {p.a.offset + 4 * (1 + random() % 9), p.size1, 1};
+        break;  // overlapping in part
+      case 2:
+        p.out = {1 << 14, 1, p.size0 + random() % 2};
+        break;
+      case 3:
+        p.out = {1 << 14, p.size1 * 2 % 90, 2};
+        break;
+      case 4:
+        p.out = {1 << 14, random() % 3, 1};
+        break;  // rows overlap
+      default:
+        p.out = {(1 << 14) + random() % 5, p.size1 + random() % 2, 1};
+        break;
+    }
+    list.push_back(p);
+  }
+  return list;
+}
+
+std::string text(const Problem& p) {
+  const auto one = [](const Placed& o) {
+    return " +" + std::to_string(o.offset) + " [" + std::to_string(o.stride0) + "," +
+           std::to_string(o.stride1) + "]";
+  };
+  return std::to_string(p.size0) + "x" + std::to_string(p.size1) + one(p.a) + one(p.b) + one(p.out);
+}
+
+// Both made of it the same, byte for byte; or, as floats, nearly.
+void expect_same(const std::vector<uint8_t>& found, const std::vector<uint8_t>& right, int64_t steps,
+                 const Problem& p) {
+  if (found == right) return;
+  for (size_t i = 0; i + 4 <= found.size(); ++i) {
+    // Elements begin anywhere; what is the same everywhere is the same.
+    if (found[i] == right[i]) continue;
+    const uint64_t at = i - (i - p.out.offset) % 4;
+    const auto a = load<float>(found.data() + at);
+    const auto b = load<float>(right.data() + at);
+    ASSERT_TRUE((std::isnan(a) && std::isnan(b)) || steps_between(a, b) <= steps)
+        << text(p) << " at byte " << i << ": " << a << ", not " << b;
+  }
+}
+
+TEST_P(VmvxElementwise, BinaryAgreesInEveryShape) {
+  const std::vector<uint8_t> before = contents();
+  const FlushDenormals flush;
+  int index = 0;
+  for (const Problem& p : problems()) {
+    const size_t operation = static_cast<size_t>(index++) % kBinaryCount;
+    std::vector<uint8_t> found = before, right = before;
+    const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
+      return set.binary[operation]({bytes.data() + p.a.offset, p.a.stride0, p.a.stride1},
+                                   {bytes.data() + p.b.offset, p.b.stride0, p.b.stride1},
+                                   {bytes.data() + p.out.offset, p.out.stride0, p.out.stride1},
+                                   {p.size0, p.size1});
+    };
+    const bool expected = run(scalar_kernels(), right);
+    ASSERT_EQ(run(kernels(), found), expected) << text(p);
+    if (!expected) continue;
+    ASSERT_NO_FATAL_FAILURE(expect_same(found, right, 0, p)) << operation;
+  }
+}
+
+TEST_P(VmvxElementwise, UnaryAgreesInEveryShape) {
+  const std::vector<uint8_t> before = contents();
+  const FlushDenormals flush;
+  int index = 0;
+  for (const Problem& p : problems()) {
+    const size_t operation = static_cast<size_t>(index++) % kUnaryCount;
+    std::vector<uint8_t> found = before, right = before;
+    const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
+      set.unary[operation]({bytes.data() + p.a.offset, p.a.stride0, p.a.stride1},
+                           {bytes.data() + p.out.offset, p.out.stride0, p.out.stride1}, {p.size0, p.size1});
+    };
+    run(scalar_kernels(), right);
+    run(kernels(), found);
+    // Results of overlapping operands that are inputs again may drift apart.
+    const auto is = [&](Unary which) { return operation == static_cast<size_t>(which); };
+    const bool exact = !is(Unary::exp_f32) && !is(Unary::log_f32);
+    ASSERT_NO_FATAL_FAILURE(expect_same(found, right, exact ? 0 : 8, p)) << operation;
+  }
+}
+
+template <typename T>
+void compare_copies(const Kernels& kernels, size_t log2) {
+  const std::vector<uint8_t> before = contents();
+  for (const Problem& p : problems()) {
+    if (p.size0 * p.size1 * sizeof(T) > 1 << 13) continue;
+    std::vector<uint8_t> found = before, right = before;
+    found.resize(kBufferSize * 4, 1);
+    right.resize(kBufferSize * 4, 1);
+    const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
+      set.copy[log2]({bytes.data() + p.a.offset, p.a.stride0, p.a.stride1},
+                     {bytes.data() + p.out.offset, p.out.stride0, p.out.stride1}, {p.size0, p.size1});
+    };
+    run(kernels, found);
+    run(scalar_kernels(), right);
+    ASSERT_TRUE(found == right) << text(p) << " of " << sizeof(T);
+  }
+}
+
+TEST_P(VmvxElementwise, CopiesAgreeInEveryShape) {
+  compare_copies<uint8_t>(kernels(), 0);
+  compare_copies<uint16_t>(kernels(), 1);
+  compare_copies<uint32_t>(kernels(), 2);
+  compare_copies<uint64_t>(kernels(), 3);
+}
+
+TEST_P(VmvxElementwise, LongRowsAreCopiedAndFilled) {
+  for (const uint64_t size : {100u, 127u, 128u, 129u, 1000u, 70000u}) {
+    for (const uint64_t shift : {0u, 1u, 7u}) {
+      std::vector<uint32_t> from(size + 8), to(size + 8, 5);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint32_t>(i * 2654435761u);
+      auto* const target = reinterpret_cast<uint8_t*>(to.data()) + shift;
+      kernels().copy[2]({reinterpret_cast<uint8_t*>(from.data()) + 3, size, 1}, {target, size, 1}, {1, size});
+      ASSERT_EQ(std::memcmp(target, reinterpret_cast<uint8_t*>(from.data()) + 3, size * 4), 0);
+      for (const uint32_t value : {0u, 0x7F7F7F7Fu, 0x01020304u}) {
+        std::vector<uint32_t> filled(size + 8, 5), right(size + 8, 5);
+        kernels().fill(value, {reinterpret_cast<uint8_t*>(filled.data()) + shift, size, 1}, {1, size});
+        scalar_kernels().fill(value, {reinterpret_cast<uint8_t*>(right.data()) + shift, size, 1}, {1, size});
+        ASSERT_TRUE(filled == right);
+      }
+    }
+  }
+}
+
+TEST_P(VmvxElementwise, FillsAgreeInEveryShape) {
+  const std::vector<uint8_t> before = contents();
+  for (const Problem& p : problems()) {
+    std::vector<uint8_t> found = before, right = before;
+    for (const uint32_t value : {0xFFFFFFFFu, 0x12345678u}) {
+      kernels().fill(value, {found.data() + p.out.offset, p.out.stride0, 1}, {p.size0, p.size1});
+      scalar_kernels().fill(value, {right.data() + p.out.offset, p.out.stride0, 1}, {p.size0, p.size1});
+      ASSERT_TRUE(found == right) << text(p);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halyard::local::vmvx

@@ -1,0 +1,380 @@
+// The functions of the module `vmvx` as programs call them: what they refuse and with which status, what an
+// empty shape does, what tiles they ask for, and that they leave the floating-point mode as it was.
+#include <cfenv>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "vm/buffer.h"
+#include "vm/list.h"
+#include "vmvx/microkernels.h"
+#include "vmvx_testing.h"
+
+namespace halyard::local::vmvx {
+namespace {
+
+using vm::Buffer;
+using Argument = std::variant<Object*, int32_t, int64_t>;
+
+class VmvxModule : public VmvxKernels {
+ public:
+  VmvxModule() : module_(create_module(kernels())) {}
+
+  // Calls the function with these arguments as registers; results are left in `results_`.
+  Status call(std::string_view name, std::initializer_list<Argument> arguments) {
+    const vm::NativeExport* function = nullptr;
+    for (const vm::Export& exported : module_->exports())
+      if (exported.name == name) function = &module_->native_export(exported.function);
+    if (!function) return Status(Code::NOT_FOUND, "no such function");
+    std::vector<uint32_t> values;
+    std::vector<Object*> refs;
+    std::vector<uint16_t> registers;
+    for (const Argument& argument : arguments) {
+      if (const auto* object = std::get_if<Object*>(&argument)) {
+        registers.push_back(static_cast<uint16_t>(0x8000 | refs.size()));
+        refs.push_back(*object);
+      } else {
+        values.resize((values.size() + 1) / 2 * 2);
+        registers.push_back(static_cast<uint16_t>(values.size()));
+        const int64_t value =
+            argument.index() == 1 ? std::get<int32_t>(argument) : std::get<int64_t>(argument);
+        values.push_back(static_cast<uint32_t>(value));
+        values.push_back(static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32));
+      }
+    }
+    const auto at = static_cast<uint16_t>(values.size());
+    const uint16_t results[] = {at, static_cast<uint16_t>(at + 2)};
+    values.resize(values.size() + 4);
+    vm::NativeCall native = {.state = const_cast<Kernels*>(&kernels()),
+                             .values = values.data(),
+                             .refs = refs.data(),
+                             .arguments = registers.data(),
+                             .results = results};
+    Status status = function->function(native);
+    std::memcpy(results_, values.data() + at, sizeof results_);
+    return status;
+  }
+  // Its buffer, for as long as the test runs; all bytes are 0.
+  Buffer* buffer(size_t size, bool is_mutable = true) {
+    bytes_.emplace_back(size);
+    buffers_.push_back(Buffer::wrap({bytes_.back().data(), size}, is_mutable, {}));
+    return buffers_.back().get();
+  }
+
+ protected:
+  Ref<vm::NativeModule> module_;
+  std::vector<std::vector<uint8_t>> bytes_;
+  std::vector<Ref<Buffer>> buffers_;
+  int64_t results_[2] = {};
+};
+VMVX_FOR_EVERY_INSTRUCTION_SET(VmvxModule);
+
+#define EXPECT_STATUS(expected, status) EXPECT_EQ((status).code(), Code::expected)
+
+constexpr int64_t k(int64_t value) { return value; }
+
+struct Matrix {
+  int64_t offset = 0, stride0 = 4, stride1 = 1;
+};
+
+TEST_P(VmvxModule, EveryFunctionIsThere) {
+  const std::map<std::string_view, std::string_view> conventions = {
+      {"fill.2d.x32", "0irIIII_v"},     {"mmt4d", "0rIIrIIrIIIIIiiii_v"},   {"pack", "0rIIIrIIIIIIIIIIi_v"},
+      {"unpack", "0rIIIrIIIIIIIIIi_v"}, {"query_tile_sizes.2d", "0IIi_II"},
+  };
+  EXPECT_EQ(module_->exports().size(), 15 + 8 + 4 + 5u);
+  EXPECT_EQ(module_->name(), "vmvx");
+  for (const auto& [name, convention] : conventions)
+    EXPECT_TRUE(has_function("vmvx." + std::string(name), convention)) << name;
+  for (const char* name : {"add.2d.f32", "sub.2d.f32", "mul.2d.f32", "div.2d.f32", "add.2d.i32", "sub.2d.i32",
+                           "mul.2d.i32", "divs.2d.i32", "divu.2d.i32", "and.2d.i32", "or.2d.i32",
+                           "xor.2d.i32", "shl.2d.i32", "shrs.2d.i32", "shru.2d.i32"})
+    EXPECT_TRUE(has_function(std::string("vmvx.") + name, "0rIIIrIIIrIIIII_v")) << name;
+  for (const char* name :
+       {"abs.2d.f32", "ceil.2d.f32", "exp.2d.f32", "floor.2d.f32", "log.2d.f32", "neg.2d.f32", "rsqrt.2d.f32",
+        "ctlz.2d.i32", "copy.2d.x8", "copy.2d.x16", "copy.2d.x32", "copy.2d.x64"})
+    EXPECT_TRUE(has_function(std::string("vmvx.") + name, "0rIIIrIIIII_v")) << name;
+  EXPECT_TRUE(has_function("vmvx.mmt4d", "")) << "a convention that is not stated matches any";
+  EXPECT_FALSE(has_function("vmvx.mmt4d", "0r_v"));
+  EXPECT_FALSE(has_function("vmvx.nothing", ""));
+  EXPECT_FALSE(has_function("hal.mmt4d", ""));
+  EXPECT_FALSE(has_function("mmt4d", ""));
+  EXPECT_FALSE(has_function("vmvxmmt4d", ""));
+}
+
+TEST_P(VmvxModule, OperandsAreChecked) {
+  Buffer* const good = buffer(64);
+  Buffer* const constant = buffer(64, false);
+  const auto copy = [&](Object* in, Matrix a, Object* out, Matrix c, int64_t size0, int64_t size1) {
+    return call("copy.2d.x32",
+                {in, a.offset, a.stride0, a.stride1, out, c.offset, c.stride0, c.stride1, size0, size1});
+  };
+  EXPECT_STATUS(OK, copy(good, {}, good, {}, 4, 4));
+  EXPECT_STATUS(OK, copy(constant, {}, good, {}, 4, 4));
+  EXPECT_STATUS(INVALID_ARGUMENT, copy(nullptr, {}, good, {}, 4, 4));
+  EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, nullptr, {}, 4, 4));
+  const Ref<vm::List> list = vm::List::create({vm::ValueType::none, &Buffer::kType});
+  EXPECT_STATUS(INVALID_ARGUMENT, copy(list.get(), {}, good, {}, 4, 4));
+  EXPECT_STATUS(PERMISSION_DENIED, copy(good, {}, constant, {}, 4, 4));
+  // Sizes and strides.
+  for (const int64_t bad : {int64_t{-1}, int64_t{1} << 32, INT64_MAX, INT64_MIN}) {
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {}, bad, 4));
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {}, 4, bad));
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {}, bad, 0)) << "also of an empty shape";
+  }
+  for (const int64_t bad : {int64_t{-1}, int64_t{-2}, int64_t{UINT32_MAX}, INT64_MIN}) {
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {0, bad, 1}, good, {}, 4, 4));
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {0, 4, bad}, good, {}, 4, 4));
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {0, bad, 1}, 4, 4));
+    EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {0, 4, bad}, 4, 4));
+  }
+  // Ends.
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {1, 4, 1}, good, {}, 4, 4));
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {}, good, {1, 4, 1}, 4, 4));
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, 5, 1}, good, {}, 4, 4));
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {-1, 4, 1}, good, {}, 4, 4));
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MAX, 4, 1}, good, {}, 4, 4));
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MIN, 4, 1}, good, {}, 4, 4)) << "times four it is 0";
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, UINT32_MAX - 1, 1}, good, {}, UINT32_MAX, 1));
+  EXPECT_STATUS(OUT_OF_RANGE,
+                copy(good, {0, UINT32_MAX - 1, UINT32_MAX - 1}, good, {}, UINT32_MAX, UINT32_MAX));
+  EXPECT_STATUS(OK, copy(good, {0, 0, 0}, good, {}, 4, 4)) << "one element for all";
+  EXPECT_STATUS(OK, copy(good, {12, UINT32_MAX - 1, 1}, good, {}, 1, 4)) << "a stride that is not taken";
+  // Empty shapes.
+  EXPECT_STATUS(OK, copy(good, {}, good, {}, 0, 4));
+  EXPECT_STATUS(OK, copy(good, {}, good, {}, 4, 0));
+  EXPECT_STATUS(OK, copy(good, {}, good, {}, 0, 0));
+  EXPECT_STATUS(OK, copy(good, {100, 4, 1}, good, {}, 0, 0));
+  EXPECT_STATUS(PERMISSION_DENIED, copy(good, {}, constant, {}, 0, 0));
+  // Elements of other sizes.
+  EXPECT_STATUS(OK, call("copy.2d.x8", {good, k(0), k(8), k(1), good, k(0), k(8), k(1), k(8), k(8)}));
+  EXPECT_STATUS(OUT_OF_RANGE,
+                call("copy.2d.x8", {good, k(1), k(8), k(1), good, k(0), k(8), k(1), k(8), k(8)}));
+  EXPECT_STATUS(OK, call("copy.2d.x16", {good, k(0), k(8), k(1), good, k(0), k(8), k(1), k(4), k(8)}));
+  EXPECT_STATUS(OUT_OF_RANGE,
+                call("copy.2d.x16", {good, k(1), k(8), k(1), good, k(0), k(8), k(1), k(4), k(8)}));
+  EXPECT_STATUS(OUT_OF_RANGE,
+                call("copy.2d.x64", {good, k(0), k(8), k(1), good, k(0), k(8), k(1), k(4), k(8)}));
+}
+
+TEST_P(VmvxModule, EveryOperandOfTwoIsChecked) {
+  Buffer* const good = buffer(64);
+  Buffer* const constant = buffer(64, false);
+  const auto add = [&](std::string_view name, Object* lhs, Matrix a, Object* rhs, Matrix b, Object* out,
+                       Matrix c) {
+    return call(name, {lhs, a.offset, a.stride0, a.stride1, rhs, b.offset, b.stride0, b.stride1, out,
+                       c.offset, c.stride0, c.stride1, k(4), k(4)});
+  };
+  for (const char* name : {"add.2d.f32", "mul.2d.i32"}) {
+    EXPECT_STATUS(OK, add(name, good, {}, constant, {}, good, {}));
+    EXPECT_STATUS(INVALID_ARGUMENT, add(name, nullptr, {}, good, {}, good, {}));
+    EXPECT_STATUS(INVALID_ARGUMENT, add(name, good, {}, nullptr, {}, good, {}));
+    EXPECT_STATUS(INVALID_ARGUMENT, add(name, good, {}, good, {}, nullptr, {}));
+    EXPECT_STATUS(PERMISSION_DENIED, add(name, good, {}, good, {}, constant, {}));
+    EXPECT_STATUS(OUT_OF_RANGE, add(name, good, {1, 4, 1}, good, {}, good, {}));
+    EXPECT_STATUS(OUT_OF_RANGE, add(name, good, {}, good, {1, 4, 1}, good, {}));
+    EXPECT_STATUS(OUT_OF_RANGE, add(name, good, {}, good, {}, good, {1, 4, 1}));
+    EXPECT_STATUS(INVALID_ARGUMENT, add(name, good, {}, good, {0, -1, 1}, good, {}));
+  }
+  for (const char* name : {"divs.2d.i32", "divu.2d.i32"})
+    EXPECT_STATUS(INVALID_ARGUMENT, add(name, good, {}, good, {}, good, {})) << "by zero";
+  EXPECT_STATUS(OK, call("exp.2d.f32", {constant, k(0), k(4), k(1), good, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_EQ(load<float>(good->data() + 60), 1.0f);
+  EXPECT_STATUS(PERMISSION_DENIED,
+                call("neg.2d.f32", {good, k(0), k(4), k(1), constant, k(0), k(4), k(1), k(4), k(4)}));
+}
+
+TEST_P(VmvxModule, FillChecksItsRows) {
+  Buffer* const good = buffer(64);
+  EXPECT_STATUS(OK, call("fill.2d.x32", {int32_t{7}, good, k(1), k(5), k(2), k(3)}));
+  const std::vector<uint32_t> expected = {0, 7, 7, 7, 0, 0, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(std::memcmp(good->data(), expected.data(), 64), 0);
+  EXPECT_STATUS(OUT_OF_RANGE, call("fill.2d.x32", {int32_t{7}, good, k(11), k(5), k(2), k(3)}));
+  EXPECT_STATUS(PERMISSION_DENIED,
+                call("fill.2d.x32", {int32_t{7}, buffer(64, false), k(0), k(5), k(2), k(3)}));
+  EXPECT_STATUS(INVALID_ARGUMENT,
+                call("fill.2d.x32", {int32_t{7}, static_cast<Object*>(nullptr), k(0), k(5), k(2), k(3)}));
+  EXPECT_STATUS(INVALID_ARGUMENT, call("fill.2d.x32", {int32_t{7}, good, k(0), k(-1), k(2), k(3)}));
+  EXPECT_STATUS(OK, call("fill.2d.x32", {int32_t{7}, good, k(99), k(5), k(0), k(3)}));
+}
+
+struct Product {
+  int64_t lhs_offset = 0, lhs_stride = 4, rhs_offset = 0, rhs_stride = 4, out_offset = 0, out_stride = 8;
+  int64_t m = 2, n = 2, k = 2;
+  int32_t m0 = 2, n0 = 2, k0 = 1, flags = 0x201;
+};
+
+TEST_P(VmvxModule, ProductsAreChecked) {
+  Buffer* const lhs = buffer(32);
+  Buffer* const rhs = buffer(32);
+  Buffer* const out = buffer(64);
+  const auto multiply = [&](const Product& p) {
+    return call("mmt4d", {lhs, p.lhs_offset, p.lhs_stride, rhs, p.rhs_offset, p.rhs_stride, out, p.out_offset,
+                          p.out_stride, p.m, p.n, p.k, p.m0, p.n0, p.k0, p.flags});
+  };
+  EXPECT_STATUS(OK, multiply({}));
+  EXPECT_STATUS(OK, multiply({.flags = 1})) << "the generic code is always allowed";
+  EXPECT_STATUS(OK, multiply({.flags = static_cast<int32_t>(0xFFFFF801)})) << "unknown bits";
+  for (int32_t type = 0; type < 256; ++type)
+    if (type != 1 && type != 2) {
+      EXPECT_STATUS(INVALID_ARGUMENT, multiply({.flags = 0x200 | type}));
+    }
+  EXPECT_STATUS(OUT_OF_RANGE, multiply({.lhs_offset = 1}));
+  EXPECT_STATUS(OUT_OF_RANGE, multiply({.rhs_offset = 1}));
+  EXPECT_STATUS(OUT_OF_RANGE, multiply({.out_offset = 1}));
+  EXPECT_STATUS(OUT_OF_RANGE, multiply({.lhs_stride = 5}));
+  EXPECT_STATUS(INVALID_ARGUMENT, multiply({.lhs_stride = -1}));
+  EXPECT_STATUS(INVALID_ARGUMENT, multiply({.rhs_stride = -4}));
+  EXPECT_STATUS(INVALID_ARGUMENT, multiply({.out_stride = int64_t{1} << 32}));
+  for (const int64_t bad : {int64_t{-1}, int64_t{1} << 31, INT64_MIN}) {
+    EXPECT_STATUS(INVALID_ARGUMENT, multiply({.m = bad}));
+    EXPECT_STATUS(INVALID_ARGUMENT, multiply({.n = bad}));
+    EXPECT_STATUS(INVALID_ARGUMENT, multiply({.k = bad}));
+  }
+  for (const int32_t bad : {-1, 65536}) {
+    EXPECT_STATUS(INVALID_ARGUMENT, multiply({.m0 = bad}));
+    EXPECT_STATUS(INVALID_ARGUMENT, multiply({.n0 = bad}));
+    EXPECT_STATUS(INVALID_ARGUMENT, multiply({.k0 = bad}));
+  }
+  EXPECT_STATUS(
+      OUT_OF_RANGE,
+      multiply({.m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX, .m0 = 65535, .n0 = 65535, .k0 = 65535}));
+  EXPECT_STATUS(OK, multiply({.lhs_offset = 99, .m = 0}));
+  EXPECT_STATUS(OK, multiply({.n = 0}));
+  // Sums of nothing.
+  std::vector<float> ones(16, 1);
+  std::memcpy(out->data(), ones.data(), 64);
+  EXPECT_STATUS(OK, multiply({.lhs_stride = 0, .rhs_stride = 0, .k = 0, .flags = 0x301}));
+  EXPECT_EQ(std::memcmp(out->data(), ones.data(), 64), 0) << "accumulating";
+  EXPECT_STATUS(OK, multiply({.k = INT32_MAX, .k0 = 0, .flags = 0x301}));
+  EXPECT_EQ(std::memcmp(out->data(), ones.data(), 64), 0);
+  EXPECT_STATUS(OK, multiply({.lhs_stride = 0, .rhs_stride = 0, .k = 0}));
+  EXPECT_EQ(std::memcmp(out->data(), std::vector<float>(16).data(), 64), 0);
+  EXPECT_STATUS(PERMISSION_DENIED, call("mmt4d", {lhs, k(0), k(4), rhs, k(0), k(4), buffer(64, false), k(0),
+                                                  k(8), k(2), k(2), k(2), 2, 2, 1, 0x201}));
+}
+
+struct Tiles {
+  int64_t in_offset = 0, in_stride0 = 3, in_stride1 = 1, out_offset = 0, out_stride0 = 8, out_stride1 = 4;
+  int64_t in_size0 = 2, in_size1 = 3, out_size0 = 1, out_size1 = 2, out_size2 = 2, out_size3 = 2, padding = 0;
+  int32_t flags = 3;
+};
+
+TEST_P(VmvxModule, PackAndUnpackAreChecked) {
+  Buffer* const matrix = buffer(24);
+  Buffer* const tiles = buffer(32);
+  const auto pack = [&](const Tiles& t) {
+    return call("pack", {matrix, t.in_offset, t.in_stride0, t.in_stride1, tiles, t.out_offset, t.out_stride0,
+                         t.out_stride1, t.in_size0, t.in_size1, t.out_size0, t.out_size1, t.out_size2,
+                         t.out_size3, t.padding, t.flags});
+  };
+  const auto unpack = [&](const Tiles& t) {
+    return call("unpack", {tiles, t.out_offset, t.out_stride0, t.out_stride1, matrix, t.in_offset,
+                           t.in_stride0, t.in_stride1, t.out_size0, t.out_size1, t.out_size2, t.out_size3,
+                           t.in_size0, t.in_size1, t.flags});
+  };
+  const int32_t elements[] = {1, 2, 3, 4, 5, 6};
+  std::memcpy(matrix->data(), elements, sizeof elements);
+  const auto found = [&] {
+    std::vector<int32_t> values(8);
+    std::memcpy(values.data(), tiles->data(), 32);
+    return values;
+  };
+  // The worked example of the text.
+  EXPECT_STATUS(OK, pack({}));
+  EXPECT_EQ(found(), (std::vector<int32_t>{1, 2, 4, 5, 3, 0, 6, 0}));
+  EXPECT_STATUS(OK, pack({.flags = 0x103}));
+  EXPECT_EQ(found(), (std::vector<int32_t>{1, 4, 2, 5, 3, 6, 0, 0}));
+  EXPECT_STATUS(OK, pack({.out_stride0 = 4, .out_size0 = 2, .out_size1 = 1, .padding = -1, .flags = 0x203}));
+  EXPECT_EQ(found(), (std::vector<int32_t>{1, 2, 4, 5, 3, -1, 6, -1}));
+  EXPECT_STATUS(OK, pack({.out_stride1 = 77})) << "tiles are dense, whatever is said";
+  std::memset(matrix->data(), 0, 24);
+  EXPECT_STATUS(OK, unpack({}));
+  EXPECT_EQ(std::memcmp(matrix->data(), elements, sizeof elements), 0);
+
+  for (int32_t type = 0; type < 256; ++type) {
+    if (type == 1 || type == 3) continue;
+    if (type != 2) {
+      EXPECT_STATUS(INVALID_ARGUMENT, pack({.flags = type}));
+    }
+    EXPECT_STATUS(INVALID_ARGUMENT, unpack({.flags = type}));
+  }
+  for (const auto& run :
+       {std::function<Status(const Tiles&)>(pack), std::function<Status(const Tiles&)>(unpack)}) {
+    EXPECT_STATUS(OUT_OF_RANGE, run({.in_offset = 1}));
+    EXPECT_STATUS(OUT_OF_RANGE, run({.out_offset = 1}));
+    EXPECT_STATUS(OUT_OF_RANGE, run({.out_size0 = 2}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.in_stride0 = -1}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_stride0 = -1}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_stride1 = -1}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.in_size0 = -1}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size0 = -1}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size3 = int64_t{1} << 32}));
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size1 = 1})) << "too few tiles";
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size2 = 0})) << "of nothing";
+    EXPECT_STATUS(OUT_OF_RANGE,
+                  run({.out_size1 = UINT32_MAX, .out_size2 = UINT32_MAX, .out_size3 = UINT32_MAX}));
+    EXPECT_STATUS(OK, run({.in_size0 = 0, .out_size2 = 0})) << "nothing into nothing";
+    EXPECT_STATUS(OK, run({.in_offset = 99, .in_size0 = 0}));
+  }
+  std::memset(tiles->data(), 1, 32);
+  EXPECT_STATUS(OK, pack({.in_size0 = 0, .padding = 9}));
+  EXPECT_EQ(found(), std::vector<int32_t>(8, 9));
+  const int32_t before = elements[0];
+  std::memcpy(matrix->data(), &before, 4);
+  EXPECT_STATUS(OK, unpack({.in_size1 = 0}));
+  EXPECT_EQ(load<int32_t>(matrix->data()), before);
+}
+
+TEST_P(VmvxModule, TileSizesAreConsistent) {
+  for (int32_t operation = 1; operation <= 6; ++operation) {
+    int64_t answers[3][2];
+    for (int32_t role = 1; role <= 3; ++role) {
+      EXPECT_STATUS(OK, call("query_tile_sizes.2d", {INT64_MIN, k(512), operation << 8 | role}));
+      std::memcpy(answers[role - 1], results_, sizeof results_);
+      for (const int64_t size : results_) EXPECT_TRUE(size > 0 && 16 % size == 0) << size;
+    }
+    EXPECT_EQ(answers[0][1], answers[1][1]) << "k0";
+    EXPECT_EQ(answers[0][0], answers[2][0]) << "m0";
+    EXPECT_EQ(answers[1][0], answers[2][1]) << "n0";
+  }
+  for (const int32_t flags : {0, 0x100, 0x104, 0x001, 0x701, 0xFF01, 0x1FF})
+    EXPECT_STATUS(INVALID_ARGUMENT, call("query_tile_sizes.2d", {k(1), k(1), flags}));
+}
+
+TEST_P(VmvxModule, TheModeOfTheCallerStays) {
+  volatile float denormal = 1e-40f;
+  Buffer* const in = buffer(64);
+  Buffer* const out = buffer(64);
+  for (int i = 0; i < 16; ++i) store(in->data() + i * 4, float{denormal});
+  EXPECT_STATUS(OK, call("add.2d.f32",
+                         {in, k(0), k(4), k(1), in, k(0), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_EQ(load<float>(out->data()), 0.0f);
+  EXPECT_NE(denormal * 1.0f, 0.0f) << "IEEE again";
+  EXPECT_STATUS(OUT_OF_RANGE, call("exp.2d.f32", {in, k(9), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_NE(denormal * 1.0f, 0.0f) << "after a failure, too";
+  std::fesetround(FE_UPWARD);
+  EXPECT_STATUS(OK, call("rsqrt.2d.f32", {in, k(0), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_TONEAREST);
+}
+
+TEST(VmvxInstructionSets, AreFoundByName) {
+  const std::vector<std::string_view> names = instruction_sets();
+  ASSERT_FALSE(names.empty());
+  EXPECT_EQ(names.back(), "scalar");
+  EXPECT_EQ(find_kernels("best"), find_kernels(names.front()));
+  EXPECT_EQ(find_kernels("baseline"), find_kernels(names.size() > 1 ? names[names.size() - 2] : "scalar"));
+  for (const std::string_view name : names) {
+    ASSERT_NE(find_kernels(name), nullptr);
+    EXPECT_EQ(find_kernels(name)->instructions, name);
+  }
+  EXPECT_EQ(find_kernels("avx9000"), nullptr);
+  EXPECT_EQ(find_kernels(""), nullptr);
+}
+
+}  // namespace
+}  // namespace halyard::local::vmvx

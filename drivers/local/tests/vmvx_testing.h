@@ -1,0 +1,40 @@
+// What the tests of kernels share: every instruction set of this processor as a parameter, and floats
+// compared by how many others lie between.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "vmvx/kernels.h"
+
+namespace halyard::local::vmvx {
+
+class VmvxKernels : public testing::TestWithParam<std::string_view> {
+ public:
+  const Kernels& kernels() const { return *find_kernels(GetParam()); }
+};
+#define VMVX_FOR_EVERY_INSTRUCTION_SET(suite)                                              \
+  INSTANTIATE_TEST_SUITE_P(InstructionSets, suite, testing::ValuesIn(instruction_sets()),  \
+                           [](const testing::TestParamInfo<std::string_view>& parameter) { \
+                             std::string name(parameter.param);                            \
+                             std::erase(name, '-');                                        \
+                             return name;                                                  \
+                           })
+
+// 0 for two NaN.
+inline int64_t steps_between(float a, float b) {
+  if (std::isnan(a) && std::isnan(b)) return 0;
+  if (std::isnan(a) || std::isnan(b)) return INT64_MAX;
+  const auto place = [](float value) {
+    const auto bits = std::bit_cast<int32_t>(value);
+    return static_cast<int64_t>(bits < 0 ? INT32_MIN - int64_t{bits} : bits);
+  };
+  return std::abs(place(a) - place(b));
+}
+
+}  // namespace halyard::local::vmvx

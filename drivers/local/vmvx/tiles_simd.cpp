@@ -1,0 +1,340 @@
+// Packing into tiles and back, of matrices whose rows are dense. Within a tile either pieces of rows lie one
+// after another ("runs"), or elements of several rows alternate ("interleaved"). A tile of one column, or of
+// few whose elements together are as long as a longer element, is interleaved, too. Tiles at the edge, which
+// the matrix does not fill, and rarer layouts go the plain way.
+#include "simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "vmvx/tiles_simd.cpp"
+#include <hwy/foreach_target.h>
+// After it.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "scalar.h"
+#include "simd.h"
+
+#if HWY_TARGET != HWY_SCALAR
+HWY_BEFORE_NAMESPACE();
+namespace halyard::local::vmvx::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using U32s = hn::ScalableTag<uint32_t>;
+using U64s = hn::ScalableTag<uint64_t>;
+using U16s = hn::ScalableTag<uint16_t>;
+using U8s = hn::ScalableTag<uint8_t>;
+constexpr U32s u32s;
+constexpr U64s u64s;
+constexpr U16s u16s;
+constexpr U8s u8s;
+using V = hn::Vec<U32s>;
+constexpr size_t kLanes = HWY_LANES(uint32_t);
+constexpr size_t kVector = kLanes * 4;  // bytes
+constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes, within which vectors are interleaved
+
+constexpr uint64_t kLine = 64;  // bytes of a cache line
+// Rows of tiles that are written side by side: as many as the caches' prefetching follows; without caches,
+// more.
+constexpr uint64_t kPanels = 8, kStreamedPanels = 32;
+// More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
+constexpr uint64_t kStreamed = uint64_t{1} << 24;
+
+// ---- Tiles as bytes
+
+// Runs: `rows` pieces of `columns` units of `unit` bytes. Interleaved: units of `rows` rows alternate.
+struct Layout {
+  uint64_t rows;     // of the matrix in a tile
+  uint64_t columns;  // of the matrix in a tile, in units
+  uint64_t unit;     // bytes
+  bool interleaved;
+  uint64_t tile;          // bytes
+  uint64_t stride;        // bytes from row to row of the matrix
+  uint64_t tile_stride0;  // bytes
+};
+
+template <typename T>
+Layout layout_of(const Tiling& tiling) {
+  Layout layout = {.rows = tiling.extent0(),
+                   .columns = tiling.extent1(),
+                   .unit = sizeof(T),
+                   .interleaved = tiling.inner_transposed && tiling.extent0() != 1,
+                   .tile = tiling.t0 * tiling.t1 * sizeof(T),
+                   .stride = tiling.stride0 * sizeof(T),
+                   .tile_stride0 = tiling.tile_stride0 * sizeof(T)};
+  if (!layout.interleaved && layout.columns * sizeof(T) == 4 && layout.rows != 1)
+    layout = {.rows = layout.rows,
+              .columns = 1,
+              .unit = 4,
+              .interleaved = true,
+              .tile = layout.tile,
+              .stride = layout.stride,
+              .tile_stride0 = layout.tile_stride0};
+  return layout;
+}
+
+// ---- Moving
+
+HWY_INLINE V load_vector(const uint8_t* at) { return hn::LoadU(u32s, reinterpret_cast<const uint32_t*>(at)); }
+template <bool kStream>
+HWY_INLINE void store_vector(V value, uint8_t* at) {
+  auto* const to = reinterpret_cast<uint32_t*>(at);
+  if constexpr (kStream) {
+    hn::Stream(value, u32s, to);
+  } else {
+    hn::StoreU(value, u32s, to);
+  }
+}
+
+template <bool kStream>
+HWY_INLINE void copy_bytes(const uint8_t* from, uint8_t* to, uint64_t size) {
+  if (size == kLine) {
+    VMVX_UNROLL
+    for (size_t at = 0; at < kLine; at += kVector) store_vector<kStream>(load_vector(from + at), to + at);
+  } else {
+    std::memcpy(to, from, size);
+  }
+}
+
+// Block j of vector i goes to block i of vector j.
+HWY_INLINE void transpose_blocks(V (&v)[kBlocks]) {
+  if constexpr (kBlocks == 2) {
+    const V first = v[0];
+    v[0] = hn::ConcatLowerLower(u32s, v[1], first);
+    v[1] = hn::ConcatUpperUpper(u32s, v[1], first);
+  } else if constexpr (kBlocks == 4) {
+    const V low02 = hn::ConcatLowerLower(u32s, v[2], v[0]);
+    const V low13 = hn::ConcatLowerLower(u32s, v[3], v[1]);
+    const V high02 = hn::ConcatUpperUpper(u32s, v[2], v[0]);
+    const V high13 = hn::ConcatUpperUpper(u32s, v[3], v[1]);
+    v[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(low13), low02);
+    v[1] = hn::OddEvenBlocks(low13, hn::SwapAdjacentBlocks(low02));
+    v[2] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(high13), high02);
+    v[3] = hn::OddEvenBlocks(high13, hn::SwapAdjacentBlocks(high02));
+  }
+}
+
+// Within each block, of 4 x 4 elements.
+HWY_INLINE void transpose_within_blocks(V (&v)[4]) {
+  const auto low01 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[0], v[1]));
+  const auto low23 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[2], v[3]));
+  const auto high01 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[0], v[1]));
+  const auto high23 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[2], v[3]));
+  v[0] = hn::BitCast(u32s, hn::InterleaveLower(u64s, low01, low23));
+  v[1] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, low01, low23));
+  v[2] = hn::BitCast(u32s, hn::InterleaveLower(u64s, high01, high23));
+  v[3] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, high01, high23));
+}
+
+// kLanes by kLanes elements of 4 bytes, of rows so many bytes apart.
+template <bool kStream>
+HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
+  V rows[kBlocks][4];
+  VMVX_UNROLL
+  for (size_t group = 0; group < kBlocks; ++group) {
+    VMVX_UNROLL
+    for (size_t i = 0; i < 4; ++i) rows[group][i] = load_vector(from + (group * 4 + i) * from_stride);
+    transpose_within_blocks(rows[group]);
+  }
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i) {
+    V columns[kBlocks];
+    VMVX_UNROLL
+    for (size_t group = 0; group < kBlocks; ++group) columns[group] = rows[group][i];
+    transpose_blocks(columns);
+    VMVX_UNROLL
+    for (size_t block = 0; block < kBlocks; ++block)
+      store_vector<kStream>(columns[block], to + (block * 4 + i) * to_stride);
+  }
+}
+
+// `rows` x `columns` elements of 4 bytes: what is at (i, j) goes to (j, i).
+template <bool kStream>
+HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride,
+                          uint64_t rows, uint64_t columns) {
+  const uint64_t full_rows = rows / kLanes * kLanes;
+  const uint64_t full_columns = columns / kLanes * kLanes;
+  for (uint64_t j = 0; j < full_columns; j += kLanes)
+    for (uint64_t i = 0; i < full_rows; i += kLanes)
+      transpose_square<kStream>(from + i * from_stride + j * 4, from_stride, to + j * to_stride + i * 4,
+                                to_stride);
+  for (uint64_t i = 0; i < rows; ++i)
+    for (uint64_t j = i < full_rows ? full_columns : 0; j < columns; ++j)
+      store(to + j * to_stride + i * 4, load<uint32_t>(from + i * from_stride + j * 4));
+}
+
+// Bytes of four rows alternate: kBlocks tiles of 16 columns each.
+template <bool kStream>
+HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t tile_step) {
+  const auto row = [&](size_t i) { return hn::BitCast(u8s, load_vector(from + i * stride)); };
+  const auto low01 = hn::BitCast(u16s, hn::InterleaveLower(u8s, row(0), row(1)));
+  const auto low23 = hn::BitCast(u16s, hn::InterleaveLower(u8s, row(2), row(3)));
+  const auto high01 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(0), row(1)));
+  const auto high23 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(2), row(3)));
+  // Of a tile each has 16 bytes, in the block of its number.
+  const V parts[4] = {hn::BitCast(u32s, hn::InterleaveLower(u16s, low01, low23)),
+                      hn::BitCast(u32s, hn::InterleaveUpper(u16s, low01, low23)),
+                      hn::BitCast(u32s, hn::InterleaveLower(u16s, high01, high23)),
+                      hn::BitCast(u32s, hn::InterleaveUpper(u16s, high01, high23))};
+  VMVX_UNROLL
+  for (size_t part = 0; part < 4; part += kBlocks) {
+    V tiles[kBlocks];
+    VMVX_UNROLL
+    for (size_t i = 0; i < kBlocks; ++i) tiles[i] = parts[part + i];
+    transpose_blocks(tiles);
+    VMVX_UNROLL
+    for (size_t i = 0; i < kBlocks; ++i) store_vector<kStream>(tiles[i], to + i * tile_step + part * 16);
+  }
+}
+
+// ---- Matrix to tiles
+
+// `count` tiles side by side, of one tile row.
+using PackTiles = void (*)(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
+                           uint64_t count);
+
+template <bool kStream>
+void pack_runs(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
+               uint64_t count) {
+  const uint64_t run = layout.columns * layout.unit;
+  for (uint64_t p = 0; p < layout.rows; ++p)
+    for (uint64_t y = 0; y < count; ++y)
+      copy_bytes<kStream>(matrix + p * layout.stride + y * run, tiles + y * tile_step + p * run, run);
+}
+template <bool kStream>
+void pack_units(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
+                uint64_t count) {
+  // Tiles that follow each other are one with more columns.
+  const bool dense = tile_step == layout.tile;
+  const uint64_t columns = dense ? layout.columns * count : layout.columns;
+  for (uint64_t y = 0; y < (dense ? 1 : count); ++y)
+    transpose<kStream>(matrix + y * columns * 4, layout.stride, tiles + y * tile_step, layout.rows * 4,
+                       layout.rows, columns);
+}
+// Of four rows and 16 columns.
+template <bool kStream>
+void pack_bytes(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
+                uint64_t count) {
+  uint64_t y = 0;
+  for (; y + kBlocks <= count; y += kBlocks)
+    interleave4<kStream>(matrix + y * 16, layout.stride, tiles + y * tile_step, tile_step);
+  for (; y < count; ++y)
+    for (uint64_t i = 0; i < 64; ++i)
+      tiles[y * tile_step + i] = matrix[i % 4 * layout.stride + y * 16 + i / 4];
+}
+
+template <bool kStream>
+PackTiles pack_function(const Layout& layout) {
+  if (!layout.interleaved) return pack_runs<kStream>;
+  if (layout.unit == 4) return pack_units<kStream>;
+  if (layout.unit == 1 && layout.rows == 4 && layout.columns == 16) return pack_bytes<kStream>;
+  return nullptr;
+}
+
+// Whether tiles are many, and consist of whole lines.
+bool should_stream(const uint8_t* tiles, const Layout& layout, const Tiling& tiling) {
+  const uint64_t run = layout.interleaved ? layout.rows * layout.unit * (layout.unit == 1 ? 16 : 1)
+                                          : layout.columns * layout.unit;
+  return tiling.o0 * tiling.o1 * layout.tile >= kStreamed &&
+         reinterpret_cast<uintptr_t>(tiles) % kLine == 0 && layout.tile_stride0 % kLine == 0 &&
+         layout.tile % kLine == 0 && run == kLine;
+}
+
+template <typename T>
+void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding) {
+  const Layout layout = layout_of<T>(tiling);
+  const bool stream = should_stream(tiles, layout, tiling);
+  const PackTiles function = stream ? pack_function<true>(layout) : pack_function<false>(layout);
+  if (!function || tiling.stride1 != 1) return scalar::pack<T>(matrix, tiles, tiling, padding);
+  const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
+  const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
+  // Tiles that the matrix fills.
+  const uint64_t full0 = tiling.size0 / tiling.extent0();
+  const uint64_t full1 = tiling.size1 / tiling.extent1();
+  const uint64_t width = tiling.extent1() * sizeof(T);
+  const uint64_t side_by_side = stream ? kStreamedPanels : kPanels;
+  const uint64_t panels = tiling.outer_transposed ? side_by_side : std::max<uint64_t>(full1, 1);
+  for (uint64_t y = 0; y < full1; y += panels)
+    for (uint64_t x = 0; x < full0; ++x)
+      function(layout, matrix + x * layout.rows * layout.stride + y * width,
+               tiles + x * x_step + y * tile_step, tile_step, std::min(panels, full1 - y));
+  if (stream) hwy::FlushStream();
+  for (uint64_t x = 0; x < tiling.grid0(); ++x)
+    for (uint64_t y = x < full0 ? full1 : 0; y < tiling.grid1(); ++y)
+      scalar::pack_tile<T>(matrix, tiles, tiling, padding, x, y);
+}
+
+// ---- Tiles to matrix, likewise
+
+using UnpackTiles = void (*)(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
+                             uint64_t count);
+
+template <bool kStream>
+void unpack_runs(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
+                 uint64_t count) {
+  const uint64_t run = layout.columns * layout.unit;
+  for (uint64_t p = 0; p < layout.rows; ++p)
+    for (uint64_t y = 0; y < count; ++y)
+      copy_bytes<kStream>(tiles + y * tile_step + p * run, matrix + p * layout.stride + y * run, run);
+}
+void unpack_units(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
+                  uint64_t count) {
+  const bool dense = tile_step == layout.tile;
+  const uint64_t columns = dense ? layout.columns * count : layout.columns;
+  for (uint64_t y = 0; y < (dense ? 1 : count); ++y)
+    transpose<false>(tiles + y * tile_step, layout.rows * 4, matrix + y * columns * 4, layout.stride, columns,
+                     layout.rows);
+}
+
+template <typename T>
+void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
+  const Layout layout = layout_of<T>(tiling);
+  // Rows that overlap would depend on the order.
+  if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
+      (layout.interleaved && layout.unit != 4))
+    return scalar::unpack<T>(tiles, matrix, tiling);
+  const bool stream = !layout.interleaved && layout.columns * layout.unit == kLine &&
+                      tiling.size0 * tiling.size1 * sizeof(T) >= kStreamed &&
+                      reinterpret_cast<uintptr_t>(matrix) % kLine == 0 && layout.stride % kLine == 0;
+  const UnpackTiles function = layout.interleaved ? unpack_units
+                               : stream           ? unpack_runs<true>
+                                                  : unpack_runs<false>;
+  const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
+  const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
+  const uint64_t full0 = tiling.size0 / tiling.extent0();
+  const uint64_t full1 = tiling.size1 / tiling.extent1();
+  const uint64_t width = tiling.extent1() * sizeof(T);
+  for (uint64_t x = 0; x < full0; ++x)
+    for (uint64_t y = 0; y < full1; y += kPanels)
+      function(layout, tiles + x * x_step + y * tile_step,
+               matrix + x * layout.rows * layout.stride + y * width, tile_step, std::min(kPanels, full1 - y));
+  if (stream) hwy::FlushStream();
+  for (uint64_t x = 0; x * tiling.extent0() < tiling.size0; ++x)
+    for (uint64_t y = x < full0 ? full1 : 0; y * tiling.extent1() < tiling.size1; ++y)
+      scalar::unpack_tile<T>(tiles, matrix, tiling, x, y);
+}
+
+}  // namespace
+
+void add_tiles(Kernels& kernels) {
+  kernels.pack = {pack<uint8_t>, pack<uint16_t>, pack<uint32_t>};
+  kernels.unpack = {unpack<uint8_t>, unpack<uint16_t>, unpack<uint32_t>};
+}
+
+}  // namespace halyard::local::vmvx::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#else
+VMVX_NO_KERNELS(add_tiles, (Kernels&))
+#endif
+
+#if HWY_ONCE
+namespace halyard::local::vmvx {
+
+HWY_EXPORT(add_tiles);
+void add_tiles_simd(int64_t target, Kernels& kernels) { VMVX_FUNCTION_FOR(target, add_tiles)(kernels); }
+
+}  // namespace halyard::local::vmvx
+#endif
