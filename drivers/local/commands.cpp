@@ -63,6 +63,24 @@ constexpr Execute kExecute[] = {
     execute_nothing,   // HALYARD_COMMAND_END_GROUP
 };
 
+// What work takes, where anybody wants to know: devices without workers have no choice anyway.
+class Stopwatch {
+ public:
+  explicit Stopwatch(const Execution& execution) : runs_(execution.workers) {
+    if (runs_) begin_ = Clock::now();
+  }
+  // One of so many equal parts.
+  void tell(Cost& cost, uint64_t parts = 1) const {
+    if (!runs_) return;
+    const std::chrono::nanoseconds taken = Clock::now() - begin_;
+    cost.set(static_cast<uint64_t>(taken.count()) / parts + 1);
+  }
+
+ private:
+  bool runs_;
+  Clock::time_point begin_;
+};
+
 const halyard_command_t* command_at(const uint8_t* bytes) {
   return reinterpret_cast<const halyard_command_t*>(bytes);
 }
@@ -110,11 +128,13 @@ Result<> CommandList::check(const halyard_command_list_args_t& args) {
 }
 
 Result<> CommandList::execute(const Execution& execution) const {
+  const Stopwatch watch(execution);
   for (size_t position = 0; position < commands_.size();) {
     const halyard_command_t* command = command_at(commands_.data() + position);
     HALYARD_TRY(kExecute[command->kind](command, execution));
     position += command->size;
   }
+  watch.tell(cost_);
   return {};
 }
 
@@ -164,8 +184,12 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     std::memcpy(count.data(), bytes.data(), sizeof count);
   }
   if (std::ranges::find(count, 0u) != count.end()) return {};
+  const Stopwatch watch(execution);
   Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
-  return run_tiles(command, execution, count, worker);
+  HALYARD_TRY(run_tiles(command, execution, count, worker));
+  const uint64_t total = std::max<uint64_t>(uint64_t{count[0]} * count[1] * count[2], 1);  // about
+  watch.tell(command.executable->workgroup_cost(command.function), total);
+  return {};
 }
 
 Result<> read_file(const halyard_operation_transfer_file_t& transfer) {

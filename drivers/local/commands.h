@@ -8,6 +8,7 @@
 #include <span>
 
 #include "device_memory.h"
+#include "estimate.h"
 #include "executable.h"
 #include "node_cache.h"
 #include "status.h"
@@ -32,11 +33,14 @@ class CommandList {
   explicit CommandList(const halyard_command_list_args_t& args)
       : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size) {}
 
+  std::span<const uint8_t> commands() const { return commands_; }
+  Cost& cost() const { return cost_; }  // of the last execution
   // One command after the other; that is one of the orders that barriers allow.
   Result<> execute(const Execution& execution) const;
 
  private:
   std::span<const uint8_t> commands_;
+  mutable Cost cost_;
 };
 
 Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,

@@ -175,9 +175,10 @@ halyard_status_t semaphore_create(halyard_driver_device_t device, uint64_t initi
                                   halyard_driver_semaphore_t* semaphore) {
   return guarded(device->services(),
                  [&]() -> Result<> {
-                   *semaphore =
-                       device->instance.nodes.make<halyard_driver_semaphore>(device->services(), initial)
-                           .release();
+                   *semaphore = device->instance.nodes
+                                    .make<halyard_driver_semaphore>(device->services(),
+                                                                    device->instance.nodes, initial)
+                                    .release();
                    return {};
                  })
       .release();

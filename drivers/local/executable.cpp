@@ -42,6 +42,7 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Devi
   const ExecutableKind* kind = find_kind(view(args.format));
   if (!kind) return std::unexpected(unknown_format(view(args.format)));
   auto executable = HALYARD_TRY(kind->create(device, args));
+  executable->costs_ = std::make_unique<Cost[]>(executable->kernels_.size());
   // The first worker proves that the code links.
   executable->give_back(HALYARD_TRY(executable->create_worker()));
   return executable;

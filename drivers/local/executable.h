@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimate.h"
 #include "stash.h"
 #include "status.h"
 #include "worker.h"
@@ -30,6 +31,7 @@ class Executable {
   uint32_t function_count() const { return static_cast<uint32_t>(kernels_.size()); }
   Result<> describe(uint32_t function, halyard_function_info_t& info) const;
   const Kernel& kernel(uint32_t function) const { return kernels_[function]; }
+  Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
 
   // A worker of this thread's own until it is given back.
   class Lease {
@@ -57,6 +59,7 @@ class Executable {
 
  private:
   const Services& services_;
+  std::unique_ptr<Cost[]> costs_;           // by function number
   Stash<Worker, &Worker::next_idle> idle_;  // owned
 };
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "commands.h"
+#include "estimate.h"
 
 namespace halyard::local {
 
@@ -54,8 +55,24 @@ Result<> run_operation(const Work& work) {
   }
 }
 
+// This thread is doing a piece of work, or telling the host about it. What is submitted meanwhile goes to the
+// workers, where there are some: a chain of work is no recursion.
+class AtWork {
+ public:
+  AtWork() { ++depth; }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork() { --depth; }
+  static bool is_nested() { return depth != 0; }
+
+ private:
+  static thread_local int depth;
+};
+thread_local int AtWork::depth = 0;
+
 // The operation, unless a wait has failed; then the signals; then the host is told.
 void finish(const Work& work, HostStatus failure, DueList& due) {
+  const AtWork at_work;
   if (!failure) failure = guarded(work.device.services(), [&] { return run_operation(work); });
   for (const halyard_timepoint_t& point : work.signals) {
     if (failure) {
@@ -245,7 +262,8 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   Memory* const alloca_memory = transient.get();
   WaitState state = look_at({submission.waits, submission.wait_count});
   HeldWork* held = nullptr;
-  if (state.pending || device.workers()) held = HeldWork::create(device, submission, alloca_memory);
+  const bool needs_worker = device.workers() && (AtWork::is_nested() || !is_quick(operation));
+  if (state.pending || needs_worker) held = HeldWork::create(device, submission, alloca_memory);
 
   // Nothing fails from here on.
   if (transient) {

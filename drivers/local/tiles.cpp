@@ -11,8 +11,6 @@ namespace halyard::local {
 
 namespace {
 
-// Work that is worth waking a thread for.
-constexpr std::chrono::nanoseconds kWorthSharing = std::chrono::microseconds(50);
 // Many for each thread, so that all end at about the same time.
 constexpr uint64_t kTilesPerThread = 8;
 
@@ -156,7 +154,6 @@ class Grid {
 
 Result<> run_tiles(const halyard_command_dispatch_t& command, const Execution& execution,
                    const WorkgroupCount& count, Executable::Lease& worker) {
-  using Clock = std::chrono::steady_clock;
   const uint64_t total = saturating_product(uint64_t{count[0]} * count[1], count[2]);
   std::atomic<uint64_t> end = total;
   Tile first = {0, total};
@@ -169,7 +166,7 @@ Result<> run_tiles(const halyard_command_dispatch_t& command, const Execution& e
   const Clock::time_point begin = Clock::now();
   HALYARD_TRY(worker->run(command.function, count, first, end));
   const Clock::duration each = std::max<Clock::duration>(Clock::now() - begin, Clock::duration(1));
-  const uint64_t worth_a_thread = std::max<uint64_t>(kWorthSharing / each, 1);  // workgroups
+  const uint64_t worth_a_thread = std::max<uint64_t>(kWorthWaking / each, 1);  // workgroups
   Tile rest = {1, total};
   const auto helpers = static_cast<uint32_t>(std::min<uint64_t>(
       std::min<uint64_t>(execution.workers->spare(), total - 2), (total - 1) / worth_a_thread));

@@ -19,13 +19,15 @@ void settle_all(Waiter* first, const HostStatus& failure, DueList& due) {
 
 // A callback of the host's.
 struct Subscriber : Waiter, Due {
+  NodeCache* nodes = nullptr;
   halyard_subscriber_fn subscriber = nullptr;
   void* user = nullptr;
   HostStatus outcome;
 };
 
 void call_subscriber(Due& due_call, DueList&) {
-  const std::unique_ptr<Subscriber> self(static_cast<Subscriber*>(&due_call));
+  auto& subscriber = static_cast<Subscriber&>(due_call);
+  const NodeCache::Owned<Subscriber> self(&subscriber, {subscriber.nodes});
   self->subscriber(self->user, std::move(self->outcome).release());
 }
 
@@ -140,7 +142,8 @@ bool Semaphore::unwatch(Waiter& waiter) {
 }
 
 void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
-  auto* waiter = new Subscriber;
+  Subscriber* waiter = nodes_.make<Subscriber>().release();
+  waiter->nodes = &nodes_;
   waiter->value = value;
   waiter->settled = subscription_settled;
   waiter->run = call_subscriber;
@@ -150,7 +153,7 @@ void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void
 }
 
 bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {
-  std::unique_ptr<Subscriber> found;
+  NodeCache::Owned<Subscriber> found(nullptr, {&nodes_});
   const std::lock_guard lock(mutex_);
   for (Waiter* waiter = first_; waiter; waiter = waiter->next) {
     if (waiter->settled != subscription_settled) continue;

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "due.h"
+#include "node_cache.h"
 #include "status.h"
 
 namespace halyard::local {
@@ -31,7 +32,8 @@ enum class Progress : uint8_t { pending, reached, failed };
 
 class Semaphore {
  public:
-  Semaphore(const Services& services, uint64_t initial) : services_(services), value_(initial) {}
+  Semaphore(const Services& services, NodeCache& nodes, uint64_t initial)
+      : services_(services), nodes_(nodes), value_(initial) {}
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
@@ -68,6 +70,7 @@ class Semaphore {
   void unlink(Waiter& waiter);
 
   const Services& services_;
+  NodeCache& nodes_;
   // Who moves the timeline writes the value, then looks for waiters; who waits is counted, then looks at the
   // value: one of them sees the other.
   std::atomic<uint64_t> value_;

@@ -238,7 +238,7 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
 class Subscriptions {
  public:
   // `ended` (may be empty) is called once, under a lock: when all are reached or the first has failed.
-  explicit Subscriptions(std::function<void()> ended) : ended_(std::move(ended)) {}
+  explicit Subscriptions(std::move_only_function<void()> ended) : ended_(std::move(ended)) {}
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
   // Takes them back, and waits for those that are being called now.
@@ -255,15 +255,15 @@ class Subscriptions {
   }
 
   Status start(Unreached& unreached) {
-    entries_ = std::make_unique<Entry[]>(unreached.size());
+    entries_.reserve(unreached.size());  // they stay where they are
     {
       const std::lock_guard lock(mutex_);
       wanted_ = unreached.size();
       outstanding_ = unreached.size();
     }
     while (subscribed_ < unreached.size()) {
-      Entry& entry = entries_[subscribed_];
-      entry = {this, *unreached[subscribed_]};
+      entries_.push_back({this, *unreached[subscribed_]});
+      Entry& entry = entries_.back();
       const Semaphore& semaphore = *entry.timepoint.semaphore;
       if (Status failure = Status::adopt(semaphore.device().table().semaphore_subscribe(
               semaphore.handle(), entry.timepoint.value, called, &entry))) {
@@ -314,8 +314,8 @@ class Subscriptions {
     self.changed_.notify_all();  // under the lock: the owner goes away as soon as it can have it
   }
 
-  const std::function<void()> ended_;
-  std::unique_ptr<Entry[]> entries_;
+  std::move_only_function<void()> ended_;
+  InlineVector<Entry, 2> entries_;
   size_t subscribed_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -342,10 +342,17 @@ Status never_reached(const Timepoint& timepoint) {
 class FenceWatch final : public ObjectOf<FenceWatch> {
  public:
   static const ObjectType kType;
-  explicit FenceWatch(std::function<void()> ended) : subscriptions(std::move(ended)) {}
+  FenceWatch(Ref<Device> home, std::move_only_function<void()> ended)
+      : subscriptions(std::move(ended)), home_(std::move(home)) {}
+  Device& device() const { return *home_; }
+  Ref<Device> leave() { return std::move(home_); }
+
   Subscriptions subscriptions;
+
+ private:
+  Ref<Device> home_;  // for its memory
 };
-const ObjectType FenceWatch::kType = object_type<FenceWatch>("hal.fence_watch");
+const ObjectType FenceWatch::kType = pooled_object_type<FenceWatch>("hal.fence_watch");
 
 }  // namespace
 
@@ -379,13 +386,14 @@ Status check_reachable(std::span<Fence* const> fences) {
   return {};
 }
 
-Result<Ref<Object>> watch(std::span<Fence* const> fences, std::function<void()> ended) {
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended) {
   Unreached unreached;
   if (Status failure = look(fences, unreached); !failure.ok() || unreached.empty()) {
     ended();
     return Ref<Object>();
   }
-  auto made = make<FenceWatch>(std::move(ended));
+  Device& home = unreached[0]->semaphore->device();
+  auto made = make_pooled<FenceWatch>(home, Ref<Device>::share(&home), std::move(ended));
   HALYARD_TRY(to_result(made->subscriptions.start(unreached)));
   return Ref<Object>(std::move(made));
 }

@@ -110,6 +110,6 @@ Status check_reachable(std::span<Fence* const> fences);
 // Calls `ended` once, on any thread and maybe before it returns: when all fences are reached or one has
 // failed. It must neither block nor drop the object that is given, which stands for the watch: dropping that
 // ends it.
-Result<Ref<Object>> watch(std::span<Fence* const> fences, std::function<void()> ended);
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended);
 
 }  // namespace halyard::hal

@@ -61,12 +61,12 @@ Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds
                      : vm::Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
   if (call.may_defer()) {
     invocation.wait_state() = {};
-    const vm::Wakeup wakeup = call.wait(deadline);
-    invocation.wait_state() = HALYARD_TRY(hal::watch(awaited, [wakeup] { wakeup.wake(); }));
+    invocation.wait_state() =
+        HALYARD_TRY(hal::watch(awaited, [wakeup = call.wait(deadline)] { wakeup.wake(); }));
     return 0;
   }
-  const vm::Wakeup wakeup = invocation.begin_wait(deadline);
-  const Ref<Object> watch = HALYARD_TRY(hal::watch(awaited, [wakeup] { wakeup.wake(); }));
+  const Ref<Object> watch =
+      HALYARD_TRY(hal::watch(awaited, [wakeup = invocation.begin_wait(deadline)] { wakeup.wake(); }));
   HALYARD_TRY(invocation.sit_out_wait());
   return HALYARD_TRY(all_reached(awaited)) ? 0 : kTimedOut;
 }

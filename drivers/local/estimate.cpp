@@ -1,0 +1,80 @@
+// Adding up commands until it is too much.
+#include "estimate.h"
+
+#include <algorithm>
+
+#include "commands.h"
+#include "executable.h"
+
+namespace halyard::local {
+
+namespace {
+
+constexpr uint64_t kEnough = kWorthWaking.count();
+constexpr uint64_t kBytesPerNanosecond = 4;  // memory that is written and maybe read, on a slow day
+
+uint64_t bytes_cost(uint64_t length) { return length / kBytesPerNanosecond; }
+
+uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
+  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT) return kEnough;
+  const uint64_t workgroup = dispatch.executable->workgroup_cost(dispatch.function).value();
+  uint64_t cost = 0;
+  for (const uint32_t count : dispatch.workgroups)
+    if (count == 0) return 0;
+  if (workgroup == Cost::kUnknown || __builtin_mul_overflow(workgroup, dispatch.workgroups[0], &cost) ||
+      __builtin_mul_overflow(cost, dispatch.workgroups[1], &cost) ||
+      __builtin_mul_overflow(cost, dispatch.workgroups[2], &cost))
+    return kEnough;
+  return cost;
+}
+
+uint64_t command_cost(const halyard_command_t& command) {
+  switch (command.kind) {
+    case HALYARD_COMMAND_FILL:
+      return bytes_cost(reinterpret_cast<const halyard_command_fill_t&>(command).target.length);
+    case HALYARD_COMMAND_UPDATE:
+      return bytes_cost(reinterpret_cast<const halyard_command_update_t&>(command).target.length);
+    case HALYARD_COMMAND_COPY:
+      return bytes_cost(reinterpret_cast<const halyard_command_copy_t&>(command).target.length);
+    case HALYARD_COMMAND_DISPATCH:
+      return dispatch_cost(reinterpret_cast<const halyard_command_dispatch_t&>(command));
+    default:
+      return 0;
+  }
+}
+
+uint64_t list_cost(const CommandList& list) {
+  if (list.cost().value() != Cost::kUnknown) return list.cost().value();
+  uint64_t cost = 0;
+  for (auto command = list.commands(); !command.empty() && cost < kEnough;) {
+    const auto& header = *reinterpret_cast<const halyard_command_t*>(command.data());
+    cost += std::min(command_cost(header), kEnough);
+    command = command.subspan(header.size);
+  }
+  return cost;
+}
+
+}  // namespace
+
+bool is_quick(const halyard_operation_t& operation) {
+  switch (operation.kind) {
+    case HALYARD_OPERATION_BARRIER:
+    case HALYARD_OPERATION_ALLOCA:
+    case HALYARD_OPERATION_DEALLOCA:
+      return true;
+    case HALYARD_OPERATION_FILL:
+      return bytes_cost(operation.fill.target.length) < kEnough;
+    case HALYARD_OPERATION_UPDATE:
+      return bytes_cost(operation.update.target.length) < kEnough;
+    case HALYARD_OPERATION_COPY:
+      return bytes_cost(operation.copy.target.length) < kEnough;
+    case HALYARD_OPERATION_DISPATCH:
+      return dispatch_cost(*operation.dispatch.dispatch) < kEnough;
+    case HALYARD_OPERATION_EXECUTE:
+      return list_cost(*operation.execute.list) < kEnough;
+    default:  // files
+      return false;
+  }
+}
+
+}  // namespace halyard::local
