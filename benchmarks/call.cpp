@@ -1,5 +1,5 @@
-// What a call costs through the C ABI: an empty function, an addition, and a whole program that dispatches to
-// local-sync. Beside them, in the same run, what they are compared with: one turn of a native loop, and the
+// What a call costs through the C ABI: an empty function, an addition, and whole programs that dispatch to a
+// local device. Beside them, in the same run, what they are compared with: one turn of a native loop, and the
 // product done natively.
 #include <benchmark/benchmark.h>
 
@@ -87,17 +87,16 @@ void call_add(benchmark::State& state) {
 }
 BENCHMARK(call_add);
 
-// A whole warm call of an element-wise product on local-sync: checks of the arguments, alloca, dispatch,
-// wait, view.
-void call_product(benchmark::State& state, const std::string& path, const std::string& function,
-                  int64_t elements) {
+// A whole warm call of an element-wise product: checks of the arguments, alloca, dispatch, wait, view.
+void call_product(benchmark::State& state, const char* device, const std::string& path,
+                  const std::string& function, int64_t elements) {
   if (!std::filesystem::exists(path)) {
     state.SkipWithError("the module is not here");
     return;
   }
   Program program;
   require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
-  program.open_device();
+  program.open_device(device);
   program.link(function.c_str());
   constexpr uint32_t kF32 = 0x21000020;
   const std::vector<float> left(static_cast<size_t>(elements), 2.0f);
@@ -123,9 +122,40 @@ std::string fixtures() {
   return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
 }
 
-BENCHMARK_CAPTURE(call_product, elementwise_mul, HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", "mul",
-                  8);
-BENCHMARK_CAPTURE(call_product, simple_mul, fixtures() + "/compiled/simple_mul.vmvx.vmfb", "simple_mul", 4);
+// A whole warm call of forty dispatches, each of which needs the one before.
+void call_chain(benchmark::State& state, const char* device) {
+  const std::string path = fixtures() + "/compiled/pipeline_chain.llvm-cpu.vmfb";
+  if (!std::filesystem::exists(path)) {
+    state.SkipWithError("the module is not here");
+    return;
+  }
+  Program program;
+  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
+  program.open_device(device);
+  program.link("chain");
+  constexpr uint32_t kF32 = 0x21000020;
+  constexpr int64_t kShape[] = {16, 16};
+  constexpr double kDispatches = 40;
+  const std::vector<float> elements(256, 1.0f);
+  halyard_value_t argument = object_value(nullptr);
+  require(halyard_view_create(program.device, kF32, kShape, 2, elements.data(),
+                              elements.size() * sizeof(float), &argument.object));
+  halyard_value_t result = {};
+  for ([[maybe_unused]] auto _ : state) {
+    halyard_release(result.object);
+    require(halyard_call_invoke(program.call, program.function, &argument, 1, &result, 1));
+  }
+  state.counters["dispatch"] = benchmark::Counter(
+      kDispatches, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+const std::string elementwise_mul = HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm";
+const std::string simple_mul = fixtures() + "/compiled/simple_mul.vmvx.vmfb";
+BENCHMARK_CAPTURE(call_product, elementwise_mul, "local-sync", elementwise_mul, "mul", 8);
+BENCHMARK_CAPTURE(call_product, simple_mul, "local-sync", simple_mul, "simple_mul", 4);
+BENCHMARK_CAPTURE(call_product, simple_mul_task, "local-task", simple_mul, "simple_mul", 4)->UseRealTime();
+BENCHMARK_CAPTURE(call_chain, sync, "local-sync");
+BENCHMARK_CAPTURE(call_chain, task, "local-task")->UseRealTime();
 
 }  // namespace
 
