@@ -32,32 +32,9 @@ uint64_t BlockCache::class_bytes(unsigned index) {
   return below + ((index - 1) % 4 + 1) * std::max(below / 4, kAlignment);
 }
 
-namespace {
-
-// Puts a chain in front of a list. `Node` is BlockCache's.
-template <typename Node>
-void push(std::atomic<Node*>& list, Node* first, Node* last) {
-  last->next = list.load(std::memory_order_relaxed);
-  while (
-      !list.compare_exchange_weak(last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-}
-
-}  // namespace
-
 uint8_t* BlockCache::take(uint64_t size) {
   const auto [index, bytes] = size_class(size);
-  std::atomic<Kept*>& list = kept_[index];
-  Kept* kept = list.load(std::memory_order_relaxed);
-  if (kept) kept = list.exchange(nullptr, std::memory_order_acquire);
-  if (kept) {
-    Kept* nothing = nullptr;
-    if (kept->next && !list.compare_exchange_strong(nothing, kept->next, std::memory_order_release,
-                                                    std::memory_order_relaxed)) {
-      Kept* last = kept->next;
-      while (last->next) last = last->next;
-      push(list, kept->next, last);
-    }
+  if (Kept* kept = kept_[index].take()) {
     kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
     return reinterpret_cast<uint8_t*>(kept);
@@ -79,13 +56,13 @@ void BlockCache::give(uint8_t* block, uint64_t size) {
   }
   Kept* const kept = new (block) Kept{nullptr};
   ASAN_POISON_MEMORY_REGION(block + sizeof(Kept), bytes - sizeof(Kept));
-  push(kept_[index], kept, kept);
+  kept_[index].give(kept);
 }
 
 void BlockCache::trim() {
   for (unsigned index = 0; index < kClasses; ++index) {
     const uint64_t bytes = class_bytes(index);
-    Kept* kept = kept_[index].exchange(nullptr, std::memory_order_acquire);
+    Kept* kept = kept_[index].take_all();
     while (kept) {
       Kept* const next = kept->next;
       ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));

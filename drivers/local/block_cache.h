@@ -1,12 +1,13 @@
 // BlockCache: blocks of memory that were given back, kept by size for whoever wants one next, so that a warm
 // call which allocates and gives back the same sizes reaches neither malloc nor the kernel. Thread-safe, and
-// without locks: who wants a block takes the whole list of its size, and puts back what is left; another one
-// who comes just then finds none, and asks the system.
+// without locks.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+
+#include "stash.h"
 
 namespace halyard::local {
 
@@ -41,7 +42,7 @@ class BlockCache {
   static SizeClass size_class(uint64_t size);
   static uint64_t class_bytes(unsigned index);  // of the blocks
 
-  std::array<std::atomic<Kept*>, kClasses> kept_ = {};
+  std::array<Stash<Kept, &Kept::next>, kClasses> kept_;
   std::atomic<uint64_t> kept_bytes_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <utility>
 
 #include "native/native_executable.h"
 #include "vmvx_executable.h"
@@ -47,7 +48,7 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Devi
 }
 
 Executable::~Executable() {
-  while (idle_) idle_ = std::move(idle_->next_idle);
+  for (Worker* worker = idle_.take_all(); worker;) delete std::exchange(worker, worker->next_idle);
 }
 
 Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) const {
@@ -63,22 +64,13 @@ Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) 
 }
 
 Result<Executable::Lease> Executable::lease() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (idle_) {
-      std::unique_ptr<Worker> worker = std::move(idle_);
-      idle_ = std::move(worker->next_idle);
-      return Lease(*this, std::move(worker));
-    }
-  }
+  if (Worker* worker = idle_.take()) return Lease(*this, std::unique_ptr<Worker>(worker));
   return Lease(*this, HALYARD_TRY(create_worker()));
 }
 
 void Executable::give_back(std::unique_ptr<Worker> worker) {
   worker->end();
-  const std::lock_guard lock(mutex_);
-  worker->next_idle = std::move(idle_);
-  idle_ = std::move(worker);
+  idle_.give(worker.release());
 }
 
 void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "stash.h"
 #include "status.h"
 #include "worker.h"
 
@@ -57,8 +57,7 @@ class Executable {
 
  private:
   const Services& services_;
-  std::mutex mutex_;
-  std::unique_ptr<Worker> idle_;  // a list, warmest first
+  Stash<Worker, &Worker::next_idle> idle_;  // owned
 };
 
 // Never fails; `data` may be null: then the format alone is judged.

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 
@@ -49,7 +48,7 @@ class Worker {
   // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.
   virtual void end() = 0;
 
-  std::unique_ptr<Worker> next_idle;  // Executable's
+  Worker* next_idle = nullptr;  // Executable's
 };
 
 }  // namespace halyard::local

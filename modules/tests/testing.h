@@ -103,7 +103,7 @@ class ModuleCaller {
     call.values = registers.values.data();
     call.refs = registers.refs.data();
     call.arguments = registers.names.data();
-    call.segments = types.has_span() ? segments.data() : nullptr;
+    call.segments = types.has_span ? segments.data() : nullptr;
     call.results = results.data();
     HALYARD_TRY(to_result(module_->native_export(function->function).function(call)));
 

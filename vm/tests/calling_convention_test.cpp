@@ -55,8 +55,8 @@ TEST(Convention, Parses) {
 }
 
 TEST(Convention, HasSpan) {
-  EXPECT_TRUE(Convention::parse("0iCrD_v")->has_span());
-  EXPECT_FALSE(Convention::parse("0ir_r")->has_span());
+  EXPECT_TRUE(Convention::parse("0iCrD_v")->has_span);
+  EXPECT_FALSE(Convention::parse("0ir_r")->has_span);
 }
 
 TEST(Convention, Refuses) {

@@ -473,7 +473,7 @@ Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices) 
   std::vector<ProgramCall> calls;
   for (const Export& callee : module->exports()) {
     const Result<Convention> convention = Convention::parse(callee.convention);
-    if (!convention || convention->has_span() || callee.name.starts_with("__")) {
+    if (!convention || convention->has_span || callee.name.starts_with("__")) {
       comparison.not_compared = "an export of an odd kind";
       return comparison;
     }

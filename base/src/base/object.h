@@ -30,20 +30,14 @@ class Object {
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) type_->destroy(this);
   }
-  // A reference from somebody who only knows the address: false where the last reference is gone already. The
-  // caller makes sure, with a lock that `destroy` takes too, that the memory is still there.
-  bool try_retain() {
-    uint32_t count = references_.load(std::memory_order_relaxed);
-    while (count != 0) {
-      if (references_.compare_exchange_weak(count, count + 1, std::memory_order_acquire,
-                                            std::memory_order_relaxed))
-        return true;
-    }
-    return false;
-  }
   bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
 
  protected:
+  // A part of a larger object begins without references, keeps the whole while it has some, and `destroy`
+  // lets that go: retain_first() says whether it had none.
+  struct Part {};
+  Object(const ObjectType* type, Part) : type_(type), references_(0) {}
+  bool retain_first() { return references_.fetch_add(1, std::memory_order_relaxed) == 0; }
   ~Object() = default;
 
  private:

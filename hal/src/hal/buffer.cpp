@@ -64,11 +64,12 @@ Result<> synchronize(const Allocation& allocation, Synchronize function, const c
 
 }  // namespace
 
-Allocation::~Allocation() {
+Ref<Device> Allocation::leave() {
   for (const Import& import : shared.imports)
     import.device->table().memory_free(import.device->handle(), import.memory);
   if (shared.mapped) device_->table().memory_unmap(device_->handle(), memory);
   if (memory) device_->table().memory_free(device_->handle(), memory);
+  return std::move(device_);
 }
 
 Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {

@@ -48,8 +48,9 @@ class Allocation final : public ObjectOf<Allocation> {
 
   Device& device() const { return *device_; }
 
+  Ref<Device> leave();
+
   explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
-  ~Allocation();
 
  private:
   Ref<Device> device_;
@@ -68,6 +69,7 @@ class Buffer final : public ObjectOf<Buffer> {
   uint32_t access() const { return allocation_->access; }
   Allocation& allocation() const { return *allocation_; }
   Device& device() const { return allocation_->device(); }
+  Ref<Allocation> leave() { return std::move(allocation_); }
 
   // This object for offset 0 and the full length, else a new one. kWholeLength: the rest. OUT_OF_RANGE.
   Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length);

@@ -27,6 +27,7 @@ class BufferView final : public ObjectOf<BufferView> {
 
   Buffer& buffer() const { return *buffer_; }
   Device& device() const { return buffer_->device(); }
+  Ref<Buffer> leave() { return std::move(buffer_); }
   std::span<const int64_t> shape() const { return shape_; }
   ElementType type() const { return type_; }
   uint32_t encoding() const { return encoding_; }

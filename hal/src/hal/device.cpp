@@ -41,15 +41,7 @@ Result<> check_properties(const halyard_device_properties_t& properties) {
 
 }  // namespace
 
-void Allocator::destroy(Object* object) {
-  auto* allocator = static_cast<Allocator*>(object);
-  // Locked, so that a concurrent allocator() either sees no allocator or does not see its memory go.
-  {
-    const std::lock_guard lock(allocator->device_->allocator_mutex_);
-    if (allocator->device_->allocator_ == allocator) allocator->device_->allocator_ = nullptr;
-  }
-  delete allocator;
-}
+void Allocator::destroy(Object* object) { static_cast<Allocator*>(object)->device_.release(); }
 
 Device::Device(Ref<DriverLibrary> library, std::string kind, std::string path)
     : library_(std::move(library)), kind_(std::move(kind)), path_(std::move(path)) {}
@@ -90,11 +82,8 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
 }
 
 Ref<Allocator> Device::allocator() {
-  const std::lock_guard lock(allocator_mutex_);
-  if (allocator_ && allocator_->try_retain()) return Ref<Allocator>::adopt(allocator_);
-  auto allocator = make<Allocator>(Ref<Device>::share(this));
-  allocator_ = allocator.get();
-  return allocator;
+  if (allocator_.retain_first()) retain();
+  return Ref<Allocator>::adopt(&allocator_);
 }
 
 uint64_t Device::queues(uint64_t affinity) const {

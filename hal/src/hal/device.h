@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +23,14 @@ class Device;
 class Allocator final : public Object {
  public:
   static const ObjectType kType;  // "hal.allocator"
-  Device& device() const { return *device_; }
-
-  explicit Allocator(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
+  Device& device() const { return device_; }
 
  private:
+  friend class Device;
+  explicit Allocator(Device& device) : Object(&kType, Part()), device_(device) {}
   static void destroy(Object* object);
 
-  Ref<Device> device_;
+  Device& device_;
 };
 
 class Device final : public ObjectOf<Device> {
@@ -48,7 +47,7 @@ class Device final : public ObjectOf<Device> {
   const DriverLibrary& library() const { return *library_; }
   const halyard_driver_table_t& table() const { return library_->table(); }
   halyard_driver_device_t handle() const { return handle_; }
-  Ref<Allocator> allocator();  // the same object as long as anybody holds it
+  Ref<Allocator> allocator();  // always the same object
   // INTERNAL where a driver's function has succeeded without giving what it is for.
   Result<> check_given(const void* given, const char* function) const;
   // The same for memory: a handle, and at least what was asked for [R70].
@@ -95,10 +94,8 @@ class Device final : public ObjectOf<Device> {
   std::string uri_ = kind_ + "://" + path_;
   halyard_driver_device_t handle_ = nullptr;
   halyard_device_properties_t properties_ = {};
-  std::mutex allocator_mutex_;
-  Allocator* allocator_ = nullptr;  // while somebody holds it
+  Allocator allocator_{*this};
   mutable NodePool nodes_;
-  friend class Allocator;
 };
 
 // Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.

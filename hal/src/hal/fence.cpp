@@ -37,11 +37,12 @@ Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial) {
   return semaphore;
 }
 
-Semaphore::~Semaphore() {
+Ref<Device> Semaphore::leave() {
   if (handle_) device_->table().semaphore_destroy(device_->handle(), handle_);
+  return std::move(device_);
 }
 
-void Semaphore::leave() {
+void Semaphore::let_go() {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
 }
 
@@ -64,7 +65,7 @@ void Semaphore::destroy(Object* object) {
       semaphore->fail(std::move(abandoned));
     }
   }
-  semaphore->leave();
+  semaphore->let_go();
 }
 
 Awaited::Awaited(Semaphore& semaphore, uint64_t value) : semaphore_(&semaphore) {

@@ -32,12 +32,12 @@ class Semaphore final : public Object {
   void fail(Status status);
 
   explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
-  ~Semaphore();  // when the last holder has gone
+  Ref<Device> leave();  // the last holder
 
  private:
   friend class Awaited;
   static void destroy(Object* object);  // the last Ref has gone
-  void leave();                         // one of the holders does
+  void let_go();                        // one of the holders does
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
@@ -56,7 +56,7 @@ class Awaited {
     return *this;
   }
   ~Awaited() {
-    if (semaphore_) semaphore_->leave();
+    if (semaphore_) semaphore_->let_go();
   }
 
  private:
@@ -88,6 +88,7 @@ class Fence final : public ObjectOf<Fence> {
 
   explicit Fence(Timepoints timepoints) : timepoints_(std::move(timepoints)) {}
   Device& device() const { return timepoints_[0].semaphore->device(); }  // of the first
+  Timepoints leave() { return std::move(timepoints_); }
 
  private:
   Timepoints timepoints_;

@@ -36,6 +36,10 @@ class InlineVector {
     size_ += values.size();
   }
 
+  void reserve(size_t count) {
+    if (count > capacity_) grow(count);
+  }
+
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T* data() { return data_; }
@@ -44,6 +48,7 @@ class InlineVector {
   const T& operator[](size_t index) const { return data_[index]; }
   T* begin() { return data_; }
   T* end() { return data_ + size_; }
+  T& back() { return data_[size_ - 1]; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
   operator std::span<const T>() const { return {data_, size_}; }

@@ -1,8 +1,11 @@
 // Objects whose memory is that of their device's pool: those that come and go with every call.
 //
-//   class T : public Object { static const ObjectType kType; Device& device() const; ... };
+//   class T : public Object { static const ObjectType kType; Device& device() const; Ref<U> leave(); ... };
 //   const ObjectType T::kType = pooled_object_type<T>("hal.t");
 //   Ref<T> t = make_pooled<T>(device, arguments...);    // `device` is what t->device() says
+//
+// leave() is called before the destructor, and gives up what has kept the device, which must outlive the
+// node.
 #pragma once
 
 #include <memory>
@@ -16,9 +19,10 @@ namespace halyard::hal {
 // Of an object that is no longer referred to.
 template <typename T>
 void destroy_pooled(T* object) noexcept {
-  const Ref<Device> device = Ref<Device>::share(&object->device());  // outlives its last object
+  NodePool& nodes = object->device().nodes();
+  const auto kept = object->leave();
   object->~T();
-  device->nodes().give(object, sizeof(T));
+  nodes.give(object, sizeof(T));
 }
 
 template <typename T>

@@ -27,18 +27,20 @@ namespace {
 // ---- Submissions ----
 
 // Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one
-// frees it.
+// frees it. What it uses is the caller's, who is there until the call returns; it is kept only where the work
+// is not done by then.
 struct InFlight : Step {
   std::atomic<int> holders{2};
   std::thread::id submitter = std::this_thread::get_id();
   Status result;                             // what came of the work
   std::atomic<bool> completed_here = false;  // on the submitting thread: its result is for the submitter
 
-  Ref<Device> home;                // where it is queued
-  InlineVector<Awaited, 2> waits;  // it could not signal them: a Ref would keep what nothing can reach
-  Ref<Fence> signal;
+  Device* const home;   // where it is queued
+  Fence* const signal;  // may be null
   Makes makes = Makes::foreign;
-  InlineVector<Ref<Object>, 6> resources;
+  InlineVector<Object*, 6> resources;
+  bool keeps = false;              // references to these
+  InlineVector<Awaited, 2> waits;  // it could not signal them: a Ref would keep what nothing can reach
   std::unique_ptr<uint8_t[]> payload;
 
   // queue_write: what to copy to where once the driver's part is done.
@@ -50,21 +52,32 @@ struct InFlight : Step {
     uint64_t length = 0;
   } write;
 
-  explicit InFlight(const QueuePoint& point)
-      : home(Ref<Device>::share(&point.device)), signal(Ref<Fence>::share(point.signal)) {
+  explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal) {
     run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
   }
 
   Device& device() const { return *home; }
-  void keep(Ref<Object> object) { resources.push_back(std::move(object)); }
-  void leave() noexcept {
+  void use(Object& object) { resources.push_back(&object); }
+  void keep() {
+    home->retain();
+    if (signal) signal->retain();
+    for (Object* object : resources) object->retain();
+    keeps = true;
+  }
+  Ref<Device> leave() {
+    if (!keeps) return {};
+    if (signal) signal->release();
+    for (Object* object : resources) object->release();
+    return Ref<Device>::adopt(home);
+  }
+  void let_go() noexcept {
     if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
   // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
   // forgot leaves nobody waiting.
   void make_and_leave() noexcept {
-    make_signals(signal.get(), *home, result.ok() ? makes : Makes::all, result);
-    leave();
+    make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
+    let_go();
   }
 };
 
@@ -103,15 +116,24 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.struct_size = sizeof(submission);
   submission.affinity = device.queues(point.affinity);
 
+  struct Wait {
+    Semaphore* semaphore;
+    uint64_t value;
+  };
+  InlineVector<Wait, 8> awaited;
+  InlineVector<Ref<Semaphore>, 2> bridges;
   InlineVector<halyard_timepoint_t, 8> waits;
   InlineVector<halyard_timepoint_t, 8> signals;
   if (point.wait) {
     for (const Timepoint& timepoint : point.wait->timepoints()) {
       const bool is_own = &timepoint.semaphore->device().library() == &device.library();
-      const Timepoint awaited =
-          is_own ? timepoint : Timepoint{HALYARD_TRY(make_bridge(device, timepoint)), 1};
-      waits.push_back({awaited.semaphore->handle(), awaited.value});
-      work->waits.push_back({*awaited.semaphore, awaited.value});
+      Wait wait = {timepoint.semaphore.get(), timepoint.value};
+      if (!is_own) {
+        bridges.push_back(HALYARD_TRY(make_bridge(device, timepoint)));
+        wait = {bridges.back().get(), 1};
+      }
+      awaited.push_back(wait);
+      waits.push_back({wait.semaphore->handle(), wait.value});
     }
   }
   if (work->signal && work->makes == Makes::foreign) {
@@ -120,6 +142,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
         signals.push_back({timepoint.semaphore->handle(), timepoint.value});
     }
   }
+  work->waits.reserve(awaited.size());  // accepted work fails for nothing, least of all for memory
   submission.wait_count = static_cast<uint32_t>(waits.size());
   submission.waits = waits.data();
   submission.signal_count = static_cast<uint32_t>(signals.size());
@@ -134,10 +157,14 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   }
 
   InFlight* accepted = work.release();
+  if (accepted->holders.load(std::memory_order_acquire) != 1) {
+    for (const Wait& wait : awaited) accepted->waits.push_back({*wait.semaphore, wait.value});
+    accepted->keep();
+  }
   // Only what happened on this thread, within the call, is told: anything else would depend on timing.
   Status result;
   if (accepted->completed_here.load(std::memory_order_relaxed)) result = accepted->result;
-  accepted->leave();
+  accepted->let_go();
   return to_result(std::move(result));
 }
 
@@ -224,12 +251,10 @@ Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const Qu
       });
 }
 
-Ref<Object> allocation_of(const Buffer& buffer) { return Ref<Allocation>::share(&buffer.allocation()); }
-
 // The target range is the bytes, which `work` keeps.
 Result<> submit_update(OwnWork work, const QueuePoint& point, const void* source, Buffer& target,
                        uint64_t offset, uint64_t length) {
-  work->keep(allocation_of(target));
+  work->use(target.allocation());
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_UPDATE);
   operation.update = {source, range_of(target, offset, length)};
   return submit(std::move(work), point, operation);
@@ -281,7 +306,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   operation.alloca_.memory = &allocation->memory;
   operation.alloca_.info = &info;
   auto work = make_work(point);
-  work->keep(allocation);
+  work->use(*allocation);
   if (Result<> submitted = submit(std::move(work), point, operation); !submitted) [[unlikely]]
     return std::unexpected(
         std::move(submitted.error()).note(fmt::format("failed to allocate buffer of length {}", size)));
@@ -306,7 +331,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   // Other drivers' work may still use the bytes, in an order that this device does not know.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = make_work(place);
-  work->keep(allocation_of(buffer));
+  work->use(allocation);
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
   operation.dealloca.memory = allocation.memory;
   return submit(std::move(work), place, operation);
@@ -331,7 +356,7 @@ Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, ui
       return commands.fill({&target, 0, offset, length}, pattern, pattern_length);
     });
   auto work = make_work(point);
-  work->keep(allocation_of(target));
+  work->use(target.allocation());
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_FILL);
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
   operation.fill = {range_of(target, offset, length), static_cast<uint32_t>(pattern & mask), pattern_length};
@@ -388,8 +413,8 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
       return commands.copy({&source, 0, source_offset, length}, {&target, 0, target_offset, length});
     });
   auto work = make_work(point);
-  work->keep(allocation_of(source));
-  work->keep(allocation_of(target));
+  work->use(source.allocation());
+  work->use(target.allocation());
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_COPY);
   operation.copy = {from, to};
   return submit(std::move(work), point, operation);
@@ -409,7 +434,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
       return commands.update(bytes, {&target, 0, target_offset, 0});
     });
   auto work = make_work(point);
-  work->keep(Ref<File>::share(&source));
+  work->use(source);
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
 }
 
@@ -511,7 +536,7 @@ Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::spa
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
                         std::span<const SlotEntry> entries) {
   auto work = make_work(point);
-  work->keep(Ref<CommandBuffer>::share(&commands));
+  work->use(commands);
   InlineVector<halyard_binding_t, 16> bindings;
   for (const SlotEntry& entry : entries) {
     if (!entry.allocation) {
@@ -519,7 +544,7 @@ Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
       continue;
     }
     bindings.push_back({HALYARD_TRY(memory_on(point.device, *entry.allocation)), entry.offset, entry.length});
-    work->keep(Ref<Allocation>::share(entry.allocation));
+    work->use(*entry.allocation);
   }
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_EXECUTE);
   operation.execute = {commands.handle(), bindings.data(), bindings.size()};

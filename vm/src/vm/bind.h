@@ -92,8 +92,8 @@ T load_value(const NativeCall& call, uint16_t reg) {
   return value;
 }
 
-// Passing<P>: how a parameter of type P is passed. `type` is its character; check() says what is wrong with
-// the register, load() reads it. One argument each.
+// Passing<P>: how a parameter of type P is passed. `type` is its character; accepts() looks at the register,
+// refusal() says what is wrong with it, load() reads it. One argument each.
 template <typename P>
 struct Passing {
   static constexpr bool in_convention = false;
@@ -103,7 +103,8 @@ template <typename T, char kType>
 struct PassingValue {
   static constexpr bool in_convention = true;
   static constexpr char type = kType;
-  static Status check(const NativeCall&, uint16_t) { return {}; }
+  static bool accepts(const NativeCall&, uint16_t) { return true; }
+  static Status refusal(const NativeCall&, uint16_t) { return {}; }
   static T load(const NativeCall& call, uint16_t reg) { return load_value<T>(call, reg); }
 };
 template <>
@@ -125,17 +126,32 @@ inline constexpr bool kIsObject = std::is_base_of_v<Object, std::remove_const_t<
 template <typename T>
 inline constexpr bool kIsAnyObject = std::is_same_v<std::remove_const_t<T>, Object>;
 
+// Null for a parameter that takes any.
+template <typename T>
+constexpr const ObjectType* type_of() {
+  if constexpr (kIsAnyObject<T>)
+    return nullptr;
+  else
+    return &T::kType;
+}
+
 template <typename T>
   requires kIsObject<T>
 struct Passing<T*> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
-  static Status check(const NativeCall& call, uint16_t reg) {
-    if constexpr (!kIsAnyObject<T>) {
-      const Object* object = load_ref(call, reg);
-      if (object && object->type() != &T::kType) return wrong_ref(&T::kType, object);
-    }
-    return {};
+  static bool is_one(const Object& object) {
+    if constexpr (kIsAnyObject<T>)
+      return true;
+    else
+      return object.type() == &T::kType;
+  }
+  static bool accepts(const NativeCall& call, uint16_t reg) {
+    const Object* object = load_ref(call, reg);
+    return !object || is_one(*object);
+  }
+  static Status refusal(const NativeCall& call, uint16_t reg) {
+    return wrong_ref(type_of<T>(), load_ref(call, reg));
   }
   static T* load(const NativeCall& call, uint16_t reg) { return static_cast<T*>(load_ref(call, reg)); }
 };
@@ -145,9 +161,12 @@ template <typename T>
 struct Passing<T&> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
-  static Status check(const NativeCall& call, uint16_t reg) {
-    if (!load_ref(call, reg)) return null_ref();
-    return Passing<T*>::check(call, reg);
+  static bool accepts(const NativeCall& call, uint16_t reg) {
+    const Object* object = load_ref(call, reg);
+    return object && Passing<T*>::is_one(*object);
+  }
+  static Status refusal(const NativeCall& call, uint16_t reg) {
+    return load_ref(call, reg) ? Passing<T*>::refusal(call, reg) : null_ref();
   }
   static T& load(const NativeCall& call, uint16_t reg) { return *Passing<T*>::load(call, reg); }
 };
@@ -156,7 +175,8 @@ template <typename T>
 struct Passing<Lenient<T>> {
   static constexpr bool in_convention = true;
   static constexpr char type = 'r';
-  static Status check(const NativeCall&, uint16_t) { return {}; }
+  static bool accepts(const NativeCall&, uint16_t) { return true; }
+  static Status refusal(const NativeCall&, uint16_t) { return {}; }
   static Lenient<T> load(const NativeCall& call, uint16_t reg) {
     return Lenient<T>(cast<T>(load_ref(call, reg)));
   }
@@ -196,6 +216,15 @@ inline constexpr bool kIsSpan = false;
 template <typename... Types>
 inline constexpr bool kIsSpan<Span<Types...>> = true;
 
+template <typename P>
+bool check_next(BindCursor& cursor, Status& error) {
+  const uint16_t reg = *cursor.argument++;
+  if (Passing<P>::accepts(cursor.call, reg)) [[likely]]
+    return true;
+  error = Passing<P>::refusal(cursor.call, reg);
+  return false;
+}
+
 // Parameter<P>: a parameter in the sequence of all. check() and load() each take it off their cursor.
 template <typename P>
 struct Parameter {
@@ -208,10 +237,10 @@ struct Parameter {
   }
   static bool check(BindCursor& cursor, Status& error) {
     if constexpr (in_convention) {
-      error = Passing<P>::check(cursor.call, *cursor.argument++);
       ++cursor.item;
+      return check_next<P>(cursor, error);
     }
-    return error.ok();
+    return true;
   }
   static P load(BindCursor& cursor, NativeCall& call) {
     if constexpr (in_convention) {
@@ -242,7 +271,7 @@ struct Parameter<Span<Types...>> {
   }
   static bool check(BindCursor& cursor, Status& error) {
     for (size_t count = cursor.call.segments[cursor.item++]; count > 0; --count) {
-      if (!(((error = Passing<Types>::check(cursor.call, *cursor.argument++)).ok()) && ...)) return false;
+      if (!(check_next<Types>(cursor, error) && ...)) return false;
     }
     return true;
   }

@@ -70,6 +70,8 @@ Result<Convention> Convention::parse(std::string_view text) {
                 text[0]);
   const size_t separator = std::min(text.find('_'), text.size());
   convention.arguments = HALYARD_TRY(parse_fragment(text, text.substr(1, separator - 1), true));
+  convention.has_span =
+      std::ranges::any_of(convention.arguments, [](const ConventionItem& item) { return item.type == 'C'; });
   if (separator < text.size())
     convention.results = HALYARD_TRY(parse_fragment(text, text.substr(separator + 1), false));
   return convention;
@@ -90,10 +92,6 @@ std::optional<PlainTypes> plain_types(std::string_view text) {
     begin = end + 1;
   }
   return {};
-}
-
-bool Convention::has_span() const {
-  return std::ranges::any_of(arguments, [](const ConventionItem& item) { return item.type == 'C'; });
 }
 
 }  // namespace halyard::vm

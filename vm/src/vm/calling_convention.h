@@ -42,11 +42,11 @@ constexpr std::string_view type_name(char type) {
 struct Convention {
   std::vector<ConventionItem> arguments;
   std::vector<ConventionItem> results;  // never spans
+  bool has_span = false;                // among the arguments
 
   // The empty string means () -> (). UNIMPLEMENTED: a version other than '0', or an unknown character.
   // INVALID_ARGUMENT: a nested or empty span, a span in the results.
   static Result<Convention> parse(std::string_view text);
-  bool has_span() const;
 };
 
 // The types of a convention that has nothing but types, "0rIi_i": one character for each argument and result.

@@ -167,7 +167,7 @@ class FunctionText {
   // convention cannot be written so.
   std::string signature_text(const Result<Convention>& convention) {
     derived_convention_ = "0v_v";
-    if (!convention || convention->has_span()) return "() -> ()";
+    if (!convention || convention->has_span) return "() -> ()";
     std::string arguments;
     std::string results;
     std::string codes;

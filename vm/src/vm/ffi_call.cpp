@@ -41,7 +41,7 @@ Result<std::unique_ptr<const PlainFunction>> PlainFunction::prepare(const Conven
   if (const uint32_t unknown = flags & ~kKnownFlags)
     return fail(Code::UNIMPLEMENTED,
                 "flags {:#x} of a plain function are not known; it needs a newer Halyard", unknown);
-  if (convention.has_span())
+  if (convention.has_span)
     return fail(Code::INVALID_ARGUMENT,
                 "a variable number of arguments (C...D) cannot be passed to a plain function; make it a "
                 "frame function");

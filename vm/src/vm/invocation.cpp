@@ -25,7 +25,7 @@ ValueType value_type(char type) {
 }
 
 Result<> check_arguments(const Convention& convention, std::span<const Variant> arguments) {
-  if (convention.has_span()) {
+  if (convention.has_span) {
     return fail(Code::INVALID_ARGUMENT,
                 "a function with a variable number of arguments can be called by modules only");
   }
@@ -47,14 +47,16 @@ Result<> check_arguments(const Convention& convention, std::span<const Variant> 
   return {};
 }
 
-void place_argument(Frame& frame, uint16_t place, char type, const Variant& argument) {
+inline void place_argument(Frame& frame, uint16_t place, char type, const Variant& argument) {
   if (place & kRefBit) {
     Object* object = argument.object();
     retain(object);
     frame.refs()[place & kRegisterMask] = object;
     return;
   }
-  const uint64_t bits = coerce(argument.type(), argument.bits(), value_type(type));
+  const ValueType wanted = value_type(type);
+  const uint64_t bits =
+      argument.type() == wanted ? argument.bits() : coerce(argument.type(), argument.bits(), wanted);
   uint32_t* slot = frame.values() + (place & kRegisterMask);
   if (place & kWideBit) {
     store_pair(slot, bits);

@@ -119,7 +119,7 @@ struct RegisterCheck {
 
   // `segments` is empty where the instruction is not variadic.
   Result<> arguments(const Convention& convention, RegList list, bool variadic, RegList segments) const {
-    if (convention.has_span() && !variadic)
+    if (convention.has_span && !variadic)
       return fail(Code::INVALID_ARGUMENT, "the callee takes a span; expected the variadic form of the call");
     size_t index = 0;
     for (const ConventionItem& item : convention.arguments) {
@@ -267,7 +267,7 @@ class FunctionVerifier {
       return std::string(plain->arguments);
     }
     const Convention convention = HALYARD_TRY(parse_convention(function_.convention));
-    if (convention.has_span())
+    if (convention.has_span)
       return fail(Code::INVALID_ARGUMENT, "calling convention '{}': only imports may take spans",
                   function_.convention);
     std::string arguments;
