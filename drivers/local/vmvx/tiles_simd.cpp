@@ -280,7 +280,7 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
   const uint64_t panels = tiling.outer_transposed && !stream ? kPanels : std::max<uint64_t>(full1, 1);
-  for (uint64_t y = 0; y < full1; y += panels)
+  for (uint64_t y = 0; full0 != 0 && y < full1; y += panels)
     function(layout, {full0, std::min(panels, full1 - y), x_step, tile_step}, matrix + y * width,
              tiles + y * tile_step);
   if (stream) hwy::FlushStream();
@@ -338,7 +338,7 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  for (uint64_t y = 0; y < full1; y += kPanels)
+  for (uint64_t y = 0; full0 != 0 && y < full1; y += kPanels)
     function(layout, {full0, std::min(kPanels, full1 - y), x_step, tile_step}, tiles + y * tile_step,
              matrix + y * width);
   if (stream) hwy::FlushStream();
