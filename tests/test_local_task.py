@@ -95,7 +95,8 @@ class LocalTask(unittest.TestCase):
         example = "examples/matmul.vmasm"
         for option, parts in [("workers=0", ["'workers'", "'0'", "1 to 1024"]), ("workers=many", ["'many'"]),
                               ("queues=65", ["'queues'", "1 to 64"]), ("validate=yes", ["'validate'", "0 or 1"]),
-                              ("threads=2", ["'threads'", "'workers'", "'queues'", "'validate'"])]:
+                              ("isa=abacus", ["'isa'", "'abacus'", "'best'", "'scalar'"]),
+                              ("threads=2", ["'threads'", "'workers'", "'queues'", "'validate'", "'isa'"])]:
             with self.subTest(option=option):
                 done = vmrun.run("vm-run", f"--device=local-task?{option}", f"--module={example}", "--function=matmul",
                                  "--input=4x3xf32=1", "--input=3x2xf32=1")

@@ -121,6 +121,12 @@ TEST_P(Devices, HaveOptions) {
 
   for (const char* value : {"", "2", "-1", "yes", "1 "})
     EXPECT_CODE(INVALID_ARGUMENT, open_with(kind_, "", {{text("validate"), text(value)}})) << value;
+  for (const char* value : {"best", "baseline", "scalar"})
+    EXPECT_OK(open_with(kind_, "", {{text("isa"), text(value)}}));
+  const Outcome instructions = open_with(kind_, "", {{text("isa"), text("abacus")}});
+  EXPECT_CODE(INVALID_ARGUMENT, instructions);
+  for (const char* part : {"'isa'", "'abacus'", "'best'", "'baseline'", "'scalar'"})
+    EXPECT_NE(instructions.message().find(part), std::string::npos) << instructions.text();
   if (runs_in_caller()) {
     EXPECT_CODE(INVALID_ARGUMENT, open_with(kind_, "", {{text("workers"), text("1")}}));
     return;

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "vmvx/copy_simd.cpp"
 #include <hwy/foreach_target.h>
 // After it.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "rows.h"
@@ -25,6 +26,8 @@ constexpr U8s u8s;
 constexpr U32s u32s;
 constexpr size_t kVector = HWY_LANES(uint8_t);
 constexpr size_t kShort = 512;  // bytes
+// More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
+constexpr size_t kStreamed = size_t{1} << 24;
 
 // At least one vector, at most kShort: the last vector may overlap the one before.
 HWY_INLINE void copy_short(const uint8_t* from, uint8_t* to, size_t size) {
@@ -64,6 +67,11 @@ void fill_row(uint32_t value, uint8_t* row, size_t size) {
   auto* const elements = reinterpret_cast<uint32_t*>(row);
   constexpr size_t kLanes = HWY_LANES(uint32_t);
   size_t at = 0;
+  if (size * 4 >= kStreamed && reinterpret_cast<uintptr_t>(row) % 4 == 0) {
+    for (; reinterpret_cast<uintptr_t>(elements + at) % kVector != 0; ++at) elements[at] = value;
+    for (; at + kLanes <= size; at += kLanes) hn::Stream(values, u32s, elements + at);
+    hwy::FlushStream();
+  }
   for (; at + kLanes <= size; at += kLanes) hn::StoreU(values, u32s, elements + at);
   for (; at < size; ++at) store(row + at * 4, value);
 }

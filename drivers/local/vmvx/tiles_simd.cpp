@@ -37,9 +37,9 @@ constexpr size_t kVector = kLanes * 4;  // bytes
 constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes, within which vectors are interleaved
 
 constexpr uint64_t kLine = 64;  // bytes of a cache line
-// Rows of tiles that are written side by side: as many as the caches' prefetching follows; without caches,
-// more.
-constexpr uint64_t kPanels = 8, kStreamedPanels = 32;
+// Rows of tiles that are written side by side: as many as prefetching into the caches follows.
+constexpr uint64_t kPanels = 8;
+constexpr uint64_t kAhead = 8;  // rows
 // More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
 constexpr uint64_t kStreamed = uint64_t{1} << 24;
 
@@ -90,13 +90,9 @@ HWY_INLINE void store_vector(V value, uint8_t* at) {
 }
 
 template <bool kStream>
-HWY_INLINE void copy_bytes(const uint8_t* from, uint8_t* to, uint64_t size) {
-  if (size == kLine) {
-    VMVX_UNROLL
-    for (size_t at = 0; at < kLine; at += kVector) store_vector<kStream>(load_vector(from + at), to + at);
-  } else {
-    std::memcpy(to, from, size);
-  }
+HWY_INLINE void copy_line(const uint8_t* from, uint8_t* to) {
+  VMVX_UNROLL
+  for (size_t at = 0; at < kLine; at += kVector) store_vector<kStream>(load_vector(from + at), to + at);
 }
 
 // Block j of vector i goes to block i of vector j.
@@ -192,43 +188,71 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
 
 // ---- Matrix to tiles
 
-// `count` tiles side by side, of one tile row.
-using PackTiles = void (*)(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
-                           uint64_t count);
+// `count0` tile rows of `count1` tiles each, of which the next is so many bytes further.
+struct Steps {
+  uint64_t count0, count1;
+  uint64_t tile0, tile1;
+};
+using PackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles);
 
-template <bool kStream>
-void pack_runs(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
-               uint64_t count) {
+// Of any length.
+void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   const uint64_t run = layout.columns * layout.unit;
-  for (uint64_t p = 0; p < layout.rows; ++p)
-    for (uint64_t y = 0; y < count; ++y)
-      copy_bytes<kStream>(matrix + p * layout.stride + y * run, tiles + y * tile_step + p * run, run);
+  for (uint64_t x = 0; x < steps.count0; ++x)
+    for (uint64_t p = 0; p < layout.rows; ++p)
+      for (uint64_t y = 0; y < steps.count1; ++y)
+        std::memcpy(tiles + x * steps.tile0 + y * steps.tile1 + p * run,
+                    matrix + (x * layout.rows + p) * layout.stride + y * run, run);
+}
+// Of one line each.
+template <bool kStream>
+void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const uint64_t rows = steps.count0 * layout.rows;
+  for (uint64_t x = 0; x < steps.count0; ++x) {
+    for (uint64_t p = 0; p < layout.rows; ++p) {
+      const uint64_t row = x * layout.rows + p;
+      const uint8_t* const from = matrix + row * layout.stride;
+      // Pieces of rows are too short for the processor to see what comes next.
+      const uint64_t ahead = row + kAhead < rows ? kAhead * layout.stride : 0;
+      uint8_t* to = tiles + x * steps.tile0 + p * kLine;
+      for (uint64_t y = 0; y < steps.count1; ++y, to += steps.tile1) {
+        hwy::Prefetch(from + ahead + y * kLine);
+        copy_line<kStream>(from + y * kLine, to);
+      }
+    }
+  }
 }
 template <bool kStream>
-void pack_units(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
-                uint64_t count) {
+void pack_units(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   // Tiles that follow each other are one with more columns.
-  const bool dense = tile_step == layout.tile;
-  const uint64_t columns = dense ? layout.columns * count : layout.columns;
-  for (uint64_t y = 0; y < (dense ? 1 : count); ++y)
-    transpose<kStream>(matrix + y * columns * 4, layout.stride, tiles + y * tile_step, layout.rows * 4,
-                       layout.rows, columns);
+  const bool dense = steps.tile1 == layout.tile;
+  const uint64_t columns = dense ? layout.columns * steps.count1 : layout.columns;
+  for (uint64_t x = 0; x < steps.count0; ++x)
+    for (uint64_t y = 0; y < (dense ? 1 : steps.count1); ++y)
+      transpose<kStream>(matrix + x * layout.rows * layout.stride + y * columns * 4, layout.stride,
+                         tiles + x * steps.tile0 + y * steps.tile1, layout.rows * 4, layout.rows, columns);
 }
 // Of four rows and 16 columns.
 template <bool kStream>
-void pack_bytes(const Layout& layout, const uint8_t* matrix, uint8_t* tiles, uint64_t tile_step,
-                uint64_t count) {
-  uint64_t y = 0;
-  for (; y + kBlocks <= count; y += kBlocks)
-    interleave4<kStream>(matrix + y * 16, layout.stride, tiles + y * tile_step, tile_step);
-  for (; y < count; ++y)
-    for (uint64_t i = 0; i < 64; ++i)
-      tiles[y * tile_step + i] = matrix[i % 4 * layout.stride + y * 16 + i / 4];
+void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  for (uint64_t x = 0; x < steps.count0; ++x) {
+    const uint8_t* const from = matrix + x * 4 * layout.stride;
+    const uint64_t ahead = x + 2 < steps.count0 ? 8 * layout.stride : 0;
+    uint8_t* const to = tiles + x * steps.tile0;
+    uint64_t y = 0;
+    for (; y + kBlocks <= steps.count1; y += kBlocks) {
+      for (uint64_t p = 0; p < 4; ++p) hwy::Prefetch(from + p * layout.stride + ahead + y * 16);
+      interleave4<kStream>(from + y * 16, layout.stride, to + y * steps.tile1, steps.tile1);
+    }
+    for (; y < steps.count1; ++y)
+      for (uint64_t i = 0; i < kLine; ++i)
+        to[y * steps.tile1 + i] = from[i % 4 * layout.stride + y * 16 + i / 4];
+  }
 }
 
 template <bool kStream>
 PackTiles pack_function(const Layout& layout) {
-  if (!layout.interleaved) return pack_runs<kStream>;
+  if (!layout.interleaved) return layout.columns * layout.unit == kLine ? pack_lines<kStream> : pack_runs;
   if (layout.unit == 4) return pack_units<kStream>;
   if (layout.unit == 1 && layout.rows == 4 && layout.columns == 16) return pack_bytes<kStream>;
   return nullptr;
@@ -255,12 +279,10 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  const uint64_t side_by_side = stream ? kStreamedPanels : kPanels;
-  const uint64_t panels = tiling.outer_transposed ? side_by_side : std::max<uint64_t>(full1, 1);
-  for (uint64_t y = 0; y < full1; y += panels)
-    for (uint64_t x = 0; x < full0; ++x)
-      function(layout, matrix + x * layout.rows * layout.stride + y * width,
-               tiles + x * x_step + y * tile_step, tile_step, std::min(panels, full1 - y));
+  const uint64_t panels = tiling.outer_transposed && !stream ? kPanels : std::max<uint64_t>(full1, 1);
+  for (uint64_t y = 0; full0 != 0 && y < full1; y += panels)
+    function(layout, {full0, std::min(panels, full1 - y), x_step, tile_step}, matrix + y * width,
+             tiles + y * tile_step);
   if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x < tiling.grid0(); ++x)
     for (uint64_t y = x < full0 ? full1 : 0; y < tiling.grid1(); ++y)
@@ -269,24 +291,32 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
 
 // ---- Tiles to matrix, likewise
 
-using UnpackTiles = void (*)(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
-                             uint64_t count);
+using UnpackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix);
 
-template <bool kStream>
-void unpack_runs(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
-                 uint64_t count) {
+void unpack_runs(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
   const uint64_t run = layout.columns * layout.unit;
-  for (uint64_t p = 0; p < layout.rows; ++p)
-    for (uint64_t y = 0; y < count; ++y)
-      copy_bytes<kStream>(tiles + y * tile_step + p * run, matrix + p * layout.stride + y * run, run);
+  for (uint64_t x = 0; x < steps.count0; ++x)
+    for (uint64_t p = 0; p < layout.rows; ++p)
+      for (uint64_t y = 0; y < steps.count1; ++y)
+        std::memcpy(matrix + (x * layout.rows + p) * layout.stride + y * run,
+                    tiles + x * steps.tile0 + y * steps.tile1 + p * run, run);
 }
-void unpack_units(const Layout& layout, const uint8_t* tiles, uint8_t* matrix, uint64_t tile_step,
-                  uint64_t count) {
-  const bool dense = tile_step == layout.tile;
-  const uint64_t columns = dense ? layout.columns * count : layout.columns;
-  for (uint64_t y = 0; y < (dense ? 1 : count); ++y)
-    transpose<false>(tiles + y * tile_step, layout.rows * 4, matrix + y * columns * 4, layout.stride, columns,
-                     layout.rows);
+template <bool kStream>
+void unpack_lines(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
+  for (uint64_t x = 0; x < steps.count0; ++x)
+    for (uint64_t p = 0; p < layout.rows; ++p)
+      for (uint64_t y = 0; y < steps.count1; ++y)
+        copy_line<kStream>(tiles + x * steps.tile0 + y * steps.tile1 + p * kLine,
+                           matrix + (x * layout.rows + p) * layout.stride + y * kLine);
+}
+void unpack_units(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
+  const bool dense = steps.tile1 == layout.tile;
+  const uint64_t columns = dense ? layout.columns * steps.count1 : layout.columns;
+  for (uint64_t x = 0; x < steps.count0; ++x)
+    for (uint64_t y = 0; y < (dense ? 1 : steps.count1); ++y)
+      transpose<false>(tiles + x * steps.tile0 + y * steps.tile1, layout.rows * 4,
+                       matrix + x * layout.rows * layout.stride + y * columns * 4, layout.stride, columns,
+                       layout.rows);
 }
 
 template <typename T>
@@ -296,21 +326,21 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
       (layout.interleaved && layout.unit != 4))
     return scalar::unpack<T>(tiles, matrix, tiling);
-  const bool stream = !layout.interleaved && layout.columns * layout.unit == kLine &&
-                      tiling.size0 * tiling.size1 * sizeof(T) >= kStreamed &&
+  const bool lines = !layout.interleaved && layout.columns * layout.unit == kLine;
+  const bool stream = lines && tiling.size0 * tiling.size1 * sizeof(T) >= kStreamed &&
                       reinterpret_cast<uintptr_t>(matrix) % kLine == 0 && layout.stride % kLine == 0;
   const UnpackTiles function = layout.interleaved ? unpack_units
-                               : stream           ? unpack_runs<true>
-                                                  : unpack_runs<false>;
+                               : stream           ? unpack_lines<true>
+                               : lines            ? unpack_lines<false>
+                                                  : unpack_runs;
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  for (uint64_t x = 0; x < full0; ++x)
-    for (uint64_t y = 0; y < full1; y += kPanels)
-      function(layout, tiles + x * x_step + y * tile_step,
-               matrix + x * layout.rows * layout.stride + y * width, tile_step, std::min(kPanels, full1 - y));
+  for (uint64_t y = 0; full0 != 0 && y < full1; y += kPanels)
+    function(layout, {full0, std::min(kPanels, full1 - y), x_step, tile_step}, tiles + y * tile_step,
+             matrix + y * width);
   if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x * tiling.extent0() < tiling.size0; ++x)
     for (uint64_t y = x < full0 ? full1 : 0; y * tiling.extent1() < tiling.size1; ++y)

@@ -1,0 +1,77 @@
+// Executables that call the module `vmvx`: imports are bound, failures are those of the dispatch, denormal
+// numbers are flushed within its functions and nowhere else, and every instruction set gives the same.
+#include "kernels.h"
+#include "vmvx/kernels.h"
+
+namespace halyard::local_tests {
+namespace {
+
+class VmvxExecutableTest : public KernelTest {
+ public:
+  VmvxExecutableTest() : KernelTest(GetParam(), "1") {}
+
+  void reopen(std::string_view instructions) {
+    for (Executable executable : executables_) table_.executable_destroy(device_, executable);
+    executables_.clear();
+    for (Memory memory : memories_) table_.memory_free(device_, memory);
+    memories_.clear();
+    table_.device_close(device_);
+    device_ = open(kind_, {{text("isa"), text(instructions)}});
+  }
+  // One binding in %r3, 0 in %i10:11, 1 in %i12:13, 4 in %i14:15.
+  static std::string program(std::string_view body) {
+    return kernel(fmt::format("  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
+                              "  %i10:11 = vm.const.i64.zero\n  %i12:13 = vm.const.i64 1\n"
+                              "  %i14:15 = vm.const.i64 4\n{}",
+                              body),
+                  "vm.import @vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"\n"
+                  "vm.import @vmvx.fill.2d.x32 cconv \"0irIIII_v\"\n"
+                  "vm.import optional @vmvx.nothing cconv \"0v_v\"\n"
+                  "vm.attr @k \"binding_count\" \"1\"\n");
+  }
+};
+HALYARD_ON_EVERY_DEVICE(VmvxExecutableTest);
+
+// Adds the first four to the next four, as a function of the module and as an instruction.
+constexpr std::string_view kAdd =
+    "  %i16:17 = vm.const.i64 8\n"
+    "  vm.call @vmvx.add.2d.f32(%r3, %i10, %i14, %i12, %r3, %i14, %i14, %i12, %r3, %i16, %i14, %i12, %i12, "
+    "%i14)\n"
+    "  %i20 = vm.buffer.load.i32 %r3, %i10:11\n  %i21 = vm.buffer.load.i32 %r3, %i14:15\n"
+    "  %i20 = vm.add.f32 %i20, %i21\n  %i18:19 = vm.const.i64 12\n  vm.buffer.store.i32 %i20, %r3, %i18:19\n";
+
+TEST_P(VmvxExecutableTest, EveryInstructionSetGivesTheSame) {
+  for (const std::string_view instructions : local::vmvx::instruction_sets()) {
+    reopen(instructions);
+    Executable executable = load(program(kAdd));
+    Memory memory =
+        allocate(std::vector<float>{0x1p-130f, 1.5f, -2, 7, 0x1p-130f, 2, 2, -0.5f, 9, 9, 9, 9, 9});
+    EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 13 * 4)}}));
+    const auto results = content<float>(memory, 13);
+    EXPECT_EQ((std::vector<float>{results.begin() + 8, results.end()}),
+              (std::vector<float>{0, 3.5f, 0, 6.5f, 0x1p-129f}))
+        << instructions;
+  }
+}
+
+TEST_P(VmvxExecutableTest, FailuresAreThoseOfTheDispatch) {
+  Executable executable = load(program("  vm.call @vmvx.fill.2d.x32(%i9, %r3, %i14, %i14, %i14, %i14)"));
+  Memory memory = allocate(80);
+  EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 80)}}));
+  const Outcome outcome = dispatch(executable, {.bindings = {range(memory, 0, 79)}});
+  EXPECT_CODE(OUT_OF_RANGE, outcome);
+  for (const char* part : {"'out'", "79", "'k'"})
+    EXPECT_NE(outcome.text().find(part), std::string::npos) << outcome.text();
+  Executable constants = load(program("  vm.call @vmvx.fill.2d.x32(%i9, %r1, %i10, %i12, %i12, %i12)"));
+  EXPECT_CODE(PERMISSION_DENIED, dispatch(constants, {.bindings = {range(memory, 0, 80)}}));
+}
+
+TEST_P(VmvxExecutableTest, AWrongConventionIsNotFound) {
+  const Outcome outcome = create(kernel("", "vm.import @vmvx.mmt4d cconv \"0rIIrIIrIIIIIiii_v\"\n"));
+  EXPECT_CODE(NOT_FOUND, outcome);
+  EXPECT_NE(outcome.message().find("'vmvx.mmt4d'"), std::string::npos) << outcome.text();
+  EXPECT_OK(create(kernel("", "vm.dependency @vmvx 0\n")));
+}
+
+}  // namespace
+}  // namespace halyard::local_tests
