@@ -23,6 +23,21 @@ if(NOT HALYARD_FLATC)
   list(APPEND missing flatbuffers-compiler)
 endif()
 
+# Headers alone: libvulkan is opened at run time.
+find_path(HALYARD_VULKAN_INCLUDE vulkan/vulkan_core.h)
+if(NOT HALYARD_VULKAN_INCLUDE)
+  list(APPEND missing libvulkan-dev)
+endif()
+find_path(HALYARD_SPIRV_TOOLS_INCLUDE spirv-tools/libspirv.h)
+find_library(HALYARD_SPIRV_TOOLS_LIBRARY SPIRV-Tools)
+if(NOT HALYARD_SPIRV_TOOLS_INCLUDE OR NOT HALYARD_SPIRV_TOOLS_LIBRARY)
+  list(APPEND missing spirv-tools)
+endif()
+find_program(HALYARD_GLSLANG glslangValidator)
+if(NOT HALYARD_GLSLANG)
+  list(APPEND missing glslang-tools)
+endif()
+
 if(HALYARD_TESTS)
   find_package(GTest CONFIG QUIET)
   if(NOT TARGET GTest::gtest_main)
@@ -50,6 +65,13 @@ endif()
 add_library(Ffi::ffi UNKNOWN IMPORTED)
 set_target_properties(Ffi::ffi PROPERTIES IMPORTED_LOCATION "${HALYARD_FFI_LIBRARY}"
                                           INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_FFI_INCLUDE}")
+
+# What the Vulkan driver needs: headers, and the library that judges SPIR-V.
+add_library(Halyard::Vulkan INTERFACE IMPORTED)
+set_target_properties(
+  Halyard::Vulkan
+  PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_VULKAN_INCLUDE};${HALYARD_SPIRV_TOOLS_INCLUDE}"
+             INTERFACE_LINK_LIBRARIES "${HALYARD_SPIRV_TOOLS_LIBRARY}")
 
 find_program(HALYARD_CCACHE ccache)
 if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

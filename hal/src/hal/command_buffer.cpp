@@ -316,11 +316,13 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
     return halyard::fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", dispatch.function,
                          executable.functions().size());
   const ExecutableFunction& function = executable.functions()[dispatch.function];
-  if (dispatch.constants.size() != function.constant_count)
-    return halyard::fail(Code::INVALID_ARGUMENT,
+  const bool fewer = dispatch.constants.size() < function.constant_count;
+  if (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
+            : dispatch.constants.size() > function.constant_count)
+    return halyard::fail(fewer ? Code::INVALID_ARGUMENT : Code::OUT_OF_RANGE,
                          "constant count mismatch, expected {} but was provided {} (function '{}')",
                          function.constant_count, dispatch.constants.size(), function.name);
-  if (dispatch.bindings.size() != function.binding_count)
+  if (dispatch.bindings.size() != function.binding_count && !(function.flags & HALYARD_FUNCTION_ANY_BINDINGS))
     return halyard::fail(Code::INVALID_ARGUMENT,
                          "binding count mismatch, expected {} but was provided {} (function '{}')",
                          function.binding_count, dispatch.bindings.size(), function.name);
@@ -349,9 +351,9 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
   command.executable = executable.handle();
   command.function = static_cast<uint32_t>(dispatch.function);
   std::ranges::copy(dispatch.workgroups, command.workgroups);
-  command.constant_count = function.constant_count;
+  command.constant_count = static_cast<uint32_t>(dispatch.constants.size());
   command.constants = Recorder::store(*this, dispatch.constants);
-  command.binding_count = function.binding_count;
+  command.binding_count = static_cast<uint32_t>(dispatch.bindings.size());
   command.bindings =
       Recorder::store(*this, std::span<const halyard_range_t>(bindings, dispatch.bindings.size()));
   Recorder::append(*this, HALYARD_COMMAND_DISPATCH, command);
