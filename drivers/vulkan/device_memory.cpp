@@ -56,22 +56,27 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::create(Heap& heap, Memory
 
 Result<std::unique_ptr<halyard_driver_memory>> Memory::import(Heap& heap, MemoryTally& tally,
                                                               const halyard_memory_request_t& request,
-                                                              uint8_t* bytes) {
-  Block* block = HALYARD_TRY(heap.import(bytes, request.size));
+                                                              uint8_t* bytes, bool writable) {
+  constexpr uint32_t kGiven = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
   auto memory = std::make_unique<halyard_driver_memory>(heap, tally);
   memory->size_ = request.size;
-  memory->kind_ = block->kind;
-  memory->type_ = heap.bits_of(block->kind, request.memory_type) | HALYARD_MEMORY_HOST_VISIBLE |
-                  HALYARD_MEMORY_HOST_COHERENT;
+  if (writable) {
+    memory->block_ = HALYARD_TRY(heap.import(bytes, request.size));
+    memory->imported_ = bytes;
+  } else {
+    const unsigned kind = HALYARD_TRY(heap.kind_for(kGiven));
+    Block* block = HALYARD_TRY(heap.allocate(kind, request.size));
+    memory->block_ = block;
+    std::copy_n(bytes, request.size, block->mapped());
+  }
+  memory->kind_ = memory->block_.load()->kind;
+  memory->type_ = heap.bits_of(memory->kind_, request.memory_type) | kGiven;
   memory->usage_ = request.usage | kUsages | kMappedUsages;
-  memory->imported_ = bytes;
-  memory->block_ = block;
   if (!(request.memory_type & HALYARD_MEMORY_OPTIMAL) && (request.memory_type & ~memory->type_))
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "imported host memory has the type bits 0x{:x} on this device, expected 0x{:x}; ask for fewer, or "
-        "with OPTIMAL (0x1)",
-        memory->type_, request.memory_type);
+    return fail(Code::INVALID_ARGUMENT,
+                "imported host memory has the type bits 0x{:x} on this device, expected 0x{:x}; ask for fewer, or "
+                "with OPTIMAL (0x1)",
+                memory->type_, request.memory_type);
   return memory;
 }
 
@@ -82,13 +87,14 @@ Memory::~Memory() {
     heap_.free_import(block);
   } else {
     heap_.free(block);
-    tally_.remove(size_, host_local());
+    if (counted_) tally_.remove(size_, host_local());
   }
 }
 
 Result<> Memory::commit() {
   Block* block = HALYARD_TRY(heap_.allocate(kind_, size_));
   tally_.add(size_, host_local());
+  counted_ = true;
   block_.store(block, std::memory_order_release);
   return {};
 }

@@ -34,9 +34,11 @@ class Memory {
   // INVALID_ARGUMENT: no memory type has the bits. There are no bytes before commit().
   static Result<std::unique_ptr<halyard_driver_memory>> create(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request);
+  // Nothing says which kernels write, so they are not given bytes that must not be written, but a copy: those do
+  // not change either. INVALID_ARGUMENT, RESOURCE_EXHAUSTED; UNIMPLEMENTED: the device cannot use these bytes.
   static Result<std::unique_ptr<halyard_driver_memory>> import(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request,
-                                                               uint8_t* bytes);
+                                                               uint8_t* bytes, bool writable);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory();
@@ -64,6 +66,7 @@ class Memory {
   uint32_t usage_ = 0;
   unsigned kind_ = 0;
   uint8_t* imported_ = nullptr;  // the host's bytes
+  bool counted_ = false;         // allocations are, imports are not
   std::atomic<Block*> block_ = nullptr;
 };
 

@@ -161,15 +161,10 @@ halyard_status_t memory_import(halyard_driver_device_t device, const halyard_mem
                      return fail(Code::OUT_OF_RANGE,
                                  "cannot import host memory at {}; expected a multiple of {} bytes",
                                  external->pointer, device->heap().binding_alignment());
-                   // The device writes where a kernel says, and nothing says which kernels write.
-                   if (!(external->access & HALYARD_MAP_WRITE))
-                     return fail(
-                         Code::UNIMPLEMENTED,
-                         "cannot import host memory at {} that may not be written; copy it to memory of the "
-                         "device",
-                         external->pointer);
-                   auto made = HALYARD_TRY(Memory::import(device->heap(), device->tally(), *request, bytes));
-                   made->describe(*info);
+                   const bool writable = external->access & HALYARD_MAP_WRITE;
+               auto made = HALYARD_TRY(
+                   Memory::import(device->heap(), device->tally(), *request, bytes, writable));
+               made->describe(*info);
                    *memory = made.release();
                    return {};
                  })

@@ -110,6 +110,8 @@ Code code_of(VkResult result) {
       return Code::RESOURCE_EXHAUSTED;
     case VK_ERROR_DEVICE_LOST:
       return Code::ABORTED;
+    case VK_ERROR_INVALID_EXTERNAL_HANDLE:
+      return Code::UNIMPLEMENTED;
     default:
       return Code::INTERNAL;
   }

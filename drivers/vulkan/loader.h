@@ -116,7 +116,8 @@ Result<DeviceFunctions> device_functions(const InstanceFunctions& vk, VkDevice d
 
 // "VK_ERROR_OUT_OF_DEVICE_MEMORY"; numbers without a name as they are.
 std::string name(VkResult result);
-// What `call` of Vulkan came to: memory is RESOURCE_EXHAUSTED, the rest INTERNAL; a lost device is ABORTED.
+// What `call` of Vulkan came to: memory is RESOURCE_EXHAUSTED, a lost device ABORTED, bytes that cannot be
+// imported UNIMPLEMENTED, the rest INTERNAL.
 Result<> check(VkResult result, std::string_view call);
 // "1.3.239"
 std::string version_text(uint32_t version);

@@ -221,7 +221,10 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
           "binding {} of '{}' has {} bytes, a descriptor of this device covers {} at most; bind less, or "
           "compile for buffer device addresses",
           i, pipeline.name, span.length, most);
-    buffers_[i] = {.buffer = span.buffer(), .offset = span.position(), .range = span.length};
+    // Kernels for devices without 8-bit storage reach the last bytes by the word that holds them. Blocks end at
+    // multiples of a word.
+    buffers_[i] = {
+        .buffer = span.buffer(), .offset = span.position(), .range = (span.length + 3) / 4 * 4};
     writes_[i] = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                   .dstBinding = place.binding,
                   .dstArrayElement = place.element,
