@@ -112,35 +112,34 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
   if (!one_shot_) {
     const std::lock_guard lock(mutex_);
     HALYARD_TRY(places_of(table, wanted_));
-    Recording* free = nullptr;
+    Recording* chosen = nullptr;
     for (Recording& recording : recordings_) {
-      if (recording.is_complete && recording.family == family && recording.places == wanted_) {
-        ++recording.uses;
-        recording.last_use = ++clock_;
-        use.commands = recording.recorder->commands();
-        use.list = this;
-        use.index = static_cast<size_t>(&recording - recordings_.data());
-        return use;
+      if (recording.in_use || recording.family != family) continue;
+      if (recording.is_complete && recording.places == wanted_) {
+        chosen = &recording;
+        break;
       }
-      if (recording.uses == 0 && recording.family == family && (!free || recording.last_use < free->last_use))
-        free = &recording;
+      if (!chosen || recording.last_use < chosen->last_use) chosen = &recording;
     }
-    if (recordings_.size() < kMostRecordings) {
+    const bool fits = chosen && chosen->is_complete && chosen->places == wanted_;
+    if (!fits && recordings_.size() < kMostRecordings) {
       std::unique_ptr<Recorder> recorder = HALYARD_TRY(make());
       recordings_.reserve(kMostRecordings);
       recordings_.push_back({.recorder = std::move(recorder), .family = family});
-      free = &recordings_.back();
+      chosen = &recordings_.back();
     }
-    if (free) {
-      free->is_complete = false;
-      HALYARD_TRY(record(*free->recorder, table));
-      free->is_complete = true;
-      free->places = wanted_;
-      free->uses = 1;
-      free->last_use = ++clock_;
-      use.commands = free->recorder->commands();
+    if (chosen) {
+      if (!fits) {
+        chosen->is_complete = false;
+        HALYARD_TRY(record(*chosen->recorder, table));
+        chosen->is_complete = true;
+        chosen->places = wanted_;
+      }
+      chosen->in_use = true;
+      chosen->last_use = ++clock_;
+      use.commands = chosen->recorder->commands();
       use.list = this;
-      use.index = static_cast<size_t>(free - recordings_.data());
+      use.index = static_cast<size_t>(chosen - recordings_.data());
       return use;
     }
   }
@@ -152,7 +151,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
 
 void CommandList::release(size_t index) {
   const std::lock_guard lock(mutex_);
-  --recordings_[index].uses;
+  recordings_[index].in_use = false;
 }
 
 std::string CommandList::groups() const {

@@ -48,7 +48,7 @@ class CommandList {
     uint32_t family = 0;
     bool is_complete = false;  // it was recorded, for these:
     std::vector<Place> places;
-    uint32_t uses = 0;  // in flight
+    bool in_use = false;  // in flight
     uint64_t last_use = 0;
   };
 

@@ -73,10 +73,11 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::import(Heap& heap, Memory
   memory->type_ = heap.bits_of(memory->kind_, request.memory_type) | kGiven;
   memory->usage_ = request.usage | kUsages | kMappedUsages;
   if (!(request.memory_type & HALYARD_MEMORY_OPTIMAL) && (request.memory_type & ~memory->type_))
-    return fail(Code::INVALID_ARGUMENT,
-                "imported host memory has the type bits 0x{:x} on this device, expected 0x{:x}; ask for fewer, or "
-                "with OPTIMAL (0x1)",
-                memory->type_, request.memory_type);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "imported host memory has the type bits 0x{:x} on this device, expected 0x{:x}; ask for fewer, or "
+        "with OPTIMAL (0x1)",
+        memory->type_, request.memory_type);
   return memory;
 }
 

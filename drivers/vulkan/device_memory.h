@@ -34,8 +34,9 @@ class Memory {
   // INVALID_ARGUMENT: no memory type has the bits. There are no bytes before commit().
   static Result<std::unique_ptr<halyard_driver_memory>> create(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request);
-  // Nothing says which kernels write, so they are not given bytes that must not be written, but a copy: those do
-  // not change either. INVALID_ARGUMENT, RESOURCE_EXHAUSTED; UNIMPLEMENTED: the device cannot use these bytes.
+  // Nothing says which kernels write, so they are not given bytes that must not be written, but a copy: those
+  // do not change either. INVALID_ARGUMENT, RESOURCE_EXHAUSTED; UNIMPLEMENTED: the device cannot use these
+  // bytes.
   static Result<std::unique_ptr<halyard_driver_memory>> import(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request,
                                                                uint8_t* bytes, bool writable);

@@ -144,30 +144,30 @@ halyard_status_t memory_invalidate(halyard_driver_device_t device, halyard_drive
 halyard_status_t memory_import(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                const halyard_external_memory_t* external, halyard_driver_memory_t* memory,
                                halyard_memory_info_t* info) {
-  return guarded(device->services(),
-                 [&]() -> Result<> {
-                   if (external->kind != HALYARD_EXTERNAL_HOST_ALLOCATION ||
-                       !device->features().import_host_memory)
-                     return fail(Code::UNIMPLEMENTED,
-                                 "cannot import external memory of kind {}; this device imports {}",
-                                 external->kind,
-                                 device->features().import_host_memory ? "host allocations (1)" : "none");
-                   auto* bytes = static_cast<uint8_t*>(external->pointer);
-                   if (!bytes || request->size > external->size)
-                     return fail(Code::INVALID_ARGUMENT,
-                                 "cannot import {} bytes from the {} bytes of host memory at {}",
-                                 request->size, external->size, external->pointer);
-                   if (reinterpret_cast<uintptr_t>(bytes) % device->heap().binding_alignment() != 0)
-                     return fail(Code::OUT_OF_RANGE,
-                                 "cannot import host memory at {}; expected a multiple of {} bytes",
-                                 external->pointer, device->heap().binding_alignment());
-                   const bool writable = external->access & HALYARD_MAP_WRITE;
-               auto made = HALYARD_TRY(
-                   Memory::import(device->heap(), device->tally(), *request, bytes, writable));
+  return guarded(
+             device->services(),
+             [&]() -> Result<> {
+               if (external->kind != HALYARD_EXTERNAL_HOST_ALLOCATION ||
+                   !device->features().import_host_memory)
+                 return fail(
+                     Code::UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports {}",
+                     external->kind, device->features().import_host_memory ? "host allocations (1)" : "none");
+               auto* bytes = static_cast<uint8_t*>(external->pointer);
+               if (!bytes || request->size > external->size)
+                 return fail(Code::INVALID_ARGUMENT,
+                             "cannot import {} bytes from the {} bytes of host memory at {}", request->size,
+                             external->size, external->pointer);
+               if (reinterpret_cast<uintptr_t>(bytes) % device->heap().binding_alignment() != 0)
+                 return fail(Code::OUT_OF_RANGE,
+                             "cannot import host memory at {}; expected a multiple of {} bytes",
+                             external->pointer, device->heap().binding_alignment());
+               const bool writable = external->access & HALYARD_MAP_WRITE;
+               auto made =
+                   HALYARD_TRY(Memory::import(device->heap(), device->tally(), *request, bytes, writable));
                made->describe(*info);
-                   *memory = made.release();
-                   return {};
-                 })
+               *memory = made.release();
+               return {};
+             })
       .release();
 }
 

@@ -73,6 +73,26 @@ Result<> check_needs(const Features& features, const ExecutableImage& image) {
   return {};
 }
 
+// Whether the device has as many descriptors as pipeline layout `number` binds.
+Result<> check_descriptors(const Features& features, size_t number, const Pipeline& form) {
+  const VkPhysicalDeviceLimits& limits = features.limits;
+  const auto storage = static_cast<uint64_t>(
+      std::ranges::count(form.bindings, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, &BindingPlace::type));
+  const uint64_t uniform = form.bindings.size() - storage;
+  const uint64_t most_storage =
+      std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
+  const uint64_t most_uniform =
+      std::min(limits.maxPerStageDescriptorUniformBuffers, limits.maxDescriptorSetUniformBuffers);
+  if (storage <= most_storage && uniform <= most_uniform &&
+      form.bindings.size() <= limits.maxPerStageResources)
+    return {};
+  return fail(
+      Code::INCOMPATIBLE,
+      "pipeline layout {} binds {} storage and {} uniform buffers, this device has {} and {} at most, {} "
+      "together; compile for buffer device addresses",
+      number, storage, uniform, most_storage, most_uniform, limits.maxPerStageResources);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& device,
@@ -80,7 +100,11 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& de
   HALYARD_TRY(check_extensions(args.extensions));
   const ExecutableFormat* format = HALYARD_TRY(format_for(device, view(args.format)));
   const std::span<const uint8_t> data(static_cast<const uint8_t*>(args.data), args.data_size);
-  const ExecutableImage image = HALYARD_TRY(read_executable(*format, data, most_push_bytes(device)));
+  ExecutableImage image = HALYARD_TRY(read_executable(*format, data, most_push_bytes(device)));
+  for (PipelineImage& pipeline : image.pipelines)
+    for (size_t i = 0; i < 3; ++i)
+      if (const auto constant = pipeline.workgroup_constants[i]; constant && *constant < args.constant_count)
+        pipeline.workgroup_size[i] = args.constants[*constant];
   HALYARD_TRY(check_needs(device.features(), image));
   auto executable = std::make_unique<halyard_driver_executable>(device);
   HALYARD_TRY(executable->build(image, args));
@@ -138,6 +162,7 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
       }
       form.descriptor_count = std::max(form.descriptor_count, descriptors);
     }
+    HALYARD_TRY(check_descriptors(features, i, form));
     form.pushes_descriptors = device_.uses_push_descriptors() && layout.sets.size() == 1 &&
                               !form.bindings.empty() && form.bindings.size() <= features.max_push_descriptors;
     for (const uint32_t set : layout.sets) (form.pushes_descriptors ? pushed : allocated)[set] = true;

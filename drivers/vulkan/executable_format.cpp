@@ -22,6 +22,11 @@ bool is_aligned_to_4(uint32_t offset, uint32_t size) { return offset % 4 == 0 &&
 
 uint32_t length_of(const auto* vector) { return vector ? vector->size() : 0; }
 
+// What can be the name of an entry point: Vulkan wants UTF-8.
+bool is_text(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+}
+
 // The FlatBuffer, whether or not there is a header in front.
 Result<std::span<const uint8_t>> flatbuffer_in(std::span<const uint8_t> data) {
   if (data.size() < 4 || std::memcmp(data.data(), format::ExecutableIdentifier(), 4) != 0) return data;
@@ -142,8 +147,9 @@ class FlatbufferReader {
   Result<> read_pipeline(const format::Pipeline* source, uint32_t number) {
     PipelineImage pipeline;
     pipeline.name = source->entry_point() ? source->entry_point()->str() : "";
-    if (pipeline.name.empty())
-      return fail(Code::INVALID_ARGUMENT, "pipeline {} names no entry point", number);
+    if (!is_text(pipeline.name))
+      return fail(Code::INVALID_ARGUMENT, "pipeline {} names no entry point: expected printable ASCII",
+                  number);
     pipeline.module = source->shader_module();
     pipeline.layout = source->layout();
     pipeline.subgroup_size = source->subgroup_size();
@@ -158,6 +164,8 @@ class FlatbufferReader {
                   "pipeline '{}': shader module {} has no compute entry point of that name", pipeline.name,
                   pipeline.module);
     pipeline.workgroup_size = entry->workgroup_size;
+    pipeline.workgroup_constants = entry->workgroup_constants;
+    HALYARD_TRY(check_interface(pipeline, *entry));
     pipeline.by_address = source->abi() == format::Abi::Addresses;
     const bool knows_abi = pipeline.by_address || source->abi() == format::Abi::Descriptors;
     if (!knows_abi || pipeline.by_address != format_.by_address)
@@ -171,6 +179,35 @@ class FlatbufferReader {
                   "pipeline '{}' is bound by descriptors, but has a layout of addresses", pipeline.name);
     }
     image_.pipelines.push_back(std::move(pipeline));
+    return {};
+  }
+
+  // Vulkan drivers take it for granted that the layout has what the kernel uses.
+  Result<> check_interface(const PipelineImage& pipeline, const SpirvEntry& entry) const {
+    const LayoutImage& layout = image_.layouts[pipeline.layout];
+    for (const SpirvDescriptor& used : entry.descriptors) {
+      const SetBinding* found = nullptr;
+      if (used.set < layout.sets.size())
+        for (const SetBinding& binding : image_.sets[layout.sets[used.set]])
+          if (binding.binding == used.binding) found = &binding;
+      const uint32_t type =
+          used.is_uniform ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      if (!used.is_buffer || !found || found->type != type || used.count == 0 || used.count > found->count)
+        return fail(
+            Code::INVALID_ARGUMENT, "pipeline '{}' uses {} {}s at set {}, binding {}, but its layout has {}",
+            pipeline.name, used.count,
+            !used.is_buffer   ? "image"
+            : used.is_uniform ? "uniform buffer"
+                              : "storage buffer",
+            used.set, used.binding,
+            found ? fmt::format("{} of descriptor type {} there", found->count, found->type) : "none there");
+    }
+    for (const auto& members : image_.modules[pipeline.module].spirv.push_constants)
+      for (const uint32_t offset : members)
+        if (offset >= layout.push_size && image_.modules[pipeline.module].spirv.entries.size() == 1)
+          return fail(Code::INVALID_ARGUMENT,
+                      "pipeline '{}' has a push constant at byte {}, but its layout has {} bytes",
+                      pipeline.name, offset, layout.push_size);
     return {};
   }
 
@@ -349,6 +386,9 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
                 "the module's root at byte {} and {} constants at byte {} do not fit into {} bytes of push "
                 "constants",
                 layout.root_offset, layout.constant_count, layout.constant_offset, most_push_bytes);
+  for (const SpirvEntry& entry : spirv.entries)
+    if (!is_text(entry.name))
+      return fail(Code::INVALID_ARGUMENT, "an entry point's name is not printable ASCII");
   if (spirv.entries.empty())
     return fail(Code::INVALID_ARGUMENT, "the module has no compute entry point; expected one or more");
   ExecutableImage image;
@@ -357,7 +397,8 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
     image.pipelines.push_back({.name = entry.name,
                                .by_address = true,
                                .addresses = layout,
-                               .workgroup_size = entry.workgroup_size});
+                               .workgroup_size = entry.workgroup_size,
+                               .workgroup_constants = entry.workgroup_constants});
   image.modules.push_back(std::move(module));
   return image;
 }

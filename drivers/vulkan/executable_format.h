@@ -67,6 +67,7 @@ struct PipelineImage {
   bool by_address = false;
   AddressLayout addresses;
   std::array<uint32_t, 3> workgroup_size = {};
+  std::array<std::optional<uint32_t>, 3> workgroup_constants = {};  // SpirvEntry
 };
 
 struct ModuleImage {

@@ -81,7 +81,7 @@ Result<> Recorder::begin(bool once) {
   const VkCommandBufferBeginInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
       .flags = once ? VkCommandBufferUsageFlags{VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT}
-                    : VkCommandBufferUsageFlags{VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT}};
+                    : VkCommandBufferUsageFlags{}};
   HALYARD_TRY(check(vk_.BeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer"));
   barrier();  // what went before on this queue, and is waited for, is seen
   return {};
@@ -221,10 +221,9 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
           "binding {} of '{}' has {} bytes, a descriptor of this device covers {} at most; bind less, or "
           "compile for buffer device addresses",
           i, pipeline.name, span.length, most);
-    // Kernels for devices without 8-bit storage reach the last bytes by the word that holds them. Blocks end at
-    // multiples of a word.
-    buffers_[i] = {
-        .buffer = span.buffer(), .offset = span.position(), .range = (span.length + 3) / 4 * 4};
+    // Kernels for devices without 8-bit storage reach the last bytes by the word that holds them. Blocks end
+    // at multiples of a word.
+    buffers_[i] = {.buffer = span.buffer(), .offset = span.position(), .range = (span.length + 3) / 4 * 4};
     writes_[i] = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                   .dstBinding = place.binding,
                   .dstArrayElement = place.element,

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 
 namespace halyard::vulkan {
 
@@ -19,16 +20,44 @@ enum Op : uint16_t {
   kOpExecutionMode = 16,
   kOpCapability = 17,
   kOpTypeStruct = 30,
+  kOpTypeArray = 28,
+  kOpTypeRuntimeArray = 29,
   kOpTypePointer = 32,
+  kOpConstant = 43,
+  kOpConstantComposite = 44,
+  kOpSpecConstant = 50,
+  kOpSpecConstantComposite = 51,
+  kOpFunction = 54,
+  kOpFunctionCall = 57,
   kOpVariable = 59,
+  kOpLoad = 61,
+  kOpStore = 62,
+  kOpCopyMemory = 63,
+  kOpAccessChain = 65,
+  kOpInBoundsAccessChain = 66,
+  kOpPtrAccessChain = 67,
+  kOpArrayLength = 68,
+  kOpInBoundsPtrAccessChain = 70,
   kOpDecorate = 71,
   kOpMemberDecorate = 72,
+  kOpCopyObject = 83,
+  kOpSelect = 169,
+  kOpAtomicLoad = 227,
+  kOpAtomicStore = 228,
+  kOpAtomicXor = 242,
+  kOpPhi = 245,
   kOpModuleProcessed = 330,
 };
 constexpr uint32_t kModelCompute = 5;  // GLCompute
 constexpr uint32_t kModeLocalSize = 17;
+constexpr uint32_t kStorageUniform = 2;
 constexpr uint32_t kStoragePushConstant = 9;
+constexpr uint32_t kStorageStorageBuffer = 12;
 constexpr uint32_t kDecorationBlock = 2;
+constexpr uint32_t kDecorationBufferBlock = 3;
+constexpr uint32_t kDecorationSpecId = 1;
+constexpr uint32_t kDecorationBuiltIn = 11;
+constexpr uint32_t kBuiltInWorkgroupSize = 25;
 constexpr uint32_t kDecorationBinding = 33;
 constexpr uint32_t kDecorationDescriptorSet = 34;
 constexpr uint32_t kDecorationOffset = 35;
@@ -66,12 +95,63 @@ struct Reader {
   std::vector<uint32_t> blocks;
   std::vector<uint32_t> push_constant_pointers;  // types of the variables
 
+  struct Variable {
+    uint32_t type;
+    uint32_t storage;
+  };
+  struct Array {
+    uint32_t element;
+    uint32_t length;  // a constant; 0: none
+  };
+  std::map<uint32_t, Variable> variables;
+  std::map<uint32_t, Array> arrays;
+  std::map<uint32_t, uint32_t> constants;
+  std::vector<uint32_t> buffer_blocks;
+  std::map<uint32_t, uint32_t> set_of, binding_of;  // variable -> number
+  uint32_t function = 0;                            // that is being read
+  uint32_t workgroup_size = 0;                      // a constant of three, which goes before LocalSize
+  std::map<uint32_t, uint32_t> spec_id_of;          // constant -> number
+  std::map<uint32_t, std::set<uint32_t>> uses;      // function -> variables and functions
+
   void read(uint16_t op, std::span<const uint32_t> operands);
+  void read_use(uint16_t op, std::span<const uint32_t> operands);
+  SpirvDescriptor descriptor(uint32_t variable);
   void finish();
 };
 
+// Where an instruction names variables, or what it calls.
+void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
+  const auto use = [&](size_t first, size_t count) {
+    for (size_t i = first; i < std::min(first + count, operands.size()); ++i)
+      uses[function].insert(operands[i]);
+  };
+  constexpr size_t kAll = 1u << 16;
+  switch (op) {
+    case kOpStore:
+    case kOpAtomicStore:
+      return use(0, 1);
+    case kOpCopyMemory:
+      return use(0, 2);
+    case kOpLoad:
+    case kOpAccessChain:
+    case kOpInBoundsAccessChain:
+    case kOpPtrAccessChain:
+    case kOpInBoundsPtrAccessChain:
+    case kOpArrayLength:
+    case kOpCopyObject:
+      return use(2, 1);
+    case kOpFunctionCall:
+    case kOpSelect:
+    case kOpPhi:
+      return use(2, kAll);
+    default:
+      if (op >= kOpAtomicLoad && op <= kOpAtomicXor) use(2, 1);
+  }
+}
+
 void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
   const size_t count = operands.size();
+  read_use(op, operands);
   switch (op) {
     case kOpCapability:
       if (count >= 1) module.capabilities.push_back(operands[0]);
@@ -84,7 +164,7 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
     case kOpEntryPoint:
       if (count < 3 || operands[0] != kModelCompute) break;
       entry_of_id[operands[1]] = static_cast<uint32_t>(module.entries.size());
-      module.entries.push_back({.name = text_at(operands.subspan(2))});
+      module.entries.push_back({.name = text_at(operands.subspan(2)), .function = operands[1]});
       break;
     case kOpExecutionMode:
       if (count < 5 || operands[1] != kModeLocalSize || !entry_of_id.contains(operands[0])) break;
@@ -98,6 +178,12 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
       if (operands[1] == kDecorationBinding || operands[1] == kDecorationDescriptorSet)
         module.has_descriptors = true;
       if (operands[1] == kDecorationBlock) blocks.push_back(operands[0]);
+      if (operands[1] == kDecorationBufferBlock) buffer_blocks.push_back(operands[0]);
+      if (count >= 3 && operands[1] == kDecorationSpecId) spec_id_of[operands[0]] = operands[2];
+      if (count >= 3 && operands[1] == kDecorationBuiltIn && operands[2] == kBuiltInWorkgroupSize)
+        workgroup_size = operands[0];
+      if (count >= 3 && operands[1] == kDecorationBinding) binding_of[operands[0]] = operands[2];
+      if (count >= 3 && operands[1] == kDecorationDescriptorSet) set_of[operands[0]] = operands[2];
       break;
     case kOpMemberDecorate:
       if (count >= 4 && operands[2] == kDecorationOffset) offsets[operands[0]][operands[1]] = operands[3];
@@ -108,7 +194,31 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
     case kOpTypePointer:
       if (count >= 3) pointee[operands[0]] = operands[2];
       break;
+    case kOpTypeArray:
+      if (count >= 3) arrays[operands[0]] = {operands[1], operands[2]};
+      break;
+    case kOpTypeRuntimeArray:
+      if (count >= 2) arrays[operands[0]] = {operands[1], 0};
+      break;
+    case kOpConstant:
+    case kOpSpecConstant:
+      if (count >= 3) constants[operands[1]] = operands[2];
+      break;
+    case kOpConstantComposite:
+    case kOpSpecConstantComposite:
+      if (count < 5 || operands[1] != workgroup_size) break;
+      for (SpirvEntry& entry : module.entries)
+        for (size_t i = 0; i < 3; ++i) {
+          entry.workgroup_size[i] = constants[operands[2 + i]];
+          if (const auto found = spec_id_of.find(operands[2 + i]); found != spec_id_of.end())
+            entry.workgroup_constants[i] = found->second;
+        }
+      break;
+    case kOpFunction:
+      if (count >= 2) function = operands[1];
+      break;
     case kOpVariable:
+      if (count >= 3) variables[operands[1]] = {operands[0], operands[2]};
       if (count >= 3 && operands[2] == kStoragePushConstant) push_constant_pointers.push_back(operands[0]);
       break;
     default:
@@ -116,7 +226,34 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
   }
 }
 
+SpirvDescriptor Reader::descriptor(uint32_t variable) {
+  SpirvDescriptor result = {.set = set_of[variable], .binding = binding_of[variable]};
+  uint32_t type = pointee[variables[variable].type];
+  if (const auto array = arrays.find(type); array != arrays.end()) {
+    result.count = array->second.length != 0 ? constants[array->second.length] : 0;
+    type = array->second.element;
+  }
+  const uint32_t storage = variables[variable].storage;
+  result.is_buffer = storage == kStorageUniform || storage == kStorageStorageBuffer;
+  result.is_uniform =
+      storage == kStorageUniform && std::ranges::find(buffer_blocks, type) == buffer_blocks.end();
+  return result;
+}
+
 void Reader::finish() {
+  for (SpirvEntry& entry : module.entries) {
+    std::set<uint32_t> seen;
+    std::vector<uint32_t> open = {entry.function};
+    while (!open.empty()) {
+      const uint32_t id = open.back();
+      open.pop_back();
+      if (!seen.insert(id).second) continue;
+      if (variables.contains(id) && (binding_of.contains(id) || set_of.contains(id)))
+        entry.descriptors.push_back(descriptor(id));
+      if (const auto found = uses.find(id); found != uses.end())
+        open.insert(open.end(), found->second.begin(), found->second.end());
+    }
+  }
   for (const uint32_t pointer : push_constant_pointers) {
     const uint32_t type = pointee.contains(pointer) ? pointee[pointer] : 0;
     std::vector<uint32_t> members;

@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,9 +14,22 @@
 
 namespace halyard::vulkan {
 
+// A variable that a descriptor is bound to.
+struct SpirvDescriptor {
+  uint32_t set = 0;
+  uint32_t binding = 0;
+  uint32_t count = 1;       // elements; 0: as many as there are
+  bool is_buffer = false;   // else an image or a sampler
+  bool is_uniform = false;  // a uniform buffer, else a storage buffer
+};
+
 struct SpirvEntry {
   std::string name;
-  std::array<uint32_t, 3> workgroup_size = {};  // 0: the module leaves it to a constant
+  uint32_t function = 0;                     // its id
+  std::vector<SpirvDescriptor> descriptors;  // that it uses, itself or through what it calls
+  std::array<uint32_t, 3> workgroup_size = {};
+  // The specialization constant that a part of it comes from, where it does.
+  std::array<std::optional<uint32_t>, 3> workgroup_constants = {};
 };
 
 struct SpirvModule {

@@ -1,10 +1,10 @@
-// vulkan-pack: makes an executable of the format vulkan-spirv-fb (or, with --bda, vulkan-spirv-bda-v1) from SPIR-V
-// modules that were compiled by hand, one function for each:
+// vulkan-pack: makes an executable of the format vulkan-spirv-fb (or, with --bda, vulkan-spirv-bda-v1) from
+// SPIR-V modules that were compiled by hand, one function for each:
 //
 //   vulkan-pack OUT [--bare] [--bda] [--subgroup=N] NAME:BINDINGS:CONSTANTS=FILE.spv...
 //
-// Bindings are storage buffers 0..BINDINGS-1 of set 0. --bare leaves out the header of today, as releases until v3.8
-// did. docs/vulkan.md shows it in use.
+// Bindings are storage buffers 0..BINDINGS-1 of set 0. --bare leaves out the header of today, as releases
+// until v3.8 did. docs/vulkan.md shows it in use.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -59,7 +59,8 @@ std::optional<Function> parse_function(std::string_view text) {
   const auto bindings = number(text.substr(first + 1, second - first - 1));
   const auto constants = number(text.substr(second + 1, equals - second - 1));
   if (!bindings || !constants) return std::nullopt;
-  return Function{std::string(text.substr(0, first)), *bindings, *constants, std::string(text.substr(equals + 1))};
+  return Function{std::string(text.substr(0, first)), *bindings, *constants,
+                  std::string(text.substr(equals + 1))};
 }
 
 std::optional<std::vector<uint32_t>> read_words(const std::string& path) {
@@ -75,7 +76,8 @@ std::optional<std::vector<uint32_t>> read_words(const std::string& path) {
 bool add(const Request& request, const Function& function, format::ExecutableT& executable) {
   const auto words = read_words(function.file);
   if (!words) {
-    fmt::print(stderr, "vulkan-pack: '{}' is no SPIR-V module; expected a file of 32-bit words\n", function.file);
+    fmt::print(stderr, "vulkan-pack: '{}' is no SPIR-V module; expected a file of 32-bit words\n",
+               function.file);
     return false;
   }
   auto module = std::make_unique<format::ShaderModuleT>();
@@ -128,7 +130,8 @@ int run(const Request& request) {
     header.resize(kHeaderSize, '\0');
     file << header;
   }
-  file.write(reinterpret_cast<const char*>(builder.GetBufferPointer()), static_cast<std::streamsize>(builder.GetSize()));
+  file.write(reinterpret_cast<const char*>(builder.GetBufferPointer()),
+             static_cast<std::streamsize>(builder.GetSize()));
   file.flush();
   if (file) return 0;
   fmt::print(stderr, "vulkan-pack: cannot write '{}'\n", request.output);
