@@ -57,17 +57,23 @@ Result<> check_needs(const Features& features, const ExecutableImage& image) {
             pipeline.name, size, sizes.minSubgroupSize, sizes.maxSubgroupSize,
             features.subgroup_size.subgroupSizeControl ? "" : " and no choice (subgroupSizeControl)");
     }
-    uint64_t invocations = 1;
-    for (size_t i = 0; i < 3; ++i) {
-      const uint32_t most = features.limits.maxComputeWorkGroupSize[i];
-      invocations *= std::max(pipeline.workgroup_size[i], 1u);
-      if (pipeline.workgroup_size[i] > most || invocations > features.limits.maxComputeWorkGroupInvocations)
-        return fail(
-            Code::INCOMPATIBLE,
-            "pipeline '{}' has workgroups of {}x{}x{}, but this device has {} invocations at most and {} in "
-            "that direction; compile it for this device",
-            pipeline.name, pipeline.workgroup_size[0], pipeline.workgroup_size[1], pipeline.workgroup_size[2],
-            features.limits.maxComputeWorkGroupInvocations, most);
+    for (const std::array<uint32_t, 3>& sizes : {pipeline.local_size, pipeline.workgroup_size}) {
+      const VkPhysicalDeviceLimits& limits = features.limits;
+      uint64_t invocations = 1;
+      bool fits = true;
+      for (size_t i = 0; i < 3 && fits; ++i) {
+        invocations *= std::max(sizes[i], 1u);
+        fits = sizes[i] <= limits.maxComputeWorkGroupSize[i] &&
+               invocations <= limits.maxComputeWorkGroupInvocations;
+      }
+      if (fits) continue;
+      const uint32_t(&most)[3] = limits.maxComputeWorkGroupSize;
+      return fail(
+          Code::INCOMPATIBLE,
+          "pipeline '{}' has workgroups of {}x{}x{}, but this device has {}x{}x{} and {} invocations at "
+          "most; compile it for this device",
+          pipeline.name, sizes[0], sizes[1], sizes[2], most[0], most[1], most[2],
+          limits.maxComputeWorkGroupInvocations);
     }
   }
   return {};

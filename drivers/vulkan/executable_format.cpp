@@ -163,6 +163,7 @@ class FlatbufferReader {
       return fail(Code::INVALID_ARGUMENT,
                   "pipeline '{}': shader module {} has no compute entry point of that name", pipeline.name,
                   pipeline.module);
+    pipeline.local_size = entry->local_size;
     pipeline.workgroup_size = entry->workgroup_size;
     pipeline.workgroup_constants = entry->workgroup_constants;
     HALYARD_TRY(check_interface(pipeline, *entry));
@@ -397,6 +398,7 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
     image.pipelines.push_back({.name = entry.name,
                                .by_address = true,
                                .addresses = layout,
+                               .local_size = entry.local_size,
                                .workgroup_size = entry.workgroup_size,
                                .workgroup_constants = entry.workgroup_constants});
   image.modules.push_back(std::move(module));

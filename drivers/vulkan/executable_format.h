@@ -66,7 +66,8 @@ struct PipelineImage {
   uint32_t subgroup_size = 0;  // 0: any
   bool by_address = false;
   AddressLayout addresses;
-  std::array<uint32_t, 3> workgroup_size = {};
+  std::array<uint32_t, 3> local_size = {};                          // SpirvEntry
+  std::array<uint32_t, 3> workgroup_size = {};                      // SpirvEntry
   std::array<std::optional<uint32_t>, 3> workgroup_constants = {};  // SpirvEntry
 };
 

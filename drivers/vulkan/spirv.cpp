@@ -168,7 +168,9 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
       break;
     case kOpExecutionMode:
       if (count < 5 || operands[1] != kModeLocalSize || !entry_of_id.contains(operands[0])) break;
-      std::copy_n(&operands[2], 3, module.entries[entry_of_id[operands[0]]].workgroup_size.begin());
+      std::copy_n(&operands[2], 3, module.entries[entry_of_id[operands[0]]].local_size.begin());
+      module.entries[entry_of_id[operands[0]]].workgroup_size =
+          module.entries[entry_of_id[operands[0]]].local_size;
       break;
     case kOpModuleProcessed:
       if (count >= 1) module.processed.push_back(text_at(operands));

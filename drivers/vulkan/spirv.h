@@ -25,9 +25,10 @@ struct SpirvDescriptor {
 
 struct SpirvEntry {
   std::string name;
-  uint32_t function = 0;                     // its id
-  std::vector<SpirvDescriptor> descriptors;  // that it uses, itself or through what it calls
-  std::array<uint32_t, 3> workgroup_size = {};
+  uint32_t function = 0;                        // its id
+  std::vector<SpirvDescriptor> descriptors;     // that it uses, itself or through what it calls
+  std::array<uint32_t, 3> local_size = {};      // as the entry point says
+  std::array<uint32_t, 3> workgroup_size = {};  // what counts: that, or a constant of the module
   // The specialization constant that a part of it comes from, where it does.
   std::array<std::optional<uint32_t>, 3> workgroup_constants = {};
 };
