@@ -47,9 +47,11 @@ enum Op : uint16_t {
   kOpAtomicXor = 242,
   kOpPhi = 245,
   kOpModuleProcessed = 330,
+  kOpExecutionModeId = 331,
 };
 constexpr uint32_t kModelCompute = 5;  // GLCompute
 constexpr uint32_t kModeLocalSize = 17;
+constexpr uint32_t kModeLocalSizeId = 38;
 constexpr uint32_t kStorageUniform = 2;
 constexpr uint32_t kStoragePushConstant = 9;
 constexpr uint32_t kStorageStorageBuffer = 12;
@@ -107,15 +109,18 @@ struct Reader {
   std::map<uint32_t, Array> arrays;
   std::map<uint32_t, uint32_t> constants;
   std::vector<uint32_t> buffer_blocks;
-  std::map<uint32_t, uint32_t> set_of, binding_of;  // variable -> number
-  uint32_t function = 0;                            // that is being read
-  uint32_t workgroup_size = 0;                      // a constant of three, which goes before LocalSize
-  std::map<uint32_t, uint32_t> spec_id_of;          // constant -> number
-  std::map<uint32_t, std::set<uint32_t>> uses;      // function -> variables and functions
+  std::map<uint32_t, uint32_t> set_of, binding_of;       // variable -> number
+  uint32_t function = 0;                                 // that is being read
+  uint32_t workgroup_size = 0;                           // a constant of three, which goes before LocalSize
+  std::array<uint32_t, 3> size_for_all = {};             // its parts; 0: there is none
+  std::map<uint32_t, std::array<uint32_t, 3>> size_ids;  // position in entries -> constants
+  std::map<uint32_t, uint32_t> spec_id_of;               // constant -> number
+  std::map<uint32_t, std::set<uint32_t>> uses;           // function -> variables and functions
 
   void read(uint16_t op, std::span<const uint32_t> operands);
   void read_use(uint16_t op, std::span<const uint32_t> operands);
   SpirvDescriptor descriptor(uint32_t variable);
+  void set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids);
   void finish();
 };
 
@@ -172,6 +177,10 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
       module.entries[entry_of_id[operands[0]]].workgroup_size =
           module.entries[entry_of_id[operands[0]]].local_size;
       break;
+    case kOpExecutionModeId:
+      if (count >= 5 && operands[1] == kModeLocalSizeId && entry_of_id.contains(operands[0]))
+        std::copy_n(&operands[2], 3, size_ids[entry_of_id[operands[0]]].begin());
+      break;
     case kOpModuleProcessed:
       if (count >= 1) module.processed.push_back(text_at(operands));
       break;
@@ -208,13 +217,7 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
       break;
     case kOpConstantComposite:
     case kOpSpecConstantComposite:
-      if (count < 5 || operands[1] != workgroup_size) break;
-      for (SpirvEntry& entry : module.entries)
-        for (size_t i = 0; i < 3; ++i) {
-          entry.workgroup_size[i] = constants[operands[2 + i]];
-          if (const auto found = spec_id_of.find(operands[2 + i]); found != spec_id_of.end())
-            entry.workgroup_constants[i] = found->second;
-        }
+      if (count >= 5 && operands[1] == workgroup_size) std::copy_n(&operands[2], 3, size_for_all.begin());
       break;
     case kOpFunction:
       if (count >= 2) function = operands[1];
@@ -242,7 +245,18 @@ SpirvDescriptor Reader::descriptor(uint32_t variable) {
   return result;
 }
 
+void Reader::set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids) {
+  for (size_t i = 0; i < 3; ++i) {
+    entry.workgroup_size[i] = constants[ids[i]];
+    if (const auto found = spec_id_of.find(ids[i]); found != spec_id_of.end())
+      entry.workgroup_constants[i] = found->second;
+  }
+}
+
 void Reader::finish() {
+  for (const auto& [position, ids] : size_ids) set_size(module.entries[position], ids);
+  if (size_for_all[0] != 0)
+    for (SpirvEntry& entry : module.entries) set_size(entry, size_for_all);
   for (SpirvEntry& entry : module.entries) {
     std::set<uint32_t> seen;
     std::vector<uint32_t> open = {entry.function};

@@ -15,6 +15,7 @@ constexpr std::string_view kExpected[] = {
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
     // Imports are as large as the host's bytes; what the driver itself allocates is never small.
     "UNASSIGNED-BestPractices-vkAllocateMemory-small-allocation",
+    "UNASSIGNED-BestPractices-vkBindMemory-small-dedicated-allocation",
     // How a kernel was compiled; it is the program's.
     "UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
 };
