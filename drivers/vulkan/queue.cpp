@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -98,8 +99,9 @@ Work* Queue::fly(Work& work, DueList& due) {
   if (work.number > seen)
     for (const halyard_timepoint_t& signal : work.signals)
       signal.semaphore->promise(signal.value, {this, work.number}, due);
+  if (!device_.options().inline_completion) want(work.number);
   if (start_thread()) {
-    changed_.notify_one();
+    if (parked_) changed_.notify_one();
     return done;
   }
   // No thread can be had: whoever submits waits.
@@ -116,24 +118,25 @@ Work* Queue::fly(Work& work, DueList& due) {
 
 Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
                        DueList& due) {
+  // For each queue of the device: what the work waits for there, and at least all that is done. The host may
+  // have seen that and submit because of it, and nothing but a semaphore makes what was written there seen
+  // here.
   constexpr size_t kMostQueues = 64;
   std::array<VkSemaphore, kMostQueues> semaphores;
   std::array<uint64_t, kMostQueues> values;
   std::array<VkPipelineStageFlags, kMostQueues> stages;
   uint32_t waits = 0;
-  for (const QueuePoint& point : after) {
-    if (!point.queue || point.queue == this) continue;
-    const auto* const end = semaphores.begin() + waits;
-    const auto* const found = std::find(semaphores.cbegin(), end, point.queue->timeline());
-    const auto at = static_cast<uint32_t>(found - semaphores.cbegin());
-    if (at == waits) {
-      if (waits == kMostQueues) break;  // there are no more
-      semaphores[waits] = point.queue->timeline();
-      values[waits] = 0;
-      stages[waits] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-      ++waits;
-    }
-    values[at] = std::max(values[at], point.number);
+  for (const Queue& queue : device_.queues()) {
+    uint64_t number = queue.done_.load(std::memory_order_acquire);
+    for (const QueuePoint& point : after)
+      if (point.queue == &queue) number = std::max(number, point.number);
+    if (number == 0) continue;
+    semaphores[waits] = queue.timeline_;
+    values[waits] = number;
+    stages[waits] = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    if (traits_.computes)
+      stages[waits] |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+    ++waits;
   }
   Work* done = nullptr;
   {
@@ -215,21 +218,45 @@ bool Queue::start_thread() {
   }
 }
 
+void Queue::want(uint64_t number) {
+  uint64_t known = wanted_.load(std::memory_order_relaxed);
+  while (known < number && !wanted_.compare_exchange_weak(known, number, std::memory_order_acq_rel)) {
+  }
+  // Without the lock this may come between the thread's look and its sleep, which then is one tick long.
+  if (known < number) changed_.notify_one();
+}
+
 void Queue::run() {
-  while (true) {
+  constexpr std::chrono::milliseconds kTick(1);
+  constexpr int kTicksBeforeParking = 20;
+  const auto is_wanted = [&] {
+    return !flights_.empty() && (stopping_ || flights_.first_number() <= wanted_);
+  };
+  for (int idle = 0;;) {
     uint64_t number = 0;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !flights_.empty(); });
-      if (flights_.empty()) return;
-      number = flights_.first_number();
+      if (stopping_ && flights_.empty()) return;
+      if (flights_.empty() && idle == kTicksBeforeParking) {
+        parked_ = true;
+        changed_.wait(lock, [&] { return stopping_ || !flights_.empty(); });
+        parked_ = false;
+        idle = 0;
+      } else if (!is_wanted()) {
+        changed_.wait_for(lock, kTick, [&] { return stopping_ || is_wanted(); });
+        idle = flights_.empty() ? idle + 1 : 0;
+      }
+      if (is_wanted()) number = flights_.first_number();
     }
-    const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                      .semaphoreCount = 1,
-                                      .pSemaphores = &timeline_,
-                                      .pValues = &number};
-    const VkResult result = device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
     DueList due;
+    VkResult result = VK_SUCCESS;
+    if (number != 0) {
+      const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                        .semaphoreCount = 1,
+                                        .pSemaphores = &timeline_,
+                                        .pValues = &number};
+      result = device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
+    }
     if (result == VK_SUCCESS) {
       retire(due);
     } else {

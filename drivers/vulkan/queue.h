@@ -1,9 +1,11 @@
 // Queue: one VkQueue, the timeline semaphore that counts its submissions, and the work that is in flight on
 // it.
 //
-// Whoever submits looks at once whether the work is done (an implementation that runs on the CPU has done it
-// by then), and so does whoever waits. What is left is seen to by a thread, which each queue starts when
-// there is something to wait for that nobody else does.
+// Whoever submits looks at once whether the work is done, and whoever waits for it waits for the device and
+// sees to it. A thread, which each queue starts with the first work that is not done at once, does so for all
+// others: when it is done where somebody is to be told (a subscriber, work of another device), and within a
+// millisecond where only resources are to be given back. Waking it for each submission would cost as much as
+// a small dispatch. It sleeps for good when there has been nothing to do for a while.
 #pragma once
 
 #include <atomic>
@@ -56,12 +58,13 @@ class Queue {
   // Submission `number` is done. Never blocks.
   bool has_done(uint64_t number) const;
 
-  // Hands the commands to the device, after the points of other queues (those of this one go before anyway),
-  // and sees to what is done by now. `commands` may be null: nothing but waiting. On failure the work is
-  // still the caller's.
+  // Hands the commands to the device, after the points of its queues, and sees to what is done by now.
+  // `commands` may be null: nothing but waiting. On failure the work is still the caller's.
   Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, DueList& due);
   // The work is done when submission `number` is. False, and nothing happened, where it is done already.
   bool attach(Work& work, uint64_t number, DueList& due);
+  // Somebody is to be told as soon as submission `number` is done. Takes no lock.
+  void want(uint64_t number);
   // Sees to what is done.
   void retire(DueList& due);
   // Adds a line about what is in flight, its last few.
@@ -87,6 +90,8 @@ class Queue {
   std::condition_variable changed_;
   std::thread thread_;
   bool stopping_ = false;
+  bool parked_ = false;               // the thread has had nothing to do for long
+  std::atomic<uint64_t> wanted_ = 0;  // up to here somebody is to be told
 };
 
 }  // namespace halyard::vulkan

@@ -82,9 +82,7 @@ Result<> Recorder::begin(bool once) {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
       .flags = once ? VkCommandBufferUsageFlags{VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT}
                     : VkCommandBufferUsageFlags{}};
-  HALYARD_TRY(check(vk_.BeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer"));
-  barrier();  // what went before on this queue, and is waited for, is seen
-  return {};
+  return check(vk_.BeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
 }
 
 // The host reads what was written once it sees the submission's signal.

@@ -128,6 +128,7 @@ void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
       }
       waiter = next;
     }
+    if (first_ && first_->value <= value) point.queue->want(point.number);
   }
   settle_all(settled, HostStatus(), due);
 }
@@ -182,6 +183,8 @@ bool Semaphore::watch(Waiter& waiter) {
       return false;
     }
   }
+  if (const Promise* found = promise_for(waiter.value, nullptr))
+    found->point.queue->want(found->point.number);
   // Looked for from the end first: most wait for something later than all before.
   Waiter* next = last_ && last_->value > waiter.value ? first_ : nullptr;
   while (next && next->value <= waiter.value) next = next->next;
