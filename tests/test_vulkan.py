@@ -68,6 +68,13 @@ class Vulkan(unittest.TestCase):
             done = vmrun.run("vm-run", f"--device={device}", f"--module={module}", "--function=mul")
             self.assertIsNone(vmrun.why_bad_failure(done, *parts), done.stderr)
 
+    def test_the_example(self):
+        module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
+        done = vmrun.run("vm-run", "--device=vulkan", f"--module={module}", "--function=mul",
+                         "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("8xf32=2 4 6 8 10 12 14 16", done.stdout)
+
     def counted(self, folder, name, file, kinds):
         """Builds the counting driver before a driver of this build."""
         library = os.path.join(folder, f"halyard-driver-{name}.so")
