@@ -282,7 +282,7 @@ Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) 
   if (function >= pipelines_.size())
     return fail(Code::OUT_OF_RANGE, "no function {}; the executable has {}", function, pipelines_.size());
   const Pipeline& pipeline = pipelines_[function];
-  uint32_t flags = 0;
+  uint32_t flags = HALYARD_FUNCTION_CONSTANT_RANGE;
   if (pipeline.by_address) {
     info.binding_count = static_cast<uint32_t>(pipeline.addresses.bindings.size());
     info.constant_count = pipeline.addresses.constant_count;

@@ -338,6 +338,7 @@ typedef struct halyard_function_info {
 enum {
   HALYARD_FUNCTION_FEWER_CONSTANTS = 1u << 0, /* constant_count is the most; what is not given is undefined */
   HALYARD_FUNCTION_ANY_BINDINGS = 1u << 1,    /* binding_count is not known: any number will do */
+  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 2,  /* constants fill a range: more of them is OUT_OF_RANGE */
 };
 
 /* ---- Commands

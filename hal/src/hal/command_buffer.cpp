@@ -317,9 +317,10 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
                          executable.functions().size());
   const ExecutableFunction& function = executable.functions()[dispatch.function];
   const bool fewer = dispatch.constants.size() < function.constant_count;
+  const bool is_range = function.flags & HALYARD_FUNCTION_CONSTANT_RANGE;
   if (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
             : dispatch.constants.size() > function.constant_count)
-    return halyard::fail(fewer ? Code::INVALID_ARGUMENT : Code::OUT_OF_RANGE,
+    return halyard::fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
                          "constant count mismatch, expected {} but was provided {} (function '{}')",
                          function.constant_count, dispatch.constants.size(), function.name);
   if (dispatch.bindings.size() != function.binding_count && !(function.flags & HALYARD_FUNCTION_ANY_BINDINGS))
