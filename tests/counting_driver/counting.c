@@ -1,6 +1,7 @@
-/* A driver that counts: it stands before another one, the file COUNTED_FILE, passes everything on, and tells at the
- * end what the host asked for: how many byte ranges it imported, and how many copies it had made, as operations or in
- * command lists. Its kinds are the other's, COUNTED_KINDS; its name is COUNTED_NAME. Built by test_vulkan.py. */
+/* A driver that counts: it stands before another one, the file COUNTED_FILE, passes everything on, and tells
+ * at the end what the host asked for: how many byte ranges it imported, and how many copies it had made, as
+ * operations or in command lists. Its kinds are the other's, COUNTED_KINDS; its name is COUNTED_NAME. Built
+ * by test_vulkan.py. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
