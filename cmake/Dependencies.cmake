@@ -28,6 +28,20 @@ find_library(HALYARD_HWY_LIBRARY hwy)
 if(NOT HALYARD_HWY_INCLUDE OR NOT HALYARD_HWY_LIBRARY)
   list(APPEND missing libhwy-dev)
 endif()
+# Headers alone: libvulkan is opened at run time.
+find_path(HALYARD_VULKAN_INCLUDE vulkan/vulkan_core.h)
+if(NOT HALYARD_VULKAN_INCLUDE)
+  list(APPEND missing libvulkan-dev)
+endif()
+find_path(HALYARD_SPIRV_TOOLS_INCLUDE spirv-tools/libspirv.h)
+find_library(HALYARD_SPIRV_TOOLS_LIBRARY SPIRV-Tools)
+if(NOT HALYARD_SPIRV_TOOLS_INCLUDE OR NOT HALYARD_SPIRV_TOOLS_LIBRARY)
+  list(APPEND missing spirv-tools)
+endif()
+find_program(HALYARD_GLSLANG glslangValidator)
+if(NOT HALYARD_GLSLANG)
+  list(APPEND missing glslang-tools)
+endif()
 
 if(HALYARD_TESTS)
   find_package(GTest CONFIG QUIET)
@@ -61,6 +75,13 @@ set_target_properties(Ffi::ffi PROPERTIES IMPORTED_LOCATION "${HALYARD_FFI_LIBRA
 add_library(Hwy::hwy UNKNOWN IMPORTED)
 set_target_properties(Hwy::hwy PROPERTIES IMPORTED_LOCATION "${HALYARD_HWY_LIBRARY}"
                                           INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_HWY_INCLUDE}")
+
+# What the Vulkan driver needs: headers, and the library that judges SPIR-V.
+add_library(Halyard::Vulkan INTERFACE IMPORTED)
+set_target_properties(
+  Halyard::Vulkan
+  PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_VULKAN_INCLUDE};${HALYARD_SPIRV_TOOLS_INCLUDE}"
+             INTERFACE_LINK_LIBRARIES "${HALYARD_SPIRV_TOOLS_LIBRARY}")
 
 find_program(HALYARD_CCACHE ccache)
 if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -8,7 +8,7 @@ function(halyard_add_schemas name)
     set(header "${folder}/${stem}_generated.h")
     add_custom_command(
       OUTPUT "${header}"
-      COMMAND "${HALYARD_FLATC}" --cpp --scoped-enums -o "${folder}" "${schema}"
+      COMMAND "${HALYARD_FLATC}" --cpp --scoped-enums --gen-object-api -o "${folder}" "${schema}"
       DEPENDS "${schema}"
       COMMENT "flatc ${stem}.fbs"
       VERBATIM)

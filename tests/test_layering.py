@@ -46,6 +46,7 @@ LAYERS = {
         [*C_BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h", "base", "vm", "hal", "modules"],
     ),
     "drivers/local": ("drivers/local", [*C_BASE, "halyard/module.h", "halyard/driver.h", "base", "vm"]),
+    "drivers/vulkan": ("drivers/vulkan", [*C_BASE, "halyard/driver.h"]),
     "drivers/null": ("drivers/null", [*C_BASE, "halyard/driver.h"]),
     "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
     "tools": ("tools", [*C_BASE, "halyard/module.h", "halyard/halyard.h"]),

@@ -85,6 +85,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
     if (info.name.data) function.name.assign(info.name.data, info.name.size);
     function.binding_count = info.binding_count;
     function.constant_count = info.constant_count;
+    function.flags = info.flags;
     std::ranges::copy(info.workgroup_size, function.workgroup_size);
     function.local_memory = info.local_memory;
   }

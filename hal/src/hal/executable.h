@@ -19,6 +19,7 @@ struct ExecutableFunction {
   std::string name;
   uint32_t binding_count = 0;
   uint32_t constant_count = 0;
+  uint32_t flags = 0;  // HALYARD_FUNCTION_*
   uint32_t workgroup_size[3] = {};
   uint64_t local_memory = 0;  // bytes
 };

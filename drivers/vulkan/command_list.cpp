@@ -1,0 +1,176 @@
+// Walking commands, and choosing among recordings.
+#include "command_list.h"
+
+#include <algorithm>
+
+#include "device.h"
+
+namespace halyard::vulkan {
+
+template <typename Visit>
+Result<> CommandList::each(Visit visit) const {
+  for (uint64_t at = 0; at < size_;) {
+    const auto& command = *reinterpret_cast<const halyard_command_t*>(commands_ + at);
+    HALYARD_TRY(visit(command));
+    at += command.size;
+  }
+  return {};
+}
+
+Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& command) {
+  const Pipeline& pipeline = command.executable->pipeline(command.function);
+  const uint32_t(&most)[3] = device.features().limits.maxComputeWorkGroupCount;
+  const uint32_t(&groups)[3] = command.workgroups;
+  if (!(command.flags & HALYARD_DISPATCH_INDIRECT) &&
+      (groups[0] > most[0] || groups[1] > most[1] || groups[2] > most[2]))
+    return fail(Code::OUT_OF_RANGE,
+                "dispatch of '{}' with {}x{}x{} workgroups; this device has {}x{}x{} at most", pipeline.name,
+                groups[0], groups[1], groups[2], most[0], most[1], most[2]);
+  if (pipeline.by_address && command.constant_count != pipeline.addresses.constant_count)
+    return fail(command.constant_count > pipeline.addresses.constant_count ? Code::OUT_OF_RANGE
+                                                                           : Code::INVALID_ARGUMENT,
+                "dispatch of '{}' with {} constants, expected {}", pipeline.name, command.constant_count,
+                pipeline.addresses.constant_count);
+  return {};
+}
+
+Result<std::unique_ptr<halyard_driver_command_list>> CommandList::create(
+    Device& device, const halyard_command_list_args_t& args) {
+  HALYARD_TRY(check_extensions(args.extensions));
+  auto list = std::make_unique<halyard_driver_command_list>(device, args);
+  HALYARD_TRY(list->check());
+  HALYARD_TRY(device.no_messages());
+  return list;
+}
+
+Result<> CommandList::check() {
+  return each([&](const halyard_command_t& command) -> Result<> {
+    switch (command.kind) {
+      case HALYARD_COMMAND_BARRIER:
+      case HALYARD_COMMAND_FILL:
+      case HALYARD_COMMAND_UPDATE:
+      case HALYARD_COMMAND_COPY:
+      case HALYARD_COMMAND_BEGIN_GROUP:
+      case HALYARD_COMMAND_END_GROUP:
+        return {};
+      case HALYARD_COMMAND_DISPATCH:
+        computes_ = true;
+        return check_dispatch(device_, reinterpret_cast<const halyard_command_dispatch_t&>(command));
+      default:
+        return fail(Code::UNIMPLEMENTED, "commands of kind {} are not known to this driver", command.kind);
+    }
+  });
+}
+
+Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
+  HALYARD_TRY(recorder.begin(one_shot_));
+  HALYARD_TRY(each([&](const halyard_command_t& command) -> Result<> {
+    switch (command.kind) {
+      case HALYARD_COMMAND_BARRIER:
+        recorder.barrier();
+        return {};
+      case HALYARD_COMMAND_FILL: {
+        const auto& fill = reinterpret_cast<const halyard_command_fill_t&>(command);
+        return recorder.fill(HALYARD_TRY(resolve(fill.target, table)), fill.pattern, fill.pattern_size);
+      }
+      case HALYARD_COMMAND_UPDATE: {
+        const auto& update = reinterpret_cast<const halyard_command_update_t&>(command);
+        return recorder.update(HALYARD_TRY(resolve(update.target, table)), update.source);
+      }
+      case HALYARD_COMMAND_COPY: {
+        const auto& copy = reinterpret_cast<const halyard_command_copy_t&>(command);
+        recorder.copy(HALYARD_TRY(resolve(copy.source, table)), HALYARD_TRY(resolve(copy.target, table)));
+        return {};
+      }
+      case HALYARD_COMMAND_DISPATCH:
+        return recorder.dispatch(reinterpret_cast<const halyard_command_dispatch_t&>(command), table);
+      case HALYARD_COMMAND_BEGIN_GROUP:
+        recorder.begin_group(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
+        return {};
+      default:  // check() has let no others in
+        recorder.end_group();
+        return {};
+    }
+  }));
+  return recorder.end();
+}
+
+Result<> CommandList::places_of(BindingTable table, std::vector<Place>& places) const {
+  places.assign(slots_, {});
+  for (size_t i = 0; i < places.size() && i < table.size(); ++i) {
+    if (!table[i].memory) continue;  // no command uses it
+    const Block* block = HALYARD_TRY(table[i].memory->block());
+    places[i] = {block->chunk->serial, block->offset + table[i].offset};
+  }
+  return {};
+}
+
+Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table) {
+  const auto make = [&] { return Recorder::create(device_, queue); };
+  const uint32_t family = queue.traits().family;
+  RecordingUse use;
+  if (!one_shot_) {
+    const std::lock_guard lock(mutex_);
+    HALYARD_TRY(places_of(table, wanted_));
+    Recording* chosen = nullptr;
+    for (Recording& recording : recordings_) {
+      if (recording.in_use || recording.family != family) continue;
+      if (recording.is_complete && recording.places == wanted_) {
+        chosen = &recording;
+        break;
+      }
+      if (!chosen || recording.last_use < chosen->last_use) chosen = &recording;
+    }
+    const bool fits = chosen && chosen->is_complete && chosen->places == wanted_;
+    if (!fits && recordings_.size() < kMostRecordings) {
+      std::unique_ptr<Recorder> recorder = HALYARD_TRY(make());
+      recordings_.reserve(kMostRecordings);
+      recordings_.push_back({.recorder = std::move(recorder), .family = family});
+      chosen = &recordings_.back();
+    }
+    if (chosen) {
+      if (!fits) {
+        chosen->is_complete = false;
+        HALYARD_TRY(record(*chosen->recorder, table));
+        chosen->is_complete = true;
+        chosen->places = wanted_;
+      }
+      chosen->in_use = true;
+      chosen->last_use = ++clock_;
+      use.commands = chosen->recorder->commands();
+      use.list = this;
+      use.index = static_cast<size_t>(chosen - recordings_.data());
+      return use;
+    }
+  }
+  use.once = HALYARD_TRY(device_.recorders(queue).take(make));
+  HALYARD_TRY(record(*use.once, table));
+  use.commands = use.once->commands();
+  return use;
+}
+
+void CommandList::release(size_t index) {
+  const std::lock_guard lock(mutex_);
+  recordings_[index].in_use = false;
+}
+
+std::string CommandList::groups() const {
+  std::string text;
+  std::vector<std::string_view> path;
+  (void)each([&](const halyard_command_t& command) -> Result<> {
+    if (command.kind == HALYARD_COMMAND_BEGIN_GROUP) {
+      path.push_back(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
+      if (!text.empty()) text += ", ";
+      for (size_t i = 0; i < path.size(); ++i) {
+        if (i > 0) text += '/';
+        text += path[i];
+      }
+    } else if (command.kind == HALYARD_COMMAND_END_GROUP && !path.empty()) {
+      path.pop_back();
+    }
+    return {};
+  });
+  return text;
+}
+
+}  // namespace halyard::vulkan

@@ -1,0 +1,81 @@
+// CommandList: a finished recording of the host's, baked into command buffers of Vulkan. A list without slots
+// is baked once. One with slots is baked for each binding table that it meets, up to a few, so that programs
+// which use the same buffers again record nothing.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "recorder.h"
+
+namespace halyard::vulkan {
+
+class CommandList {
+ public:
+  // As command_list_create in driver.h.
+  static Result<std::unique_ptr<halyard_driver_command_list>> create(Device& device,
+                                                                     const halyard_command_list_args_t& args);
+  CommandList(const CommandList&) = delete;
+  CommandList& operator=(const CommandList&) = delete;
+
+  bool computes() const { return computes_; }
+  // Commands for one execution on `queue`, to be given back by release().
+  Result<RecordingUse> commands_for(Queue& queue, BindingTable table);
+  void release(size_t index);
+  // "a, b/c": its debug groups.
+  std::string groups() const;
+
+  // For create().
+  CommandList(Device& device, const halyard_command_list_args_t& args)
+      : device_(device),
+        commands_(reinterpret_cast<const uint8_t*>(args.commands)),
+        size_(args.commands_size),
+        slots_(args.binding_count),
+        one_shot_(args.one_shot != 0) {}
+
+ private:
+  static constexpr size_t kMostRecordings = 4;
+  // What a slot was: a place that no other memory will ever have.
+  struct Place {
+    uint64_t chunk = 0;
+    uint64_t offset = 0;
+    bool operator==(const Place&) const = default;
+  };
+  struct Recording {
+    std::unique_ptr<Recorder> recorder;
+    uint32_t family = 0;
+    bool is_complete = false;  // it was recorded, for these:
+    std::vector<Place> places;
+    bool in_use = false;  // in flight
+    uint64_t last_use = 0;
+  };
+
+  Result<> check();
+  Result<> record(Recorder& recorder, BindingTable table) const;
+  Result<> places_of(BindingTable table, std::vector<Place>& places) const;
+  template <typename Visit>
+  Result<> each(Visit visit) const;
+
+  Device& device_;
+  const uint8_t* const commands_;
+  const uint64_t size_;
+  const uint32_t slots_;
+  const bool one_shot_;
+  bool computes_ = false;
+
+  std::mutex mutex_;
+  std::vector<Recording> recordings_;
+  std::vector<Place> wanted_;  // while one is looked for
+  uint64_t clock_ = 0;
+};
+
+// What only this device can know of a dispatch. INVALID_ARGUMENT, OUT_OF_RANGE.
+Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& command);
+
+}  // namespace halyard::vulkan
+
+struct halyard_driver_command_list final : halyard::vulkan::CommandList {
+  using CommandList::CommandList;
+};

@@ -1,0 +1,121 @@
+// Instance and Device: what every other part hangs from. Devices share the host's services and a pool of work
+// nodes, nothing else.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device_memory.h"
+#include "heap.h"
+#include "instance.h"
+#include "node_pool.h"
+#include "pipeline_cache.h"
+#include "queue.h"
+
+namespace halyard::vulkan {
+
+struct Recorder;
+struct Work;
+
+struct Instance {
+  explicit Instance(const Services& host);
+  ~Instance();
+  const Services& services;
+  std::unique_ptr<VulkanInstance> vulkan;
+  NodePool<Work> works;  // here, since a node may be given back after its device has closed
+};
+
+struct DeviceOptions {
+  std::string path;
+  bool validate = false;
+  uint32_t queues = 0;               // compute queues at most; 0: as the driver likes
+  uint32_t compile_threads = 1;      // that create pipelines of one executable
+  bool inline_completion = true;     // whoever submits or waits sees to what is done
+  bool push_descriptors = true;      // used where there are some
+  std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not given: the user's
+  // Of `kind://path?key=value`. INVALID_ARGUMENT: an option.
+  static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
+};
+
+class Device {
+ public:
+  static Result<std::unique_ptr<halyard_driver_device>> open(Instance& instance,
+                                                             const DeviceOptions& options);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device();
+
+  Instance& instance() const { return instance_; }
+  const Services& services() const { return instance_.services; }
+  const DeviceOptions& options() const { return options_; }
+  const Features& features() const { return features_; }
+  const DeviceFunctions& vk() const { return vk_; }
+  VkDevice handle() const { return device_; }
+  Heap& heap() { return *heap_; }
+  MemoryTally& tally() { return tally_; }
+  PipelineCache& pipeline_cache() { return *pipeline_cache_; }
+  bool uses_push_descriptors() const { return uses_push_descriptors_; }
+  // For a binding of length 0, which descriptors cannot express.
+  const Block& nothing() const { return *nothing_; }
+
+  void describe(halyard_device_properties_t& properties) const;
+  std::optional<int64_t> query(std::string_view category, std::string_view key) const;
+  // INTERNAL where the device validates and there was a message.
+  Result<> no_messages() const;
+
+  const std::deque<Queue>& queues() const { return queues_; }
+  // One of those that `affinity` names. Where none of them computes but the work needs it, one that does.
+  Queue& queue_for(uint64_t affinity, bool computes);
+  NodePool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
+
+  // Where the device is lost, what to tell whom: nothing on it will ever be done. Empty while it lives.
+  HostStatus lost() const;
+  // Says so for good, and fails what is in flight; `trigger` is the work on which it was seen, where it is
+  // not in flight. Without locks held.
+  void lose(const Error& reason, const Work* trigger, DueList& due);
+
+  // Gives back memory that is kept for reuse.
+  void trim();
+
+  // For open().
+  Device(Instance& instance, const DeviceOptions& options);
+
+ private:
+  Result<> start();
+  Result<> create_device(const PhysicalDevice& physical, const VulkanInstance& vulkan);
+
+  Instance& instance_;
+  const DeviceOptions options_;
+  std::unique_ptr<VulkanInstance> validated_;  // of a device that validates
+  const VulkanInstance* vulkan_ = nullptr;
+  PhysicalDevice physical_;
+  Features features_;
+  DeviceFunctions vk_;
+  VkDevice device_ = VK_NULL_HANDLE;
+  std::optional<Heap> heap_;
+  MemoryTally tally_;
+  std::optional<PipelineCache> pipeline_cache_;
+  bool uses_push_descriptors_ = false;
+  Block* nothing_ = nullptr;
+  std::deque<Queue> queues_;
+  std::vector<NodePool<Recorder>> recorders_;  // by queue family
+
+  std::atomic<bool> is_lost_ = false;
+  mutable std::mutex lost_mutex_;
+  HostStatus lost_;
+};
+
+}  // namespace halyard::vulkan
+
+struct halyard_driver_instance final : halyard::vulkan::Instance {
+  using Instance::Instance;
+};
+
+struct halyard_driver_device final : halyard::vulkan::Device {
+  using Device::Device;
+};

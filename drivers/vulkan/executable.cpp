@@ -1,0 +1,319 @@
+// From a container to pipelines: what the device lacks, layouts, compilation.
+#include "executable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "device.h"
+
+namespace halyard::vulkan {
+
+namespace {
+
+std::string known_formats(const Device& device) {
+  std::string known;
+  for (const ExecutableFormat& format : kExecutableFormats)
+    if (!format.needs_addresses || device.features().buffer_addresses())
+      known += fmt::format("{}'{}'", known.empty() ? "" : ", ", format.name);
+  return known;
+}
+
+Result<const ExecutableFormat*> format_for(const Device& device, std::string_view name) {
+  const ExecutableFormat* format = find_format(name);
+  if (!format)
+    return fail(Code::NOT_FOUND, "no executable format '{}'; this device has {}", name,
+                known_formats(device));
+  if (format->needs_addresses && !device.features().buffer_addresses())
+    return fail(Code::NOT_FOUND,
+                "executable format '{}' needs buffer device addresses, which this device has not; it has {}",
+                name, known_formats(device));
+  return format;
+}
+
+uint32_t most_push_bytes(const Device& device) {
+  return std::min(device.features().limits.maxPushConstantsSize, kMostPushBytes);
+}
+
+// Before anything runs: whether the device has what the modules need.
+Result<> check_needs(const Features& features, const ExecutableImage& image) {
+  for (const ModuleImage& module : image.modules)
+    for (const uint32_t capability : module.spirv.capabilities)
+      if (const char* missing = missing_for_capability(features, capability))
+        return fail(Code::INCOMPATIBLE,
+                    "the executable needs {}, which this device has not; compile it for this device",
+                    missing);
+  for (const PipelineImage& pipeline : image.pipelines) {
+    const uint32_t size = pipeline.subgroup_size;
+    if (size != 0) {
+      const auto& sizes = features.subgroup_sizes;
+      if (!features.subgroup_size.subgroupSizeControl || size < sizes.minSubgroupSize ||
+          size > sizes.maxSubgroupSize || !(sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) ||
+          (size & (size - 1)) != 0)
+        return fail(
+            Code::INCOMPATIBLE,
+            "pipeline '{}' needs subgroups of {}, but this device has {} to {}{}; compile it for this "
+            "device",
+            pipeline.name, size, sizes.minSubgroupSize, sizes.maxSubgroupSize,
+            features.subgroup_size.subgroupSizeControl ? "" : " and no choice (subgroupSizeControl)");
+    }
+    for (const std::array<uint32_t, 3>& sizes : {pipeline.local_size, pipeline.workgroup_size}) {
+      const VkPhysicalDeviceLimits& limits = features.limits;
+      uint64_t invocations = 1;
+      bool fits = true;
+      for (size_t i = 0; i < 3 && fits; ++i) {
+        invocations *= std::max(sizes[i], 1u);
+        fits = sizes[i] <= limits.maxComputeWorkGroupSize[i] &&
+               invocations <= limits.maxComputeWorkGroupInvocations;
+      }
+      if (fits) continue;
+      const uint32_t(&most)[3] = limits.maxComputeWorkGroupSize;
+      return fail(
+          Code::INCOMPATIBLE,
+          "pipeline '{}' has workgroups of {}x{}x{}, but this device has {}x{}x{} and {} invocations at "
+          "most; compile it for this device",
+          pipeline.name, sizes[0], sizes[1], sizes[2], most[0], most[1], most[2],
+          limits.maxComputeWorkGroupInvocations);
+    }
+  }
+  return {};
+}
+
+// Whether the device has as many descriptors as pipeline layout `number` binds.
+Result<> check_descriptors(const Features& features, size_t number, const Pipeline& form) {
+  const VkPhysicalDeviceLimits& limits = features.limits;
+  const auto storage = static_cast<uint64_t>(
+      std::ranges::count(form.bindings, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, &BindingPlace::type));
+  const uint64_t uniform = form.bindings.size() - storage;
+  const uint64_t most_storage =
+      std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
+  const uint64_t most_uniform =
+      std::min(limits.maxPerStageDescriptorUniformBuffers, limits.maxDescriptorSetUniformBuffers);
+  if (storage <= most_storage && uniform <= most_uniform &&
+      form.bindings.size() <= limits.maxPerStageResources)
+    return {};
+  return fail(
+      Code::INCOMPATIBLE,
+      "pipeline layout {} binds {} storage and {} uniform buffers, this device has {} and {} at most, {} "
+      "together; compile for buffer device addresses",
+      number, storage, uniform, most_storage, most_uniform, limits.maxPerStageResources);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& device,
+                                                                      const halyard_executable_args_t& args) {
+  HALYARD_TRY(check_extensions(args.extensions));
+  const ExecutableFormat* format = HALYARD_TRY(format_for(device, view(args.format)));
+  const std::span<const uint8_t> data(static_cast<const uint8_t*>(args.data), args.data_size);
+  ExecutableImage image = HALYARD_TRY(read_executable(*format, data, most_push_bytes(device)));
+  for (PipelineImage& pipeline : image.pipelines)
+    for (size_t i = 0; i < 3; ++i)
+      if (const auto constant = pipeline.workgroup_constants[i]; constant && *constant < args.constant_count)
+        pipeline.workgroup_size[i] = args.constants[*constant];
+  HALYARD_TRY(check_needs(device.features(), image));
+  auto executable = std::make_unique<halyard_driver_executable>(device);
+  HALYARD_TRY(executable->build(image, args));
+  HALYARD_TRY(device.no_messages());
+  return executable;
+}
+
+Executable::~Executable() {
+  const DeviceFunctions& vk = device_.vk();
+  for (const Pipeline& pipeline : pipelines_)
+    if (pipeline.pipeline) vk.DestroyPipeline(device_.handle(), pipeline.pipeline, nullptr);
+  for (const VkPipelineLayout layout : layouts_) vk.DestroyPipelineLayout(device_.handle(), layout, nullptr);
+  for (const VkDescriptorSetLayout set : sets_) vk.DestroyDescriptorSetLayout(device_.handle(), set, nullptr);
+  for (const VkShaderModule module : modules_) vk.DestroyShaderModule(device_.handle(), module, nullptr);
+}
+
+Result<> Executable::build(const ExecutableImage& image, const halyard_executable_args_t& args) {
+  const DeviceFunctions& vk = device_.vk();
+  modules_.reserve(image.modules.size());
+  for (const ModuleImage& source : image.modules) {
+    const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                           .codeSize = source.words.size() * sizeof(uint32_t),
+                                           .pCode = source.words.data()};
+    VkShaderModule module = VK_NULL_HANDLE;
+    HALYARD_TRY(
+        check(vk.CreateShaderModule(device_.handle(), &info, nullptr, &module), "vkCreateShaderModule"));
+    modules_.push_back(module);
+  }
+  HALYARD_TRY(make_layouts(image));
+  HALYARD_TRY(make_pipelines(image, args));
+  for (const VkShaderModule module : modules_) vk.DestroyShaderModule(device_.handle(), module, nullptr);
+  modules_.clear();
+  return {};
+}
+
+Result<> Executable::make_layouts(const ExecutableImage& image) {
+  const DeviceFunctions& vk = device_.vk();
+  const Features& features = device_.features();
+
+  // How each pipeline layout is bound.
+  std::vector<Pipeline> bound(image.layouts.size());
+  std::vector<bool> pushed(image.sets.size(), false);
+  std::vector<bool> allocated(image.sets.size(), false);
+  for (size_t i = 0; i < image.layouts.size(); ++i) {
+    const LayoutImage& layout = image.layouts[i];
+    Pipeline& form = bound[i];
+    form.push_size = layout.push_size;
+    for (uint32_t set = 0; set < layout.sets.size(); ++set) {
+      uint32_t descriptors = 0;
+      for (const SetBinding& binding : image.sets[layout.sets[set]]) {
+        for (uint32_t element = 0; element < binding.count; ++element)
+          form.bindings.push_back(
+              {set, binding.binding, element, static_cast<VkDescriptorType>(binding.type)});
+        descriptors += binding.count;
+      }
+      form.descriptor_count = std::max(form.descriptor_count, descriptors);
+    }
+    HALYARD_TRY(check_descriptors(features, i, form));
+    form.pushes_descriptors = device_.uses_push_descriptors() && layout.sets.size() == 1 &&
+                              !form.bindings.empty() && form.bindings.size() <= features.max_push_descriptors;
+    for (const uint32_t set : layout.sets) (form.pushes_descriptors ? pushed : allocated)[set] = true;
+  }
+
+  // A set layout is made for pushing or for allocation, so one that is used both ways is made twice.
+  std::vector<VkDescriptorSetLayout> for_pushing(image.sets.size());
+  std::vector<VkDescriptorSetLayout> for_allocation(image.sets.size());
+  sets_.reserve(2 * image.sets.size());
+  const auto make = [&](const std::vector<SetBinding>& set, VkDescriptorSetLayoutCreateFlags flags,
+                        VkDescriptorSetLayout& made) -> Result<> {
+    std::vector<VkDescriptorSetLayoutBinding> bindings;
+    for (const SetBinding& binding : set)
+      bindings.push_back({.binding = binding.binding,
+                          .descriptorType = static_cast<VkDescriptorType>(binding.type),
+                          .descriptorCount = binding.count,
+                          .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT});
+    const VkDescriptorSetLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .flags = flags,
+        .bindingCount = static_cast<uint32_t>(bindings.size()),
+        .pBindings = bindings.data()};
+    HALYARD_TRY(check(vk.CreateDescriptorSetLayout(device_.handle(), &info, nullptr, &made),
+                      "vkCreateDescriptorSetLayout"));
+    sets_.push_back(made);
+    return {};
+  };
+  for (size_t i = 0; i < image.sets.size(); ++i) {
+    if (pushed[i])
+      HALYARD_TRY(
+          make(image.sets[i], VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR, for_pushing[i]));
+    if (allocated[i]) HALYARD_TRY(make(image.sets[i], 0, for_allocation[i]));
+  }
+
+  layouts_.reserve(image.layouts.size());
+  for (size_t i = 0; i < image.layouts.size(); ++i) {
+    Pipeline& form = bound[i];
+    for (const uint32_t set : image.layouts[i].sets)
+      form.sets.push_back((form.pushes_descriptors ? for_pushing : for_allocation)[set]);
+    if (form.sets.size() > features.limits.maxBoundDescriptorSets)
+      return fail(Code::INCOMPATIBLE, "pipeline layout {} has {} descriptor sets, this device has {} at most",
+                  i, form.sets.size(), features.limits.maxBoundDescriptorSets);
+    const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = form.push_size};
+    const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                             .setLayoutCount = static_cast<uint32_t>(form.sets.size()),
+                                             .pSetLayouts = form.sets.data(),
+                                             .pushConstantRangeCount = form.push_size != 0 ? 1u : 0u,
+                                             .pPushConstantRanges = &range};
+    HALYARD_TRY(check(vk.CreatePipelineLayout(device_.handle(), &info, nullptr, &form.layout),
+                      "vkCreatePipelineLayout"));
+    layouts_.push_back(form.layout);
+  }
+  pipelines_.reserve(image.pipelines.size());
+  for (const PipelineImage& source : image.pipelines) {
+    Pipeline pipeline = bound[source.layout];
+    pipeline.name = source.name;
+    pipeline.workgroup_size = source.workgroup_size;
+    pipeline.by_address = source.by_address;
+    pipeline.addresses = source.addresses;
+    pipelines_.push_back(std::move(pipeline));
+  }
+  return {};
+}
+
+Result<> Executable::make_pipelines(const ExecutableImage& image, const halyard_executable_args_t& args) {
+  std::vector<VkSpecializationMapEntry> entries(args.constant_count);
+  for (uint32_t i = 0; i < args.constant_count; ++i) entries[i] = {i, i * 4, 4};
+  const VkSpecializationInfo constants = {.mapEntryCount = args.constant_count,
+                                          .pMapEntries = entries.data(),
+                                          .dataSize = args.constant_count * sizeof(uint32_t),
+                                          .pData = args.constants};
+  const size_t count = image.pipelines.size();
+  std::vector<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo> sizes(count);
+  std::vector<VkComputePipelineCreateInfo> infos(count);
+  for (size_t i = 0; i < count; ++i) {
+    const PipelineImage& source = image.pipelines[i];
+    sizes[i] = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+                .requiredSubgroupSize = source.subgroup_size};
+    infos[i] = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+                .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                          .pNext = source.subgroup_size != 0 ? &sizes[i] : nullptr,
+                          .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                          .module = modules_[source.module],
+                          .pName = source.name.c_str(),
+                          .pSpecializationInfo = args.constant_count != 0 ? &constants : nullptr},
+                .layout = pipelines_[i].layout};
+  }
+
+  // Part p of n, on whichever thread. What is made stands in pipelines_ also where another one fails.
+  const size_t parts = std::min<size_t>(device_.options().compile_threads, count);
+  std::vector<VkResult> results(parts, VK_SUCCESS);
+  const auto compile = [&](size_t part) noexcept {
+    for (size_t i = part; i < count; i += parts) {
+      VkPipeline& target = pipelines_[i].pipeline;
+      const VkResult result = device_.vk().CreateComputePipelines(
+          device_.handle(), device_.pipeline_cache().handle(), 1, &infos[i], nullptr, &target);
+      if (result != VK_SUCCESS && results[part] == VK_SUCCESS) results[part] = result;
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (size_t part = 1; part < parts; ++part) helpers.emplace_back(compile, part);
+    compile(0);
+  }
+  for (const VkResult result : results) HALYARD_TRY(check(result, "vkCreateComputePipelines"));
+  device_.pipeline_cache().grew();
+  return {};
+}
+
+Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) const {
+  if (function >= pipelines_.size())
+    return fail(Code::OUT_OF_RANGE, "no function {}; the executable has {}", function, pipelines_.size());
+  const Pipeline& pipeline = pipelines_[function];
+  uint32_t flags = HALYARD_FUNCTION_CONSTANT_RANGE;
+  if (pipeline.by_address) {
+    info.binding_count = static_cast<uint32_t>(pipeline.addresses.bindings.size());
+    info.constant_count = pipeline.addresses.constant_count;
+    if (pipeline.addresses.bindings.empty()) flags |= HALYARD_FUNCTION_ANY_BINDINGS;
+  } else {
+    info.binding_count = static_cast<uint32_t>(pipeline.bindings.size());
+    info.constant_count = pipeline.push_size / 4;
+    flags |= HALYARD_FUNCTION_FEWER_CONSTANTS;
+  }
+  std::copy_n(pipeline.workgroup_size.begin(), 3, info.workgroup_size);
+  info.local_memory = 0;
+  info.name = {pipeline.name.data(), pipeline.name.size()};
+  if (HALYARD_HAS_FIELD(&info, halyard_function_info_t, flags)) info.flags = flags;
+  return {};
+}
+
+void grade_executable(const Device& device, std::string_view name, std::span<const uint8_t> data,
+                      halyard_executable_grade_t& grade) {
+  const auto say = [&](uint32_t number, std::string_view reason) {
+    grade.grade = number;
+    const size_t size = std::min(reason.size(), sizeof grade.reason - 1);
+    std::memcpy(grade.reason, reason.data(), size);
+    grade.reason[size] = 0;
+  };
+  const Result<const ExecutableFormat*> format = format_for(device, name);
+  if (!format)
+    return say(find_format(name) ? HALYARD_GRADE_RECOMPILE : HALYARD_GRADE_NO, format.error().message);
+  if (!data.empty())
+    if (Result<> glanced = glance_at(**format, data); !glanced)
+      return say(HALYARD_GRADE_NO, glanced.error().message);
+  say(HALYARD_GRADE_NATIVE, "");
+}
+
+}  // namespace halyard::vulkan

@@ -1,0 +1,125 @@
+// Loader: libvulkan, opened at run time, and the functions that come out of it. A function has its name
+// without the `vk`. Nothing here is global: each instance and each device has its own table.
+#pragma once
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+#include "status.h"
+
+namespace halyard::vulkan {
+
+// Of an instance.
+#define HALYARD_VULKAN_INSTANCE_FUNCTIONS(F) \
+  F(DestroyInstance)                         \
+  F(EnumeratePhysicalDevices)                \
+  F(EnumerateDeviceExtensionProperties)      \
+  F(GetPhysicalDeviceFeatures2)              \
+  F(GetPhysicalDeviceProperties)             \
+  F(GetPhysicalDeviceProperties2)            \
+  F(GetPhysicalDeviceMemoryProperties)       \
+  F(GetPhysicalDeviceQueueFamilyProperties)  \
+  F(CreateDevice)                            \
+  F(GetDeviceProcAddr)
+#define HALYARD_VULKAN_OPTIONAL_INSTANCE_FUNCTIONS(F) \
+  F(CreateDebugUtilsMessengerEXT)                     \
+  F(DestroyDebugUtilsMessengerEXT)
+
+// Of a device with Vulkan 1.2.
+#define HALYARD_VULKAN_DEVICE_FUNCTIONS(F) \
+  F(DestroyDevice)                         \
+  F(DeviceWaitIdle)                        \
+  F(GetDeviceQueue)                        \
+  F(QueueSubmit)                           \
+  F(AllocateMemory)                        \
+  F(FreeMemory)                            \
+  F(MapMemory)                             \
+  F(UnmapMemory)                           \
+  F(FlushMappedMemoryRanges)               \
+  F(InvalidateMappedMemoryRanges)          \
+  F(CreateBuffer)                          \
+  F(DestroyBuffer)                         \
+  F(GetBufferMemoryRequirements)           \
+  F(BindBufferMemory)                      \
+  F(GetBufferDeviceAddress)                \
+  F(CreateSemaphore)                       \
+  F(DestroySemaphore)                      \
+  F(GetSemaphoreCounterValue)              \
+  F(WaitSemaphores)                        \
+  F(CreateShaderModule)                    \
+  F(DestroyShaderModule)                   \
+  F(CreatePipelineCache)                   \
+  F(DestroyPipelineCache)                  \
+  F(GetPipelineCacheData)                  \
+  F(CreateComputePipelines)                \
+  F(DestroyPipeline)                       \
+  F(CreatePipelineLayout)                  \
+  F(DestroyPipelineLayout)                 \
+  F(CreateDescriptorSetLayout)             \
+  F(DestroyDescriptorSetLayout)            \
+  F(CreateDescriptorPool)                  \
+  F(DestroyDescriptorPool)                 \
+  F(ResetDescriptorPool)                   \
+  F(AllocateDescriptorSets)                \
+  F(UpdateDescriptorSets)                  \
+  F(CreateCommandPool)                     \
+  F(DestroyCommandPool)                    \
+  F(ResetCommandPool)                      \
+  F(AllocateCommandBuffers)                \
+  F(BeginCommandBuffer)                    \
+  F(EndCommandBuffer)                      \
+  F(CmdPipelineBarrier)                    \
+  F(CmdFillBuffer)                         \
+  F(CmdUpdateBuffer)                       \
+  F(CmdCopyBuffer)                         \
+  F(CmdBindPipeline)                       \
+  F(CmdBindDescriptorSets)                 \
+  F(CmdPushConstants)                      \
+  F(CmdDispatch)                           \
+  F(CmdDispatchIndirect)
+#define HALYARD_VULKAN_OPTIONAL_DEVICE_FUNCTIONS(F) \
+  F(CmdPushDescriptorSetKHR)                        \
+  F(GetMemoryHostPointerPropertiesEXT)              \
+  F(CmdBeginDebugUtilsLabelEXT)                     \
+  F(CmdEndDebugUtilsLabelEXT)
+
+#define HALYARD_VULKAN_MEMBER_(name) PFN_vk##name name = nullptr;
+
+struct InstanceFunctions {
+  HALYARD_VULKAN_INSTANCE_FUNCTIONS(HALYARD_VULKAN_MEMBER_)
+  HALYARD_VULKAN_OPTIONAL_INSTANCE_FUNCTIONS(HALYARD_VULKAN_MEMBER_)
+};
+
+struct DeviceFunctions {
+  HALYARD_VULKAN_DEVICE_FUNCTIONS(HALYARD_VULKAN_MEMBER_)
+  HALYARD_VULKAN_OPTIONAL_DEVICE_FUNCTIONS(HALYARD_VULKAN_MEMBER_)
+};
+
+#undef HALYARD_VULKAN_MEMBER_
+
+// The library stays mapped when nobody uses it any more: implementations leave threads and thread-local data
+// behind.
+struct Loader {
+  PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
+  PFN_vkCreateInstance CreateInstance = nullptr;
+  PFN_vkEnumerateInstanceExtensionProperties EnumerateInstanceExtensionProperties = nullptr;
+  PFN_vkEnumerateInstanceLayerProperties EnumerateInstanceLayerProperties = nullptr;
+  uint32_t api_version = 0;  // of instances
+
+  // UNAVAILABLE: there is no libvulkan, or it is older than Vulkan 1.2.
+  static Result<Loader> open();
+};
+
+// INTERNAL, naming the function that is missing.
+Result<InstanceFunctions> instance_functions(const Loader& loader, VkInstance instance);
+Result<DeviceFunctions> device_functions(const InstanceFunctions& vk, VkDevice device);
+
+// "VK_ERROR_OUT_OF_DEVICE_MEMORY"; numbers without a name as they are.
+std::string name(VkResult result);
+// What `call` of Vulkan came to: memory is RESOURCE_EXHAUSTED, a lost device ABORTED, bytes that cannot be
+// imported UNIMPLEMENTED, the rest INTERNAL.
+Result<> check(VkResult result, std::string_view call);
+// "1.3.239"
+std::string version_text(uint32_t version);
+
+}  // namespace halyard::vulkan

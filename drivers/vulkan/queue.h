@@ -1,0 +1,97 @@
+// Queue: one VkQueue, the timeline semaphore that counts its submissions, and the work that is in flight on
+// it.
+//
+// Whoever submits looks at once whether the work is done, and whoever waits for it waits for the device and
+// sees to it. A thread, which each queue starts with the first work that is not done at once, does so for all
+// others: when it is done where somebody is to be told (a subscriber, work of another device), and within a
+// millisecond where only resources are to be given back. Waking it for each submission would cost as much as
+// a small dispatch. It sleeps for good when there has been nothing to do for a while.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "loader.h"
+#include "timeline.h"
+
+namespace halyard::vulkan {
+
+class Device;
+struct Work;
+
+// Work in flight, in the order of its numbers.
+class FlightList {
+ public:
+  bool empty() const { return !first_; }
+  uint64_t first_number() const;
+  void insert(Work& work);
+  // Those up to `number`, as a list by Work::next_in_flight; null: none.
+  Work* take(uint64_t number);
+  const Work* first() const { return first_; }
+
+ private:
+  Work* first_ = nullptr;
+  Work* last_ = nullptr;
+};
+
+class Queue {
+ public:
+  struct Traits {
+    uint32_t family = 0;
+    uint32_t index = 0;     // in its family
+    bool computes = true;   // else it only transfers
+    uint32_t position = 0;  // among the device's queues: the bit of an affinity
+  };
+
+  Queue(Device& device, const Traits& traits) : device_(device), traits_(traits) {}
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+  ~Queue();
+  Result<> start();
+
+  Device& device() const { return device_; }
+  const Traits& traits() const { return traits_; }
+  VkSemaphore timeline() const { return timeline_; }
+  // Submission `number` is done. Never blocks.
+  bool has_done(uint64_t number) const;
+
+  // Hands the commands to the device, after the points of its queues, and sees to what is done by now.
+  // `commands` may be null: nothing but waiting. On failure the work is still the caller's.
+  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, DueList& due);
+  // The work is done when submission `number` is. False, and nothing happened, where it is done already.
+  bool attach(Work& work, uint64_t number, DueList& due);
+  // Somebody is to be told as soon as submission `number` is done. Takes no lock.
+  void want(uint64_t number);
+  // Sees to what is done.
+  void retire(DueList& due);
+  // Adds a line about what is in flight, its last few.
+  void report(std::string& lines);
+  // Everything in flight has failed.
+  void fail_all(const HostStatus& failure, DueList& due);
+
+ private:
+  uint64_t done_now() const;
+  Work* fly(Work& work, DueList& due);
+  bool start_thread();
+  void run();
+
+  Device& device_;
+  const Traits traits_;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  mutable std::atomic<uint64_t> done_ = 0;  // as far as anybody has looked
+
+  std::mutex mutex_;  // of the VkQueue, too
+  uint64_t submitted_ = 0;
+  FlightList flights_;
+  std::condition_variable changed_;
+  std::thread thread_;
+  bool stopping_ = false;
+  bool parked_ = false;               // the thread has had nothing to do for long
+  std::atomic<uint64_t> wanted_ = 0;  // up to here somebody is to be told
+};
+
+}  // namespace halyard::vulkan

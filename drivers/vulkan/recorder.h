@@ -1,0 +1,92 @@
+// Recorder: one command buffer and what its commands refer to that is nobody else's: bytes on their way to
+// the device, tables of addresses, descriptor sets. It is reset as a whole and used again. Its functions are
+// the commands of the contract, in Vulkan's.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "executable.h"
+#include "heap.h"
+#include "queue.h"
+
+namespace halyard::vulkan {
+
+class CommandList;
+
+// A byte range of a buffer, where the device finds it.
+struct Span {
+  const Block* block = nullptr;
+  uint64_t offset = 0;  // bytes, in the block
+  uint64_t length = 0;
+
+  VkBuffer buffer() const { return block->chunk->buffer; }
+  uint64_t position() const { return block->offset + offset; }  // in the buffer
+};
+
+using BindingTable = std::span<const halyard_binding_t>;
+
+// FAILED_PRECONDITION: memory of an alloca whose turn has not come.
+Result<Span> resolve(const halyard_range_t& range, BindingTable table);
+
+struct Recorder {
+  static Result<std::unique_ptr<Recorder>> create(Device& device, const Queue& queue);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder();
+
+  VkCommandBuffer commands() const { return commands_; }
+
+  Result<> begin(bool once);
+  Result<> end();
+
+  void barrier();
+  Result<> fill(const Span& target, uint32_t pattern, uint32_t pattern_size);
+  Result<> update(const Span& target, const void* source);
+  void copy(const Span& source, const Span& target);
+  Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table);
+  void begin_group(std::string_view label);
+  void end_group();
+
+ private:
+  struct Upload {
+    Span span;
+    uint8_t* bytes;
+  };
+
+  Recorder(Device& device, const Queue& queue);
+  void memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags writes,
+                      VkAccessFlags uses);
+  Result<Upload> upload(uint64_t size, uint64_t alignment);
+  Result<VkDescriptorSet> descriptor_set(const Pipeline& pipeline, size_t set);
+  Result<> bind_descriptors(const Pipeline& pipeline, std::span<const halyard_range_t> bindings,
+                            BindingTable table);
+  Result<> bind_addresses(const Pipeline& pipeline, const halyard_command_dispatch_t& command,
+                          BindingTable table);
+
+  Device& device_;
+  const DeviceFunctions& vk_;
+  const bool computes_;
+  const uint32_t family_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  bool has_labels_ = false;
+
+  std::vector<Block*> uploads_;  // the first is kept when it is reset
+  uint64_t uploaded_ = 0;        // bytes of the last one
+  std::vector<VkDescriptorPool> pools_;
+  size_t pool_in_use_ = 0;
+  size_t set_count_ = 0;                         // of the pool in use
+  std::vector<VkDescriptorBufferInfo> buffers_;  // while a dispatch is recorded
+  std::vector<VkWriteDescriptorSet> writes_;
+};
+
+// What a submission in flight holds: a recorder of its own, or one of a command list's.
+struct RecordingUse {
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  std::unique_ptr<Recorder> once;
+  CommandList* list = nullptr;
+  size_t index = 0;
+};
+
+}  // namespace halyard::vulkan

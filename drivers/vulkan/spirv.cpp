@@ -1,0 +1,311 @@
+// Walking the instructions of a module that is known to be valid.
+#include "spirv.h"
+
+#include <spirv-tools/libspirv.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace halyard::vulkan {
+
+namespace {
+
+// Numbers of the SPIR-V specification.
+enum Op : uint16_t {
+  kOpMemoryModel = 14,
+  kOpEntryPoint = 15,
+  kOpExecutionMode = 16,
+  kOpCapability = 17,
+  kOpTypeStruct = 30,
+  kOpTypeArray = 28,
+  kOpTypeRuntimeArray = 29,
+  kOpTypePointer = 32,
+  kOpConstant = 43,
+  kOpConstantComposite = 44,
+  kOpSpecConstant = 50,
+  kOpSpecConstantComposite = 51,
+  kOpFunction = 54,
+  kOpFunctionCall = 57,
+  kOpVariable = 59,
+  kOpLoad = 61,
+  kOpStore = 62,
+  kOpCopyMemory = 63,
+  kOpAccessChain = 65,
+  kOpInBoundsAccessChain = 66,
+  kOpPtrAccessChain = 67,
+  kOpArrayLength = 68,
+  kOpInBoundsPtrAccessChain = 70,
+  kOpDecorate = 71,
+  kOpMemberDecorate = 72,
+  kOpCopyObject = 83,
+  kOpSelect = 169,
+  kOpAtomicLoad = 227,
+  kOpAtomicStore = 228,
+  kOpAtomicXor = 242,
+  kOpPhi = 245,
+  kOpModuleProcessed = 330,
+  kOpExecutionModeId = 331,
+};
+constexpr uint32_t kModelCompute = 5;  // GLCompute
+constexpr uint32_t kModeLocalSize = 17;
+constexpr uint32_t kModeLocalSizeId = 38;
+constexpr uint32_t kStorageUniform = 2;
+constexpr uint32_t kStoragePushConstant = 9;
+constexpr uint32_t kStorageStorageBuffer = 12;
+constexpr uint32_t kDecorationBlock = 2;
+constexpr uint32_t kDecorationBufferBlock = 3;
+constexpr uint32_t kDecorationSpecId = 1;
+constexpr uint32_t kDecorationBuiltIn = 11;
+constexpr uint32_t kBuiltInWorkgroupSize = 25;
+constexpr uint32_t kDecorationBinding = 33;
+constexpr uint32_t kDecorationDescriptorSet = 34;
+constexpr uint32_t kDecorationOffset = 35;
+
+Result<> validate(std::span<const uint32_t> words) {
+  const std::unique_ptr<spv_context_t, void (*)(spv_context)> context(spvContextCreate(SPV_ENV_VULKAN_1_3),
+                                                                      spvContextDestroy);
+  const std::unique_ptr<spv_validator_options_t, void (*)(spv_validator_options)> options(
+      spvValidatorOptionsCreate(), spvValidatorOptionsDestroy);
+  spvValidatorOptionsSetScalarBlockLayout(options.get(), true);
+  spvValidatorOptionsSetWorkgroupScalarBlockLayout(options.get(), true);
+  spvValidatorOptionsSetAllowLocalSizeId(options.get(), true);
+  spv_const_binary_t binary = {words.data(), words.size()};
+  spv_diagnostic diagnostic = nullptr;
+  const spv_result_t result = spvValidateWithOptions(context.get(), options.get(), &binary, &diagnostic);
+  const std::unique_ptr<spv_diagnostic_t, void (*)(spv_diagnostic)> owned(diagnostic, spvDiagnosticDestroy);
+  if (result == SPV_SUCCESS) return {};
+  return fail(Code::INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan: {} (at word {})",
+              diagnostic && diagnostic->error ? diagnostic->error : "no details",
+              diagnostic ? diagnostic->position.index : 0);
+}
+
+// A text and how many words it takes. Valid modules terminate theirs.
+std::string text_at(std::span<const uint32_t> operands) {
+  const auto* text = reinterpret_cast<const char*>(operands.data());
+  return {text, strnlen(text, operands.size_bytes())};
+}
+
+struct Reader {
+  SpirvModule module;
+  std::map<uint32_t, uint32_t> entry_of_id;                  // function id -> position in entries
+  std::map<uint32_t, uint32_t> pointee;                      // pointer type -> type
+  std::map<uint32_t, size_t> member_counts;                  // struct type -> members
+  std::map<uint32_t, std::map<uint32_t, uint32_t>> offsets;  // struct type -> member -> offset
+  std::vector<uint32_t> blocks;
+  std::vector<uint32_t> push_constant_pointers;  // types of the variables
+
+  struct Variable {
+    uint32_t type;
+    uint32_t storage;
+  };
+  struct Array {
+    uint32_t element;
+    uint32_t length;  // a constant; 0: none
+  };
+  std::map<uint32_t, Variable> variables;
+  std::map<uint32_t, Array> arrays;
+  std::map<uint32_t, uint32_t> constants;
+  std::vector<uint32_t> buffer_blocks;
+  std::map<uint32_t, uint32_t> set_of, binding_of;       // variable -> number
+  uint32_t function = 0;                                 // that is being read
+  uint32_t workgroup_size = 0;                           // a constant of three, which goes before LocalSize
+  std::array<uint32_t, 3> size_for_all = {};             // its parts; 0: there is none
+  std::map<uint32_t, std::array<uint32_t, 3>> size_ids;  // position in entries -> constants
+  std::map<uint32_t, uint32_t> spec_id_of;               // constant -> number
+  std::map<uint32_t, std::set<uint32_t>> uses;           // function -> variables and functions
+
+  void read(uint16_t op, std::span<const uint32_t> operands);
+  void read_use(uint16_t op, std::span<const uint32_t> operands);
+  SpirvDescriptor descriptor(uint32_t variable);
+  void set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids);
+  void finish();
+};
+
+// Where an instruction names variables, or what it calls.
+void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
+  const auto use = [&](size_t first, size_t count) {
+    for (size_t i = first; i < std::min(first + count, operands.size()); ++i)
+      uses[function].insert(operands[i]);
+  };
+  constexpr size_t kAll = 1u << 16;
+  switch (op) {
+    case kOpStore:
+    case kOpAtomicStore:
+      return use(0, 1);
+    case kOpCopyMemory:
+      return use(0, 2);
+    case kOpLoad:
+    case kOpAccessChain:
+    case kOpInBoundsAccessChain:
+    case kOpPtrAccessChain:
+    case kOpInBoundsPtrAccessChain:
+    case kOpArrayLength:
+    case kOpCopyObject:
+      return use(2, 1);
+    case kOpFunctionCall:
+    case kOpSelect:
+    case kOpPhi:
+      return use(2, kAll);
+    default:
+      if (op >= kOpAtomicLoad && op <= kOpAtomicXor) use(2, 1);
+  }
+}
+
+void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
+  const size_t count = operands.size();
+  read_use(op, operands);
+  switch (op) {
+    case kOpCapability:
+      if (count >= 1) module.capabilities.push_back(operands[0]);
+      break;
+    case kOpMemoryModel:
+      if (count < 2) break;
+      module.addressing_model = operands[0];
+      module.memory_model = operands[1];
+      break;
+    case kOpEntryPoint:
+      if (count < 3 || operands[0] != kModelCompute) break;
+      entry_of_id[operands[1]] = static_cast<uint32_t>(module.entries.size());
+      module.entries.push_back({.name = text_at(operands.subspan(2)), .function = operands[1]});
+      break;
+    case kOpExecutionMode:
+      if (count < 5 || operands[1] != kModeLocalSize || !entry_of_id.contains(operands[0])) break;
+      std::copy_n(&operands[2], 3, module.entries[entry_of_id[operands[0]]].local_size.begin());
+      module.entries[entry_of_id[operands[0]]].workgroup_size =
+          module.entries[entry_of_id[operands[0]]].local_size;
+      break;
+    case kOpExecutionModeId:
+      if (count >= 5 && operands[1] == kModeLocalSizeId && entry_of_id.contains(operands[0]))
+        std::copy_n(&operands[2], 3, size_ids[entry_of_id[operands[0]]].begin());
+      break;
+    case kOpModuleProcessed:
+      if (count >= 1) module.processed.push_back(text_at(operands));
+      break;
+    case kOpDecorate:
+      if (count < 2) break;
+      if (operands[1] == kDecorationBinding || operands[1] == kDecorationDescriptorSet)
+        module.has_descriptors = true;
+      if (operands[1] == kDecorationBlock) blocks.push_back(operands[0]);
+      if (operands[1] == kDecorationBufferBlock) buffer_blocks.push_back(operands[0]);
+      if (count >= 3 && operands[1] == kDecorationSpecId) spec_id_of[operands[0]] = operands[2];
+      if (count >= 3 && operands[1] == kDecorationBuiltIn && operands[2] == kBuiltInWorkgroupSize)
+        workgroup_size = operands[0];
+      if (count >= 3 && operands[1] == kDecorationBinding) binding_of[operands[0]] = operands[2];
+      if (count >= 3 && operands[1] == kDecorationDescriptorSet) set_of[operands[0]] = operands[2];
+      break;
+    case kOpMemberDecorate:
+      if (count >= 4 && operands[2] == kDecorationOffset) offsets[operands[0]][operands[1]] = operands[3];
+      break;
+    case kOpTypeStruct:
+      if (count >= 1) member_counts[operands[0]] = count - 1;
+      break;
+    case kOpTypePointer:
+      if (count >= 3) pointee[operands[0]] = operands[2];
+      break;
+    case kOpTypeArray:
+      if (count >= 3) arrays[operands[0]] = {operands[1], operands[2]};
+      break;
+    case kOpTypeRuntimeArray:
+      if (count >= 2) arrays[operands[0]] = {operands[1], 0};
+      break;
+    case kOpConstant:
+    case kOpSpecConstant:
+      if (count >= 3) constants[operands[1]] = operands[2];
+      break;
+    case kOpConstantComposite:
+    case kOpSpecConstantComposite:
+      if (count >= 5 && operands[1] == workgroup_size) std::copy_n(&operands[2], 3, size_for_all.begin());
+      break;
+    case kOpFunction:
+      if (count >= 2) function = operands[1];
+      break;
+    case kOpVariable:
+      if (count >= 3) variables[operands[1]] = {operands[0], operands[2]};
+      if (count >= 3 && operands[2] == kStoragePushConstant) push_constant_pointers.push_back(operands[0]);
+      break;
+    default:
+      break;
+  }
+}
+
+SpirvDescriptor Reader::descriptor(uint32_t variable) {
+  SpirvDescriptor result = {.set = set_of[variable], .binding = binding_of[variable]};
+  uint32_t type = pointee[variables[variable].type];
+  if (const auto array = arrays.find(type); array != arrays.end()) {
+    result.count = array->second.length != 0 ? constants[array->second.length] : 0;
+    type = array->second.element;
+  }
+  const uint32_t storage = variables[variable].storage;
+  result.is_buffer = storage == kStorageUniform || storage == kStorageStorageBuffer;
+  result.is_uniform =
+      storage == kStorageUniform && std::ranges::find(buffer_blocks, type) == buffer_blocks.end();
+  return result;
+}
+
+void Reader::set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids) {
+  for (size_t i = 0; i < 3; ++i) {
+    entry.workgroup_size[i] = constants[ids[i]];
+    if (const auto found = spec_id_of.find(ids[i]); found != spec_id_of.end())
+      entry.workgroup_constants[i] = found->second;
+  }
+}
+
+void Reader::finish() {
+  for (const auto& [position, ids] : size_ids) set_size(module.entries[position], ids);
+  if (size_for_all[0] != 0)
+    for (SpirvEntry& entry : module.entries) set_size(entry, size_for_all);
+  for (SpirvEntry& entry : module.entries) {
+    std::set<uint32_t> seen;
+    std::vector<uint32_t> open = {entry.function};
+    while (!open.empty()) {
+      const uint32_t id = open.back();
+      open.pop_back();
+      if (!seen.insert(id).second) continue;
+      if (variables.contains(id) && (binding_of.contains(id) || set_of.contains(id)))
+        entry.descriptors.push_back(descriptor(id));
+      if (const auto found = uses.find(id); found != uses.end())
+        open.insert(open.end(), found->second.begin(), found->second.end());
+    }
+  }
+  for (const uint32_t pointer : push_constant_pointers) {
+    const uint32_t type = pointee.contains(pointer) ? pointee[pointer] : 0;
+    std::vector<uint32_t> members;
+    if (std::ranges::find(blocks, type) != blocks.end() && member_counts.contains(type))
+      for (uint32_t i = 0; i < member_counts[type]; ++i)
+        members.push_back(offsets[type].contains(i) ? offsets[type][i] : ~0u);
+    module.push_constants.push_back(std::move(members));
+  }
+}
+
+}  // namespace
+
+bool SpirvModule::has_capability(uint32_t capability) const {
+  return std::ranges::find(capabilities, capability) != capabilities.end();
+}
+
+Result<SpirvModule> read_spirv(std::span<const uint32_t> words) {
+  constexpr size_t kHeaderWords = 5;
+  if (words.size() < kHeaderWords || words[0] != kSpirvMagic)
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "a SPIR-V module begins with 0x{:08x} and has {} words or more; found {} words that begin with "
+        "0x{:08x}",
+        kSpirvMagic, kHeaderWords, words.size(), words.empty() ? 0 : words[0]);
+  HALYARD_TRY(validate(words));
+  Reader reader;
+  for (size_t at = kHeaderWords; at < words.size();) {
+    const size_t length = words[at] >> 16;
+    if (length == 0 || length > words.size() - at)
+      return fail(Code::INVALID_ARGUMENT, "the SPIR-V instruction at word {} has {} words of {}", at, length,
+                  words.size() - at);
+    reader.read(static_cast<uint16_t>(words[at]), words.subspan(at + 1, length - 1));
+    at += length;
+  }
+  reader.finish();
+  return std::move(reader.module);
+}
+
+}  // namespace halyard::vulkan

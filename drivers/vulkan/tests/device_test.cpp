@@ -1,0 +1,368 @@
+// Devices: how one is chosen, options, the pipeline cache, loss, what warm work costs.
+#include <algorithm>
+#include <chrono>
+
+#include "allocation_count.h"
+#include "harness.h"
+#include "instance.h"
+
+namespace halyard::vulkan_tests {
+namespace {
+
+vulkan::PhysicalDevice physical(const char* name, const char* uuid) {
+  vulkan::PhysicalDevice device;
+  std::strncpy(device.properties.deviceName, name, VK_MAX_PHYSICAL_DEVICE_NAME_SIZE - 1);
+  device.uuid = uuid;
+  return device;
+}
+
+TEST(VulkanChoice, ByOrdinalUuidAndName) {
+  const std::vector<vulkan::PhysicalDevice> devices = {
+      physical("NVIDIA H200", "GPU-00112233445566778899aabbccddeeff"),
+      physical("NVIDIA L4", "GPU-10112233445566778899aabbccddeeff"),
+      physical("llvmpipe (LLVM 15.0.6, 256 bits)", "GPU-6d65736132322e332e36000000000000")};
+  const std::pair<const char*, size_t> kChosen[] = {{"", 0},
+                                                    {"0", 0},
+                                                    {"2", 2},
+                                                    {"GPU-10112233445566778899aabbccddeeff", 1},
+                                                    {"gpu-10112233-4455-6677-8899-AABBCCDDEEFF", 1},
+                                                    {"10112233-4455-6677-8899-aabbccddeeff", 1},
+                                                    {"NVIDIA L4", 1},
+                                                    {"h200", 0},
+                                                    {"llvmpipe", 2}};
+  for (const auto& [path, position] : kChosen) {
+    const auto found = vulkan::choose_device(path, devices);
+    ASSERT_TRUE(found.has_value()) << path;
+    EXPECT_EQ(*found, position) << path;
+  }
+  for (const char* path : {"3", "-1", "99999999999999999999", "GPU-", "nvidia", "radeon", "GPU-0011"}) {
+    const auto found = vulkan::choose_device(path, devices);
+    ASSERT_FALSE(found.has_value()) << path;
+    EXPECT_EQ(found.error().code, Code::NOT_FOUND);
+    EXPECT_NE(found.error().message.find("GPU-10112233445566778899aabbccddeeff"), std::string::npos);
+  }
+}
+
+class DeviceTest : public VulkanTest {
+ public:
+  Executable device_code() { return executable("vulkan-spirv-fb", kernel_file("device_code.bin")); }
+  Outcome increment(Memory memory, Executable loaded) {
+    return run(execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 4)})))));
+  }
+};
+
+TEST_F(DeviceTest, OpensByWhatItIsListedAs) {
+  halyard_device_info_t info = {.struct_size = sizeof info};
+  uint32_t count = 0;
+  EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 1, &info, &count)));
+  ASSERT_GE(count, 1u);
+  for (const std::string& path : {std::string(info.path), std::string("0"), std::string(info.name)}) {
+    halyard_driver_device_t device = nullptr;
+    EXPECT_OK(try_open(path, {{"cache", ""}}, &device)) << path;
+    if (device) table_.device_close(device);
+  }
+  halyard_driver_device_t device = nullptr;
+  EXPECT_CODE(NOT_FOUND, try_open("no such device", {}, &device));
+}
+
+TEST_F(DeviceTest, Options) {
+  halyard_driver_device_t device = nullptr;
+  for (const auto& [key, value] : {std::pair{"validate", "2"},
+                                   {"queues", "0"},
+                                   {"queues", "x"},
+                                   {"queues", "64"},
+                                   {"compile_threads", "0"},
+                                   {"inline_completion", ""},
+                                   {"colour", "red"}}) {
+    const Outcome outcome = try_open("", {{key, value}}, &device);
+    EXPECT_CODE(INVALID_ARGUMENT, outcome);
+    EXPECT_NE(outcome.message.find(fmt::format("'{}'", key)), std::string::npos) << outcome.message;
+  }
+}
+
+class CacheTest : public DeviceTest {
+ public:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    folder_ =
+        std::filesystem::temp_directory_path() /
+        fmt::format("halyard-vulkan-cache-{}", std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  void TearDown() override {
+    DeviceTest::TearDown();
+    std::filesystem::remove_all(folder_);
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> found;
+    if (std::filesystem::exists(folder_))
+      for (const auto& entry : std::filesystem::directory_iterator(folder_)) found.push_back(entry.path());
+    return found;
+  }
+  void use_once() {
+    reopen({{"cache", folder_}});
+    Memory memory = allocate(std::vector<uint32_t>{1});
+    EXPECT_OK(increment(memory, device_code()));
+    EXPECT_EQ(words(memory, 1)[0], 2u);
+    reopen({{"cache", ""}});
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(CacheTest, IsWrittenAndSurvivesDamage) {
+  use_once();
+  ASSERT_EQ(files().size(), 1u);
+  const std::filesystem::path file = files()[0];
+  const auto size = std::filesystem::file_size(file);
+  EXPECT_GE(size, 24u + 32u);  // lavapipe puts nothing behind its header
+  const auto read = [&] {
+    std::ifstream stream(file, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  };
+  const std::string whole = read();
+  const std::string foreign = whole.substr(0, 24 + 8) + std::string(8, '\x5A') + whole.substr(24 + 16);
+  for (const std::string& damaged : {std::string(), whole.substr(0, 10), whole.substr(0, whole.size() - 1),
+                                     whole + "x", foreign, std::string(whole.size(), '\0')}) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << damaged;
+    use_once();
+    EXPECT_EQ(files().size(), 1u);
+    EXPECT_EQ(read().size(), whole.size()) << "a damaged cache is replaced";
+  }
+  EXPECT_TRUE(host_.log().empty());
+}
+
+TEST_F(CacheTest, CannotBeWritten) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "file") << "in the way";
+  folder_ /= "file";
+  use_once();
+  ASSERT_EQ(host_.log().size(), 1u);
+  EXPECT_NE(host_.log()[0].find(folder_.string()), std::string::npos);
+  folder_ = folder_.parent_path();
+}
+
+TEST_F(CacheTest, SharedByDevicesAtOnce) {
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < 3; ++j) {
+        halyard_driver_device_t device = nullptr;
+        EXPECT_OK(try_open("", {{"cache", folder_}}, &device));
+        const std::vector<uint8_t> data = kernel_file("device_code.bin");
+        const halyard_executable_args_t args = {.struct_size = sizeof args,
+                                                .format = text("vulkan-spirv-fb"),
+                                                .data = data.data(),
+                                                .data_size = data.size(),
+                                                .affinity = 1};
+        Executable loaded = nullptr;
+        EXPECT_OK(host_.take(table_.executable_create(device, &args, &loaded)));
+        table_.executable_destroy(device, loaded);
+        table_.device_close(device);
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_TRUE(host_.log().empty());
+}
+
+// A device that is lost: the function that submits says so from now on.
+class LossTest : public DeviceTest {
+ public:
+  void lose() {
+    auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+    vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_ERROR_DEVICE_LOST; };
+  }
+};
+
+TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
+  Executable loaded = device_code();
+  Memory memory = allocate(std::vector<uint32_t>{1});
+  List lost = list(Recording()
+                       .begin_group("attention")
+                       .begin_group("softmax")
+                       .dispatch(dispatch(loaded, 2, {range(memory, 0, 4)}))
+                       .end_group()
+                       .end_group());
+  Semaphore before = semaphore(), signal = semaphore(), after = semaphore();
+  Completion first, next;
+  EXPECT_OK(submit(execute(lost), {{before, 1}}, {{signal, 1}}, first));
+  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{signal, 1}}, {{after, 1}}, next));
+  lose();
+  EXPECT_OK(host_.take(table_.semaphore_signal(before, 1)));
+  ASSERT_TRUE(is_done(first) && is_done(next));
+  EXPECT_CODE(ABORTED, first.outcome);
+  for (const char* part : {"lost", "execute", "attention/softmax", "vulkan://"})
+    EXPECT_NE(first.outcome.message.find(part), std::string::npos) << first.outcome.message;
+  EXPECT_EQ(next.outcome.message, first.outcome.message);
+  EXPECT_CODE(ABORTED, wait(after, 1));
+  // Everything later fails, too, with the first report; nothing hangs, and the device closes.
+  const Outcome later = run(execute(lost));
+  EXPECT_EQ(later.message, first.outcome.message);
+}
+
+TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
+  if (!kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
+  Executable loaded = device_code();
+  Memory memory = allocate(std::vector<uint32_t>(1024, 0));
+  // What the driver itself allocates: its Vulkan implementation is replaced by one that does nothing.
+  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+  static uint64_t last = 0;
+  last = 0;
+  vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo* info, VkFence) {
+    last = *static_cast<const VkTimelineSemaphoreSubmitInfo*>(info->pNext)->pSignalSemaphoreValues;
+    return VK_SUCCESS;
+  };
+  vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
+    *value = last;
+    return VK_SUCCESS;
+  };
+  List baked = list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)})).barrier());
+  List slots = list(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 64)})), 1);
+  Semaphore chain = semaphore();
+  const std::vector<halyard_binding_t> table = {{memory, 0, 4096}};
+  uint64_t value = 0;
+  Completion completion;
+  const auto round = [&] {
+    Points wait = {}, signal = {{chain, 0}};
+    for (const halyard_operation_t& work :
+         {execute(baked), execute(slots, table), operation(HALYARD_OPERATION_BARRIER)}) {
+      wait.clear();
+      if (value > 0) wait.push_back({chain, value});
+      signal[0].value = ++value;
+      EXPECT_TRUE(submit(work, wait, signal, completion).ok());
+      EXPECT_TRUE(VulkanTest::wait(chain, value).ok());
+    }
+  };
+  for (int i = 0; i < 3; ++i) round();
+  // The test's own vectors are counted, so the driver's are what is more than without it.
+  Points wait = {{chain, value}}, signal = {{chain, value + 1}};
+  const halyard_operation_t work = execute(slots, table);
+  const int64_t before = allocation_count().made;
+  EXPECT_TRUE(submit(work, wait, signal, completion).ok());
+  EXPECT_TRUE(VulkanTest::wait(chain, value + 1).ok());
+  EXPECT_EQ(allocation_count().made - before, 0);
+}
+
+// Both ways of noticing that work is done, of binding, of numbering queues: the same results.
+class SwitchTest : public DeviceTest,
+                   public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(SwitchTest, ComputesTheSame) {
+  reopen({{"cache", ""}, {GetParam().first, GetParam().second}});
+  Executable loaded = device_code();
+  Memory a = allocate(std::vector<uint32_t>(300, 1)), b = allocate(std::vector<uint32_t>(300, 2));
+  Memory out = allocate(std::vector<uint32_t>(300, 0));
+  Semaphore chain = semaphore();
+  Recording sum;
+  for (int i = 0; i < 200; ++i)  // more sets than one pool has
+    sum.dispatch(dispatch(loaded, 1, {range(a, 0, 1200), range(b, 0, 1200), range(out, 0, 1200)}, {}, 300))
+        .barrier();
+  List add = list(std::move(sum));
+  List more = list(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 1200)}, {}, 300)), 1);
+  std::vector<Completion> completions(9);
+  const std::vector<halyard_binding_t> tables[] = {{{out, 0, 1200}}, {{a, 0, 1200}}};
+  EXPECT_OK(submit(execute(add), {}, {{chain, 1}}, completions[0]));
+  for (uint64_t i = 1; i < completions.size(); ++i)
+    EXPECT_OK(submit(execute(more, tables[i % 2]), {{chain, i}}, {{chain, i + 1}}, completions[i]));
+  EXPECT_OK(wait(chain, completions.size()));
+  for (const Completion& completion : completions) EXPECT_TRUE(is_done(completion));
+  EXPECT_EQ(words(out, 300), std::vector<uint32_t>(300, 3 + 4));
+  EXPECT_EQ(words(a, 300), std::vector<uint32_t>(300, 1 + 4));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Options, SwitchTest,
+    testing::Values(std::pair{"inline_completion", "1"}, std::pair{"inline_completion", "0"},
+                    std::pair{"push_descriptors", "0"}, std::pair{"queues", "1"}, std::pair{"validate", "1"}),
+    [](const auto& test) { return fmt::format("{}_{}", test.param.first, test.param.second); });
+
+// Memory that the host has to flush: every flush and invalidation that Vulkan sees is of whole atoms within
+// the memory. No implementation at hand has such memory, so one is made up.
+TEST_F(DeviceTest, FlushesWholeAtoms) {
+  struct Seen {
+    VkDeviceSize offset = 0, size = 0;
+    int calls = 0;
+  };
+  static Seen seen;
+  seen = {};
+  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+  vk.FlushMappedMemoryRanges = [](VkDevice, uint32_t, const VkMappedMemoryRange* range) {
+    seen = {range->offset, range->size, seen.calls + 1};
+    return VK_SUCCESS;
+  };
+  auto& features = const_cast<vulkan::Features&>(device_->features());
+  features.limits.nonCoherentAtomSize = 256;
+  VkPhysicalDeviceMemoryProperties memory = {.memoryTypeCount = 2, .memoryHeapCount = 1};
+  memory.memoryTypes[0].propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  memory.memoryTypes[1].propertyFlags =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  memory.memoryHeaps[0] = {1u << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+  vulkan::Heap heap(device_->vk(), device_->handle(), features, memory);
+  ASSERT_TRUE(heap.start().has_value());
+  EXPECT_GE(heap.alignment(), 256u);
+  vulkan::Chunk chunk = {.size = 4096, .mapped = reinterpret_cast<uint8_t*>(&chunk)};
+  const vulkan::Block block = {.chunk = &chunk, .offset = 1024, .size = 512, .kind = 1};
+  EXPECT_TRUE(heap.flush(block, 10, 300).has_value());
+  EXPECT_EQ(seen.offset, 1024u);
+  EXPECT_EQ(seen.size, 512u);
+  EXPECT_TRUE(heap.flush(block, 256, 1).has_value());
+  EXPECT_EQ(seen.offset, 1280u);
+  EXPECT_EQ(seen.size, 256u);
+  EXPECT_TRUE(heap.flush(block, 0, 0).has_value());
+  const vulkan::Block coherent = {.chunk = &chunk, .size = 512, .kind = 0};
+  EXPECT_TRUE(heap.flush(coherent, 0, 100).has_value());
+  EXPECT_EQ(seen.calls, 2);
+}
+
+// The host's bytes, at the least alignment that is promised, become the device's without a copy.
+TEST_F(DeviceTest, ImportsAreTheHostsBytes) {
+  halyard_device_properties_t properties = {.struct_size = sizeof properties};
+  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+  if (properties.import_alignment == 0) GTEST_SKIP() << "the device imports no host memory";
+  Executable loaded = device_code();
+  std::vector<uint8_t> room(3 * 4096, 0xAA);
+  auto* at = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(room.data()) + 4095) / 4096 * 4096 +
+                                        properties.import_alignment);
+  std::memset(at, 0, 64);
+  const halyard_memory_request_t request = {.struct_size = sizeof request,
+                                            .memory_type = HALYARD_MEMORY_OPTIMAL,
+                                            .usage = HALYARD_USAGE_DEFAULT,
+                                            .affinity = 1,
+                                            .size = 64};
+  const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                              .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                              .pointer = at,
+                                              .fd = -1,
+                                              .access = HALYARD_MAP_READ | HALYARD_MAP_WRITE,
+                                              .size = 64};
+  halyard_memory_info_t info = {.struct_size = sizeof info};
+  Memory memory = nullptr;
+  ASSERT_TRUE(is_ok(host_.take(table_.memory_import(device_, &request, &external, &memory, &info))));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)}, {}, 16))))));
+  EXPECT_EQ(at[-1], 0xAA);
+  EXPECT_EQ(at[0], 1);
+  EXPECT_EQ(at[60], 1);
+  EXPECT_EQ(at[64], 0xAA);
+  table_.memory_free(device_, memory);
+}
+
+// A kernel that writes has a message from the layer when it is made wrongly; the device says so and works no
+// more.
+TEST_F(DeviceTest, ValidationTurnsMessagesIntoFailures) {
+  halyard_driver_device_t device = nullptr;
+  const Outcome opened = try_open("", {{"cache", ""}, {"validate", "1"}}, &device);
+  if (opened.code == Code::UNAVAILABLE) GTEST_SKIP() << opened.message;
+  ASSERT_TRUE(is_ok(opened));
+  const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 0};
+  VkBuffer buffer = VK_NULL_HANDLE;
+  (void)device->vk().CreateBuffer(device->handle(), &wrong, nullptr, &buffer);
+  if (buffer) device->vk().DestroyBuffer(device->handle(), buffer, nullptr);
+  EXPECT_FALSE(host_.log().empty());
+  std::swap(device, device_);
+  EXPECT_CODE(INTERNAL, run(operation(HALYARD_OPERATION_BARRIER)));
+  std::swap(device, device_);
+  table_.device_close(device);
+}
+
+}  // namespace
+}  // namespace halyard::vulkan_tests

@@ -1,0 +1,296 @@
+// Executables on a device: forms of binding, constants, specialization, subgroup size, what a device lacks.
+#include "executable.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "harness.h"
+#include "vulkan_executable_generated.h"
+
+namespace halyard::vulkan_tests {
+namespace {
+
+namespace format = vulkan::format;
+using Change = std::function<void(format::ExecutableT&)>;
+
+std::vector<uint32_t> kernel_words(const std::string& name) {
+  const std::vector<uint8_t> bytes = kernel_file(name);
+  std::vector<uint32_t> words(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), words.size() * 4);
+  return words;
+}
+
+// An executable with one function, as `change` leaves it; bare.
+std::vector<uint8_t> one_function(const std::string& shader, uint32_t bindings, uint32_t push,
+                                  const Change& change = {}) {
+  format::ExecutableT executable;
+  executable.shader_modules.push_back(std::make_unique<format::ShaderModuleT>());
+  executable.shader_modules[0]->code = kernel_words(shader + ".spv");
+  executable.set_layouts.push_back(std::make_unique<format::SetLayoutT>());
+  for (uint32_t i = 0; i < bindings; ++i) {
+    auto binding = std::make_unique<format::BindingT>();
+    binding->binding = i;
+    binding->type = 7;
+    binding->count = 1;
+    binding->stages = 0x20;
+    executable.set_layouts[0]->bindings.push_back(std::move(binding));
+  }
+  executable.pipeline_layouts.push_back(std::make_unique<format::PipelineLayoutT>());
+  executable.pipeline_layouts[0]->sets = {0};
+  if (push != 0) executable.pipeline_layouts[0]->push_constants.emplace_back(0x20, 0, push);
+  executable.pipelines.push_back(std::make_unique<format::PipelineT>());
+  executable.pipelines[0]->entry_point = shader;
+  if (change) change(executable);
+  flatbuffers::FlatBufferBuilder builder;
+  format::FinishExecutableBuffer(builder, format::Executable::Pack(builder, &executable));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+std::vector<uint8_t> with_header(const std::vector<uint8_t>& content, uint32_t version, uint64_t size) {
+  std::vector<uint8_t> data(64 + content.size(), 0);
+  std::memcpy(data.data(), "VKE1", 4);
+  std::memcpy(data.data() + 4, &version, 4);
+  std::memcpy(data.data() + 8, &size, 8);
+  std::ranges::copy(content, data.begin() + 64);
+  return data;
+}
+
+class ExecutableTest : public VulkanTest {
+ public:
+  Outcome load_changed(const Change& change) {
+    Executable executable = nullptr;
+    return load("vulkan-spirv-fb", one_function("iota", 1, 8, change), &executable);
+  }
+};
+
+TEST_F(ExecutableTest, ContainersOfEveryRelease) {
+  const std::vector<uint8_t> bare = one_function("iota", 1, 8);
+  std::vector<uint8_t> trailing = with_header(bare, 0, bare.size());
+  trailing.resize(trailing.size() + 13, 0xEE);
+  for (const std::vector<uint8_t>& data : {bare, with_header(bare, 0, bare.size()), trailing})
+    for (const char* name : {"vulkan-spirv-fb", "vulkan-spirv-fb-ptr"}) {
+      Executable loaded = executable(name, data);
+      ASSERT_NE(loaded, nullptr);
+      Memory out = allocate(std::vector<uint32_t>(4, 0));
+      EXPECT_OK(
+          run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 16)}, {10, 3}, 4))))));
+      EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{10, 13, 16, 19}));
+    }
+}
+
+TEST_F(ExecutableTest, HeadersThatLie) {
+  const std::vector<uint8_t> bare = one_function("iota", 1, 8);
+  Executable loaded = nullptr;
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", with_header(bare, 1, bare.size()), &loaded));
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", with_header(bare, 0, bare.size() + 1), &loaded));
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", with_header(bare, 0, ~uint64_t{0}), &loaded));
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", with_header(bare, 0, 4), &loaded));
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", {'V', 'K', 'E', '1'}, &loaded));
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", {}, &loaded));
+}
+
+// Each is one thing that must hold of an executable (exec-vulkan.md, section 3), broken.
+TEST_F(ExecutableTest, WhatIsCheckedBeforeAnythingIsMade) {
+  const std::pair<const char*, Change> kBroken[] = {
+      {"no pipelines", [](auto& e) { e.pipelines.clear(); }},
+      {"module out of range", [](auto& e) { e.pipelines[0]->shader_module = 1; }},
+      {"layout out of range", [](auto& e) { e.pipelines[0]->layout = 7; }},
+      {"set out of range", [](auto& e) { e.pipeline_layouts[0]->sets = {1}; }},
+      {"no entry point", [](auto& e) { e.pipelines[0]->entry_point = ""; }},
+      {"another entry point", [](auto& e) { e.pipelines[0]->entry_point = "main"; }},
+      {"one binding twice",
+       [](auto& e) {
+         e.set_layouts[0]->bindings.push_back(
+             std::make_unique<format::BindingT>(*e.set_layouts[0]->bindings[0]));
+       }},
+      {"stages without compute", [](auto& e) { e.set_layouts[0]->bindings[0]->stages = 0x10; }},
+      {"a sampler", [](auto& e) { e.set_layouts[0]->bindings[0]->type = 0; }},
+      {"too many descriptors", [](auto& e) { e.set_layouts[0]->bindings[0]->count = 1u << 31; }},
+      {"a binding that the kernel uses is missing", [](auto& e) { e.set_layouts[0]->bindings.clear(); }},
+      {"a binding of another type", [](auto& e) { e.set_layouts[0]->bindings[0]->type = 6; }},
+      {"push constants that are too few",
+       [](auto& e) { e.pipeline_layouts[0]->push_constants = {{0x20, 0, 4}}; }},
+      {"push constants not aligned", [](auto& e) { e.pipeline_layouts[0]->push_constants = {{0x20, 2, 8}}; }},
+      {"push constants beyond the device",
+       [](auto& e) { e.pipeline_layouts[0]->push_constants = {{0x20, 0, 1u << 20}}; }},
+      {"push constants that overflow",
+       [](auto& e) { e.pipeline_layouts[0]->push_constants = {{0x20, 0xFFFFFFFC, 8}}; }},
+      {"push constants without compute",
+       [](auto& e) { e.pipeline_layouts[0]->push_constants = {{0x1, 0, 8}}; }},
+      {"no SPIR-V", [](auto& e) { e.shader_modules[0]->code.clear(); }},
+      {"another magic", [](auto& e) { e.shader_modules[0]->code[0] = 1; }},
+      {"SPIR-V cut short", [](auto& e) { e.shader_modules[0]->code.resize(40); }},
+      {"descriptors with a layout of addresses",
+       [](auto& e) { e.pipelines[0]->addresses = std::make_unique<format::AddressLayoutT>(); }},
+      {"addresses in a format of descriptors", [](auto& e) { e.pipelines[0]->abi = format::Abi::Addresses; }},
+      {"an ABI that nobody knows", [](auto& e) { e.pipelines[0]->abi = static_cast<format::Abi>(9); }},
+  };
+  EXPECT_OK(load_changed({}));
+  for (const auto& [what, change] : kBroken) EXPECT_CODE(INVALID_ARGUMENT, load_changed(change)) << what;
+}
+
+TEST_F(ExecutableTest, LayoutsOfAddresses) {
+  const auto load_addresses = [&](const std::function<void(format::AddressLayoutT&)>& change) {
+    Executable loaded = nullptr;
+    const std::vector<uint8_t> data = one_function("iota", 0, 40, [&](format::ExecutableT& e) {
+      e.shader_modules[0]->code = kernel_words("iota_bda.spv");
+      e.set_layouts.clear();
+      e.pipeline_layouts[0]->sets.clear();
+      e.pipelines[0]->abi = format::Abi::Addresses;
+      e.pipelines[0]->addresses = std::make_unique<format::AddressLayoutT>();
+      e.pipelines[0]->addresses->constant_count = 2;
+      e.pipelines[0]->addresses->binding_count = 1;
+      change(*e.pipelines[0]->addresses);
+    });
+    return load("vulkan-spirv-bda-v1", data, &loaded);
+  };
+  EXPECT_OK(load_addresses([](auto&) {}));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.version = 2; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.root_length = 16; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.root_offset = 12; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.root_offset = 0xFFFFFFF0; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.constant_offset = 16; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.constant_count = 3; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.constant_count = 0x40000000; }));
+  EXPECT_CODE(INVALID_ARGUMENT,
+              load_addresses([](auto& a) { a.entry_type = format::EntryType::AddressAndLength; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.binding_count = 1u << 31; }));
+  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) {
+                for (int i = 0; i < 2; ++i) a.bindings.push_back(std::make_unique<format::AddressBindingT>());
+              }));
+}
+
+TEST_F(ExecutableTest, BindingsByAddressAreCheckedAgainstTheLayout) {
+  Executable loaded = nullptr;
+  ASSERT_TRUE(is_ok(load("vulkan-spirv-bda-v1",
+                         one_function("increment", 0, 32,
+                                      [](format::ExecutableT& e) {
+                                        e.shader_modules[0]->code = kernel_words("increment_bda.spv");
+                                        e.set_layouts.clear();
+                                        e.pipeline_layouts[0]->sets.clear();
+                                        e.pipelines[0]->abi = format::Abi::Addresses;
+                                        auto layout = std::make_unique<format::AddressLayoutT>();
+                                        layout->binding_count = 1;
+                                        layout->bindings.push_back(
+                                            std::make_unique<format::AddressBindingT>());
+                                        layout->bindings[0]->minimum_alignment = 8;
+                                        layout->bindings[0]->minimum_length = 8;
+                                        e.pipelines[0]->addresses = std::move(layout);
+                                      }),
+                         &loaded)));
+  Memory memory = allocate(std::vector<uint32_t>(16, 5));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 8, 8)}))))));
+  EXPECT_CODE(INVALID_ARGUMENT,
+              run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 4, 8)}))))));
+  EXPECT_CODE(INVALID_ARGUMENT,
+              run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 8, 4)}))))));
+  EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{5, 5, 6, 5}));
+}
+
+TEST_F(ExecutableTest, SpirvThatStandsAlone) {
+  Executable loaded = executable("vulkan-spirv-bda-raw", kernel_file("increment_bda.spv"));
+  Memory memory = allocate(std::vector<uint32_t>(4, 7));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 16)}, {}, 3))))));
+  EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{8, 8, 8, 7}));
+  halyard_function_info_t info = {.struct_size = sizeof info};
+  EXPECT_OK(host_.take(table_.executable_function_info(loaded, 0, &info)));
+  EXPECT_TRUE(info.flags & HALYARD_FUNCTION_ANY_BINDINGS);
+  // Descriptors; more push constants than the root; a length that is no number of words.
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", kernel_file("increment.spv"), &loaded));
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", kernel_file("iota_bda.spv"), &loaded));
+  std::vector<uint8_t> odd = kernel_file("increment_bda.spv");
+  odd.push_back(0);
+  EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", odd, &loaded));
+}
+
+TEST_F(ExecutableTest, SetsAndArraysAndUniformBuffers) {
+  const std::vector<uint8_t> data = one_function("sets", 0, 0, [](format::ExecutableT& e) {
+    const auto add = [&](uint32_t set, uint32_t number, uint32_t type, uint32_t count) {
+      auto binding = std::make_unique<format::BindingT>();
+      binding->binding = number;
+      binding->type = type;
+      binding->count = count;
+      binding->stages = 0x7FFFFFFF;
+      e.set_layouts[set]->bindings.push_back(std::move(binding));
+    };
+    e.set_layouts.push_back(std::make_unique<format::SetLayoutT>());
+    e.pipeline_layouts[0]->sets = {0, 1};
+    add(0, 3, 7, 1);
+    add(0, 1, 7, 2);
+    add(1, 0, 6, 1);
+    add(1, 5, 7, 1);
+  });
+  Executable loaded = executable("vulkan-spirv-fb", data);
+  ASSERT_NE(loaded, nullptr);
+  std::vector<halyard_range_t> bindings;
+  for (uint32_t i = 0; i < 4; ++i) bindings.push_back(range(allocate(std::vector<uint32_t>{100 + i}), 0, 4));
+  Memory out = allocate(std::vector<uint32_t>(4, 0));
+  bindings.push_back(range(out, 0, 16));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, bindings))))));
+  EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{100, 101, 102, 103}));
+}
+
+TEST_F(ExecutableTest, SpecializationAndSubgroupSize) {
+  const vulkan::Features& features = device_->features();
+  Memory out = allocate(std::vector<uint32_t>(3, 0));
+  const auto run_it = [&](const std::vector<uint8_t>& data, const std::vector<uint32_t>& constants) {
+    Executable loaded = executable("vulkan-spirv-fb", data, constants);
+    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 12)}))))));
+    return words(out, 3);
+  };
+  const std::vector<uint8_t> plain = one_function("specialized", 1, 0);
+  EXPECT_EQ(run_it(plain, {})[0], 7u);
+  EXPECT_EQ(run_it(plain, {})[1], 8u);
+  EXPECT_EQ(run_it(plain, {41})[0], 41u);
+  EXPECT_EQ(run_it(plain, {41})[1], 8u);
+  EXPECT_EQ(run_it(plain, {1, 2, 3})[1], 2u);
+  if (features.subgroup_size.subgroupSizeControl) {
+    const uint32_t size = features.subgroup_sizes.minSubgroupSize;
+    EXPECT_EQ(run_it(one_function("specialized", 1, 0,
+                                  [&](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = size; }),
+                     {})[2],
+              size);
+  }
+  Executable loaded = nullptr;
+  const Outcome outcome = load(
+      "vulkan-spirv-fb",
+      one_function("specialized", 1, 0, [](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = 3; }),
+      &loaded);
+  EXPECT_CODE(INCOMPATIBLE, outcome);
+  EXPECT_NE(outcome.message.find('3'), std::string::npos);
+}
+
+TEST_F(ExecutableTest, WhatTheDeviceLacksIsNamedBeforeAnythingRuns) {
+  auto& features = const_cast<vulkan::Features&>(device_->features());
+  features.core.shaderFloat64 = VK_FALSE;  // as if it had none
+  Executable loaded = nullptr;
+  const Outcome outcome = load("vulkan-spirv-fb", one_function("doubles", 1, 0), &loaded);
+  EXPECT_CODE(INCOMPATIBLE, outcome);
+  EXPECT_NE(outcome.message.find("shaderFloat64"), std::string::npos) << outcome.message;
+}
+
+TEST_F(ExecutableTest, FewerConstantsAreZeroAndBindingsAreAligned) {
+  Executable loaded = executable("vulkan-spirv-fb", one_function("iota", 1, 8));
+  Memory out = allocate(std::vector<uint32_t>(64, 9));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 16)}, {5}, 4))))));
+  EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{5, 5, 5, 5}));
+  if (device_->features().limits.minStorageBufferOffsetAlignment > 4) {
+    const Outcome outcome =
+        run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 4, 16)}, {5}, 4)))));
+    EXPECT_CODE(INVALID_ARGUMENT, outcome);
+    EXPECT_NE(outcome.message.find("'iota'"), std::string::npos);
+  }
+}
+
+// Kernels that several threads compile are those that one does.
+TEST_F(ExecutableTest, ThreadsThatCompile) {
+  reopen({{"cache", ""}, {"compile_threads", "3"}});
+  Executable loaded = executable("vulkan-spirv-fb", kernel_file("device_code.bin"));
+  ASSERT_EQ(table_.executable_function_count(loaded), 3u);
+  Memory memory = allocate(std::vector<uint32_t>(4, 1));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 16)}, {}, 4))))));
+  EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{2, 2, 2, 2}));
+}
+
+}  // namespace
+}  // namespace halyard::vulkan_tests

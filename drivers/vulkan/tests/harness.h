@@ -1,0 +1,190 @@
+// What a host is to the driver, for its tests: services that count statuses and keep the log, an open device,
+// owned handles, and short ways to say a submission. Tests go through the function table, and look inside
+// where they say so.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device.h"
+#include "halyard/driver.h"
+
+namespace halyard::vulkan_tests {
+
+using vulkan::Code;
+
+// How a call ended.
+struct Outcome {
+  Code code = Code::OK;
+  std::string message;
+  bool ok() const { return code == Code::OK; }
+};
+
+class Host {
+ public:
+  Host();
+  ~Host() { EXPECT_EQ(live_, 0) << "references to statuses that nobody released"; }
+  Host(const Host&) = delete;
+
+  const halyard_host_services_t& services() const { return services_; }
+  Outcome take(halyard_status_t status);                       // takes over a reference
+  halyard_status_t give(Code code, std::string_view message);  // one for the driver to take over
+  std::vector<std::string> log() const;
+
+ private:
+  halyard_host_services_t services_ = {};
+  std::atomic<int> live_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> log_;
+};
+
+inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
+const halyard_driver_table_t& table();
+
+inline testing::AssertionResult is_ok(const Outcome& outcome) {
+  if (outcome.ok()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << static_cast<int>(outcome.code) << ": " << outcome.message;
+}
+inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
+  if (outcome.code == code) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "expected " << static_cast<int>(code) << ", found "
+                                     << static_cast<int>(outcome.code) << ": " << outcome.message;
+}
+#define EXPECT_OK(...) EXPECT_TRUE(::halyard::vulkan_tests::is_ok(__VA_ARGS__))
+#define EXPECT_CODE(code, ...) \
+  EXPECT_TRUE(::halyard::vulkan_tests::has_code(::halyard::vulkan::Code::code, __VA_ARGS__))
+
+// A file that the build made of the shaders beside these tests.
+std::vector<uint8_t> kernel_file(const std::string& name);
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+// An open device. Skipped where there is no Vulkan device; the pipeline cache is off unless a test says where
+// it is.
+class VulkanTest : public testing::Test {
+ public:
+  using Memory = halyard_driver_memory_t;
+  using Semaphore = halyard_driver_semaphore_t;
+  using List = halyard_driver_command_list_t;
+  using Executable = halyard_driver_executable_t;
+  using Points = std::vector<halyard_timepoint_t>;
+
+  void SetUp() override;
+  void TearDown() override;
+  void reopen(const Options& options);
+  Outcome try_open(std::string_view path, const Options& options, halyard_driver_device_t* device);
+
+  // ---- Handles, destroyed with the fixture
+
+  Memory allocate(uint64_t size, uint32_t type = HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_LOCAL);
+  Memory allocate(const std::vector<uint32_t>& words);
+  uint8_t* bytes(Memory memory);
+  std::vector<uint32_t> words(Memory memory, size_t count);
+  Semaphore semaphore();
+  Outcome load(std::string_view format, const std::vector<uint8_t>& data, Executable* executable,
+               const std::vector<uint32_t>& constants = {});
+  Executable executable(std::string_view format, const std::vector<uint8_t>& data,
+                        const std::vector<uint32_t>& constants = {});
+  void forget(Memory memory) { std::erase(memories_, memory); }
+
+  static halyard_range_t range(Memory memory, uint64_t offset, uint64_t length) {
+    return {.memory = memory, .offset = offset, .length = length};
+  }
+  static halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
+    return {.slot = number, .offset = offset, .length = length};
+  }
+
+  // ---- Recordings. Bindings and constants stay alive as long as the fixture.
+
+  class Recording {
+   public:
+    template <typename Command>
+    Recording& add(uint32_t kind, Command command) {
+      command.header = {sizeof command, kind};
+      static_assert(sizeof command % 8 == 0);
+      const size_t at = words_.size();
+      words_.resize(at + sizeof command / 8);
+      std::memcpy(&words_[at], &command, sizeof command);
+      ++count_;
+      return *this;
+    }
+    Recording& barrier() { return add(HALYARD_COMMAND_BARRIER, halyard_command_barrier_t{{}, 28, 13}); }
+    Recording& fill(halyard_range_t target, uint32_t pattern, uint32_t size) {
+      return add(HALYARD_COMMAND_FILL, halyard_command_fill_t{{}, target, pattern, size});
+    }
+    Recording& dispatch(const halyard_command_dispatch_t& command) {
+      return add(HALYARD_COMMAND_DISPATCH, command);
+    }
+    Recording& begin_group(std::string_view label) {
+      return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, text(label)});
+    }
+    Recording& end_group() { return add(HALYARD_COMMAND_END_GROUP, EndGroup{}); }
+    halyard_command_list_args_t args(uint32_t slots, bool one_shot) const {
+      return {.struct_size = sizeof(halyard_command_list_args_t),
+              .one_shot = one_shot,
+              .affinity = 1,
+              .commands = reinterpret_cast<const halyard_command_t*>(words_.data()),
+              .commands_size = words_.size() * 8,
+              .command_count = count_,
+              .binding_count = slots};
+    }
+
+   private:
+    struct EndGroup {
+      halyard_command_t header;
+    };
+    std::vector<uint64_t> words_;
+    uint32_t count_ = 0;
+  };
+  halyard_command_dispatch_t dispatch(Executable executable, uint32_t function,
+                                      std::vector<halyard_range_t> bindings,
+                                      std::vector<uint32_t> constants = {}, uint32_t x = 1);
+  List list(Recording recording, uint32_t slots = 0, bool one_shot = false);
+
+  // ---- Queue work
+
+  struct Completion {
+    Host* host = nullptr;
+    std::atomic<int> calls = 0;
+    Outcome outcome;
+  };
+  Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
+                 Completion& completion, uint64_t affinity = 1);
+  // Work that is due, to its end.
+  Outcome run(const halyard_operation_t& operation);
+  static bool is_done(const Completion& completion);
+  static halyard_operation_t operation(uint32_t kind);
+  static halyard_operation_t execute(List list, const std::vector<halyard_binding_t>& table = {});
+  Outcome wait(Semaphore semaphore, uint64_t value, int64_t deadline_ns = HALYARD_WAIT_FOREVER);
+
+  Host host_;
+  const halyard_driver_table_t& table_ = table();
+  halyard_driver_instance_t instance_ = nullptr;
+  halyard_driver_device_t device_ = nullptr;
+
+ private:
+  void close();
+
+  std::vector<Memory> memories_;
+  std::vector<Semaphore> semaphores_;
+  std::vector<Executable> executables_;
+  std::vector<List> lists_;
+  std::vector<std::unique_ptr<Recording>> recordings_;
+  std::vector<std::unique_ptr<std::vector<halyard_range_t>>> bindings_;
+  std::vector<std::unique_ptr<std::vector<uint32_t>>> constants_;
+};
+
+}  // namespace halyard::vulkan_tests

@@ -1,0 +1,36 @@
+// What the Khronos validation layer says about this driver. Every message is an error here: it is logged, it
+// is counted, and from then on the device refuses work, so that no test passes over it.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "loader.h"
+
+namespace halyard::vulkan {
+
+class ValidationMessages {
+ public:
+  explicit ValidationMessages(const Services& services) : services_(services) {}
+  ValidationMessages(const ValidationMessages&) = delete;
+  ValidationMessages& operator=(const ValidationMessages&) = delete;
+
+  // What makes an instance report to here, for VkInstanceCreateInfo::pNext and for a messenger of its own.
+  VkDebugUtilsMessengerCreateInfoEXT messenger();
+  uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+  // INTERNAL with the first message, where there was one.
+  Result<> none() const;
+
+ private:
+  static VkBool32 VKAPI_PTR called(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                   VkDebugUtilsMessageTypeFlagsEXT types,
+                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+
+  const Services& services_;
+  std::atomic<uint32_t> count_ = 0;
+  mutable std::mutex mutex_;
+  std::string first_;
+};
+
+}  // namespace halyard::vulkan

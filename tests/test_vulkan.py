@@ -1,0 +1,141 @@
+"""The Vulkan driver as a user meets it: hal-cts passes on it, also with the validation layer; it says why where there is no
+Vulkan; memory of local and vulkan is one, with no copy between them; the shared fixtures give the reference's results."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import vmrun
+
+DRIVER = os.path.join(vmrun.DRIVERS, "halyard-driver-vulkan.so")
+KERNELS = os.path.join(vmrun.BUILD, "tests", "vulkan")
+PROGRAMS = [f"--executable=vulkan-spirv-fb={KERNELS}/device_code.bin",
+            f"--executable=vulkan-spirv-bda-v1={KERNELS}/device_code_bda.bin",
+            f"--executable=vulkan-spirv-bda-raw={KERNELS}/increment_bda.spv"]
+# What Vulkan, or lavapipe, cannot do.
+MAY_SKIP = {
+    "semaphore.export_and_import",  # lavapipe's timeline semaphores have no file descriptors
+    "queue.flush",                  # submissions are not collected
+    "transfer.files", "transfer.files_that_end_early",  # the host stages them
+    "dispatch.failing",             # a kernel cannot fail
+}
+
+
+def info(**environment):
+    return vmrun.run("hal-info", env={**os.environ, **environment})
+
+
+def has_vulkan():
+    return "\nvulkan://" in "\n" + info().stdout
+
+
+def sanitized():
+    with open(os.path.join(vmrun.BUILD, "CMakeCache.txt")) as cache:
+        return re.search(r"^HALYARD_SANITIZE:\w+=\w", cache.read(), re.M) is not None
+
+
+@unittest.skipUnless(has_vulkan(), "no Vulkan implementation was found")
+class Vulkan(unittest.TestCase):
+    def check_cts(self, device):
+        done = vmrun.run("hal-cts", f"--driver={DRIVER}", f"--device={device}", *PROGRAMS, "--json", "--timeout=120s",
+                         timeout=280)
+        cases = json.loads(done.stdout[done.stdout.index("{"):])
+        cases = cases if isinstance(cases, list) else cases["cases"]
+        failed = [case["name"] for case in cases if case["result"] == "failed"]
+        self.assertEqual(failed, [], done.stdout[-3000:] + done.stderr[-3000:])
+        self.assertEqual({case["name"] for case in cases if case["result"] == "skipped"} - MAY_SKIP, set())
+        self.assertGreater(len(cases), 100)
+
+    def test_hal_cts(self):
+        self.check_cts("vulkan://?cache=")
+
+    def test_hal_cts_with_every_switch_turned(self):
+        self.check_cts("vulkan://?cache=&inline_completion=0&push_descriptors=0")
+
+    def test_hal_cts_validated(self):
+        done = vmrun.run("hal-cts", f"--driver={DRIVER}", "--device=vulkan://?cache=&validate=1", *PROGRAMS,
+                         "--filter=device.opens_twice")
+        if "is not installed" in done.stdout:
+            self.skipTest("the validation layer is not installed")
+        self.check_cts("vulkan://?cache=&validate=1")
+
+    def test_unknown_devices_and_options_are_named(self):
+        module = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
+        for device, parts in (("vulkan://GPU-00", ["GPU-00", "'0'"]), ("vulkan://?colour=red", ["'colour'", "'validate'"])):
+            done = vmrun.run("vm-run", f"--device={device}", f"--module={module}", "--function=mul")
+            self.assertIsNone(vmrun.why_bad_failure(done, *parts), done.stderr)
+
+    def test_the_example(self):
+        module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
+        done = vmrun.run("vm-run", "--device=vulkan", f"--module={module}", "--function=mul",
+                         "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("8xf32=2 4 6 8 10 12 14 16", done.stdout)
+
+    def counted(self, folder, name, file, kinds):
+        """Builds the counting driver before a driver of this build."""
+        library = os.path.join(folder, f"halyard-driver-{name}.so")
+        includes = [f"-I{vmrun.SOURCE}/{path}" for path in ("hal/include", "base/include")]
+        subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", *includes,
+                        f'-DCOUNTED_NAME="{name}"', f'-DCOUNTED_FILE="{file}"', f'-DCOUNTED_KINDS="{kinds}"',
+                        os.path.join(vmrun.SOURCE, "tests", "counting_driver", "counting.c"), "-o", library, "-ldl"],
+                       check=True)
+
+    @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
+    @unittest.skipIf(sanitized(), "the counting driver is not built with a sanitizer")
+    def test_nothing_is_copied_between_local_and_vulkan(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.counted(folder, "a-vulkan", DRIVER, "vulkan")
+            self.counted(folder, "a-local", os.path.join(vmrun.DRIVERS, "halyard-driver-local.so"), "local-sync,local-task")
+            module = os.path.join(vmrun.fixtures(), "compiled", "multi_device_mul.topo.vmvx+vulkan.vmfb")
+            for local in ("local-sync", "local-task"):
+                done = vmrun.run("vm-run", f"--device={local}", "--device=vulkan", f"--module={module}",
+                                 "--function=multi_device_mul", "--input=4xf32=1,2,3,4",
+                                 env={**os.environ, "HALYARD_DRIVER_PATH": f"{folder}:{vmrun.DRIVERS}"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("4xf32=0 10 36 84", done.stdout)
+                counts = {name: (int(imports), int(copies)) for name, imports, copies in
+                          re.findall(r"(a-\w+): (\d+) imports, (\d+) copies", done.stderr)}
+                self.assertEqual(set(counts), {"a-vulkan", "a-local"}, done.stderr)
+                self.assertEqual([copies for _, copies in counts.values()], [0, 0], counts)
+                self.assertGreater(sum(imports for imports, _ in counts.values()), 0, counts)
+
+    @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
+    def test_fixtures(self):
+        for script, folders, selection in (("run.py", ["compiled"], ["--only", ".vulkan."]),
+                                           ("run.py", ["vmasm", "vmasm/legacy"], ["--only", ".vulkan"]),
+                                           ("exec/check.py", ["exec/vulkan"], [])):
+            folders = [os.path.join(vmrun.fixtures(), folder) for folder in folders]
+            done = subprocess.run([sys.executable, os.path.join(vmrun.fixtures(), script), os.path.join(vmrun.BIN, "vm-run"),
+                                   *folders, *selection], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-1000:])
+            self.assertRegex(done.stdout.splitlines()[-1], r"^[1-9]\d* passed, 0 failed")
+
+
+class NoVulkan(unittest.TestCase):
+    """hal-info says why, and other drivers work."""
+
+    def check(self, *parts, **environment):
+        done = vmrun.run("hal-info", "--explain", env={**os.environ, **environment})
+        text = done.stdout + done.stderr
+        for part in parts:
+            self.assertIn(part, text)
+        done = info(**environment)
+        self.assertIn("local-sync://", done.stdout)
+        self.assertNotIn("\nvulkan://", done.stdout)
+
+    def test_no_loader(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libvulkan.so.1", "libvulkan.so"):
+                open(os.path.join(folder, name), "w").close()
+            self.check("UNAVAILABLE", "cannot open the Vulkan loader", "libvulkan1", LD_LIBRARY_PATH=folder)
+
+    def test_no_implementation(self):
+        self.check("UNAVAILABLE", "mesa-vulkan-drivers", VK_ICD_FILENAMES="/dev/null", VK_DRIVER_FILES="/dev/null")
+
+
+if __name__ == "__main__":
+    unittest.main()
