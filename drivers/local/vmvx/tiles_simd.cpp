@@ -39,7 +39,7 @@ constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes, within which vectors are
 constexpr uint64_t kLine = 64;  // bytes of a cache line
 // Rows of tiles that are written side by side: as many as prefetching into the caches follows.
 constexpr uint64_t kPanels = 8;
-constexpr uint64_t kAhead = 8;  // rows
+constexpr uint64_t kAhead = 4096;  // bytes to prefetch
 // More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
 constexpr uint64_t kStreamed = uint64_t{1} << 24;
 
@@ -208,12 +208,13 @@ void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, 
 template <bool kStream>
 void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   const uint64_t rows = steps.count0 * layout.rows;
+  const uint64_t rows_ahead = kAhead / (steps.count1 * kLine);
   for (uint64_t x = 0; x < steps.count0; ++x) {
     for (uint64_t p = 0; p < layout.rows; ++p) {
       const uint64_t row = x * layout.rows + p;
       const uint8_t* const from = matrix + row * layout.stride;
       // Pieces of rows are too short for the processor to see what comes next.
-      const uint64_t ahead = row + kAhead < rows ? kAhead * layout.stride : 0;
+      const uint64_t ahead = row + rows_ahead < rows ? rows_ahead * layout.stride : 0;
       uint8_t* to = tiles + x * steps.tile0 + p * kLine;
       for (uint64_t y = 0; y < steps.count1; ++y, to += steps.tile1) {
         hwy::Prefetch(from + ahead + y * kLine);
@@ -338,9 +339,10 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  for (uint64_t y = 0; full0 != 0 && y < full1; y += kPanels)
-    function(layout, {full0, std::min(kPanels, full1 - y), x_step, tile_step}, tiles + y * tile_step,
-             matrix + y * width);
+  for (uint64_t x = 0; x < full0; ++x)
+    for (uint64_t y = 0; y < full1; y += kPanels)
+      function(layout, {1, std::min(kPanels, full1 - y), x_step, tile_step},
+               tiles + x * x_step + y * tile_step, matrix + x * layout.rows * layout.stride + y * width);
   if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x * tiling.extent0() < tiling.size0; ++x)
     for (uint64_t y = x < full0 ? full1 : 0; y * tiling.extent1() < tiling.size1; ++y)
