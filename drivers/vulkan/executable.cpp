@@ -284,9 +284,9 @@ Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) 
   const Pipeline& pipeline = pipelines_[function];
   uint32_t flags = HALYARD_FUNCTION_CONSTANT_RANGE;
   if (pipeline.by_address) {
-    info.binding_count = static_cast<uint32_t>(pipeline.addresses.bindings.size());
+    const size_t bindings = pipeline.addresses.bindings.size();
+    info.binding_count = bindings == 0 ? HALYARD_COUNT_UNDECLARED : static_cast<uint32_t>(bindings);
     info.constant_count = pipeline.addresses.constant_count;
-    if (pipeline.addresses.bindings.empty()) flags |= HALYARD_FUNCTION_ANY_BINDINGS;
   } else {
     info.binding_count = static_cast<uint32_t>(pipeline.bindings.size());
     info.constant_count = pipeline.push_size / 4;

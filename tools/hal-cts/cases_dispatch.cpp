@@ -33,7 +33,7 @@ std::vector<Kernel> kernels(Session& s, std::string_view name, uint32_t bindings
       s.must("executable_function_info", "executable_function_info",
              s.take(s.table().executable_function_info(executable, i, &info)));
       if (std::string_view(info.name.data, info.name.size) != name) continue;
-      if (!(info.flags & HALYARD_FUNCTION_ANY_BINDINGS))
+      if (info.binding_count != HALYARD_COUNT_UNDECLARED)
         s.equal("R93", fmt::format("binding_count of '{}'", name), bindings, info.binding_count);
       s.equal("R93", fmt::format("constant_count of '{}'", name), constants, info.constant_count);
       found.push_back({executable, i});

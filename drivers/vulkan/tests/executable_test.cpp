@@ -194,7 +194,7 @@ TEST_F(ExecutableTest, SpirvThatStandsAlone) {
   EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{8, 8, 8, 7}));
   halyard_function_info_t info = {.struct_size = sizeof info};
   EXPECT_OK(host_.take(table_.executable_function_info(loaded, 0, &info)));
-  EXPECT_TRUE(info.flags & HALYARD_FUNCTION_ANY_BINDINGS);
+  EXPECT_EQ(info.binding_count, HALYARD_COUNT_UNDECLARED);
   // Descriptors; more push constants than the root; a length that is no number of words.
   EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", kernel_file("increment.spv"), &loaded));
   EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", kernel_file("iota_bda.spv"), &loaded));

@@ -340,8 +340,7 @@ typedef struct halyard_function_info {
 /* What a function leaves open about its interface. */
 enum {
   HALYARD_FUNCTION_FEWER_CONSTANTS = 1u << 0, /* constant_count is the most; what is not given is undefined */
-  HALYARD_FUNCTION_ANY_BINDINGS = 1u << 1,    /* binding_count is not known: any number will do */
-  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 2,  /* constants fill a range: more of them is OUT_OF_RANGE */
+  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 1,  /* constants fill a range: more of them is OUT_OF_RANGE */
 };
 
 /* ---- Commands
@@ -412,7 +411,7 @@ typedef struct halyard_command_dispatch {
   uint32_t flags;          /* HALYARD_DISPATCH_* */
   uint32_t workgroups[3];  /* unused when indirect; a 0 runs nothing */
   uint32_t constant_count; /* what the function declares; less with HALYARD_FUNCTION_FEWER_CONSTANTS */
-  uint32_t binding_count;  /* what the function declares; any with HALYARD_FUNCTION_ANY_BINDINGS */
+  uint32_t binding_count;  /* what the function declares, if it does */
   uint32_t reserved;
   const uint32_t* constants;       /* alive as long as the list */
   const halyard_range_t* bindings; /* alive as long as the list */

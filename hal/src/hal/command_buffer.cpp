@@ -325,7 +325,7 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
                          "constant count mismatch, expected {} but was provided {} (function '{}')",
                          function.constant_count, dispatch.constants.size(), function.name);
   if (function.binding_count != HALYARD_COUNT_UNDECLARED &&
-      !(function.flags & HALYARD_FUNCTION_ANY_BINDINGS) && dispatch.bindings.size() != function.binding_count)
+      dispatch.bindings.size() != function.binding_count)
     return halyard::fail(Code::INVALID_ARGUMENT,
                          "binding count mismatch, expected {} but was provided {} (function '{}')",
                          function.binding_count, dispatch.bindings.size(), function.name);
