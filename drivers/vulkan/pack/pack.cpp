@@ -138,12 +138,29 @@ int run(const Request& request) {
   return 1;
 }
 
+constexpr char kUsage[] =
+    R"(usage: vulkan-pack OUT [--bare] [--bda] [--subgroup=N] NAME:BINDINGS:CONSTANTS=FILE.spv...
+
+Makes an executable for `vulkan` devices of SPIR-V compute shaders, each one function with so many bindings
+and 32-bit constants.
+
+  --bare        without the header, as compilers wrote it up to IREE 3.8
+  --bda         bindings are found by address (format vulkan-spirv-fb-ptr)
+  --subgroup=N  demand subgroups of N invocations
+
+Example:
+  glslangValidator -V mul.comp -o mul.spv
+  vulkan-pack mul.bin mul:3:1=mul.spv
+)";
+
 int usage(std::string_view wrong) {
-  fmt::print(stderr,
-             "vulkan-pack: '{}' is not understood\n"
-             "usage: vulkan-pack OUT [--bare] [--bda] [--subgroup=N] NAME:BINDINGS:CONSTANTS=FILE.spv...\n",
-             wrong);
+  fmt::print(stderr, "vulkan-pack: {}; see vulkan-pack --help\n", wrong);
   return 1;
+}
+
+int not_understood(std::string_view argument) {
+  return usage(fmt::format("'{}' is not understood; expected NAME:BINDINGS:CONSTANTS=FILE.spv or an option",
+                           argument));
 }
 
 }  // namespace
@@ -153,22 +170,26 @@ int main(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string_view argument = arguments[i];
     constexpr std::string_view kSubgroup = "--subgroup=";
+    if (argument == "--help") {
+      fmt::print("{}", kUsage);
+      return 0;
+    }
     if (argument == "--bare") {
       request.bare = true;
     } else if (argument == "--bda") {
       request.by_address = true;
     } else if (argument.starts_with(kSubgroup)) {
       const auto size = number(argument.substr(kSubgroup.size()));
-      if (!size) return usage(argument);
+      if (!size) return usage(fmt::format("'{}': expected a number of invocations", argument));
       request.subgroup_size = *size;
     } else if (request.output.empty()) {
       request.output = argument;
     } else if (const auto function = parse_function(argument)) {
       request.functions.push_back(*function);
     } else {
-      return usage(argument);
+      return not_understood(argument);
     }
   }
-  if (request.functions.empty()) return usage("no function");
+  if (request.functions.empty()) return usage("no function to pack");
   return run(request);
 }
