@@ -2,6 +2,7 @@
 // of run-module-cli.md, so that a command written for iree-run-module works here.
 #include <algorithm>
 #include <charconv>
+#include <thread>
 #include <vector>
 
 #include "common/drivers.h"
@@ -15,6 +16,11 @@
 namespace halyard::tools {
 
 namespace {
+
+// Flags of the reference tools that name what this runtime does by itself.
+constexpr const char* kNoEffect =
+    "Taken for the sake of commands written for other runtimes; without effect: workers run where the system "
+    "puts them,\nnever spin, and give kernels the memory that these ask for.";
 
 constexpr Flag kFlags[] = {
     {"module", FlagKind::list, "FILE",
@@ -45,6 +51,23 @@ constexpr Flag kFlags[] = {
     {"executable_plugin", FlagKind::list, "FILE[&KEY=VALUE...]",
      "A library with functions that native executables import, for local devices. Repeated: asked in order.",
      "--executable_plugin=./ukernels.so"},
+    {"task_topology_group_count", FlagKind::value, "N",
+     "Worker threads of local-task devices whose URI does not say (local-task?workers=N).",
+     "--task_topology_group_count=4"},
+    {"task_topology_max_group_count", FlagKind::value, "N",
+     "The same, but not more than there are processors for this process.",
+     "--task_topology_max_group_count=8"},
+    {"task_topology_mode", FlagKind::value, "MODE", kNoEffect, "--task_topology_mode=physical_cores"},
+    {"task_topology_cpu_ids", FlagKind::value, "IDS", kNoEffect, "--task_topology_cpu_ids=0,1"},
+    {"task_topology_nodes", FlagKind::value, "NODES", kNoEffect, "--task_topology_nodes=all"},
+    {"task_topology_performance_level", FlagKind::value, "LEVEL", kNoEffect,
+     "--task_topology_performance_level=high"},
+    {"task_topology_distribution", FlagKind::value, "HOW", kNoEffect, "--task_topology_distribution=latency"},
+    {"task_topology_favor", FlagKind::value, "WHAT", kNoEffect, "--task_topology_favor=latency"},
+    {"task_worker_stack_size", FlagKind::value, "BYTES", kNoEffect, "--task_worker_stack_size=131072"},
+    {"task_worker_spin_us", FlagKind::value, "TIME", kNoEffect, "--task_worker_spin_us=0"},
+    {"task_worker_local_memory", FlagKind::value, "BYTES", kNoEffect, "--task_worker_local_memory=131072"},
+    {"task_abort_on_failure", FlagKind::toggle, "", kNoEffect, "--task_abort_on_failure"},
     {"device_lead_allocator", FlagKind::value, "N",
      "Which device (counted from 0, in the order of --device) gives memory that several devices use, where "
      "the program leaves\n"
@@ -151,6 +174,26 @@ Result<std::string> default_device(halyard_instance_t instance) {
   return has_task ? "local-task" : "local-sync";
 }
 
+// A number, or an error that names the flag.
+Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,
+                        std::string_view example) {
+  const std::string text = flags.value(name, std::to_string(otherwise));
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as {}", name, text, example);
+  return count;
+}
+
+// What the task flags make of the option `workers`; empty where none of them is given.
+Result<std::string> worker_count(const Flags& flags) {
+  if (flags.has("task_topology_group_count"))
+    return std::to_string(TOOL_TRY(number(flags, "task_topology_group_count", 0, "4")));
+  if (!flags.has("task_topology_max_group_count")) return std::string();
+  const uint64_t most = TOOL_TRY(number(flags, "task_topology_max_group_count", 0, "8"));
+  return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
+}
+
 Result<> open_devices(const Flags& flags, Run& run) {
   std::vector<std::string> uris = flags.all("device");
   if (uris.empty()) {
@@ -165,25 +208,19 @@ Result<> open_devices(const Flags& flags, Run& run) {
   std::vector<halyard_device_setting_t> settings;
   if (native == "no") settings.push_back({"native", "0"});
   for (const std::string& plugin : plugins) settings.push_back({"plugin", plugin.c_str()});
+  const size_t local_settings = settings.size();
+  const std::string workers = TOOL_TRY(worker_count(flags));
+  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: not all have them
   for (const std::string& uri : uris) {
     Handle<halyard_device_t> device;
     // What runs on other devices is not this process.
-    const size_t count = uri.starts_with("local-") ? settings.size() : 0;
+    size_t count = uri.starts_with("local-") ? local_settings : 0;
+    if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
     TOOL_TRY(check(
         halyard_device_open_with(run.instance.get(), uri.c_str(), settings.data(), count, device.out())));
     run.devices.push_back(std::move(device));
   }
   return {};
-}
-
-Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,
-                        std::string_view example) {
-  const std::string text = flags.value(name, std::to_string(otherwise));
-  uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as {}", name, text, example);
-  return count;
 }
 
 // As the C ABI counts: from 1; 0 where none is named.
