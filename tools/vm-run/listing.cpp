@@ -42,6 +42,9 @@ std::string type_names(std::string_view types) {
   return text;
 }
 
+constexpr std::string_view kRule =
+    "# ============================================================================\n";
+
 }  // namespace
 
 Result<> list_drivers(halyard_instance_t instance) {
@@ -49,8 +52,6 @@ Result<> list_drivers(halyard_instance_t instance) {
   size_t count = 0;
   TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
   const Block<halyard_driver_entry_t> owned(entries);
-  constexpr std::string_view kRule =
-      "# ============================================================================\n";
   fmt::print(
       "{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n",
       kRule, kRule);
@@ -73,6 +74,35 @@ Result<> list_devices(halyard_instance_t instance, const std::string& driver) {
   return {};
 }
 
+Result<> dump_devices(halyard_instance_t instance, const std::string& driver) {
+  std::vector<std::string> drivers = {driver};
+  if (driver.empty()) {
+    halyard_driver_entry_t* entries = nullptr;
+    size_t count = 0;
+    TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
+    const Block<halyard_driver_entry_t> owned(entries);
+    drivers.clear();
+    for (size_t i = 0; i < count; ++i) drivers.emplace_back(entries[i].name);
+  }
+  constexpr std::string_view kLine =
+      "# ===----------------------------------------------------------------------===\n";
+  for (const std::string& name : drivers) {
+    halyard_device_entry_t* entries = nullptr;
+    size_t count = 0;
+    TOOL_TRY(check(halyard_instance_devices(instance, name.c_str(), &entries, &count)));
+    const Block<halyard_device_entry_t> owned(entries);
+    fmt::print("{}# Enumerated devices for driver '{}'\n{}\n", kRule, printable(name), kRule);
+    for (size_t i = 0; i < count; ++i) {
+      // A driver's only device has no path.
+      const std::string_view uri = entries[i].uri;
+      const std::string_view description = uri.ends_with("://") ? "default" : entries[i].name;
+      fmt::print("{}# --device={}\n#   {}\n{}", kLine, printable(entries[i].uri), printable(description),
+                 kLine);
+    }
+  }
+  return {};
+}
+
 Result<> list_functions(halyard_module_t module) {
   halyard_module_info_t info = {};
   info.struct_size = sizeof info;
@@ -89,6 +119,15 @@ Result<> list_functions(halyard_module_t module) {
     if (function.declaration.size) fmt::print("    {}\n", printable(view(function.declaration)));
   }
   return {};
+}
+
+std::string convention_results(std::string_view convention) {
+  const size_t split = convention.find('_');
+  std::string types;
+  if (split == std::string_view::npos) return types;
+  for (const char type : convention.substr(split + 1))
+    if (type != 'v') types += type;
+  return types;
 }
 
 std::string convention_arguments(std::string_view convention) {

@@ -11,9 +11,12 @@ Result<> list_drivers(halyard_instance_t instance);
 // Each place and file that was looked at: taken or refused, and why.
 Result<> explain_drivers(halyard_instance_t instance);
 Result<> list_devices(halyard_instance_t instance, const std::string& driver);
+// With descriptions; of all drivers where the name is empty.
+Result<> dump_devices(halyard_instance_t instance, const std::string& driver);
 Result<> list_functions(halyard_module_t module);
 
-// The arguments (or, after '_', results) of a calling convention without spans: "rIf"; empty for none.
+// The arguments, or results, of a calling convention without spans: "rIf"; empty for none.
 std::string convention_arguments(std::string_view convention);
+std::string convention_results(std::string_view convention);
 
 }  // namespace halyard::tools

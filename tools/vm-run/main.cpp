@@ -2,6 +2,7 @@
 // of run-module-cli.md, so that a command written for iree-run-module works here.
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -9,8 +10,10 @@
 #include "common/flags.h"
 #include "common/printable.h"
 #include "common/quantities.h"
+#include "compare.h"
 #include "inputs.h"
 #include "listing.h"
+#include "outputs.h"
 #include "print.h"
 
 namespace halyard::tools {
@@ -100,6 +103,27 @@ constexpr Flag kFlags[] = {
      "leaves, "
      "for\n'hal-info replay'. Slower, and as large as the bytes are.",
      "--capture=run.hycap"},
+    {"output", FlagKind::list, "WHERE",
+     "Where a result goes: '-' prints it, nothing drops it, @file.npy or @file.bin writes it, +file appends. "
+     "Once for each\nresult, in order; left out: all are printed.",
+     "--output=@product.npy"},
+    {"expected_output", FlagKind::list, "VALUE",
+     "What a result must be, as text like that of --input, or (ignored). Once for each result. Prints the "
+     "outcome instead of\nthe results; exit code 1 where one differs.",
+     "--expected_output=4xf32=2,4,6,8"},
+    {"equality_mode", FlagKind::value, "MODE",
+     "How floating-point elements are compared: approximate (the default), absolute, relative, exact.",
+     "--equality_mode=exact"},
+    {"expected_f16_threshold", FlagKind::value, "X",
+     "How far f16 elements may be from what is expected (0.001).", "--expected_f16_threshold=0.01"},
+    {"expected_bf16_threshold", FlagKind::value, "X", "The same for bf16 (0.01).",
+     "--expected_bf16_threshold=0.1"},
+    {"expected_f32_threshold", FlagKind::value, "X", "The same for f32 (0.0001).",
+     "--expected_f32_threshold=0.001"},
+    {"expected_f64_threshold", FlagKind::value, "X", "The same for f64 (0.0001).",
+     "--expected_f64_threshold=0.001"},
+    {"expected_rtol", FlagKind::value, "X",
+     "How much further they may be, as a share of what is expected (0.00001).", "--expected_rtol=0.001"},
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
      "--output_max_element_count=16"},
     {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
@@ -108,6 +132,11 @@ constexpr Flag kFlags[] = {
      "--list_drivers --explain"},
     {"list_devices", FlagKind::optional_value, "DRIVER", "Lists devices, of one driver or of all, and exits.",
      "--list_devices=local-sync"},
+    {"dump_devices", FlagKind::optional_value, "DRIVER",
+     "Lists devices with their descriptions, of one driver or of all, and exits.",
+     "--dump_devices=local-sync"},
+    {"print_statistics", FlagKind::toggle, "",
+     "What each device has given of memory, on standard error after the results.", "--print_statistics"},
     {"list_functions", FlagKind::toggle, "", "Lists the functions that the main module exports, and exits.",
      "--module=simple_mul.vmfb --list_functions"},
     kDriverFlag,
@@ -313,7 +342,52 @@ Result<halyard_function_description_t> describe(halyard_module_t module, std::st
   return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
 }
 
-Result<> call_and_print(const Flags& flags, const Run& run, const std::string& name) {
+Result<double> threshold(const Flags& flags, std::string_view name, double otherwise) {
+  if (!flags.has(name)) return otherwise;
+  const std::string text = flags.value(name);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(value >= 0))
+    return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number that is not negative, such as 0.001",
+                name, text);
+  return value;
+}
+
+Result<Tolerance> tolerance(const Flags& flags) {
+  Tolerance tolerance;
+  tolerance.f16 = TOOL_TRY(threshold(flags, "expected_f16_threshold", tolerance.f16));
+  tolerance.bf16 = TOOL_TRY(threshold(flags, "expected_bf16_threshold", tolerance.bf16));
+  tolerance.f32 = TOOL_TRY(threshold(flags, "expected_f32_threshold", tolerance.f32));
+  tolerance.f64 = TOOL_TRY(threshold(flags, "expected_f64_threshold", tolerance.f64));
+  tolerance.relative = TOOL_TRY(threshold(flags, "expected_rtol", tolerance.relative));
+  const std::string mode = flags.value("equality_mode", "approximate");
+  if (mode != "approximate" && mode != "absolute" && mode != "relative" && mode != "exact")
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--equality_mode={}: expected approximate, absolute, relative or exact", mode);
+  if (mode == "absolute" || mode == "exact") tolerance.relative = 0;
+  if (mode == "relative" || mode == "exact")
+    tolerance.f16 = tolerance.bf16 = tolerance.f32 = tolerance.f64 = 0;
+  return tolerance;
+}
+
+// Whether they are what was expected, if something was.
+Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t>& results,
+                           std::string_view types, halyard_device_t device, uint64_t limit) {
+  if (flags.has("expected_output"))
+    return compare_results(flags.all("expected_output"), types, results, device, TOOL_TRY(tolerance(flags)));
+  if (flags.has("output")) {
+    TOOL_TRY(write_outputs(flags.all("output"), results, limit));
+    return true;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Result<std::string> text = value_text(results[i], limit);
+    if (!text) return fail(text.error().code, "result[{}]: {}", i, text.error().text);
+    fmt::print("result[{}]: {}", i, *text);
+  }
+  return true;
+}
+
+Result<bool> call_and_print(const Flags& flags, const Run& run, const std::string& name) {
   const uint64_t limit = TOOL_TRY(number(flags, "output_max_element_count", kDefaultMaxElements, "1024"));
   Handle<halyard_function_t> function;
   TOOL_TRY(check(halyard_context_find(run.context.get(), nullptr, name.c_str(), function.out())));
@@ -351,10 +425,23 @@ Result<> call_and_print(const Flags& flags, const Run& run, const std::string& n
   Arguments owned;  // releases the results' objects
   for (const halyard_value_t& result : results) owned.add(result);
   if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
-  for (size_t i = 0; i < results.size(); ++i) {
-    const Result<std::string> text = value_text(results[i], limit);
-    if (!text) return fail(text.error().code, "result[{}]: {}", i, text.error().text);
-    fmt::print("result[{}]: {}", i, *text);
+  return print_results(flags, results, convention_results(view(description.convention)), device, limit);
+}
+
+// One block for each device, as the reference tools print it.
+Result<> print_statistics(const Run& run) {
+  for (const auto& device : run.devices) {
+    halyard_memory_use_t use = {};
+    use.struct_size = sizeof use;
+    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
+    std::string_view uri = halyard_device_uri(device.get());
+    if (uri.ends_with("://")) uri.remove_suffix(3);
+    fmt::print(stderr,
+               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
+               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
+               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
+               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
+               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
   }
   return {};
 }
@@ -370,6 +457,10 @@ Result<int> vm_run(const Flags& flags) {
     TOOL_TRY(list_devices(run.instance.get(), flags.value("list_devices")));
     return 0;
   }
+  if (flags.has("dump_devices")) {
+    TOOL_TRY(dump_devices(run.instance.get(), flags.value("dump_devices")));
+    return 0;
+  }
   TOOL_TRY(load_modules(flags, run));
   const halyard_module_t main_module = run.modules.back().get();
   if (flags.on("list_functions")) {
@@ -379,8 +470,12 @@ Result<int> vm_run(const Flags& flags) {
   const std::string name = TOOL_TRY(chosen_function(flags, main_module));
   TOOL_TRY(open_devices(flags, run));
   TOOL_TRY(make_context(flags, run));
-  TOOL_TRY(call_and_print(flags, run, name));
-  return 0;
+  const bool is_as_expected = TOOL_TRY(call_and_print(flags, run, name));
+  if (flags.on("print_statistics")) {
+    std::fflush(stdout);
+    TOOL_TRY(print_statistics(run));
+  }
+  return is_as_expected ? 0 : 1;
 }
 
 }  // namespace

@@ -98,19 +98,33 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-// "<f4" as Halyard's name, "f32"; empty where there is none.
+// npy's name of an element type without its byte order, and Halyard's.
+struct Entry {
+  std::string_view code;
+  std::string_view name;
+};
+constexpr Entry kEntries[] = {{"b1", "i1"},  {"i1", "si8"},  {"i2", "si16"}, {"i4", "si32"},   {"i8", "si64"},
+                              {"u1", "ui8"}, {"u2", "ui16"}, {"u4", "ui32"}, {"u8", "ui64"},   {"f2", "f16"},
+                              {"f4", "f32"}, {"f8", "f64"},  {"c8", "cf64"}, {"c16", "cf128"}, {"V1", "*8"},
+                              {"V2", "*16"}, {"V4", "*32"},  {"V8", "*64"}};
+
+// "<f4" as "f32"; empty where there is none.
 std::string element_name(std::string_view descr) {
-  struct Entry {
-    std::string_view code;
-    std::string_view name;
-  };
-  static constexpr Entry kEntries[] = {
-      {"b1", "i1"},   {"i1", "si8"},    {"i2", "si16"}, {"i4", "si32"}, {"i8", "si64"}, {"u1", "ui8"},
-      {"u2", "ui16"}, {"u4", "ui32"},   {"u8", "ui64"}, {"f2", "f16"},  {"f4", "f32"},  {"f8", "f64"},
-      {"c8", "cf64"}, {"c16", "cf128"}, {"V1", "*8"},   {"V2", "*16"},  {"V4", "*32"},  {"V8", "*64"}};
   if (descr.starts_with('<') || descr.starts_with('|')) descr.remove_prefix(1);
   for (const Entry& entry : kEntries)
     if (entry.code == descr) return std::string(entry.name);
+  return "";
+}
+
+// "f32" as "<f4"; empty where there is none. Integers without a sign of their own count as signed ones.
+std::string descr_of(const std::string& name) {
+  const std::string signed_name = name.starts_with('i') && name != "i1" ? "s" + name : name;
+  for (const Entry& entry : kEntries) {
+    if (entry.name != signed_name) continue;
+    const bool has_order =
+        entry.code != "b1" && entry.code != "i1" && entry.code != "u1" && entry.code[0] != 'V';
+    return (has_order ? "<" : "|") + std::string(entry.code);
+  }
   return "";
 }
 
@@ -187,6 +201,29 @@ Result<Array> NpyFile::next() {
     left -= step;
   }
   return array;
+}
+
+Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const std::vector<int64_t>& shape) {
+  const std::string descr = descr_of(element_type);
+  if (descr.empty())
+    return fail(HALYARD_UNIMPLEMENTED,
+                "npy files have no elements of type {}; write the bytes, to a name without .npy",
+                element_type);
+  std::string dimensions;
+  for (const int64_t dimension : shape) dimensions += fmt::format("{}, ", dimension);
+  if (shape.size() > 1) dimensions.resize(dimensions.size() - 2);
+  if (shape.size() == 1) dimensions.resize(dimensions.size() - 1);  // "(3,)"
+  std::string text =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dimensions);
+  constexpr size_t kBefore = kMagicSize + 4;  // the version, and the length of the text
+  constexpr size_t kAlignment = 64;           // of what follows
+  while ((kBefore + text.size() + 1) % kAlignment != 0) text += ' ';
+  text += '\n';
+  std::vector<uint8_t> header(kMagic, kMagic + kMagicSize);
+  header.insert(header.end(),
+                {1, 0, static_cast<uint8_t>(text.size() & 0xFF), static_cast<uint8_t>(text.size() >> 8)});
+  header.insert(header.end(), text.begin(), text.end());
+  return header;
 }
 
 }  // namespace halyard::tools

@@ -1,5 +1,5 @@
-// Reading .npy files: arrays one after another, versions 1 to 3. Specified by run-module-cli.md, section 3,
-// "npy".
+// .npy files: reading arrays one after another, versions 1 to 3, and the header that is written before one.
+// Specified by run-module-cli.md, section 3, "npy", and section 4.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,8 @@ class NpyFile {
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
 };
+
+// What stands before the bytes of an array, version 1. UNIMPLEMENTED: npy has no such elements.
+Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const std::vector<int64_t>& shape);
 
 }  // namespace halyard::tools

@@ -1,0 +1,195 @@
+"""What vm-run does with results: --output to files and back, --expected_output with its texts and tolerances, statistics,
+and the flags that other runtimes have."""
+import ast
+import os
+import struct
+import sys
+import tempfile
+import unittest
+
+import vmrun
+
+MODULE = """
+vm.module @io
+vm.dependency @hal 7
+vm.export @view
+vm.export @two
+vm.export @number
+vm.export @nothing
+vm.func @view(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
+  vm.return %r0
+}
+vm.func @two(%r0: !hal.buffer_view, %i0: i32) -> (!hal.buffer_view, i32) {
+  vm.return %r0, %i0
+}
+vm.func @number(%i0: f32) -> (f32) {
+  vm.return %i0
+}
+vm.func @nothing() -> (!hal.buffer_view) {
+  %r0 = vm.const.ref.zero
+  vm.return %r0
+}
+"""
+SUCCESS = "[SUCCESS] all function outputs matched their expected values.\n"
+
+
+def read_npy(data):
+    """(dtype, shape, bytes) of each array in a file of version 1."""
+    while data:
+        assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+        size = struct.unpack_from("<H", data, 8)[0]
+        assert (10 + size) % 64 == 0, size
+        header = ast.literal_eval(data[10:10 + size].decode())
+        assert header["fortran_order"] is False
+        count = 1
+        for dimension in header["shape"]:
+            count *= dimension
+        length = count * int(header["descr"][2:])
+        yield header["descr"], header["shape"], data[10 + size:10 + size + length]
+        data = data[10 + size + length:]
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.module = os.path.join(self.folder.name, "io.vmasm")
+        with open(self.module, "w") as file:
+            file.write(MODULE)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_function(self, function, *flags):
+        return vmrun.run("vm-run", "--device=local-sync", f"--module={self.module}", f"--function={function}", *flags)
+
+    def prints(self, expected, function, *flags, code=0):
+        done = self.run_function(function, *flags)
+        self.assertEqual((done.stdout, done.returncode), (f"EXEC @{function}\n{expected}", code), done.stderr)
+
+    def refuses(self, parts, function, *flags):
+        done = self.run_function(function, *flags)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_printed_or_dropped(self):
+        self.prints("hal.buffer_view\n2x2xi32=[1 2][3 4]\n", "view", "--input=2x2xi32=1,2,3,4", "--output=-")
+        self.prints("", "view", "--input=2x2xi32=1,2,3,4", "--output=")
+        self.prints("i32=7\n", "two", "--input=1xf32=1", "--input=7", "--output=", "--output=-")
+
+    def test_arrays_come_back(self):
+        for text, descr, shape in [("2x3xf32=1,2,3,4,5,6", "<f4", (2, 3)), ("3xsi8=1,2,3", "|i1", (3,)),
+                                   ("2xui16=1,65535", "<u2", (2,)), ("2xi1=01,00", "|b1", (2,)),
+                                   ("f64=2.5", "<f8", ()), ("0xf32=", "<f4", (0,)), ("2xf16=1,2", "<f2", (2,))]:
+            with self.subTest(text):
+                file = self.path("array.npy")
+                self.prints("", "view", "--input=" + text, f"--output=@{file}")
+                with open(file, "rb") as written:
+                    (found,) = read_npy(written.read())
+                self.assertEqual(found[:2], (descr, shape))
+                self.prints(SUCCESS, "view", "--input=" + text, f"--expected_output=@{file}")
+
+    def test_appends_and_overwrites(self):
+        file = self.path("array.npy")
+        self.prints("", "view", "--input=1xi32=1", f"--output=+{file}")
+        self.prints("", "view", "--input=2xi32=2,3", f"--output=+{file}")
+        with open(file, "rb") as written:
+            self.assertEqual([array[2] for array in read_npy(written.read())],
+                             [struct.pack("<i", 1), struct.pack("<ii", 2, 3)])
+        self.prints("", "view", "--input=1xi32=9", f"--output=@{file}")
+        with open(file, "rb") as written:
+            self.assertEqual([array[2] for array in read_npy(written.read())], [struct.pack("<i", 9)])
+
+    def test_bytes_and_numbers(self):
+        file = self.path("raw.bin")
+        self.prints("", "view", "--input=2xf32=1,2", f"--output=@{file}")
+        with open(file, "rb") as written:
+            self.assertEqual(written.read(), struct.pack("<ff", 1, 2))
+        self.prints("", "number", "--input=2.5", f"--output=@{self.path('n.npy')}")
+        with open(self.path("n.npy"), "rb") as written:
+            self.assertEqual(list(read_npy(written.read())), [("<f4", (), struct.pack("<f", 2.5))])
+        self.prints("", "nothing", f"--output=@{self.path('null.npy')}")
+        with open(self.path("null.npy"), "rb") as written:
+            self.assertEqual(list(read_npy(written.read())), [("|i1", (0,), b"")])
+
+    def test_output_errors(self):
+        self.refuses(["OUT_OF_RANGE", "2 results", "1 --output"], "two", "--input=1xf32=1", "--input=7", "--output=-")
+        self.refuses(["UNIMPLEMENTED", "--output=file", "@FILE"], "view", "--input=1xf32=1", "--output=file")
+        self.refuses(["UNIMPLEMENTED", "bf16"], "view", "--input=1xbf16=1", f"--output=@{self.path('x.npy')}")
+        self.refuses(["cannot write", "/no/such/folder/x"], "view", "--input=1xf32=1", "--output=@/no/such/folder/x")
+        self.refuses(["cannot write '/dev/full'"], "view", "--input=1xf32=1", "--output=@/dev/full")
+
+    def test_expected(self):
+        self.prints(SUCCESS, "view", "--input=2xf32=1,2", "--expected_output=2xf32=1,2.00005")
+        self.prints("[FAILED] result[0]: element at index 1 (2) does not match the expected (2.5); expected that the view is "
+                    "equal to contents of a view of 2xf32\n  expected:\n2xf32=1 2.5\n  actual:\n2xf32=1 2\n",
+                    "view", "--input=2xf32=1,2", "--expected_output=2xf32=1,2.5", code=1)
+        self.prints("[FAILED] result[0]: metadata is 2xf32; expected that the view matches 2xi32; expected that the view is "
+                    "equal to contents of a view of 2xi32\n  expected:\n2xi32=1 2\n  actual:\n2xf32=1 2\n",
+                    "view", "--input=2xf32=1,2", "--expected_output=2xi32=1,2", code=1)
+        self.prints("[FAILED] result[1]: i32 values differ\n  expected: 8\n  actual: 7\n",
+                    "two", "--input=1xf32=1", "--input=7", "--expected_output=(ignored)", "--expected_output=8", code=1)
+        self.prints("[FAILED] result[0]: variant types mismatch; expected hal.buffer_view but got empty\n",
+                    "nothing", "--expected_output=1xf32=1", code=1)
+        self.prints("[FAILED] expected 1 list elements but 2 provided\n",
+                    "two", "--input=1xf32=1", "--input=7", "--expected_output=1xf32=1", code=1)
+        self.refuses(["INVALID_ARGUMENT"], "view", "--input=1xf32=1", "--expected_output=1xf32=1", "--expected_output=2")
+
+    def test_tolerances(self):
+        def case(type_, actual, expected, same, *flags):
+            with self.subTest(f"{type_} {actual} {expected} {flags}"):
+                done = self.run_function("view", f"--input=1x{type_}={actual}", f"--expected_output=1x{type_}={expected}", *flags)
+                self.assertEqual(done.returncode, 0 if same else 1, done.stdout + done.stderr)
+
+        case("f16", "1", "1.001", True)
+        case("f16", "1", "1.01", False)
+        case("f16", "1", "1.01", True, "--expected_f16_threshold=0.1")
+        case("bf16", "1", "1.0078125", True)
+        case("bf16", "1", "1.0625", False)
+        case("bf16", "1", "1.0625", True, "--expected_bf16_threshold=0.1")
+        case("f32", "1", "1.5", True, "--expected_f32_threshold=1")
+        case("f64", "1", "1.0005", False)
+        case("f64", "1", "1.0005", True, "--expected_f64_threshold=0.001")
+        case("f32", "100000", "100001", True)
+        case("f32", "100000", "100001", False, "--equality_mode=absolute")
+        case("f32", "100000", "100100", True, "--expected_rtol=0.01")
+        case("f32", "0", "0.00005", False, "--equality_mode=relative")
+        case("f32", "1", "1.00001", False, "--equality_mode=exact")
+        case("f32", "nan", "nan", True, "--equality_mode=exact")
+        case("f32", "0", "-0", True, "--equality_mode=exact")
+        case("f32", "nan", "1", False)
+        case("f32", "inf", "-inf", False)
+        case("i32", "1", "2", False)
+        self.refuses(["--equality_mode=near"], "view", "--input=1xf32=1", "--expected_output=1xf32=1", "--equality_mode=near")
+        self.refuses(["--expected_rtol=-1"], "view", "--input=1xf32=1", "--expected_output=1xf32=1", "--expected_rtol=-1")
+
+    def test_statistics(self):
+        done = self.run_function("view", "--input=4xf32=1", "--print_statistics")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"^Device: local-sync\n\[\[ iree_hal_allocator_t memory statistics \]\]\n"
+                                      r"  HOST_LOCAL: +\d+B peak / +\d+B allocated / +\d+B freed / +\d+B live\n"
+                                      r"DEVICE_LOCAL: +\d+B peak / +\d+B allocated / +\d+B freed / +\d+B live\n\n$")
+
+    def test_task_flags(self):
+        def run(*flags):
+            return vmrun.run("vm-run", f"--module={self.module}", "--function=view", "--input=1xf32=1", *flags)
+
+        for flags in [("--task_topology_group_count=3",), ("--task_topology_max_group_count=64",),
+                      ("--task_worker_spin_us=5", "--task_topology_mode=physical_cores", "--task_abort_on_failure")]:
+            self.assertEqual(run("--device=local-task", *flags).returncode, 0, flags)
+        self.assertEqual(run("--device=local-sync", "--task_topology_group_count=3").returncode, 0)
+        self.assertEqual(run("--device=local-task?workers=1", "--task_topology_group_count=0").returncode, 0)
+        self.assertIn("--task_topology_group_count=x", run("--device=local-task", "--task_topology_group_count=x").stderr)
+        self.assertIn("from 1 to 1024", run("--device=local-task", "--task_topology_group_count=0").stderr)
+
+    def test_devices_with_descriptions(self):
+        done = vmrun.run("vm-run", "--dump_devices=local-task")
+        self.assertIn("# Enumerated devices for driver 'local-task'\n", done.stdout)
+        self.assertIn("# --device=local-task://\n#   default\n", done.stdout)
+        self.assertIn("local-sync://", vmrun.run("vm-run", "--dump_devices").stdout)
+        self.assertEqual(vmrun.run("vm-run", "--dump_devices=nothing").returncode, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,49 @@
+// Reading a view, and taking its text apart.
+#include "contents.h"
+
+namespace halyard::tools {
+
+uint64_t Contents::element_count() const {
+  uint64_t count = 1;
+  for (const int64_t dimension : shape) count *= static_cast<uint64_t>(dimension);
+  return count;
+}
+
+std::string Contents::type_text() const { return text.substr(0, text.find('=')); }
+
+std::vector<std::string_view> Contents::elements() const {
+  constexpr std::string_view kBetween = " []";
+  std::vector<std::string_view> found;
+  const std::string_view all = text;
+  for (size_t at = all.find('=') + 1; (at = all.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
+    const size_t end = std::min(all.find_first_of(kBetween, at), all.size());
+    found.push_back(all.substr(at, end - at));
+    at = end;
+  }
+  return found;
+}
+
+Result<Contents> contents_of(halyard_object_t view) {
+  halyard_view_info_t info = {};
+  info.struct_size = sizeof info;
+  TOOL_TRY(check(halyard_view_info(view, &info)));
+  Contents contents;
+  const Block<char> type(halyard_element_type_text(info.element_type));
+  if (!type) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory");
+  contents.element_type = type.get();
+  contents.shape.assign(info.shape, info.shape + info.rank);
+  char* text = nullptr;
+  TOOL_TRY(check(halyard_view_text(view, UINT64_MAX, &text)));
+  const Block<char> owned(text);
+  contents.text = text;
+  // As many bytes as the elements have; the buffer may be larger.
+  halyard_tensor_t* parsed = nullptr;
+  const std::string type_text = contents.type_text();
+  TOOL_TRY(check(halyard_tensor_type_parse({type_text.data(), type_text.size()}, &parsed)));
+  const Block<halyard_tensor_t> tensor(parsed);
+  contents.bytes.resize(tensor->size);
+  TOOL_TRY(check(halyard_view_read(view, 0, contents.bytes.data(), contents.bytes.size())));
+  return contents;
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,99 @@
+// Results as text, arrays and bytes.
+#include "outputs.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <span>
+
+#include "contents.h"
+#include "npy.h"
+#include "print.h"
+
+namespace halyard::tools {
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+std::unexpected<Failure> cannot_write(const std::string& path) {
+  return fail(HALYARD_UNAVAILABLE, "cannot write '{}': {}", path, std::strerror(errno));
+}
+
+Result<> write_bytes(const std::string& path, bool append, std::span<const uint8_t> bytes) {
+  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), append ? "ab" : "wb"));
+  if (!file) return cannot_write(path);
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) return cannot_write(path);
+  if (std::fclose(file.release()) != 0) return cannot_write(path);
+  return {};
+}
+
+template <typename T>
+std::vector<uint8_t> bytes_of(const T& value) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+  return {bytes, bytes + sizeof value};
+}
+
+// A scalar is an array without dimensions, null one of nothing.
+Result<Contents> contents_of(const halyard_value_t& value) {
+  switch (value.kind) {
+    case HALYARD_VALUE_I8:
+    case HALYARD_VALUE_I16:
+    case HALYARD_VALUE_I32:
+      return Contents{.element_type = "i32", .shape = {}, .bytes = bytes_of(value.i32), .text = {}};
+    case HALYARD_VALUE_I64:
+      return Contents{.element_type = "i64", .shape = {}, .bytes = bytes_of(value.i64), .text = {}};
+    case HALYARD_VALUE_F32:
+      return Contents{.element_type = "f32", .shape = {}, .bytes = bytes_of(value.f32), .text = {}};
+    case HALYARD_VALUE_F64:
+      return Contents{.element_type = "f64", .shape = {}, .bytes = bytes_of(value.f64), .text = {}};
+    case HALYARD_VALUE_OBJECT:
+      if (!value.object) break;
+      if (std::string_view(halyard_object_type(value.object)) != "hal.buffer_view")
+        return fail(HALYARD_INVALID_ARGUMENT,
+                    "a {} cannot be written to a file; expected a tensor or a number",
+                    halyard_object_type(value.object));
+      return tools::contents_of(value.object);
+    default:
+      break;
+  }
+  return Contents{.element_type = "i8", .shape = {0}, .bytes = {}, .text = {}};
+}
+
+Result<> write(const std::string& text, const halyard_value_t& value, uint64_t max_elements) {
+  if (text.empty()) return {};
+  if (text == "-") {
+    fmt::print("{}", TOOL_TRY(value_text(value, max_elements)));
+    return {};
+  }
+  const bool append = text[0] == '+';
+  if ((!append && text[0] != '@') || text.size() == 1)
+    return fail(HALYARD_UNIMPLEMENTED,
+                "--output={}: expected '-' to print, nothing to drop, @FILE to write or +FILE to append",
+                text);
+  const std::string path = text.substr(1);
+  const Contents contents = TOOL_TRY(contents_of(value));
+  if (!path.ends_with(".npy")) return write_bytes(path, append, contents.bytes);
+  const std::vector<uint8_t> header = TOOL_TRY(npy_header(contents.element_type, contents.shape));
+  TOOL_TRY(write_bytes(path, append, header));
+  return write_bytes(path, true, contents.bytes);
+}
+
+}  // namespace
+
+Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<halyard_value_t>& results,
+                       uint64_t max_elements) {
+  if (texts.size() != results.size())
+    return fail(HALYARD_OUT_OF_RANGE,
+                "the function has {} results, but there are {} --output flags; give one for each",
+                results.size(), texts.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    Result<> written = write(texts[i], results[i], max_elements);
+    if (!written) return fail(written.error().code, "result[{}]: {}", i, written.error().text);
+  }
+  return {};
+}
+
+}  // namespace halyard::tools
