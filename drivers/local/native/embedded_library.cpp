@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "elf_image.h"
 #include "fat_elf.h"
@@ -55,7 +57,8 @@ Result<> protect(uint8_t* start, uint64_t size, int access) {
 
 class EmbeddedLibrary final : public NativeCode {
  public:
-  EmbeddedLibrary(ElfImage image, Reservation memory) : image_(std::move(image)), memory_(std::move(memory)) {
+  EmbeddedLibrary(ElfImage image, Reservation memory)
+      : exports_(named_exports(image)), image_(std::move(image)), memory_(std::move(memory)) {
     const auto start = reinterpret_cast<uintptr_t>(memory_.start());
     const uint64_t base = (start + image_.alignment - 1) / image_.alignment * image_.alignment;
     base_ = memory_.start() + (base - start);
@@ -92,8 +95,8 @@ class EmbeddedLibrary final : public NativeCode {
   }
 
   void* find(const char* name) const override {
-    const auto found = std::ranges::find(image_.exports, std::string_view(name), &ElfExport::name);
-    if (found == image_.exports.end()) return nullptr;
+    const auto found = std::ranges::find(exports_, std::string_view(name), &Export::name);
+    if (found == exports_.end()) return nullptr;
     return image_.has_memory(found->address, 1, &ElfSegment::executable) ? at(found->address) : nullptr;
   }
 
@@ -105,6 +108,22 @@ class EmbeddedLibrary final : public NativeCode {
     return segment.writable ? PROT_READ | PROT_WRITE : PROT_READ;
   }
 
+  // The image's names are in the file, which goes. Many symbols may share one long name, which nobody asks
+  // for.
+  struct Export {
+    std::string name;
+    uint64_t address;
+  };
+  static constexpr size_t kLongestName = 128;
+  static std::vector<Export> named_exports(const ElfImage& image) {
+    std::vector<Export> exports;
+    for (const ElfExport& exported : image.exports)
+      if (exported.name.size() <= kLongestName)
+        exports.push_back({std::string(exported.name), exported.address});
+    return exports;
+  }
+
+  const std::vector<Export> exports_;
   const ElfImage image_;
   const Reservation memory_;
   uint8_t* base_ = nullptr;

@@ -60,10 +60,10 @@ TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
   EXPECT_NE(after_signal.thread, here_);
   EXPECT_NE(after_failure.thread, here_);
 
-  Memory memory = allocate(std::vector<uint32_t>(1 << 20));
+  Memory memory = allocate(std::vector<uint32_t>((1 << 20) + 1));
   Witness large, small;
   const halyard_operation_t long_fill = fill(range(memory, 0, 4 << 20), 7, 4);
-  const halyard_operation_t short_fill = fill(range(memory, 0, 4), 7, 4);
+  const halyard_operation_t short_fill = fill(range(memory, 4 << 20, 4), 7, 4);
   EXPECT_OK(submit_seen(device_, {}, {}, large, &long_fill));
   EXPECT_OK(submit_seen(device_, {}, {}, small, &short_fill));
   ASSERT_TRUE(is_done(large));
