@@ -68,11 +68,11 @@ class NodePool {
 
  private:
   static constexpr std::align_val_t kAligned{kAlignment};
-  static constexpr size_t kClasses = kLargestKept / kAlignment;
+  static constexpr size_t kClasses = kLargestKept / kAlignment + 1;
   static constexpr size_t kPlaces = 16;  // of each size
 
-  static constexpr size_t size_class(size_t size) { return size == 0 ? 0 : (size - 1) / kAlignment; }
-  static constexpr size_t bytes(size_t index) { return (index + 1) * kAlignment; }
+  static constexpr size_t size_class(size_t size) { return (size + kAlignment - 1) / kAlignment; }
+  static constexpr size_t bytes(size_t index) { return index * kAlignment; }
 
   // AddressSanitizer reports whoever uses a node that is kept.
 #if defined(__SANITIZE_ADDRESS__)

@@ -124,11 +124,7 @@ class LocalTest : public testing::TestWithParam<const char*> {
     device_ = open();
   }
   ~LocalTest() override {
-    for (List list : lists_) table_.command_list_destroy(device_, list);
-    for (Executable executable : executables_) table_.executable_destroy(device_, executable);
-    for (Semaphore semaphore : semaphores_) table_.semaphore_destroy(device_, semaphore);
-    for (Memory memory : memories_) table_.memory_free(device_, memory);
-    table_.device_close(device_);
+    close_device();
     table_.shutdown(&instance_);
     EXPECT_EQ(instance_, nullptr);
   }
@@ -145,9 +141,18 @@ class LocalTest : public testing::TestWithParam<const char*> {
     EXPECT_OK(host_.take(table_.device_open(instance_, &args, &device)));
     return device;
   }
+  // The device, with all that was made on it.
+  void close_device() {
+    for (List list : std::exchange(lists_, {})) table_.command_list_destroy(device_, list);
+    for (Executable executable : std::exchange(executables_, {}))
+      table_.executable_destroy(device_, executable);
+    for (Semaphore semaphore : std::exchange(semaphores_, {})) table_.semaphore_destroy(device_, semaphore);
+    for (Memory memory : std::exchange(memories_, {})) table_.memory_free(device_, memory);
+    table_.device_close(device_);
+  }
   // The same, another device.
   void reopen(const Options& options) {
-    table_.device_close(device_);
+    close_device();
     device_ = open(kind_, options);
   }
 

@@ -10,14 +10,7 @@ class VmvxExecutableTest : public KernelTest {
  public:
   VmvxExecutableTest() : KernelTest(GetParam(), "1") {}
 
-  void reopen(std::string_view instructions) {
-    for (Executable executable : executables_) table_.executable_destroy(device_, executable);
-    executables_.clear();
-    for (Memory memory : memories_) table_.memory_free(device_, memory);
-    memories_.clear();
-    table_.device_close(device_);
-    device_ = open(kind_, {{text("isa"), text(instructions)}});
-  }
+  void reopen(std::string_view instructions) { LocalTest::reopen({{text("isa"), text(instructions)}}); }
   // One binding in %r3, 0 in %i10:11, 1 in %i12:13, 4 in %i14:15.
   static std::string program(std::string_view body) {
     return kernel(fmt::format("  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
