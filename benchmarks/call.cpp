@@ -3,9 +3,6 @@
 // product done natively.
 #include <benchmark/benchmark.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,13 +28,6 @@ Program small_program(const char* function) {
   program.load_text(kSmallText);
   program.link(function);
   return program;
-}
-
-halyard_value_t object_value(halyard_object_t object) {
-  halyard_value_t value = {};
-  value.kind = HALYARD_VALUE_OBJECT;
-  value.object = object;
-  return value;
 }
 
 void native_loop_turn(benchmark::State& state) {
@@ -90,61 +80,22 @@ BENCHMARK(call_add);
 // A whole warm call of an element-wise product: checks of the arguments, alloca, dispatch, wait, view.
 void call_product(benchmark::State& state, const char* device, const std::string& path,
                   const std::string& function, int64_t elements) {
-  if (!std::filesystem::exists(path)) {
-    state.SkipWithError("the module is not here");
-    return;
-  }
   Program program;
-  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
-  program.open_device(device);
-  program.link(function.c_str());
-  constexpr uint32_t kF32 = 0x21000020;
-  const std::vector<float> left(static_cast<size_t>(elements), 2.0f);
-  halyard_value_t arguments[2] = {};
-  for (halyard_value_t& argument : arguments) {
-    halyard_object_t view = nullptr;
-    require(halyard_view_create(program.device, kF32, &elements, 1, left.data(), left.size() * sizeof(float),
-                                &view));
-    argument = object_value(view);
-  }
-  halyard_value_t result = {};
-  for ([[maybe_unused]] auto _ : state) {
-    halyard_release(result.object);
-    require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
-  }
+  if (!program.load(state, path, function.c_str(), device)) return;
+  const std::vector<float> twos(static_cast<size_t>(elements), 2.0f);
+  const halyard_value_t result =
+      program.repeat(state, {program.view(twos, {elements}), program.view(twos, {elements})});
   float first = 0;
   require(halyard_view_read(result.object, 0, &first, sizeof first));
   if (first != 4.0f) state.SkipWithError("2 * 2 is not 4");
 }
 
-std::string fixtures() {
-  const char* given = std::getenv("HALYARD_FIXTURES");
-  return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
-}
-
 // A whole warm call of forty dispatches, each of which needs the one before.
 void call_chain(benchmark::State& state, const char* device) {
-  const std::string path = fixtures() + "/compiled/pipeline_chain.llvm-cpu.vmfb";
-  if (!std::filesystem::exists(path)) {
-    state.SkipWithError("the module is not here");
-    return;
-  }
   Program program;
-  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
-  program.open_device(device);
-  program.link("chain");
-  constexpr uint32_t kF32 = 0x21000020;
-  constexpr int64_t kShape[] = {16, 16};
+  if (!program.load(state, fixtures() + "/compiled/pipeline_chain.llvm-cpu.vmfb", "chain", device)) return;
   constexpr double kDispatches = 40;
-  const std::vector<float> elements(256, 1.0f);
-  halyard_value_t argument = object_value(nullptr);
-  require(halyard_view_create(program.device, kF32, kShape, 2, elements.data(),
-                              elements.size() * sizeof(float), &argument.object));
-  halyard_value_t result = {};
-  for ([[maybe_unused]] auto _ : state) {
-    halyard_release(result.object);
-    require(halyard_call_invoke(program.call, program.function, &argument, 1, &result, 1));
-  }
+  program.repeat(state, {program.view(std::vector<float>(256, 1.0f), {16, 16})});
   state.counters["dispatch"] = benchmark::Counter(
       kDispatches, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }

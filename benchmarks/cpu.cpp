@@ -3,10 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <random>
-#include <string>
 #include <vector>
 
 #if defined(HALYARD_HAVE_OPENBLAS)
@@ -30,40 +27,13 @@ std::vector<float> matrix(unsigned seed) {
   return elements;
 }
 
-std::string bench_modules() {
-  const char* given = std::getenv("HALYARD_FIXTURES");
-  return (given ? std::string(given) : std::string(HALYARD_SOURCE_DIR "/../shared/fixtures")) +
-         "/../bench/modules/";
-}
-
-halyard_value_t view(const Program& program, const std::vector<float>& elements) {
-  constexpr uint32_t kF32 = 0x21000020;
-  constexpr int64_t kShape[] = {kSize, kSize};
-  halyard_value_t value = {};
-  value.kind = HALYARD_VALUE_OBJECT;
-  require(halyard_view_create(program.device, kF32, kShape, 2, elements.data(),
-                              elements.size() * sizeof(float), &value.object));
-  return value;
-}
-
 void matmul_512(benchmark::State& state, const char* device) {
-  const std::string path = bench_modules() + "matmul_512.vmvx-uk-dt.vmfb";
-  if (!std::filesystem::exists(path)) {
-    state.SkipWithError("the module is not here");
-    return;
-  }
   Program program;
-  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
-  program.open_device(device);
-  program.link("mm");
+  if (!program.load(state, bench_modules() + "matmul_512.vmvx-uk-dt.vmfb", "mm", device)) return;
   const std::vector<float> lhs = matrix(1);
   const std::vector<float> rhs = matrix(2);
-  const halyard_value_t arguments[2] = {view(program, lhs), view(program, rhs)};
-  halyard_value_t result = {};
-  for ([[maybe_unused]] auto _ : state) {
-    halyard_release(result.object);
-    require(halyard_call_invoke(program.call, program.function, arguments, 2, &result, 1));
-  }
+  const halyard_value_t result =
+      program.repeat(state, {program.view(lhs, {kSize, kSize}), program.view(rhs, {kSize, kSize})});
   std::vector<float> product(lhs.size());
   require(halyard_view_read(result.object, 0, product.data(), product.size() * sizeof(float)));
   for (const int row : {0, 17, kSize - 1})

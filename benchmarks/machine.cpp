@@ -4,9 +4,6 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -110,44 +107,17 @@ void call_from_outside(benchmark::State& state) {
 }
 BENCHMARK(call_from_outside);
 
-std::string bench_modules() {
-  const char* given = std::getenv("HALYARD_FIXTURES");
-  return (given ? std::string(given) : std::string(HALYARD_SOURCE_DIR "/../shared/fixtures")) +
-         "/../bench/modules/";
-}
-
-halyard_value_t view(const Program& program, const std::vector<float>& elements) {
-  constexpr uint32_t kF32 = 0x21000020;
-  const auto count = static_cast<int64_t>(elements.size());
-  halyard_value_t value = {};
-  value.kind = HALYARD_VALUE_OBJECT;
-  require(halyard_view_create(program.device, kF32, &count, 1, elements.data(),
-                              elements.size() * sizeof(float), &value.object));
-  return value;
-}
-
 // A compiled kernel, run by the machine: 2 x + y.
 void saxpy(benchmark::State& state) {
-  const std::string path = bench_modules() + "saxpy.vmvx.vmfb";
-  if (!std::filesystem::exists(path)) {
-    state.SkipWithError("the module is not here");
-    return;
-  }
   constexpr size_t kElements = 1 << 20;
   Program program;
-  require(halyard_module_load_file(program.instance, path.c_str(), 0, &program.module));
-  program.open_device();
-  program.link("saxpy");
-  halyard_value_t arguments[3] = {};
-  arguments[0].kind = HALYARD_VALUE_F32;
-  arguments[0].f32 = 2;
-  arguments[1] = view(program, std::vector<float>(kElements, 3));
-  arguments[2] = view(program, std::vector<float>(kElements, 4));
-  halyard_value_t result = {};
-  for ([[maybe_unused]] auto _ : state) {
-    halyard_release(result.object);
-    require(halyard_call_invoke(program.call, program.function, arguments, 3, &result, 1));
-  }
+  if (!program.load(state, bench_modules() + "saxpy.vmvx.vmfb", "saxpy")) return;
+  halyard_value_t two = {};
+  two.kind = HALYARD_VALUE_F32;
+  two.f32 = 2;
+  const halyard_value_t result =
+      program.repeat(state, {two, program.view(std::vector<float>(kElements, 3), {kElements}),
+                             program.view(std::vector<float>(kElements, 4), {kElements})});
   float last = 0;
   require(halyard_view_read(result.object, (kElements - 1) * sizeof last, &last, sizeof last));
   if (last != 10.0f) state.SkipWithError("2 * 3 + 4 is not 10");

@@ -1,9 +1,14 @@
 // What the benchmarks here stand on: one function of one module, ready to be called through the C ABI.
 #pragma once
 
+#include <benchmark/benchmark.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "halyard/halyard.h"
 
@@ -14,6 +19,13 @@ inline void require(halyard_status_t status) {
   std::fprintf(stderr, "%s\n", text);
   std::exit(1);
 }
+
+// Where the programs lie that are not the project's own.
+inline std::string fixtures() {
+  const char* given = std::getenv("HALYARD_FIXTURES");
+  return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
+}
+inline std::string bench_modules() { return fixtures() + "/../bench/modules/"; }
 
 // Lives as long as the process.
 struct Program {
@@ -43,5 +55,35 @@ struct Program {
     require(halyard_context_create(instance, &options, &context));
     require(halyard_context_find(context, nullptr, name, &function));
     require(halyard_call_create(context, &call));
+  }
+  // A function of a file on a device. False, and the benchmark is skipped, where the file is not there.
+  bool load(benchmark::State& state, const std::string& path, const char* name,
+            const char* uri = "local-sync") {
+    if (!std::filesystem::exists(path)) {
+      state.SkipWithError("the module is not here");
+      return false;
+    }
+    require(halyard_module_load_file(instance, path.c_str(), 0, &module));
+    open_device(uri);
+    link(name);
+    return true;
+  }
+  // An argument: a tensor of f32 of the device.
+  halyard_value_t view(const std::vector<float>& elements, const std::vector<int64_t>& shape) const {
+    constexpr uint32_t kF32 = 0x21000020;
+    halyard_value_t value = {};
+    value.kind = HALYARD_VALUE_OBJECT;
+    require(halyard_view_create(device, kF32, shape.data(), shape.size(), elements.data(),
+                                elements.size() * sizeof(float), &value.object));
+    return value;
+  }
+  // Calls as often as the benchmark wants. The last result.
+  halyard_value_t repeat(benchmark::State& state, const std::vector<halyard_value_t>& arguments) const {
+    halyard_value_t result = {};
+    for ([[maybe_unused]] auto _ : state) {
+      halyard_release(result.object);
+      require(halyard_call_invoke(call, function, arguments.data(), arguments.size(), &result, 1));
+    }
+    return result;
   }
 };

@@ -187,8 +187,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   const Stopwatch watch(execution);
   Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
   HALYARD_TRY(run_tiles(command, execution, count, worker));
-  const uint64_t total = std::max<uint64_t>(uint64_t{count[0]} * count[1] * count[2], 1);  // about
-  watch.tell(command.executable->workgroup_cost(command.function), total);
+  watch.tell(command.executable->workgroup_cost(command.function), total(count));
   return {};
 }
 

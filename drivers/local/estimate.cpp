@@ -18,13 +18,10 @@ uint64_t bytes_cost(uint64_t length) { return length / kBytesPerNanosecond; }
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
   if (dispatch.flags & HALYARD_DISPATCH_INDIRECT) return kEnough;
   const uint64_t workgroup = dispatch.executable->workgroup_cost(dispatch.function).value();
+  const uint64_t workgroups = total({dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]});
+  if (workgroups == 0) return 0;
   uint64_t cost = 0;
-  for (const uint32_t count : dispatch.workgroups)
-    if (count == 0) return 0;
-  if (workgroup == Cost::kUnknown || __builtin_mul_overflow(workgroup, dispatch.workgroups[0], &cost) ||
-      __builtin_mul_overflow(cost, dispatch.workgroups[1], &cost) ||
-      __builtin_mul_overflow(cost, dispatch.workgroups[2], &cost))
-    return kEnough;
+  if (workgroup == Cost::kUnknown || __builtin_mul_overflow(workgroup, workgroups, &cost)) return kEnough;
   return cost;
 }
 

@@ -14,11 +14,6 @@ namespace {
 // Many for each thread, so that all end at about the same time.
 constexpr uint64_t kTilesPerThread = 8;
 
-uint64_t saturating_product(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 // What the threads of one dispatch share. It lives until the last of them has let it go: one may come when
 // all is done, and looks at nothing but this.
 class Grid {
@@ -154,7 +149,7 @@ class Grid {
 
 Result<> run_tiles(const halyard_command_dispatch_t& command, const Execution& execution,
                    const WorkgroupCount& count, Executable::Lease& worker) {
-  const uint64_t total = saturating_product(uint64_t{count[0]} * count[1], count[2]);
+  const uint64_t total = local::total(count);
   std::atomic<uint64_t> end = total;
   Tile first = {0, total};
   if (!execution.workers || execution.workers->limit() == 1 || total == 1 ||

@@ -1,10 +1,7 @@
 // Calling a kernel for every workgroup of a grid.
 #include "vmvx_worker.h"
 
-#include <cstdlib>
 #include <limits>
-
-#include "block_cache.h"
 
 namespace halyard::local {
 
@@ -24,8 +21,6 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 
 }  // namespace
 
-void VmvxWorker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
-
 Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& microkernels,
                                                    const Ref<vm::BytecodeModule>& module) {
   auto context = vm::Context::create();
@@ -41,18 +36,12 @@ Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& 
 
 Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
                            uint32_t binding_count) {
-  if (kernel.local_memory > local_memory_size_) {
-    local_memory_size_ = 0;
-    local_memory_.reset(
-        static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, kernel.local_memory)));
-    if (!local_memory_)
-      return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
-                  kernel.local_memory, kernel.name);
-    local_memory_size_ = kernel.local_memory;
-  }
+  if (!local_memory_.reserve(kernel.local_memory))
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
+                kernel.local_memory, kernel.name);
   if (arguments_[kLocalMemory].empty()) arguments_[kLocalMemory] = new_buffer();
   static_cast<vm::Buffer*>(arguments_[kLocalMemory].object())
-      ->rebind(kernel.local_memory ? std::span(local_memory_.get(), kernel.local_memory) : nothing(), true);
+      ->rebind(kernel.local_memory ? std::span(local_memory_.bytes(), kernel.local_memory) : nothing(), true);
 
   if (arguments_[kConstants].empty()) arguments_[kConstants] = new_buffer();
   // Read-only to the kernel, in spite of the cast.
@@ -80,24 +69,17 @@ Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writabl
 Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
                          const std::atomic<uint64_t>& end) {
   for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
-  auto x = static_cast<uint32_t>(tile.first % count[0]);
-  const uint64_t row = tile.first / count[0];
-  auto y = static_cast<uint32_t>(row % count[1]);
-  auto z = static_cast<uint32_t>(row / count[1]);
+  GridPosition at(tile.first, count);
   for (; tile.first < tile.last && tile.first < end.load(std::memory_order_relaxed); ++tile.first) {
-    arguments_[kId] = number(x);
-    arguments_[kId + 1] = number(y);
-    arguments_[kId + 2] = number(z);
+    arguments_[kId] = number(at.x);
+    arguments_[kId + 1] = number(at.y);
+    arguments_[kId + 2] = number(at.z);
     Result<> result = call(function);
     if (!result)
       return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
-                                                      callables_[function].function->name, x, y, z, count[0],
-                                                      count[1], count[2]));
-    if (++x < count[0]) continue;
-    x = 0;
-    if (++y < count[1]) continue;
-    y = 0;
-    ++z;
+                                                      callables_[function].function->name, at.x, at.y, at.z,
+                                                      count[0], count[1], count[2]));
+    at.next(count);
   }
   return {};
 }

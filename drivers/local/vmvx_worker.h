@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "local_memory.h"
 #include "vm/buffer.h"
 #include "vm/bytecode_module.h"
 #include "vm/context.h"
@@ -30,16 +31,12 @@ class VmvxWorker final : public Worker {
   void end() override;
 
  private:
-  struct FreeBytes {
-    void operator()(uint8_t* bytes) const;
-  };
   Result<> call(uint32_t function);
 
   Ref<vm::Context> context_;
   vm::Invocation invocation_;
   std::vector<vm::Callable> callables_;  // by function number
-  std::unique_ptr<uint8_t[], FreeBytes> local_memory_;
-  uint64_t local_memory_size_ = 0;
+  LocalMemory local_memory_;
   std::vector<Ref<vm::Buffer>> bindings_;  // may be more than in use
   // Local memory, constants, bindings; workgroup id, size and count.
   std::array<vm::Variant, 12> arguments_;

@@ -24,6 +24,31 @@ struct Kernel {
 
 using WorkgroupCount = std::array<uint32_t, 3>;  // x, y, z
 
+// All of them; the largest number where they are more.
+inline uint64_t total(const WorkgroupCount& count) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(uint64_t{count[0]} * count[1], count[2], &product) ? UINT64_MAX : product;
+}
+
+// Where a workgroup stands.
+struct GridPosition {
+  uint32_t x;
+  uint32_t y;
+  uint32_t z;
+
+  GridPosition(uint64_t workgroup, const WorkgroupCount& count)
+      : x(static_cast<uint32_t>(workgroup % count[0])),
+        y(static_cast<uint32_t>(workgroup / count[0] % count[1])),
+        z(static_cast<uint32_t>(workgroup / count[0] / count[1])) {}
+  void next(const WorkgroupCount& count) {
+    if (++x < count[0]) return;
+    x = 0;
+    if (++y < count[1]) return;
+    y = 0;
+    ++z;
+  }
+};
+
 // Workgroups from `first` to before `last`, counted with x innermost and z outermost.
 struct Tile {
   uint64_t first;

@@ -12,7 +12,7 @@
 
 namespace {
 
-using halyard::local_tests::allocation_count;
+using halyard::driver_tests::allocation_count;
 
 struct Program {
   std::string name;
@@ -61,7 +61,7 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 class WarmCall : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (!halyard::local_tests::kCountsAllocations) GTEST_SKIP() << "a sanitizer allocates and locks";
+    if (!halyard::driver_tests::kCountsAllocations) GTEST_SKIP() << "a sanitizer allocates and locks";
     const Program& program = *GetParam().program;
     std::string path = std::string(HALYARD_SOURCE_DIR "/") + program.file;
     if (program.file.starts_with("compiled/")) {

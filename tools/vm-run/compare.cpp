@@ -57,14 +57,18 @@ std::string scalar_text(const halyard_value_t& value) {
   }
 }
 
+bool same_number(double expected, double actual) {
+  return expected == actual || (std::isnan(expected) && std::isnan(actual));
+}
+
 bool same_scalar(const halyard_value_t& expected, const halyard_value_t& actual) {
   switch (expected.kind) {
     case HALYARD_VALUE_I64:
       return expected.i64 == actual.i64;
     case HALYARD_VALUE_F32:
-      return expected.f32 == actual.f32 || (std::isnan(expected.f32) && std::isnan(actual.f32));
+      return same_number(static_cast<double>(expected.f32), static_cast<double>(actual.f32));
     case HALYARD_VALUE_F64:
-      return expected.f64 == actual.f64 || (std::isnan(expected.f64) && std::isnan(actual.f64));
+      return same_number(expected.f64, actual.f64);
     default:
       return expected.i32 == actual.i32;
   }
@@ -78,7 +82,7 @@ double load(const uint8_t* bytes) {
 }
 
 bool within(double expected, double actual, double absolute, double relative) {
-  if (expected == actual || (std::isnan(expected) && std::isnan(actual))) return true;
+  if (same_number(expected, actual)) return true;
   return std::isfinite(expected) && std::fabs(actual - expected) <= absolute + relative * std::fabs(expected);
 }
 
@@ -91,10 +95,12 @@ std::optional<size_t> first_difference(const Contents& expected, const Contents&
   const size_t size = expected.bytes.size() / count;
   const bool is_small = type == "f16" || type == "bf16";
   // Their text has more digits than they have.
-  const std::vector<std::string_view> expected_texts =
-      is_small ? expected.elements() : decltype(expected.elements())();
-  const std::vector<std::string_view> actual_texts =
-      is_small ? actual.elements() : decltype(actual.elements())();
+  std::vector<std::string_view> expected_texts;
+  std::vector<std::string_view> actual_texts;
+  if (is_small) {
+    expected_texts = expected.elements();
+    actual_texts = actual.elements();
+  }
   for (size_t i = 0; i < count; ++i) {
     const uint8_t* a = expected.bytes.data() + i * size;
     const uint8_t* b = actual.bytes.data() + i * size;

@@ -112,10 +112,8 @@ Result<> list_functions(halyard_module_t module) {
     function.struct_size = sizeof function;
     TOOL_TRY(check(halyard_module_function(module, i, &function)));
     const std::string_view convention = view(function.convention);
-    const size_t split = convention.find('_');
-    const std::string_view results = split == std::string_view::npos ? "" : convention.substr(split + 1);
     fmt::print("{}({}) -> ({})\n", printable(view(function.name)),
-               type_names(convention_arguments(convention)), type_names(results));
+               type_names(convention_arguments(convention)), type_names(convention_results(convention)));
     if (function.declaration.size) fmt::print("    {}\n", printable(view(function.declaration)));
   }
   return {};

@@ -81,11 +81,7 @@ halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyar
 }
 
 halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri, halyard_device_t* out) {
-  return guarded([&]() -> Result<> {
-    *out =
-        give<halyard_device_t>(HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri))));
-    return {};
-  });
+  return halyard_device_open_with(instance, uri, nullptr, 0, out);
 }
 
 halyard_status_t halyard_device_open_with(halyard_instance_t instance, const char* uri,

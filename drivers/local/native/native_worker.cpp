@@ -1,10 +1,8 @@
 // Calling a function for every workgroup of a grid.
 #include "native_worker.h"
 
-#include <cstdlib>
 #include <limits>
 
-#include "block_cache.h"
 #include "processor.h"
 
 namespace halyard::local {
@@ -21,24 +19,14 @@ std::string kernel_label(const Kernel& kernel, uint32_t function) {
   return kernel.name.empty() ? fmt::format("number {}", function) : fmt::format("'{}'", kernel.name);
 }
 
-void NativeWorker::FreeBytes::operator()(uint8_t* bytes) const { std::free(bytes); }
-
-Result<> NativeWorker::reserve_local_memory(uint64_t size) {
-  if (size <= local_memory_size_) return {};
-  local_memory_size_ = 0;
-  local_memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, size)));
-  if (!local_memory_) return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", size);
-  local_memory_size_ = size;
-  return {};
-}
-
 Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
                              uint32_t binding_count) {
   if (constants.size() > kMostConstants || binding_count > kMostBindings)
     return fail(Code::INVALID_ARGUMENT,
                 "a dispatch with {} constants and {} bindings; native executables take at most {} and {}",
                 constants.size(), binding_count, kMostConstants, kMostBindings);
-  HALYARD_TRY(reserve_local_memory(kernel.local_memory));
+  if (!local_memory_.reserve(kernel.local_memory))
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", kernel.local_memory);
   if (bindings_.size() < binding_count) {
     bindings_.resize(binding_count);
     binding_sizes_.resize(binding_count);
@@ -48,7 +36,7 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
   dispatch_.binding_count = static_cast<uint8_t>(binding_count);
   dispatch_.bindings = bindings_.data();
   dispatch_.binding_sizes = binding_sizes_.data();
-  workgroup_.local_memory = kernel.local_memory ? local_memory_.get() : nullptr;
+  workgroup_.local_memory = kernel.local_memory ? local_memory_.bytes() : nullptr;
   workgroup_.local_memory_size = static_cast<uint32_t>(kernel.local_memory);
   return {};
 }
@@ -75,24 +63,19 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
   dispatch_.workgroup_count_z = static_cast<uint16_t>(count[2]);
   dispatch_.concurrency = kernel.sequential ? 1 : concurrency_;
   const abi::EntryFunction entry = functions_[function];
-  workgroup_.x = static_cast<uint32_t>(tile.first % count[0]);
-  const uint64_t row = tile.first / count[0];
-  workgroup_.y = static_cast<uint32_t>(row % count[1]);
-  workgroup_.z = static_cast<uint16_t>(row / count[1]);
+  GridPosition at(tile.first, count);
   const KernelFloatMode float_mode;
   for (; tile.first < tile.last && tile.first < end.load(std::memory_order_relaxed); ++tile.first) {
+    workgroup_.x = at.x;
+    workgroup_.y = at.y;
+    workgroup_.z = static_cast<uint16_t>(at.z);
     if (const int result = entry(&environment_, &dispatch_, &workgroup_); result != 0) [[unlikely]]
       return fail(
           Code::INTERNAL,
           "kernel {} failed with {} in workgroup {},{},{} of {},{},{}; 0 is success, what other numbers "
           "mean its compiler knows",
-          kernel_label(kernel, function), result, workgroup_.x, workgroup_.y, workgroup_.z, count[0],
-          count[1], count[2]);
-    if (++workgroup_.x < count[0]) continue;
-    workgroup_.x = 0;
-    if (++workgroup_.y < count[1]) continue;
-    workgroup_.y = 0;
-    ++workgroup_.z;
+          kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
+    at.next(count);
   }
   return {};
 }

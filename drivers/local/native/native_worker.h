@@ -2,11 +2,11 @@
 // each dispatch.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "library_abi.h"
+#include "local_memory.h"
 #include "worker.h"
 
 namespace halyard::local {
@@ -25,19 +25,13 @@ class NativeWorker final : public Worker {
   void end() override;
 
  private:
-  struct FreeBytes {
-    void operator()(uint8_t* bytes) const;
-  };
-  Result<> reserve_local_memory(uint64_t size);
-
   const abi::Environment& environment_;
   const std::span<const abi::EntryFunction> functions_;
   const std::span<const Kernel> kernels_;
   const uint8_t concurrency_;
   abi::DispatchState dispatch_ = {};
   abi::WorkgroupState workgroup_ = {};
-  std::unique_ptr<uint8_t[], FreeBytes> local_memory_;
-  uint64_t local_memory_size_ = 0;
+  LocalMemory local_memory_;
   std::vector<void*> bindings_;  // may be more than in use, as their sizes
   std::vector<size_t> binding_sizes_;
 };

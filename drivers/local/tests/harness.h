@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "halyard/driver.h"
+#include "recording.h"
 
 namespace halyard::local_tests {
 
@@ -343,46 +344,7 @@ class LocalTest : public testing::TestWithParam<const char*> {
 
   // ---- Recordings
 
-  // Commands in the form that a driver gets.
-  class Recording {
-   public:
-    template <typename Command>
-    Recording& add(uint32_t kind, Command command) {
-      command.header = {sizeof command, kind};
-      static_assert(sizeof command % 8 == 0);
-      const size_t at = words_.size();
-      words_.resize(at + sizeof command / 8);
-      std::memcpy(&words_[at], &command, sizeof command);
-      ++count_;
-      return *this;
-    }
-    Recording& barrier() { return add(HALYARD_COMMAND_BARRIER, halyard_command_barrier_t{{}, 28, 13}); }
-    Recording& fill(halyard_range_t target, uint32_t pattern, uint32_t size) {
-      return add(HALYARD_COMMAND_FILL, halyard_command_fill_t{{}, target, pattern, size});
-    }
-    Recording& update(const void* source, halyard_range_t target) {
-      return add(HALYARD_COMMAND_UPDATE, halyard_command_update_t{{}, source, target});
-    }
-    Recording& copy(halyard_range_t source, halyard_range_t target) {
-      return add(HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, source, target});
-    }
-    Recording& dispatch(const halyard_command_dispatch_t& command) {
-      return add(HALYARD_COMMAND_DISPATCH, command);
-    }
-
-    halyard_command_list_args_t args(uint32_t binding_count) const {
-      return {.struct_size = sizeof(halyard_command_list_args_t),
-              .affinity = 1,
-              .commands = reinterpret_cast<const halyard_command_t*>(words_.data()),
-              .commands_size = words_.size() * 8,
-              .command_count = count_,
-              .binding_count = binding_count};
-    }
-
-   private:
-    std::vector<uint64_t> words_;
-    uint32_t count_ = 0;
-  };
+  using Recording = driver_tests::Recording;
   // The recording stays alive as long as the list.
   List finish(const Recording& recording, uint32_t binding_count = 0) {
     const halyard_command_list_args_t args = recording.args(binding_count);

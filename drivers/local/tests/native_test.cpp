@@ -327,7 +327,7 @@ TEST_P(NativeTest, ReadOnlyBytesAreGiven) {
 }
 
 TEST_P(NativeTest, AWarmDispatchAllocatesNothing) {
-  if (!kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
+  if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
   if (!runs_in_caller()) GTEST_SKIP() << "workers come and go";
   Executable executable = load_native("embedded", "rev6");
   Memory from = allocate(std::vector<float>(8, 1));
@@ -337,9 +337,9 @@ TEST_P(NativeTest, AWarmDispatchAllocatesNothing) {
   halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
   result.dispatch = {&recorded};
   EXPECT_OK(run(result));
-  const int64_t before = allocation_count().made;
+  const int64_t before = driver_tests::allocation_count().made;
   for (int i = 0; i < 10; ++i) EXPECT_OK(run(result));
-  EXPECT_EQ(allocation_count().made, before);
+  EXPECT_EQ(driver_tests::allocation_count().made, before);
 }
 
 // ---- Imports

@@ -100,28 +100,28 @@ class Cycle {
 };
 
 TEST_P(PoolTest, WarmCyclesDoNotReachTheSystemsAllocator) {
-  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
+  if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
   for (const bool held : {false, true}) {
     Cycle small(*this, 100, held), large(*this, 5 << 20, held);
     small.warm_up();
     large.warm_up();
-    const int64_t before = allocation_count().made;
+    const int64_t before = driver_tests::allocation_count().made;
     for (int repetition = 0; repetition < 100; ++repetition) {
       small.run();
       large.run();
     }
-    EXPECT_EQ(allocation_count().made, before) << (held ? "held" : "due at once");
+    EXPECT_EQ(driver_tests::allocation_count().made, before) << (held ? "held" : "due at once");
   }
 }
 
 TEST_P(PoolTest, TrimGivesEverythingBack) {
-  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
+  if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
   for (const char* validate : {"0", "1"}) {
     reopen({{text("validate"), text(validate)}});
     Cycle cycle(*this, 1000, true);
     cycle.run();
     EXPECT_OK(host_.take(table_.device_trim(device_)));
-    const int64_t before = allocation_count().live;
+    const int64_t before = driver_tests::allocation_count().live;
     cycle.run();
     std::array<Memory, 40> memories = {};
     halyard_memory_info_t info = {.struct_size = sizeof info};
@@ -130,9 +130,9 @@ TEST_P(PoolTest, TrimGivesEverythingBack) {
       EXPECT_OK(host_.take(table_.memory_allocate(device_, &wanted, &memories[i], &info)));
     }
     for (Memory memory : memories) table_.memory_free(device_, memory);
-    EXPECT_GT(allocation_count().live, before) << "kept for reuse";
+    EXPECT_GT(driver_tests::allocation_count().live, before) << "kept for reuse";
     EXPECT_OK(host_.take(table_.device_trim(device_)));
-    EXPECT_EQ(allocation_count().live, before) << "validate=" << validate;
+    EXPECT_EQ(driver_tests::allocation_count().live, before) << "validate=" << validate;
     for (Semaphore semaphore : semaphores_) table_.semaphore_destroy(device_, semaphore);
     semaphores_.clear();
   }

@@ -200,7 +200,7 @@ TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
 }
 
 TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
-  if (!kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
+  if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>(1024, 0));
   // What the driver itself allocates: its Vulkan implementation is replaced by one that does nothing.
@@ -236,10 +236,10 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   // The test's own vectors are counted, so the driver's are what is more than without it.
   Points wait = {{chain, value}}, signal = {{chain, value + 1}};
   const halyard_operation_t work = execute(slots, table);
-  const int64_t before = allocation_count().made;
+  const int64_t before = driver_tests::allocation_count().made;
   EXPECT_TRUE(submit(work, wait, signal, completion).ok());
   EXPECT_TRUE(VulkanTest::wait(chain, value + 1).ok());
-  EXPECT_EQ(allocation_count().made - before, 0);
+  EXPECT_EQ(driver_tests::allocation_count().made - before, 0);
 }
 
 // Both ways of noticing that work is done, of binding, of numbering queues: the same results.

@@ -21,6 +21,7 @@
 
 #include "device.h"
 #include "halyard/driver.h"
+#include "recording.h"
 
 namespace halyard::vulkan_tests {
 
@@ -109,46 +110,7 @@ class VulkanTest : public testing::Test {
 
   // ---- Recordings. Bindings and constants stay alive as long as the fixture.
 
-  class Recording {
-   public:
-    template <typename Command>
-    Recording& add(uint32_t kind, Command command) {
-      command.header = {sizeof command, kind};
-      static_assert(sizeof command % 8 == 0);
-      const size_t at = words_.size();
-      words_.resize(at + sizeof command / 8);
-      std::memcpy(&words_[at], &command, sizeof command);
-      ++count_;
-      return *this;
-    }
-    Recording& barrier() { return add(HALYARD_COMMAND_BARRIER, halyard_command_barrier_t{{}, 28, 13}); }
-    Recording& fill(halyard_range_t target, uint32_t pattern, uint32_t size) {
-      return add(HALYARD_COMMAND_FILL, halyard_command_fill_t{{}, target, pattern, size});
-    }
-    Recording& dispatch(const halyard_command_dispatch_t& command) {
-      return add(HALYARD_COMMAND_DISPATCH, command);
-    }
-    Recording& begin_group(std::string_view label) {
-      return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, text(label)});
-    }
-    Recording& end_group() { return add(HALYARD_COMMAND_END_GROUP, EndGroup{}); }
-    halyard_command_list_args_t args(uint32_t slots, bool one_shot) const {
-      return {.struct_size = sizeof(halyard_command_list_args_t),
-              .one_shot = one_shot,
-              .affinity = 1,
-              .commands = reinterpret_cast<const halyard_command_t*>(words_.data()),
-              .commands_size = words_.size() * 8,
-              .command_count = count_,
-              .binding_count = slots};
-    }
-
-   private:
-    struct EndGroup {
-      halyard_command_t header;
-    };
-    std::vector<uint64_t> words_;
-    uint32_t count_ = 0;
-  };
+  using Recording = driver_tests::Recording;
   halyard_command_dispatch_t dispatch(Executable executable, uint32_t function,
                                       std::vector<halyard_range_t> bindings,
                                       std::vector<uint32_t> constants = {}, uint32_t x = 1);

@@ -6,7 +6,7 @@
 
 #include "halyard/abi.h"
 
-namespace halyard::vulkan_tests {
+namespace halyard::driver_tests {
 
 inline constexpr bool kCountsAllocations = HALYARD_SANITIZER_KIND == 0;
 
@@ -16,4 +16,4 @@ struct AllocationCount {
 };
 AllocationCount allocation_count();
 
-}  // namespace halyard::vulkan_tests
+}  // namespace halyard::driver_tests

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 
-namespace halyard::local_tests {
+namespace halyard::driver_tests {
 namespace {
 
 std::atomic<int64_t> made, freed;
@@ -17,7 +17,7 @@ AllocationCount allocation_count() {
   return {until_now, until_now - freed.load()};
 }
 
-}  // namespace halyard::local_tests
+}  // namespace halyard::driver_tests
 
 #if HALYARD_SANITIZER_KIND == 0
 extern "C" {
@@ -28,29 +28,29 @@ void* __libc_memalign(size_t alignment, size_t size);
 void __libc_free(void* block);
 
 __attribute__((visibility("default"))) void* malloc(size_t size) {
-  ++halyard::local_tests::made;
+  ++halyard::driver_tests::made;
   return __libc_malloc(size);
 }
 __attribute__((visibility("default"))) void* calloc(size_t count, size_t size) {
-  ++halyard::local_tests::made;
+  ++halyard::driver_tests::made;
   return __libc_calloc(count, size);
 }
 __attribute__((visibility("default"))) void* realloc(void* block, size_t size) {
-  ++halyard::local_tests::made;
-  if (block) ++halyard::local_tests::freed;
+  ++halyard::driver_tests::made;
+  if (block) ++halyard::driver_tests::freed;
   return __libc_realloc(block, size);
 }
 __attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t size) {
-  ++halyard::local_tests::made;
+  ++halyard::driver_tests::made;
   return __libc_memalign(alignment, size);
 }
 __attribute__((visibility("default"))) int posix_memalign(void** block, size_t alignment, size_t size) {
-  ++halyard::local_tests::made;
+  ++halyard::driver_tests::made;
   *block = __libc_memalign(alignment, size);
   return *block ? 0 : ENOMEM;
 }
 __attribute__((visibility("default"))) void free(void* block) {
-  if (block) ++halyard::local_tests::freed;
+  if (block) ++halyard::driver_tests::freed;
   __libc_free(block);
 }
 }
