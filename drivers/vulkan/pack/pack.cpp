@@ -7,9 +7,11 @@
 // until v3.8 did. docs/vulkan.md shows it in use.
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -63,10 +65,18 @@ std::optional<Function> parse_function(std::string_view text) {
                   std::string(text.substr(equals + 1))};
 }
 
+// Nothing, and said why, where that is not what the file holds.
 std::optional<std::vector<uint32_t>> read_words(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    fmt::print(stderr, "vulkan-pack: cannot read '{}': {}; check the path\n", path, std::strerror(errno));
+    return std::nullopt;
+  }
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || bytes.empty() || bytes.size() % 4 != 0) return std::nullopt;
+  if (!file || bytes.empty() || bytes.size() % 4 != 0) {
+    fmt::print(stderr, "vulkan-pack: '{}' is no SPIR-V module; expected a file of 32-bit words\n", path);
+    return std::nullopt;
+  }
   std::vector<uint32_t> words(bytes.size() / 4);
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(words.data()));
   return words;
@@ -75,11 +85,7 @@ std::optional<std::vector<uint32_t>> read_words(const std::string& path) {
 // Adds one function, with a layout of its own.
 bool add(const Request& request, const Function& function, format::ExecutableT& executable) {
   const auto words = read_words(function.file);
-  if (!words) {
-    fmt::print(stderr, "vulkan-pack: '{}' is no SPIR-V module; expected a file of 32-bit words\n",
-               function.file);
-    return false;
-  }
+  if (!words) return false;
   auto module = std::make_unique<format::ShaderModuleT>();
   module->code = *words;
   auto layout = std::make_unique<format::PipelineLayoutT>();
@@ -145,11 +151,11 @@ Makes an executable for `vulkan` devices of SPIR-V compute shaders, each one fun
 and 32-bit constants.
 
   --bare        without the header, as compilers wrote it up to IREE 3.8
-  --bda         bindings are found by address (format vulkan-spirv-fb-ptr)
+  --bda         bindings are found by address (format vulkan-spirv-bda-v1)
   --subgroup=N  demand subgroups of N invocations
 
 Example:
-  glslangValidator -V mul.comp -o mul.spv
+  glslangValidator -V --target-env vulkan1.2 -e mul --source-entrypoint main -o mul.spv mul.comp
   vulkan-pack mul.bin mul:3:1=mul.spv
 )";
 
