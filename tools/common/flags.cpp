@@ -34,17 +34,25 @@ std::string normalised(std::string_view name) {
   return text;
 }
 
+constexpr FlagGroup kCommonGroup = {"Every tool", kCommonFlags};
+
+std::vector<FlagGroup> groups_of(const ToolDescription& tool) {
+  std::vector<FlagGroup> groups(tool.groups.begin(), tool.groups.end());
+  groups.push_back(kCommonGroup);
+  return groups;
+}
+
 const Flag* find_flag(const ToolDescription& tool, std::string_view name) {
-  for (const std::span<const Flag> flags : {tool.flags, std::span<const Flag>(kCommonFlags)})
-    for (const Flag& flag : flags)
+  for (const FlagGroup& group : groups_of(tool))
+    for (const Flag& flag : group.flags)
       if (normalised(flag.name) == name) return &flag;
   return nullptr;
 }
 
 std::string suggestion(const ToolDescription& tool, const std::string& name) {
   std::vector<std::string> names;
-  for (const Flag& flag : tool.flags) names.push_back("--" + std::string(flag.name));
-  for (const Flag& flag : kCommonFlags) names.push_back("--" + std::string(flag.name));
+  for (const FlagGroup& group : groups_of(tool))
+    for (const Flag& flag : group.flags) names.push_back("--" + std::string(flag.name));
   std::vector<const char*> candidates;
   for (const std::string& candidate : names) candidates.push_back(candidate.c_str());
   const Block<char> text(halyard_did_you_mean(("--" + name).c_str(), candidates.data(), candidates.size()));
@@ -129,8 +137,9 @@ std::vector<std::string> Flags::all(std::string_view name) const {
 
 std::string help_text(const ToolDescription& tool) {
   std::string text = fmt::format("{}\n\nusage: {}\n", tool.summary, tool.usage);
-  for (const std::span<const Flag> flags : {tool.flags, std::span<const Flag>(kCommonFlags)}) {
-    for (const Flag& flag : flags) {
+  for (const FlagGroup& group : groups_of(tool)) {
+    if (!group.title.empty()) text += fmt::format("\n{}:\n", group.title);
+    for (const Flag& flag : group.flags) {
       text += fmt::format("\n  {}\n      ", usage_of(flag));
       for (const char character : flag.help)
         text += character == '\n' ? "\n      " : std::string(1, character);

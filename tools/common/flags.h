@@ -25,11 +25,17 @@ struct Flag {
   std::string_view example;  // a whole flag: "--device=local-sync"
 };
 
+// Flags that belong together, with a title for --help; without one where a tool has a single group.
+struct FlagGroup {
+  std::string_view title;
+  std::span<const Flag> flags;
+};
+
 struct ToolDescription {
   std::string_view name;     // "vm-run"
   std::string_view usage;    // "vm-run --module=FILE [flags]"
   std::string_view summary;  // one paragraph
-  std::span<const Flag> flags;
+  std::span<const FlagGroup> groups;
   std::string_view examples;  // whole commands, one per line
 };
 

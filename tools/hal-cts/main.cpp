@@ -49,12 +49,14 @@ constexpr Flag kFlags[] = {
      "Writes the results as JSON; without FILE to standard output, and text to standard error.", "--json"},
 };
 
+constexpr tools::FlagGroup kGroups[] = {{"", kFlags}};
+
 constexpr tools::ToolDescription kTool = {
     "hal-cts", "hal-cts --driver=FILE [flags]",
     "Tests whether a driver keeps its contract (docs/driver-abi.md): each case in a process of its own, on "
     "every\n"
     "device of the driver. Exits with 0 if nothing failed. How to use it: docs/hal-cts.md.",
-    kFlags,
+    kGroups,
     "  hal-cts --driver=build/halyard-driver-mine.so\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --filter='semaphore.*'\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --device=mine://1 --expect_failures=known.txt\n"

@@ -31,6 +31,8 @@ constexpr Flag kFlags[] = {
     {"timeout", FlagKind::value, "TIME", "How long a driver may take to be tried (10s).", "--timeout=60s"},
 };
 
+constexpr FlagGroup kGroups[] = {{"", kFlags}};
+
 constexpr ToolDescription kTool = {
     "hal-info",
     "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | print "
@@ -38,7 +40,7 @@ constexpr ToolDescription kTool = {
     "Says which drivers and devices there are. A driver that crashes or hangs is told about; the others "
     "still "
     "work.",
-    kFlags,
+    kGroups,
     "  hal-info                                        drivers and devices\n"
     "  hal-info --explain                              where drivers were looked for, and why one is "
     "missing\n"

@@ -24,10 +24,12 @@ constexpr Flag kFlags[] = {
      "--bytecode-version=15"},
 };
 
+constexpr FlagGroup kGroups[] = {{"", kFlags}};
+
 constexpr ToolDescription kTool = {"vm-as", "vm-as INPUT.vmasm [--output=FILE] [--bytecode-version=15|16|17]",
                                    "Assembles a program in text form (docs/vmasm.md) to a module (.vmfb). "
                                    "'-' as input reads standard input.",
-                                   kFlags,
+                                   kGroups,
                                    "  vm-as examples/fib.vmasm --output=fib.vmfb\n"
                                    "  vm-as fib.vmasm -o fib.vmfb --bytecode-version=15\n"
                                    "  vm-as - < fib.vmasm > fib.vmfb\n"};

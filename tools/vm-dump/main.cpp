@@ -21,13 +21,15 @@ constexpr Flag kFlags[] = {
      "What to print; metadata, the default, is the summary.", "--output=disassembly"},
 };
 
+constexpr FlagGroup kGroups[] = {{"", kFlags}};
+
 constexpr ToolDescription kTool = {
     "vm-dump", "vm-dump FILE [--disassemble [--offsets] | --json]",
     "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
     "it "
     "exports,\nits executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing of "
     "it runs.",
-    kFlags,
+    kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
     "  vm-dump model.vmfb --json | jq .made_by\n"};

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "common/inputs.h"
 #include "contents.h"
-#include "inputs.h"
 
 namespace halyard::tools {
 

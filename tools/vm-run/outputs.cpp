@@ -6,8 +6,8 @@
 #include <cstring>
 #include <span>
 
+#include "common/npy.h"
 #include "contents.h"
-#include "npy.h"
 #include "print.h"
 
 namespace halyard::tools {

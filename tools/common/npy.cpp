@@ -1,5 +1,5 @@
 // The npy header and its types.
-#include "npy.h"
+#include "common/npy.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,5 @@
 // Forms of --input: numbers, tensors as text, npy files, raw files.
-#include "inputs.h"
+#include "common/inputs.h"
 
 #include <cerrno>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "npy.h"
+#include "common/npy.h"
 
 namespace halyard::tools {
 

@@ -1,0 +1,200 @@
+// Modules, devices, context of a program, from flags.
+#include "common/program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+#include "common/drivers.h"
+#include "common/printable.h"
+#include "common/quantities.h"
+
+namespace halyard::tools {
+
+namespace {
+
+Result<halyard_module_info_t> info_of(halyard_module_t module) {
+  halyard_module_info_t info = {};
+  info.struct_size = sizeof info;
+  TOOL_TRY(check(halyard_module_info(module, &info)));
+  return info;
+}
+
+// The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
+// former.
+Result<std::string> default_device(halyard_instance_t instance) {
+  halyard_driver_entry_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
+  const Block<halyard_driver_entry_t> owned(entries);
+  const bool has_task = std::any_of(entries, entries + count, [](const auto& entry) {
+    return std::string_view(entry.name) == "local-task";
+  });
+  return has_task ? "local-task" : "local-sync";
+}
+
+// What the task flags make of the option `workers`; empty where none of them is given.
+Result<std::string> worker_count(const Flags& flags) {
+  if (flags.has("task_topology_group_count"))
+    return std::to_string(TOOL_TRY(number(flags, "task_topology_group_count", 0, "4")));
+  if (!flags.has("task_topology_max_group_count")) return std::string();
+  const uint64_t most = TOOL_TRY(number(flags, "task_topology_max_group_count", 0, "8"));
+  return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
+}
+
+// As the C ABI counts: from 1; 0 where none is named.
+Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
+  if (!flags.has("device_lead_allocator")) return 0u;
+  const uint64_t place = TOOL_TRY(number(flags, "device_lead_allocator", 0, "0"));
+  if (place >= device_count)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--device_lead_allocator={}: there are {} devices, counted from 0; name one of them", place,
+                device_count);
+  return static_cast<uint32_t>(place) + 1;
+}
+
+// hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
+void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
+  fmt::print(stderr, "=== {} ===\n", printable(view(key)));
+  for (size_t i = 0; i < count; ++i) {
+    char* text = nullptr;
+    const Result<> done = check(halyard_view_text(views[i], kDefaultMaxElements, &text));
+    const Block<char> owned(text);
+    fmt::print(stderr, "{}\n", done ? text : done.error().line());
+  }
+}
+
+}  // namespace
+
+// A number, or an error that names the flag.
+Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,
+                        std::string_view example) {
+  const std::string text = flags.value(name, std::to_string(otherwise));
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as {}", name, text, example);
+  return count;
+}
+
+Result<> load_modules(const Flags& flags, Program& program) {
+  const std::string mode = flags.value("module_mode", "preload");
+  if (mode != "preload" && mode != "mmap")
+    return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
+  const std::string verify = flags.value("verify", "lazy");
+  if (verify != "lazy" && verify != "eager")
+    return fail(HALYARD_INVALID_ARGUMENT, "--verify={}: expected eager or lazy", verify);
+  uint32_t options = 0;
+  if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
+  if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
+  const std::vector<std::string> paths = flags.all("module");
+  if (paths.empty())
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
+  for (const std::string& path : paths) {
+    Handle<halyard_module_t> module;
+    TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(), options, module.out())));
+    program.modules.push_back(std::move(module));
+  }
+  return {};
+}
+
+Result<> open_devices(const Flags& flags, Program& program) {
+  std::vector<std::string> uris = flags.all("device");
+  if (uris.empty()) {
+    bool needed = false;
+    for (const auto& module : program.modules)
+      needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
+    if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
+  }
+  const std::string native = flags.value("allow_native", "yes");
+  if (native != "yes" && native != "no")
+    return fail(HALYARD_INVALID_ARGUMENT, "--allow-native={}: expected yes or no", native);
+  const std::vector<std::string> plugins = flags.all("executable_plugin");
+  std::vector<halyard_device_setting_t> settings;
+  if (native == "no") settings.push_back({"native", "0"});
+  for (const std::string& plugin : plugins) settings.push_back({"plugin", plugin.c_str()});
+  const size_t local_settings = settings.size();
+  const std::string workers = TOOL_TRY(worker_count(flags));
+  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: not all have them
+  for (const std::string& uri : uris) {
+    Handle<halyard_device_t> device;
+    // What runs on other devices is not this process.
+    size_t count = uri.starts_with("local-") ? local_settings : 0;
+    if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
+    TOOL_TRY(check(
+        halyard_device_open_with(program.instance.get(), uri.c_str(), settings.data(), count, device.out())));
+    program.devices.push_back(std::move(device));
+  }
+  return {};
+}
+
+Result<> make_context(const Flags& flags, Program& program) {
+  std::vector<halyard_module_t> modules;
+  for (const auto& module : program.modules) modules.push_back(module.get());
+  std::vector<halyard_device_t> devices;
+  for (const auto& device : program.devices) devices.push_back(device.get());
+  std::vector<std::string> scopes;
+  std::vector<std::string> paths;
+  for (const std::string& parameters : flags.all("parameters")) {
+    const size_t equals = parameters.find('=');
+    scopes.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
+    paths.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
+  }
+  std::vector<halyard_parameter_file_t> files;
+  for (size_t i = 0; i < paths.size(); ++i) files.push_back({scopes[i].c_str(), paths[i].c_str()});
+  halyard_context_options_t options = {};
+  options.struct_size = sizeof options;
+  options.modules = modules.data();
+  options.module_count = modules.size();
+  options.devices = devices.data();
+  options.device_count = devices.size();
+  options.parameters = files.data();
+  options.parameter_count = files.size();
+  const std::string mode = flags.value("parameter_mode", "file");
+  if (mode != "file" && mode != "preload")
+    return fail(HALYARD_INVALID_ARGUMENT, "--parameter_mode={}: expected file or preload", mode);
+  if (mode == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
+  options.trace = print_trace;
+  options.lead_device = TOOL_TRY(lead_device(flags, devices.size()));
+  if (flags.has("max_memory"))
+    options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
+  if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
+  const std::string capture = flags.value("capture");
+  if (flags.has("capture")) options.capture_path = capture.c_str();
+  return check(halyard_context_create(program.instance.get(), &options, program.context.out()));
+}
+
+// The function asked for, or the only one that can be meant.
+Result<std::string> chosen_function(const Flags& flags, halyard_module_t module) {
+  if (flags.has("function")) return flags.value("function");
+  std::vector<std::string> names;
+  const halyard_module_info_t info = TOOL_TRY(info_of(module));
+  for (uint32_t i = 0; i < info.function_count; ++i) {
+    halyard_function_description_t function = {};
+    function.struct_size = sizeof function;
+    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const std::string_view name = view(function.name);
+    if (!name.starts_with("__") && name.find('$') == std::string_view::npos) names.emplace_back(name);
+  }
+  if (names.size() == 1) return names.front();
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME",
+              view(info.name),
+              names.empty() ? "no function that can be called" : "several functions: " + list);
+}
+
+// The description of an export by name; NOT_FOUND comes from the context, which knows near names.
+Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name) {
+  const halyard_module_info_t info = TOOL_TRY(info_of(module));
+  halyard_function_description_t function = {};
+  for (uint32_t i = 0; i < info.function_count; ++i) {
+    function.struct_size = sizeof function;
+    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    if (view(function.name) == name) return function;
+  }
+  return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
+}
+
+}  // namespace halyard::tools
