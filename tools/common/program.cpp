@@ -77,7 +77,18 @@ Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t othe
   return count;
 }
 
+Result<> make_instance(const Flags& flags, Program& program) {
+  if (flags.has("trace")) {
+    if (flags.value("trace").empty())
+      return fail(HALYARD_INVALID_ARGUMENT, "--trace needs the name of a file, such as --trace=run.perfetto");
+    TOOL_TRY(check(halyard_trace_create(flags.value("trace").c_str(), program.trace.out())));
+  }
+  program.instance = TOOL_TRY(make_instance(flags, program.trace.get()));
+  return {};
+}
+
 Result<> load_modules(const Flags& flags, Program& program) {
+  const Phase phase(program, "load modules");
   const std::string mode = flags.value("module_mode", "preload");
   if (mode != "preload" && mode != "mmap")
     return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
@@ -100,6 +111,7 @@ Result<> load_modules(const Flags& flags, Program& program) {
 }
 
 Result<> open_devices(const Flags& flags, Program& program) {
+  const Phase phase(program, "open devices");
   std::vector<std::string> uris = flags.all("device");
   if (uris.empty()) {
     bool needed = false;
@@ -130,6 +142,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
 }
 
 Result<> make_context(const Flags& flags, Program& program) {
+  const Phase phase(program, "make context");
   std::vector<halyard_module_t> modules;
   for (const auto& module : program.modules) modules.push_back(module.get());
   std::vector<halyard_device_t> devices;

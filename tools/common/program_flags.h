@@ -45,6 +45,10 @@ inline constexpr Flag kProgramFlags[] = {
     {"timeout", FlagKind::value, "TIME",
      "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out.",
      "--timeout=10s"},
+    {"trace", FlagKind::value, "FILE",
+     "Writes what happens when to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "
+     "dispatches, memory.",
+     "--trace=run.perfetto"},
 };
 
 // Flags of the reference tools that name what this runtime does by itself.

@@ -159,6 +159,7 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
     halyard_retain(fence.object);
     arguments.add(fence);
   }
+  const Phase phase(program, "call");
   Handle<halyard_call_t> call;
   TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
   std::vector<halyard_value_t> results(description.result_count);
@@ -190,7 +191,7 @@ Result<> print_statistics(const Program& program) {
 
 Result<int> vm_run(const Flags& flags) {
   Program program;
-  program.instance = TOOL_TRY(make_instance(flags));
+  TOOL_TRY(make_instance(flags, program));
   if (flags.on("list_drivers")) {
     TOOL_TRY(flags.on("explain") ? explain_drivers(program.instance.get())
                                  : list_drivers(program.instance.get()));
@@ -214,6 +215,7 @@ Result<int> vm_run(const Flags& flags) {
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name));
+  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (flags.on("print_statistics")) {
     std::fflush(stdout);
     TOOL_TRY(print_statistics(program));

@@ -169,7 +169,9 @@ ModuleInstance::~ModuleInstance() {
   if (native_state.destroy) native_state.destroy(native_state.pointer);
 }
 
-Ref<Context> Context::create(Limits limits) { return make<Context>(std::move(limits)); }
+Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer) {
+  return make<Context>(std::move(limits), std::move(tracer));
+}
 
 Context::~Context() {
   // __deinit runs in an invocation, which shares its context: this reference keeps the count from reaching
