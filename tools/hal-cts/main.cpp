@@ -8,6 +8,7 @@
 
 #include "common/files.h"
 #include "common/flags.h"
+#include "common/interrupt.h"
 #include "common/quantities.h"
 #include "findings.h"
 #include "known_failures.h"
@@ -51,8 +52,16 @@ constexpr Flag kFlags[] = {
 
 constexpr tools::FlagGroup kGroups[] = {{"", kFlags}};
 
+constexpr tools::ExitCode kExitCodes[] = {
+    {0, "No case failed."},
+    {1, "A case failed, or the tests could not be run: standard error says why."},
+    {tools::kInterrupted,
+     "Stopped by Ctrl-C after the case that was running; the reports have the cases until then."},
+};
+
 constexpr tools::ToolDescription kTool = {
-    "hal-cts", "hal-cts --driver=FILE [flags]",
+    "hal-cts",
+    "hal-cts --driver=FILE [flags]",
     "Tests whether a driver keeps its contract (docs/driver-abi.md): each case in a process of its own, on "
     "every\n"
     "device of the driver. Exits with 0 if nothing failed. How to use it: docs/hal-cts.md.",
@@ -60,7 +69,8 @@ constexpr tools::ToolDescription kTool = {
     "  hal-cts --driver=build/halyard-driver-mine.so\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --filter='semaphore.*'\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --device=mine://1 --expect_failures=known.txt\n"
-    "  gdb --args hal-cts --driver=build/halyard-driver-mine.so --no_fork --filter=queue.flush\n"};
+    "  gdb --args hal-cts --driver=build/halyard-driver-mine.so --no_fork --filter=queue.flush\n",
+    kExitCodes};
 
 struct Run {
   std::string driver;
@@ -151,12 +161,18 @@ Result<int> test_driver(const Flags& flags) {
   static_cast<void>(
       TOOL_TRY(tools::FileContents::open(run.driver)));  // a message about the file, if it has none
 
+  const tools::Interrupt interrupt;
+  size_t left_out = 0;  // cases that were to be run when it happened
   const bool json_to_stdout = flags.has("json") && flags.value("json").empty();
   Printer printer(json_to_stdout ? stderr : stdout);
   printer.header(fmt::format("driver '{}'", run.driver));
   std::vector<Finding> findings;
   const auto one = [&](const Case& about, const Target& target, const std::string& device, size_t number,
                        size_t total, bool asked_for) {
+    if (interrupt.happened()) {
+      left_out += asked_for;
+      return std::pair(false, std::vector<std::string>());
+    }
     printer.begin(number, total, device, about);
     const int64_t begin = now_ns();
     Report report = run_case(run, about, target);
@@ -181,7 +197,9 @@ Result<int> test_driver(const Flags& flags) {
     refused = failed && notes.empty();
     for (const std::string& note : notes) listed.push_back(target_of(note));
   }
-  if (!refused) {
+  if (interrupt.happened()) {
+    printer.header("interrupted before the devices were known");
+  } else if (!refused) {
     const std::vector<Target> devices = TOOL_TRY(choose_devices(flags.all("device"), listed));
     const auto of_scope = [&](Scope scope) {
       return std::ranges::count(cases, scope, [](const Case* it) { return it->scope; });
@@ -204,7 +222,7 @@ Result<int> test_driver(const Flags& flags) {
   const std::string name = std::filesystem::path(run.driver).filename().string();
   if (flags.has("junit")) TOOL_TRY(write_file(flags.value("junit"), to_junit(name, findings)));
   if (flags.has("json")) {
-    const std::string text = to_json(name, findings);
+    const std::string text = to_json(name, findings, interrupt.happened());
     if (json_to_stdout) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
@@ -212,7 +230,9 @@ Result<int> test_driver(const Flags& flags) {
     }
   }
   const Counts counts = count(findings);
+  if (left_out > 0) printer.header(fmt::format("interrupted: {} cases were not run", left_out));
   printer.last_line(counts);
+  if (interrupt.happened()) return tools::kInterrupted;
   return counts.failed > 0 ? 1 : 0;
 }
 
