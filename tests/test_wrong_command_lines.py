@@ -109,7 +109,7 @@ vm.func @main() -> () {
 """
 UNKNOWN_INSTRUCTION = "vm.module @m\nvm.func @f() -> () {\n  vm.retrun\n}\n"
 UNKNOWN_REGISTER = "vm.module @m\nvm.func @f() -> (i32) {\n  vm.return %x0\n}\n"
-UNKNOWN_BLOCK = "vm.module @m\nvm.func @f() -> () {\n  vm.br ^nowhere\n}\n"
+UNKNOWN_BLOCK = "vm.module @m\nvm.func @f() -> () {\n  vm.br ^bb7\n^bb1:\n  vm.return\n}\n"
 NEW_INSTRUCTION = """vm.module @m
 vm.export @f
 vm.func @f(%i0: i32) -> (i32) {
@@ -173,7 +173,8 @@ def make_files(folder):
         library = file.read()
     write("halyard-driver-cut.so", library[:1000])
     note = library.find(b"Halyard\0") + 8
-    write("halyard-driver-newer.so", library[:note] + struct.pack("<II", 7, 9) + library[note + 8:])
+    os.mkdir(os.path.join(folder, "newer"))
+    write("newer/halyard-driver-null.so", library[:note] + struct.pack("<II", 7, 9) + library[note + 8:])
     write("flags.txt", "# of the demonstration\n--module=small.vmfb\n--functoin=add\n")
     write("loop.txt", "--flagfile=loop.txt\n")
     arguments = ("--device=local-sync", "--module=mul.vmfb", "--function=mul", "--input=8xf32=1", "--input=8xf32=2")

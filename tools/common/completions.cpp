@@ -35,6 +35,7 @@ constexpr std::string_view kBashFrame = R"(# bash completion of @TOOL@, made fro
   [[ $name == --* ]] && name=--$(tr - _ <<<"${name#--}")
   value=${word#*=}
   if [[ $word == --*=* ]]; then
+    word=$name=$value
     case $name in
 @VALUES@    esac
   elif [[ $word == -* ]]; then

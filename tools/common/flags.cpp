@@ -22,8 +22,6 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr int kFlagFileDepth = 8;  // flag files that name flag files
-
 constexpr Flag kCommonFlags[] = {
     {"flagfile", FlagKind::list, "FILE",
      "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
@@ -75,8 +73,9 @@ std::string list_of(const std::vector<std::string_view>& choices) {
 Result<> check_choice(const Flag& flag, std::string_view name, const std::string& value) {
   const std::vector<std::string_view> choices = choices_of(flag.value);
   if (choices.empty() || std::ranges::find(choices, value) != choices.end()) return {};
+  const bool is_word = !value.empty() && !(value[0] >= '0' && value[0] <= '9');  // no number is like another
   return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}{}", name, value, list_of(choices),
-              value.empty() ? "" : suggestion(value, {choices.begin(), choices.end()}));
+              !is_word ? "" : suggestion(value, {choices.begin(), choices.end()}));
 }
 
 }  // namespace
@@ -100,11 +99,12 @@ std::vector<std::string_view> choices_of(std::string_view value) {
 
 Result<Flags> Flags::parse(const ToolDescription& tool, int argc, const char* const* argv) {
   Flags flags;
-  for (int i = 1; i < argc; ++i) TOOL_TRY(flags.add(tool, argv[i], 0));
+  std::vector<std::string> files;  // those that are being read, each named by the one before
+  for (int i = 1; i < argc; ++i) TOOL_TRY(flags.add(tool, argv[i], files));
   return flags;
 }
 
-Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int depth) {
+Result<> Flags::add(const ToolDescription& tool, std::string_view argument, std::vector<std::string>& files) {
   if (argument == "-h") argument = "--help";
   if (!argument.starts_with('-') || argument == kStandard) {
     positional_.emplace_back(argument);
@@ -128,7 +128,7 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int 
                 "flag '--{}' needs a value in the same argument: --{}={}; for example {}", name, name,
                 flag->value, flag->example);
   if (has_value) TOOL_TRY(check_choice(*flag, name, value));
-  if (flag->name == "flagfile") return add_file(tool, value, depth + 1);
+  if (flag->name == "flagfile") return add_file(tool, value, files);
   std::vector<std::string>& values = values_[normalised(flag->name)];
   if (flag->kind == FlagKind::toggle) {
     values.emplace_back(!has_value || value == "true" || value == "1" ? "true" : "false");
@@ -138,22 +138,31 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int 
   return {};
 }
 
-Result<> Flags::add_file(const ToolDescription& tool, const std::string& path, int depth) {
-  if (depth > kFlagFileDepth)
-    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}': flag files nest deeper than {}", path,
-                kFlagFileDepth);
+Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
+                         std::vector<std::string>& files) {
+  constexpr size_t kDeepest = 8;
+  if (std::ranges::find(files, path) != files.end() || files.size() == kDeepest)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "flag file '{}' is named by itself, or by files that name each other more than {} deep; take "
+                "--flagfile out of one",
+                path, kDeepest);
   if (std::filesystem::is_directory(path))
-    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}' is a folder", path);
+    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}' is a folder; expected a text with one flag a line",
+                path);
   std::ifstream file(path);
-  if (!file) return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}", path, std::strerror(errno));
+  if (!file)
+    return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}; check the path", path,
+                std::strerror(errno));
+  files.push_back(path);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     const size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos || line[first] == '#') continue;
     const size_t last = line.find_last_not_of(" \t\r");
-    Result<> added = add(tool, line.substr(first, last - first + 1), depth);
+    Result<> added = add(tool, line.substr(first, last - first + 1), files);
     if (!added) return fail(added.error().code, "{}:{}: {}", path, number, added.error().text);
   }
+  files.pop_back();
   return {};
 }
 

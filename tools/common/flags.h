@@ -72,8 +72,8 @@ class Flags {
   const std::vector<std::string>& positional() const { return positional_; }
 
  private:
-  Result<> add(const ToolDescription& tool, std::string_view argument, int depth);
-  Result<> add_file(const ToolDescription& tool, const std::string& path, int depth);
+  Result<> add(const ToolDescription& tool, std::string_view argument, std::vector<std::string>& files);
+  Result<> add_file(const ToolDescription& tool, const std::string& path, std::vector<std::string>& files);
 
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> positional_;

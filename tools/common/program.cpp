@@ -50,8 +50,8 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   const uint64_t place = TOOL_TRY(number(flags, "device_lead_allocator", 0, "0"));
   if (place >= device_count)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "--device_lead_allocator={}: there are {} devices, counted from 0; name one of them", place,
-                device_count);
+                "--device_lead_allocator={}: expected the place of a --device, counted from 0; there {} {}",
+                place, device_count == 1 ? "is" : "are", device_count);
   return static_cast<uint32_t>(place) + 1;
 }
 
@@ -189,11 +189,16 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
     if (!name.starts_with("__") && name.find('$') == std::string_view::npos) names.emplace_back(name);
   }
   if (names.size() == 1) return names.front();
+  if (names.empty())
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "module '{}' exports no function that can be called; expected one; 'vm-dump' shows what it has",
+        view(info.name));
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME",
-              view(info.name),
-              names.empty() ? "no function that can be called" : "several functions: " + list);
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "module '{}' exports several functions: {}; say which to call with --function=NAME",
+              view(info.name), list);
 }
 
 // The description of an export by name; NOT_FOUND comes from the context, which knows near names.

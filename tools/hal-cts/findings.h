@@ -48,5 +48,6 @@ class Printer {
 std::string to_junit(const std::string& driver, std::span<const Finding> findings);
 // `interrupted`: not all cases were run.
 std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted);
+std::string to_json(std::span<const Case* const> cases);
 
 }  // namespace halyard::cts

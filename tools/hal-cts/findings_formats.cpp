@@ -107,4 +107,15 @@ std::string to_json(const std::string& driver, std::span<const Finding> findings
   return text + "\n  ]\n}\n";
 }
 
+std::string to_json(std::span<const Case* const> cases) {
+  std::string text = "{\n  \"cases\": [";
+  const char* comma = "\n";
+  for (const Case* it : cases) {
+    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}}}", comma, json(it->name),
+                        json(it->tags), json(it->rules));
+    comma = ",\n";
+  }
+  return text + "\n  ]\n}\n";
+}
+
 }  // namespace halyard::cts

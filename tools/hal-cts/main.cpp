@@ -10,6 +10,7 @@
 #include "common/flags.h"
 #include "common/interrupt.h"
 #include "common/quantities.h"
+#include "common/table.h"
 #include "findings.h"
 #include "known_failures.h"
 #include "selection.h"
@@ -36,7 +37,8 @@ constexpr Flag kFlags[] = {
     {"tag", FlagKind::list, "TAG", "Runs the cases with this tag; 'hal-cts --list' shows them.",
      "--tag=queue"},
     {"skip_tag", FlagKind::list, "TAG", "Leaves out the cases with this tag.", "--skip_tag=slow"},
-    {"list", FlagKind::toggle, "", "Lists the cases with tags and rules, and exits.", "--list"},
+    {"list", FlagKind::toggle, "", "Lists the cases with tags and rules, and exits; as JSON with --json.",
+     "--list --tag=queue"},
     {"timeout", FlagKind::value, "TIME", "How long one case may take; default 20s.", "--timeout=60s"},
     {"no_fork", FlagKind::toggle, "",
      "Runs the cases in this process, for a debugger. A crash ends everything, and there is no time limit.",
@@ -129,11 +131,14 @@ Result<> write_file(const std::string& path, const std::string& text) {
   bool complete = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   complete = file && std::fclose(file) == 0 && complete;
   if (complete) return {};
-  return fail(tools::code_of_errno(errno), "cannot write '{}': {}", path, std::strerror(errno));
+  return fail(tools::code_of_errno(errno), "cannot write '{}': {}; check the path", path,
+              std::strerror(errno));
 }
 
-void list_cases(const std::vector<const Case*>& cases) {
-  for (const Case* it : cases) fmt::print("{:<36} {:<30} {}\n", it->name, it->tags, it->rules);
+std::string case_list(const std::vector<const Case*>& cases) {
+  std::vector<tools::Row> rows;
+  for (const Case* it : cases) rows.push_back({it->name, it->tags, it->rules});
+  return tools::table({"CASE", "TAGS", "RULES"}, std::move(rows));
 }
 
 // "kind\npath\nname": what the case that lists devices notes.
@@ -148,7 +153,11 @@ Result<int> test_driver(const Flags& flags) {
                 flags.positional().front());
   const std::vector<const Case*> cases =
       TOOL_TRY(choose_cases(flags.all("filter"), flags.all("tag"), flags.all("skip_tag")));
-  if (flags.on("list")) return list_cases(cases), 0;
+  if (flags.on("list")) {
+    const std::string text = flags.has("json") ? to_json(cases) : case_list(cases);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
   Run run;
   run.driver = flags.value("driver");
   if (run.driver.empty())
@@ -198,7 +207,7 @@ Result<int> test_driver(const Flags& flags) {
     for (const std::string& note : notes) listed.push_back(target_of(note));
   }
   if (interrupt.happened()) {
-    printer.header("interrupted before the devices were known");
+    printer.header("interrupted before the devices were known: no case of a device was run");
   } else if (!refused) {
     const std::vector<Target> devices = TOOL_TRY(choose_devices(flags.all("device"), listed));
     const auto of_scope = [&](Scope scope) {

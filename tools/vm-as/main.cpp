@@ -44,7 +44,8 @@ Result<> write_module(const std::string& path, const void* data, size_t size) {
     return {};
   }
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) return fail(code_of_errno(errno), "cannot write '{}': {}", path, std::strerror(errno));
+  if (!file)
+    return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
   bool complete = std::fwrite(data, 1, size, file) == size;
   complete = std::fclose(file) == 0 && complete;
   if (!complete)
