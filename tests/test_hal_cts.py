@@ -137,6 +137,8 @@ class Flags(unittest.TestCase):
         names = [line.split()[0] for line in every]
         self.assertEqual(len(names), len(set(names)))
         self.assertGreater(len(names), 100)
+        told = json.loads(vmrun.run("hal-cts", "--list", "--json").stdout)["cases"]
+        self.assertEqual([case["name"] for case in told], names)
         some = vmrun.run("hal-cts", "--list", "--tag=threads", "--skip_tag=slow", "--filter=semaphore.*").stdout
         self.assertIn("semaphore.wakes_waiters", some)
         self.assertNotIn("semaphore.threads", some)
