@@ -36,6 +36,19 @@ vm.func @forever() -> () {
 """
 
 
+# An async function that never signals its fence.
+NEVER = """
+vm.module @never
+vm.dependency @hal 7
+vm.import @hal.devices.count cconv "0v_i"
+vm.export @never
+vm.attr @never "iree.abi.model" "coarse-fences"
+vm.func @never(%r0: !hal.fence, %r1: !hal.fence) -> () {
+  vm.return
+}
+"""
+
+
 class Terminal:
     """A tool on a terminal of its own, of 60 columns."""
 
@@ -151,10 +164,10 @@ class HalCts(unittest.TestCase):
 
 
 class VmRun(unittest.TestCase):
-    def start(self, folder, **options):
-        vmrun.assemble(SPIN, folder, "spin")
-        return subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/spin.vmfb"], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, **options)
+    def start(self, folder, text=SPIN, **options):
+        vmrun.assemble(text, folder, "program")
+        return subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--device=local-sync"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
     def test_sigint_cancels_the_call(self):
         with vmrun.temporary_folder() as folder:
@@ -165,6 +178,16 @@ class VmRun(unittest.TestCase):
             _, told = process.communicate(timeout=vmrun.TIMEOUT)
             self.assertEqual(process.returncode, INTERRUPTED)
             self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*'forever'")
+
+    def test_sigint_ends_the_wait_for_a_device(self):
+        with vmrun.temporary_folder() as folder:
+            process = self.start(folder, NEVER)
+            self.assertEqual(process.stdout.readline(), "EXEC @never\n")
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertEqual(process.returncode, INTERRUPTED)
+            self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .* device")
 
     def test_ctrl_c_on_a_terminal(self):
         with vmrun.temporary_folder() as folder:

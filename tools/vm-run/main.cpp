@@ -138,22 +138,28 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
 
 // Ctrl-C cancels the call. What a device does cannot be stopped: while only that is waited for, it ends this
 // process.
-Result<> call_and_wait(halyard_context_t context, halyard_function_t function, const Arguments& arguments,
-                       std::vector<halyard_value_t>& results, halyard_object_t signal) {
+Result<Arguments> call_and_wait(halyard_context_t context, halyard_function_t function,
+                                const Arguments& arguments, size_t result_count, halyard_object_t signal) {
   Handle<halyard_call_t> call;
   TOOL_TRY(check(halyard_call_create(context, call.out())));
   std::atomic<bool> returned = false;
   const Interrupt interrupt([&] {
     if (!returned) return halyard_call_cancel(call.get());
+    if (!signal) return;
     fmt::print(stderr,
-               "vm-run: CANCELLED; stopped by Ctrl-C: the call had returned, its work on a device is left\n");
+               "vm-run: CANCELLED; stopped by Ctrl-C: the call had returned and its work on a device was "
+               "waited for\n");
     std::_Exit(kInterrupted);
   });
+  std::vector<halyard_value_t> values(result_count);
   Result<> done = check(halyard_call_invoke(call.get(), function, arguments.values().data(),
-                                            arguments.values().size(), results.data(), results.size()));
+                                            arguments.values().size(), values.data(), values.size()));
   if (!done) return std::unexpected(interrupt.explain(std::move(done).error()));
   returned = true;
-  return signal ? check(halyard_fence_wait(signal, UINT32_MAX)) : Result<>();
+  Arguments results;
+  for (const halyard_value_t& value : values) results.add(value);
+  if (signal) TOOL_TRY(check(halyard_fence_wait(signal, UINT32_MAX)));
+  return results;
 }
 
 Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name) {
@@ -186,11 +192,10 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
     halyard_retain(fence.object);
     arguments.add(fence);
   }
-  std::vector<halyard_value_t> results(description.result_count);
-  TOOL_TRY(call_and_wait(program.context.get(), function.get(), arguments, results, signal.get()));
-  Arguments owned;  // releases the results' objects
-  for (const halyard_value_t& result : results) owned.add(result);
-  return print_results(flags, results, convention_results(view(description.convention)), device, limit);
+  const Arguments results = TOOL_TRY(call_and_wait(program.context.get(), function.get(), arguments,
+                                                   description.result_count, signal.get()));
+  return print_results(flags, results.values(), convention_results(view(description.convention)), device,
+                       limit);
 }
 
 // One block for each device, as the reference tools print it.
