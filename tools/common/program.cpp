@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <thread>
 
 #include "common/drivers.h"
 #include "common/printable.h"
+#include "common/progress.h"
 #include "common/quantities.h"
 
 namespace halyard::tools {
@@ -48,9 +50,20 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   const uint64_t place = TOOL_TRY(number(flags, "device_lead_allocator", 0, "0"));
   if (place >= device_count)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "--device_lead_allocator={}: there are {} devices, counted from 0; name one of them", place,
-                device_count);
+                "--device_lead_allocator={}: expected the place of a --device, counted from 0; there {} {}",
+                place, device_count == 1 ? "is" : "are", device_count);
   return static_cast<uint32_t>(place) + 1;
+}
+
+// Of files; of those that are there.
+uint64_t size_of(const std::vector<std::string>& paths) {
+  uint64_t sum = 0;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error) sum += size;
+  }
+  return sum;
 }
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
@@ -90,18 +103,17 @@ Result<> make_instance(const Flags& flags, Program& program) {
 Result<> load_modules(const Flags& flags, Program& program) {
   const Phase phase(program, "load modules");
   const std::string mode = flags.value("module_mode", "preload");
-  if (mode != "preload" && mode != "mmap")
-    return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
   const std::string verify = flags.value("verify", "lazy");
-  if (verify != "lazy" && verify != "eager")
-    return fail(HALYARD_INVALID_ARGUMENT, "--verify={}: expected eager or lazy", verify);
   uint32_t options = 0;
   if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
   const std::vector<std::string> paths = flags.all("module");
+  if (paths.empty() && !flags.positional().empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is no flag; did you mean --module={}?",
+                flags.positional().front(), flags.positional().front());
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
+                "no module given; name one with --module=FILE ('--help' shows examples)");
   for (const std::string& path : paths) {
     Handle<halyard_module_t> module;
     TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(), options, module.out())));
@@ -120,8 +132,6 @@ Result<> open_devices(const Flags& flags, Program& program) {
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
   }
   const std::string native = flags.value("allow_native", "yes");
-  if (native != "yes" && native != "no")
-    return fail(HALYARD_INVALID_ARGUMENT, "--allow-native={}: expected yes or no", native);
   const std::vector<std::string> plugins = flags.all("executable_plugin");
   std::vector<halyard_device_setting_t> settings;
   if (native == "no") settings.push_back({"native", "0"});
@@ -164,10 +174,11 @@ Result<> make_context(const Flags& flags, Program& program) {
   options.device_count = devices.size();
   options.parameters = files.data();
   options.parameter_count = files.size();
-  const std::string mode = flags.value("parameter_mode", "file");
-  if (mode != "file" && mode != "preload")
-    return fail(HALYARD_INVALID_ARGUMENT, "--parameter_mode={}: expected file or preload", mode);
-  if (mode == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
+  Progress progress("reading parameters:");
+  if (flags.value("parameter_mode") == "preload") {
+    options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
+    progress.show(0, 0, format_size(size_of(paths)));
+  }
   options.trace = print_trace;
   options.lead_device = TOOL_TRY(lead_device(flags, devices.size()));
   if (flags.has("max_memory"))
@@ -191,11 +202,16 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
     if (!name.starts_with("__") && name.find('$') == std::string_view::npos) names.emplace_back(name);
   }
   if (names.size() == 1) return names.front();
+  if (names.empty())
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "module '{}' exports no function that can be called; expected one; 'vm-dump' shows what it has",
+        view(info.name));
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME",
-              view(info.name),
-              names.empty() ? "no function that can be called" : "several functions: " + list);
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "module '{}' exports several functions: {}; say which to call with --function=NAME",
+              view(info.name), list);
 }
 
 // The description of an export by name; NOT_FOUND comes from the context, which knows near names.

@@ -28,13 +28,13 @@ inline constexpr Flag kProgramFlags[] = {
      "scope, the first\n"
      "that has a name counts.",
      "--parameters=model=weights.irpa"},
-    {"parameter_mode", FlagKind::value, "MODE",
+    {"parameter_mode", FlagKind::value, "file|preload",
      "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
      "--parameter_mode=preload"},
-    {"module_mode", FlagKind::value, "MODE",
+    {"module_mode", FlagKind::value, "preload|mmap",
      "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
      "--module_mode=mmap"},
-    {"verify", FlagKind::value, "WHEN",
+    {"verify", FlagKind::value, "eager|lazy",
      "eager verifies every function when a module is loaded; lazy (the default) each when it is first "
      "called.",
      "--verify=eager"},
