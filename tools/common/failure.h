@@ -18,7 +18,8 @@ namespace halyard::tools {
 // Why a tool cannot go on: a code and a text that says what was expected, what was found and what to do.
 struct Failure {
   halyard_status_code_t code = HALYARD_UNKNOWN;
-  std::string text;  // without the code at its start
+  std::string text;   // without the code at its start
+  int exit_code = 1;  // of the tool that ends with it
 
   std::string line() const { return std::string(halyard_status_code_name(code)) + "; " + text; }
 };
@@ -29,7 +30,7 @@ using Result = std::expected<T, Failure>;
 template <typename... Args>
 std::unexpected<Failure> fail(halyard_status_code_t code, fmt::format_string<Args...> format,
                               Args&&... args) {
-  return std::unexpected(Failure{code, fmt::format(format, std::forward<Args>(args)...)});
+  return std::unexpected(Failure{.code = code, .text = fmt::format(format, std::forward<Args>(args)...)});
 }
 
 struct FreeMemory {
@@ -48,7 +49,7 @@ inline Result<> check(halyard_status_t status) {
   const std::string_view prefix = halyard_status_code_name(code);
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
   if (text.starts_with("; ")) text.remove_prefix(2);
-  return std::unexpected(Failure{code, std::string(text)});
+  return std::unexpected(Failure{.code = code, .text = std::string(text)});
 }
 
 // A reference to a counted object of the C ABI.

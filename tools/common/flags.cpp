@@ -158,7 +158,7 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
     const bool colour = ::isatty(STDERR_FILENO) == 1;
     fmt::print(stderr, "{}{}:{} {}\n", colour ? "\x1b[1;31m" : "", tool.name, colour ? "\x1b[0m" : "",
                printable(failure.line()));
-    return 1;
+    return failure.exit_code;
   };
   int code = 0;
   try {

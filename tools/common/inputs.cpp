@@ -237,4 +237,13 @@ Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::strin
   return std::move(parser.arguments);
 }
 
+Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
+                      const Arguments& arguments) {
+  if (arguments.values().size() >= types.size()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}",
+              types.size(), arguments.values().size(), view(function.name),
+              function.declaration.size ? ": " : "", view(function.declaration));
+}
+
 }  // namespace halyard::tools

@@ -31,4 +31,8 @@ class Arguments {
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
                                halyard_device_t device);
 
+// INVALID_ARGUMENT, with what the function takes, unless there is an argument for each type.
+Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
+                      const Arguments& arguments);
+
 }  // namespace halyard::tools

@@ -11,14 +11,14 @@
 
 namespace halyard::tools {
 
-namespace {
-
 Result<halyard_module_info_t> info_of(halyard_module_t module) {
   halyard_module_info_t info = {};
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_module_info(module, &info)));
   return info;
 }
+
+namespace {
 
 // The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
 // former.
@@ -77,7 +77,7 @@ Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t othe
   return count;
 }
 
-Result<> load_modules(const Flags& flags, Program& program) {
+Result<uint32_t> module_options(const Flags& flags) {
   const std::string mode = flags.value("module_mode", "preload");
   if (mode != "preload" && mode != "mmap")
     return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
@@ -87,11 +87,20 @@ Result<> load_modules(const Flags& flags, Program& program) {
   uint32_t options = 0;
   if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
-  const std::vector<std::string> paths = flags.all("module");
+  return options;
+}
+
+Result<std::vector<std::string>> module_paths(const Flags& flags) {
+  std::vector<std::string> paths = flags.all("module");
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "no module given; name one with --module=FILE ('vm-run --help' shows examples)");
-  for (const std::string& path : paths) {
+                "no module given; name one with --module=FILE ('--help' shows examples)");
+  return paths;
+}
+
+Result<> load_modules(const Flags& flags, Program& program) {
+  const uint32_t options = TOOL_TRY(module_options(flags));
+  for (const std::string& path : TOOL_TRY(module_paths(flags))) {
     Handle<halyard_module_t> module;
     TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(), options, module.out())));
     program.modules.push_back(std::move(module));
@@ -129,40 +138,50 @@ Result<> open_devices(const Flags& flags, Program& program) {
   return {};
 }
 
-Result<> make_context(const Flags& flags, Program& program) {
-  std::vector<halyard_module_t> modules;
-  for (const auto& module : program.modules) modules.push_back(module.get());
-  std::vector<halyard_device_t> devices;
-  for (const auto& device : program.devices) devices.push_back(device.get());
-  std::vector<std::string> scopes;
-  std::vector<std::string> paths;
+Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
+  auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
+  for (const auto& device : program.devices) made->devices_.push_back(device.get());
   for (const std::string& parameters : flags.all("parameters")) {
     const size_t equals = parameters.find('=');
-    scopes.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
-    paths.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
+    made->scopes_.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
+    made->paths_.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
   }
-  std::vector<halyard_parameter_file_t> files;
-  for (size_t i = 0; i < paths.size(); ++i) files.push_back({scopes[i].c_str(), paths[i].c_str()});
-  halyard_context_options_t options = {};
+  for (size_t i = 0; i < made->paths_.size(); ++i)
+    made->files_.push_back({made->scopes_[i].c_str(), made->paths_[i].c_str()});
+  halyard_context_options_t& options = made->options_;
   options.struct_size = sizeof options;
-  options.modules = modules.data();
-  options.module_count = modules.size();
-  options.devices = devices.data();
-  options.device_count = devices.size();
-  options.parameters = files.data();
-  options.parameter_count = files.size();
+  options.devices = made->devices_.data();
+  options.device_count = made->devices_.size();
+  options.parameters = made->files_.data();
+  options.parameter_count = made->files_.size();
   const std::string mode = flags.value("parameter_mode", "file");
   if (mode != "file" && mode != "preload")
     return fail(HALYARD_INVALID_ARGUMENT, "--parameter_mode={}: expected file or preload", mode);
   if (mode == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   options.trace = print_trace;
-  options.lead_device = TOOL_TRY(lead_device(flags, devices.size()));
+  options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
   if (flags.has("max_memory"))
     options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
   if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
-  const std::string capture = flags.value("capture");
-  if (flags.has("capture")) options.capture_path = capture.c_str();
-  return check(halyard_context_create(program.instance.get(), &options, program.context.out()));
+  made->capture_ = flags.value("capture");
+  if (flags.has("capture")) options.capture_path = made->capture_.c_str();
+  return made;
+}
+
+Result<> ContextOptions::create(halyard_instance_t instance,
+                                const std::vector<Handle<halyard_module_t>>& modules,
+                                halyard_context_t* out) const {
+  std::vector<halyard_module_t> handles;
+  for (const auto& module : modules) handles.push_back(module.get());
+  halyard_context_options_t options = options_;
+  options.modules = handles.data();
+  options.module_count = handles.size();
+  return check(halyard_context_create(instance, &options, out));
+}
+
+Result<> make_context(const Flags& flags, Program& program) {
+  const auto options = TOOL_TRY(ContextOptions::of(flags, program));
+  return options->create(program.instance.get(), program.modules, program.context.out());
 }
 
 // The function asked for, or the only one that can be meant.
@@ -195,6 +214,23 @@ Result<halyard_function_description_t> describe(halyard_module_t module, std::st
     if (view(function.name) == name) return function;
   }
   return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
+}
+
+Result<> print_statistics(const Program& program) {
+  for (const auto& device : program.devices) {
+    halyard_memory_use_t use = {};
+    use.struct_size = sizeof use;
+    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
+    std::string_view uri = halyard_device_uri(device.get());
+    if (uri.ends_with("://")) uri.remove_suffix(3);
+    fmt::print(stderr,
+               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
+               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
+               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
+               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
+               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
+  }
+  return {};
 }
 
 }  // namespace halyard::tools

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/convention.h"
 #include "common/drivers.h"
 #include "common/flags.h"
 #include "common/inputs.h"
@@ -134,21 +135,13 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   Handle<halyard_function_t> function;
   TOOL_TRY(check(halyard_context_find(program.context.get(), nullptr, name.c_str(), function.out())));
   const halyard_function_description_t description = TOOL_TRY(describe(program.modules.back().get(), name));
-  std::string types = convention_arguments(view(description.convention));
-  if (types.contains('C'))
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "function '{}' takes a variable number of arguments; only modules can call it", name);
-  if (description.is_async && types.size() >= 2) types.resize(types.size() - 2);
+  const std::string types = TOOL_TRY(input_types(description));
   const halyard_device_t device = program.devices.empty() ? nullptr : program.devices.front().get();
   Arguments arguments = TOOL_TRY(parse_inputs(flags.all("input"), types, device));
 
   fmt::print("EXEC @{}\n", printable(name));
   std::fflush(stdout);
-  if (arguments.values().size() < types.size())
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}",
-                types.size(), arguments.values().size(), name, description.declaration.size ? ": " : "",
-                view(description.declaration));
+  TOOL_TRY(check_inputs(description, types, arguments));
   Handle<halyard_object_t> signal;
   if (description.is_async) {  // wait for nothing, signal a new fence
     arguments.add({});
@@ -168,24 +161,6 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   for (const halyard_value_t& result : results) owned.add(result);
   if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
   return print_results(flags, results, convention_results(view(description.convention)), device, limit);
-}
-
-// One block for each device, as the reference tools print it.
-Result<> print_statistics(const Program& program) {
-  for (const auto& device : program.devices) {
-    halyard_memory_use_t use = {};
-    use.struct_size = sizeof use;
-    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
-    std::string_view uri = halyard_device_uri(device.get());
-    if (uri.ends_with("://")) uri.remove_suffix(3);
-    fmt::print(stderr,
-               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
-               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
-               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
-               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
-               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
-  }
-  return {};
 }
 
 Result<int> vm_run(const Flags& flags) {

@@ -1,0 +1,42 @@
+// The line of progress.
+#include "common/progress.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "common/colour.h"
+#include "common/failure.h"
+#include "common/printable.h"
+
+namespace halyard::tools {
+
+Progress::Progress(std::string_view title) : title_(title), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Progress::show(uint64_t done, uint64_t total, std::string_view what) {
+  constexpr std::chrono::milliseconds kPause(100);
+  constexpr std::string_view kDots = "...";
+  if (!terminal_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return;
+  next_ = now + kPause;
+  std::string line = title_;
+  if (total > 0) line += fmt::format(" {}/{}", done, total);
+  if (!what.empty()) line += fmt::format(" {}", what);
+  line = printable(line);
+  const size_t width = terminal_width() - 1;  // in the last column some terminals wrap
+  if (line.size() > width) line = line.substr(0, width - kDots.size()) + std::string(kDots);
+  fmt::print(stderr, "\r\x1b[K{}", line);
+  std::fflush(stderr);
+  visible_ = true;
+}
+
+void Progress::clear() {
+  if (!visible_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  visible_ = false;
+  next_ = {};
+}
+
+}  // namespace halyard::tools
