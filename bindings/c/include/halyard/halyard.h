@@ -330,6 +330,20 @@ typedef struct halyard_function_description {
 /* OUT_OF_RANGE: index. Texts live as long as the module. */
 HALYARD_API halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
                                                      halyard_function_description_t* description);
+/* The reflection attribute of that export with this key ("iree.benchmark"); without text where it has none.
+ * OUT_OF_RANGE: index. The text lives as long as the module. */
+HALYARD_API halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint32_t index,
+                                                               const char* key, halyard_text_t* value);
+
+enum {
+  HALYARD_PREPARE_VERIFY = 0, /* verifies every function; keeps nothing */
+  HALYARD_PREPARE_DECODE = 1, /* makes every function ready to run, as its first call would: verifies and
+                                 decodes those that are not yet */
+};
+/* Does now what a module loaded without VERIFY_EAGERLY leaves to the first calls. A native module has nothing
+ * to prepare. INVALID_ARGUMENT: no such phase; or what the verifier says of the first function that cannot
+ * run. Any thread. */
+HALYARD_API halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase);
 
 /* ---- Contexts
  * ----------------------------------------------------------------------------------------------------------------
