@@ -286,17 +286,14 @@ Result<> compare(const Flags& flags, Bench& bench, Report& report) {
     if (path == kStandard)
       return fail(HALYARD_INVALID_ARGUMENT,
                   "--module=- with --against: two runners cannot both read standard input; name a file");
-  benchmark::BenchmarkReporter::Context context;
   std::vector<std::unique_ptr<Row>> rows;
-  for (const Measured& function : bench.functions) {
-    rows.push_back(make_call_row(bench, function));
-    context.name_field_width = std::max(context.name_field_width, rows.back()->name().size());
-  }
-  report.ReportContext(context);
+  for (const Measured& function : bench.functions) rows.push_back(make_call_row(bench, function));
+  report.ReportContext({});
   std::string sentences;
   Result<> done;
   for (size_t i = 0; i < rows.size() && done; ++i) {
     const Target& target = bench.functions[i].target;
+    report.set_family(static_cast<int64_t>(i));
     rows[i]->prepare();
     std::vector<Round> rounds;
     for (uint64_t turn = 0; turn < count && done; ++turn) {

@@ -69,6 +69,7 @@ Result<> hand_on_number(const Flags& flags, std::string_view name, T least, std:
 
 Result<BenchmarkOptions> benchmark_options(const Flags& flags) {
   BenchmarkOptions options;
+  options.handed_on.emplace_back("vm-bench");
   options.format = TOOL_TRY(format_of(flags, "benchmark_format", "console"));
   options.out = flags.value("benchmark_out");
   options.out_format = TOOL_TRY(format_of(flags, "benchmark_out_format", "json"));

@@ -62,7 +62,7 @@ struct BenchmarkOptions {
   uint64_t iterations = 0;  // so often; 0: by time
   bool display_aggregates_only = false;
   std::optional<benchmark::TimeUnit> unit;  // where a flag says so
-  std::vector<std::string> handed_on;       // "--benchmark_...", for Google Benchmark
+  std::vector<std::string> handed_on;       // what Google Benchmark's own main would have got
 };
 
 // INVALID_ARGUMENT names the flag.

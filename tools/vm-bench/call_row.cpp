@@ -103,7 +103,6 @@ void CallRow::enlist() {
 
 void CallRow::run(benchmark::State& state) {
   if (!error_.empty()) return state.SkipWithError(error_.c_str());
-  if (state.thread_index() == 0) bench_.progress.show(0, 0, name());
   Worker& worker = *workers_[static_cast<size_t>(state.thread_index())];
   worker.samples.clear();
   const auto turns = static_cast<benchmark::IterationCount>(calls_per_sample_ * turns_per_call());

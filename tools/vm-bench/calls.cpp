@@ -48,10 +48,14 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
   const auto found = std::ranges::find(all, name, &Target::name);
   if (found == all.end()) {
     std::vector<const char*> names;
-    for (const Target& target : all) names.push_back(target.name.c_str());
+    std::string list;
+    for (const Target& target : all) {
+      names.push_back(target.name.c_str());
+      list += (list.empty() ? "" : ", ") + target.name;
+    }
     const Block<char> near(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
-    return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'{}", name, view(info.name),
-                near.get());
+    return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'{}; it exports {}", name,
+                view(info.name), near.get(), list.empty() ? "nothing" : list);
   }
   return std::vector<Target>{*found};
 }

@@ -95,10 +95,8 @@ Result<> filter_rows(const Flags& flags, std::vector<std::unique_ptr<Row>>& rows
               pattern, names);
 }
 
-// Google Benchmark's own parsing of its flags.
-void initialize_library(const BenchmarkOptions& options) {
-  std::vector<std::string> texts = {"vm-bench"};
-  texts.insert(texts.end(), options.handed_on.begin(), options.handed_on.end());
+// Google Benchmark's own parsing of its flags. It keeps pointers into `texts`.
+void initialize_library(std::vector<std::string>& texts) {
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   int count = static_cast<int>(arguments.size());
@@ -115,17 +113,20 @@ void add_context(const Bench& bench) {
   benchmark::AddCustomContext("clock_ns", fmt::format("{:.1f}", bench.clock_cost * 1e9));
 }
 
-void measure(Bench& bench, std::vector<std::unique_ptr<Row>> rows, Report& report) {
-  size_t place = 0;
-  for (auto& row : rows) {
-    if (bench.stop.asked_for()) break;
-    bench.progress.show(++place, rows.size(), row->name() + " (warming up)");
-    if (!row->prepare()) row.reset();
+// One row after the other, so that each is printed when it is known; all of them in one run where their
+// repetitions are to be mixed.
+void measure(Bench& bench, std::vector<std::unique_ptr<Row>> rows, bool is_mixed, Report& report) {
+  for (size_t i = 0; i < rows.size() && !bench.stop.asked_for(); ++i) {
+    bench.progress.show(i + 1, rows.size(), rows[i]->name());
+    const bool applies = rows[i]->prepare();
+    if (bench.stop.asked_for()) return;
+    if (applies) rows[i]->enlist();
+    if (is_mixed && i + 1 < rows.size()) continue;
+    report.set_family(is_mixed ? 0 : static_cast<int64_t>(i));
+    if (is_mixed || applies) benchmark::RunSpecifiedBenchmarks(&report, "all");
+    benchmark::ClearRegisteredBenchmarks();
+    if (!is_mixed) rows[i].reset();  // and what it holds
   }
-  std::erase(rows, nullptr);
-  if (bench.stop.asked_for() || rows.empty()) return;
-  for (auto& row : rows) row->enlist();
-  benchmark::RunSpecifiedBenchmarks(&report, "all");
 }
 
 Result<int> bench_and_report(const Flags& flags, Bench& bench) {
@@ -137,15 +138,18 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
     for (const auto& row : rows) fmt::print("{}\n", row->name());
     return 0;
   }
-  initialize_library(bench.options);
+  initialize_library(bench.options.handed_on);
   add_context(bench);
-  const std::unique_ptr<Report> report = TOOL_TRY(Report::make(bench.options, bench.progress));
+  size_t name_width = 0;
+  for (const auto& row : rows) name_width = std::max(name_width, row->name().size());
+  if (flags.has("benchmark_repetitions")) name_width += std::string_view("_median").size();
+  const std::unique_ptr<Report> report = TOOL_TRY(Report::make(bench.options, name_width, bench.progress));
   if (flags.has("against")) {
     Result<> done = compare(flags, bench, *report);
     if (!done && !bench.stop.asked_for() && bench.failures.empty())
       return std::unexpected(std::move(done).error());
   } else {
-    measure(bench, std::move(rows), *report);
+    measure(bench, std::move(rows), flags.on("benchmark_enable_random_interleaving"), *report);
     TOOL_TRY(report->finish());
   }
   if (flags.on("print_statistics")) {

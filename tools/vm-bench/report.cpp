@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 #include <string_view>
@@ -39,11 +40,12 @@ bool is_time(const std::string& counter) {
   return std::ranges::find(kTimes, counter) != std::end(kTimes);
 }
 
-Report::Report(const BenchmarkOptions& options, Progress& progress)
-    : progress_(progress), out_path_(options.out) {}
+Report::Report(const BenchmarkOptions& options, size_t name_width, Progress& progress)
+    : name_width_(name_width), progress_(progress), out_path_(options.out) {}
 
-Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, Progress& progress) {
-  auto report = std::unique_ptr<Report>(new Report(options, progress));
+Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, size_t name_width,
+                                             Progress& progress) {
+  auto report = std::unique_ptr<Report>(new Report(options, name_width, progress));
   // That of --benchmark_format, --benchmark_color and --benchmark_counters_tabular. The library keeps it.
   report->outputs_.push_back(
       {benchmark::CreateDefaultDisplayReporter(), options.format, options.display_aggregates_only, {}});
@@ -53,7 +55,7 @@ Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, Pr
   if (!report->file_) return cannot_write(options.out);
   report->file_reporter_ = make_reporter(options.out_format);
   report->file_reporter_->SetOutputStream(&report->file_);
-  report->file_reporter_->SetErrorStream(&report->file_);
+  report->file_reporter_->SetErrorStream(&report->nowhere_);  // the machine is described once
   report->outputs_.push_back({report->file_reporter_.get(), options.out_format, false, {}});
   return report;
 }
@@ -62,7 +64,9 @@ bool Report::ReportContext(const Context& context) {
   if (has_context_) return true;
   has_context_ = true;
   progress_.clear();
-  return std::ranges::all_of(outputs_, [&](auto& output) { return output.reporter->ReportContext(context); });
+  Context widened = context;
+  widened.name_field_width = name_width_;
+  return std::ranges::all_of(outputs_, [&](auto& output) { return output.reporter->ReportContext(widened); });
 }
 
 void Report::pass_on(Output& output, const std::vector<Run>& runs) {
@@ -92,11 +96,13 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     // How often a row is measured is no part of its name, nor is who has taken the time; but of calls, for
     // the sake of those who know the names of other runners.
     run.run_name.iterations.clear();
+    run.family_index += family_;
+    // Variation of what is always 0; JSON has no number for it.
+    std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
     if (!run.run_name.function_name.starts_with("BM_")) run.run_name.time_type.clear();
     rows.push_back(std::move(run));
   }
   if (rows.empty()) return;
-  rows_ += rows.size();
   progress_.clear();
   for (Output& output : outputs_) pass_on(output, rows);
   std::cout.flush();
@@ -107,6 +113,7 @@ Result<> Report::finish() {
   for (Output& output : outputs_) {
     if (!output.kept.empty()) output.reporter->ReportRuns(output.kept);
     output.reporter->Finalize();
+    if (output.format == Format::json) output.reporter->GetOutputStream() << '\n';
   }
   std::cout.flush();
   if (out_path_.empty()) return {};

@@ -61,7 +61,6 @@ void StepRow::enlist() {
 
 void StepRow::run(benchmark::State& state) {
   if (!error_.empty()) return state.SkipWithError(error_.c_str());
-  bench_.progress.show(0, 0, name());
   Samples samples;
   while (state.KeepRunning()) {
     const Result<std::optional<double>> seconds = sample_();
