@@ -271,21 +271,30 @@ Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, 
   return round;
 }
 
+Result<uint64_t> rounds_of(const Flags& flags) {
+  const uint64_t count = TOOL_TRY(number(flags, "rounds", kFewestRounds, "9"));
+  if (count >= kFewestRounds) return count;
+  return fail(HALYARD_INVALID_ARGUMENT, "--rounds={}: expected at least {}, since fewer say too little",
+              count, kFewestRounds);
+}
+
 }  // namespace
 
-Result<> compare(const Flags& flags, Bench& bench, Report& report) {
-  const uint64_t count = TOOL_TRY(number(flags, "rounds", kFewestRounds, "9"));
-  if (count < kFewestRounds)
-    return fail(HALYARD_INVALID_ARGUMENT, "--rounds={}: expected at least {}, since fewer say too little",
-                count, kFewestRounds);
-  if (bench.threads > 1)
+Result<> check_against(const Flags& flags) {
+  TOOL_TRY(rounds_of(flags));
+  if (flags.has("threads"))
     return fail(HALYARD_INVALID_ARGUMENT,
                 "--threads={} with --against: other runners call on one thread; leave one of the flags out",
-                bench.threads);
+                flags.value("threads"));
   for (const std::string& path : flags.all("module"))
     if (path == kStandard)
       return fail(HALYARD_INVALID_ARGUMENT,
                   "--module=- with --against: two runners cannot both read standard input; name a file");
+  return {};
+}
+
+Result<> compare(const Flags& flags, Bench& bench, Report& report) {
+  const uint64_t count = TOOL_TRY(rounds_of(flags));
   std::vector<std::unique_ptr<Row>> rows;
   for (const Measured& function : bench.functions) rows.push_back(make_call_row(bench, function));
   report.ReportContext({});

@@ -131,6 +131,7 @@ void measure(Bench& bench, std::vector<std::unique_ptr<Row>> rows, bool is_mixed
 
 Result<int> bench_and_report(const Flags& flags, Bench& bench) {
   bench.options = TOOL_TRY(benchmark_options(flags));
+  if (flags.has("against")) TOOL_TRY(check_against(flags));
   TOOL_TRY(set_up(flags, bench));
   std::vector<std::unique_ptr<Row>> rows = make_rows(bench);
   TOOL_TRY(filter_rows(flags, rows));

@@ -70,11 +70,9 @@ bool Report::ReportContext(const Context& context) {
 }
 
 void Report::pass_on(Output& output, const std::vector<Run>& runs) {
-  const bool has_aggregates =
-      std::ranges::any_of(runs, [](const Run& run) { return run.run_type == Run::RT_Aggregate; });
   std::vector<Run> rows;
   for (const Run& run : runs) {
-    if (output.aggregates_only && has_aggregates && run.run_type != Run::RT_Aggregate) continue;
+    if (output.aggregates_only && run.repetitions > 1 && run.run_type != Run::RT_Aggregate) continue;
     rows.push_back(run);
     if (output.format != Format::console) continue;
     for (auto& [name, counter] : rows.back().counters)  // so that the table says that they are seconds
@@ -82,6 +80,7 @@ void Report::pass_on(Output& output, const std::vector<Run>& runs) {
         counter.flags =
             static_cast<benchmark::Counter::Flags>(benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   }
+  if (rows.empty()) return;
   if (output.format == Format::csv) {
     output.kept.insert(output.kept.end(), rows.begin(), rows.end());
   } else {
