@@ -439,6 +439,19 @@ class VmBench(unittest.TestCase):
         self.assertEqual((context["where"], context["who"]), ("here", "me"))
         self.assertIn("halyard", context)
 
+    def test_many_samples_are_thinned_out(self):
+        (row,) = self.rows(*self.small("empty"), "--benchmark_filter=init", min_time="200000x").values()
+        self.assertEqual(row["iterations"], 200000)
+        self.assertLess(row["samples"], 65536)
+        self.assertGreaterEqual(row["samples"], 32768)
+        self.assert_plausible(row)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = vmrun.run("vm-bench", *self.small("empty"), "--benchmark_min_time=10x", stdout=full)
+        self.assertNotEqual(done.returncode, 0)
+        self.assert_says(done, "UNAVAILABLE", "standard output")
+
     def test_statistics(self):
         done = self.bench(*MUL, "--print_statistics")
         self.assertRegex(done.stderr, r"Device: local-sync\n\[\[ iree_hal_allocator_t memory statistics \]\]\n")

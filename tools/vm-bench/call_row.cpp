@@ -54,7 +54,7 @@ Result<> CallRow::call_once(Caller& caller) const {
 Result<> CallRow::warm_up() {
   constexpr uint64_t kMostCalls = 100;
   constexpr double kSeconds = 0.1;
-  constexpr double kClockShare = 0.01;  // of a sample, at most
+  constexpr double kClockShare = 0.0025;  // of a sample, at most
   for (int i = 0; i < bench_.threads; ++i) {
     auto worker = std::make_unique<Worker>();
     worker->context = TOOL_TRY(bench_.make_context(bench_.program.modules));
