@@ -29,8 +29,7 @@ class CallRow final : public Row {
   void enlist() override;
 
  private:
-  // How often what is measured as one goes through the function's work.
-  uint64_t turns_per_call() const { return bench_.batch; }
+  uint64_t calls_until_the_end(const benchmark::State& state) const;
   Result<> call_once(Caller& caller) const;
   Result<> warm_up();
   void run(benchmark::State& state);
@@ -78,9 +77,6 @@ Result<> CallRow::warm_up() {
   const double seconds = seconds_between(begin, Clock::now()) / static_cast<double>(calls);
   const double wanted = std::ceil(bench_.clock_cost / (kClockShare * std::max(seconds, 1e-9)));
   calls_per_sample_ = static_cast<uint64_t>(std::max(wanted, 1.0));
-  if (bench_.options.iterations > 0)
-    calls_per_sample_ =
-        std::min(calls_per_sample_, std::max<uint64_t>(1, bench_.options.iterations / turns_per_call()));
   return {};
 }
 
@@ -101,25 +97,35 @@ void CallRow::enlist() {
   if (options.iterations > 0) row->Iterations(static_cast<benchmark::IterationCount>(options.iterations));
 }
 
+// Of the next sample: fewer where otherwise there would be more than asked for.
+uint64_t CallRow::calls_until_the_end(const benchmark::State& state) const {
+  const benchmark::IterationCount turns = state.max_iterations - state.iterations();
+  if (turns <= 0) return 1;
+  return std::min(calls_per_sample_, (static_cast<uint64_t>(turns) + bench_.batch - 1) / bench_.batch);
+}
+
 void CallRow::run(benchmark::State& state) {
   if (!error_.empty()) return state.SkipWithError(error_.c_str());
   Worker& worker = *workers_[static_cast<size_t>(state.thread_index())];
   worker.samples.clear();
-  const auto turns = static_cast<benchmark::IterationCount>(calls_per_sample_ * turns_per_call());
   Clock::time_point before = {};
-  while (state.KeepRunningBatch(turns)) {
+  while (true) {
+    const uint64_t calls = calls_until_the_end(state);
+    const auto turns = static_cast<benchmark::IterationCount>(calls * bench_.batch);
+    if (!state.KeepRunningBatch(turns)) break;
     if (before == Clock::time_point{}) before = Clock::now();
-    for (uint64_t i = 0; i < calls_per_sample_; ++i) {
+    for (uint64_t i = 0; i < calls; ++i) {
       const Result<> done = call_once(*worker.caller);
       if (done) [[likely]]
         continue;
       state.SkipWithError(bench_.note(done.error()).c_str());
       break;
     }
-    if (bench_.stop.asked_for()) [[unlikely]]
-      if (!state.error_occurred()) state.SkipWithError(kStopped);
+    if (bench_.stop.asked_for() && !state.error_occurred()) [[unlikely]]
+      state.SkipWithError(kStopped);
     const Clock::time_point after = Clock::now();
-    worker.samples.add(seconds_between(before, after) / static_cast<double>(turns));
+    if (calls == calls_per_sample_ || worker.samples.values().empty())
+      worker.samples.add(seconds_between(before, after) / static_cast<double>(turns));
     before = after;
   }
   state.SetItemsProcessed(state.iterations());
@@ -133,7 +139,8 @@ void CallRow::add_counters(benchmark::State& state) const {
   std::vector<const Samples*> all;
   for (const auto& worker : workers_) all.push_back(&worker->samples);
   if (const std::optional<Summary> summary = summary_of(all)) add_summary(state, *summary);
-  state.counters["calls_per_sample"] = static_cast<double>(calls_per_sample_);
+  const uint64_t calls = static_cast<uint64_t>(state.iterations()) / bench_.batch;
+  state.counters["calls_per_sample"] = static_cast<double>(std::min(calls_per_sample_, calls));
   if (kCountsAllocations) state.counters["allocations"] = allocations_per_call_;
 }
 
