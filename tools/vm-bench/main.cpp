@@ -79,7 +79,6 @@ Result<> filter_rows(const Flags& flags, std::vector<std::unique_ptr<Row>>& rows
   std::string pattern = flags.value("benchmark_filter");
   if (pattern.empty() || pattern == "all") return {};
   const bool is_negative = pattern.starts_with('-');
-  const std::string all = pattern;
   std::string names;
   for (const auto& row : rows) names += (names.empty() ? "" : ", ") + row->name();
   try {
