@@ -54,11 +54,10 @@ if(HALYARD_TESTS)
   endif()
 endif()
 
-if(HALYARD_BENCHMARKS)
-  find_package(benchmark CONFIG QUIET)
-  if(NOT TARGET benchmark::benchmark_main)
-    list(APPEND missing libbenchmark-dev)
-  endif()
+# Of vm-bench and the benchmarks.
+find_package(benchmark CONFIG QUIET)
+if(NOT TARGET benchmark::benchmark)
+  list(APPEND missing libbenchmark-dev)
 endif()
 
 if(missing)

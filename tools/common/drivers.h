@@ -17,8 +17,10 @@ inline constexpr Flag kDriverFlag = {
     "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
     "--driver=./halyard-driver-mine.so"};
 
-// An instance that knows the drivers of --driver first; `trace` (may be null) is told what it does.
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr);
+// An instance that knows the drivers of --driver first; `trace` (may be null) is told what it does. `options`
+// are HALYARD_INSTANCE_*.
+Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr,
+                                                 uint32_t options = 0);
 
 // The search for drivers of an instance, as it is now.
 class DriverSearch {

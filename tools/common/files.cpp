@@ -83,4 +83,24 @@ std::span<const uint8_t> FileContents::bytes() const {
   return {reinterpret_cast<const uint8_t*>(read_.data()), read_.size()};
 }
 
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+std::unexpected<Failure> cannot_write(const std::string& path) {
+  return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
+}
+
+}  // namespace
+
+Result<> write_file(const std::string& path, bool append, std::span<const uint8_t> bytes) {
+  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), append ? "ab" : "wb"));
+  if (!file) return cannot_write(path);
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) return cannot_write(path);
+  if (std::fclose(file.release()) != 0) return cannot_write(path);
+  return {};
+}
+
 }  // namespace halyard::tools

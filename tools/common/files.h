@@ -35,4 +35,7 @@ class FileContents {
   std::string read_;
 };
 
+// As the system says; the message names the path.
+Result<> write_file(const std::string& path, bool append, std::span<const uint8_t> bytes);
+
 }  // namespace halyard::tools

@@ -1,6 +1,7 @@
 // Forms of --input: numbers, tensors as text, npy files, raw files.
 #include "common/inputs.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "common/npy.h"
 
@@ -240,6 +242,62 @@ Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::strin
   InputParser parser(types, device, flag);
   for (const std::string& text : texts) TOOL_TRY(parser.add(text));
   return std::move(parser.arguments);
+}
+
+Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
+                      const Arguments& arguments) {
+  if (arguments.values().size() >= types.size()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}",
+              types.size(), arguments.values().size(), view(function.name),
+              function.declaration.size ? ": " : "", view(function.declaration));
+}
+
+namespace {
+
+// Whether `a` comes before `b`, digits compared as numbers.
+bool comes_before(std::string_view a, std::string_view b) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto take_number = [&](std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of('0'), text.size()));
+    size_t size = 0;
+    while (size < text.size() && is_digit(text[size])) ++size;
+    const std::string_view digits = text.substr(0, size);
+    text.remove_prefix(size);
+    return digits;
+  };
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a[0]) && is_digit(b[0])) {
+      const std::string_view left = take_number(a);
+      const std::string_view right = take_number(b);
+      if (left.size() != right.size()) return left.size() < right.size();
+      if (left != right) return left < right;
+    } else {
+      if (a[0] != b[0]) return a[0] < b[0];
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  return a.size() < b.size();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> arrays_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().extension() == ".npy") names.push_back(entry->path().filename());
+  if (error)
+    return fail(HALYARD_NOT_FOUND, "--inputs_from={}: cannot read the folder: {}; check the path", folder,
+                error.message());
+  if (names.empty())
+    return fail(HALYARD_NOT_FOUND, "--inputs_from={}: the folder has no file that ends in .npy", folder);
+  std::ranges::sort(names, comes_before);
+  std::vector<std::string> texts;
+  for (const std::string& name : names) texts.push_back("*" + folder + "/" + name);
+  return texts;
 }
 
 }  // namespace halyard::tools

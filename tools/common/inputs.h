@@ -32,4 +32,12 @@ class Arguments {
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
                                halyard_device_t device, std::string_view flag = "input");
 
+// INVALID_ARGUMENT, with what the function takes, unless there is an argument for each type.
+Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
+                      const Arguments& arguments);
+
+// The .npy files of a folder as texts for parse_inputs, "*FILE" each, sorted by their names: input2 before
+// input10. NOT_FOUND: there is no folder, or no such file in it.
+Result<std::vector<std::string>> arrays_in(const std::string& folder);
+
 }  // namespace halyard::tools

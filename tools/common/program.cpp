@@ -13,14 +13,14 @@
 
 namespace halyard::tools {
 
-namespace {
-
 Result<halyard_module_info_t> info_of(halyard_module_t module) {
   halyard_module_info_t info = {};
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_module_info(module, &info)));
   return info;
 }
+
+namespace {
 
 // The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
 // former.
@@ -90,31 +90,52 @@ Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t othe
   return count;
 }
 
+Phase::Phase(const Program& program, const char* name)
+    : program_(program), name_(name), begin_(std::chrono::steady_clock::now()) {
+  halyard_trace_begin(program.trace.get(), name);
+}
+
+Phase::~Phase() {
+  halyard_trace_end(program_.trace.get());
+  if (program_.phases) program_.phases->push_back({name_, std::chrono::steady_clock::now() - begin_});
+}
+
 Result<> make_instance(const Flags& flags, Program& program) {
   if (flags.has("trace")) {
     if (flags.value("trace").empty())
       return fail(HALYARD_INVALID_ARGUMENT, "--trace needs the name of a file, such as --trace=run.perfetto");
     TOOL_TRY(check(halyard_trace_create(flags.value("trace").c_str(), program.trace.out())));
   }
-  program.instance = TOOL_TRY(make_instance(flags, program.trace.get()));
+  if (flags.on("print_stats")) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
+  program.instance = TOOL_TRY(
+      make_instance(flags, program.trace.get(), program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0));
   return {};
 }
 
-Result<> load_modules(const Flags& flags, Program& program) {
-  const Phase phase(program, "load modules");
+Result<uint32_t> module_options(const Flags& flags) {
   const std::string mode = flags.value("module_mode", "preload");
   const std::string verify = flags.value("verify", "lazy");
   uint32_t options = 0;
   if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
-  const std::vector<std::string> paths = flags.all("module");
+  return options;
+}
+
+Result<std::vector<std::string>> module_paths(const Flags& flags) {
+  std::vector<std::string> paths = flags.all("module");
   if (paths.empty() && !flags.positional().empty())
     return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is no flag; did you mean --module={}?",
                 flags.positional().front(), flags.positional().front());
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
                 "no module given; name one with --module=FILE ('--help' shows examples)");
-  for (const std::string& path : paths) {
+  return paths;
+}
+
+Result<> load_modules(const Flags& flags, Program& program) {
+  const Phase phase(program, "load modules");
+  const uint32_t options = TOOL_TRY(module_options(flags));
+  for (const std::string& path : TOOL_TRY(module_paths(flags))) {
     Handle<halyard_module_t> module;
     TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(), options, module.out())));
     program.modules.push_back(std::move(module));
@@ -151,42 +172,56 @@ Result<> open_devices(const Flags& flags, Program& program) {
   return {};
 }
 
-Result<> make_context(const Flags& flags, Program& program) {
-  const Phase phase(program, "make context");
-  std::vector<halyard_module_t> modules;
-  for (const auto& module : program.modules) modules.push_back(module.get());
-  std::vector<halyard_device_t> devices;
-  for (const auto& device : program.devices) devices.push_back(device.get());
-  std::vector<std::string> scopes;
-  std::vector<std::string> paths;
+Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
+  auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
+  for (const auto& device : program.devices) made->devices_.push_back(device.get());
   for (const std::string& parameters : flags.all("parameters")) {
     const size_t equals = parameters.find('=');
-    scopes.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
-    paths.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
+    made->scopes_.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
+    made->paths_.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
   }
-  std::vector<halyard_parameter_file_t> files;
-  for (size_t i = 0; i < paths.size(); ++i) files.push_back({scopes[i].c_str(), paths[i].c_str()});
-  halyard_context_options_t options = {};
+  for (size_t i = 0; i < made->paths_.size(); ++i)
+    made->files_.push_back({made->scopes_[i].c_str(), made->paths_[i].c_str()});
+  halyard_context_options_t& options = made->options_;
   options.struct_size = sizeof options;
-  options.modules = modules.data();
-  options.module_count = modules.size();
-  options.devices = devices.data();
-  options.device_count = devices.size();
-  options.parameters = files.data();
-  options.parameter_count = files.size();
-  Progress progress("reading parameters:");
-  if (flags.value("parameter_mode") == "preload") {
-    options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
-    progress.show(0, 0, format_size(size_of(paths)));
+  options.devices = made->devices_.data();
+  options.device_count = made->devices_.size();
+  options.parameters = made->files_.data();
+  options.parameter_count = made->files_.size();
+  if (flags.value("parameter_mode") == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
+  if (program.tensor) {
+    made->tensor_pattern_ = program.tensor_pattern;
+    options.tensor_pattern = made->tensor_pattern_.c_str();
+    options.tensor = program.tensor;
+    options.tensor_user = program.tensor_user;
   }
   options.trace = print_trace;
-  options.lead_device = TOOL_TRY(lead_device(flags, devices.size()));
+  options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
   if (flags.has("max_memory"))
     options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
   if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
-  const std::string capture = flags.value("capture");
-  if (flags.has("capture")) options.capture_path = capture.c_str();
-  return check(halyard_context_create(program.instance.get(), &options, program.context.out()));
+  made->capture_ = flags.value("capture");
+  if (flags.has("capture")) options.capture_path = made->capture_.c_str();
+  return made;
+}
+
+Result<> ContextOptions::create(halyard_instance_t instance,
+                                const std::vector<Handle<halyard_module_t>>& modules,
+                                halyard_context_t* out) const {
+  std::vector<halyard_module_t> handles;
+  for (const auto& module : modules) handles.push_back(module.get());
+  halyard_context_options_t options = options_;
+  options.modules = handles.data();
+  options.module_count = handles.size();
+  Progress progress("reading parameters:");
+  if (options.flags & HALYARD_CONTEXT_PRELOAD_PARAMETERS) progress.show(0, 0, format_size(size_of(paths_)));
+  return check(halyard_context_create(instance, &options, out));
+}
+
+Result<> make_context(const Flags& flags, Program& program) {
+  const Phase phase(program, "make context");
+  const auto options = TOOL_TRY(ContextOptions::of(flags, program));
+  return options->create(program.instance.get(), program.modules, program.context.out());
 }
 
 // The function asked for, or the only one that can be meant.
@@ -224,6 +259,23 @@ Result<halyard_function_description_t> describe(halyard_module_t module, std::st
     if (view(function.name) == name) return function;
   }
   return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
+}
+
+Result<> print_statistics(const Program& program) {
+  for (const auto& device : program.devices) {
+    halyard_memory_use_t use = {};
+    use.struct_size = sizeof use;
+    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
+    std::string_view uri = halyard_device_uri(device.get());
+    if (uri.ends_with("://")) uri.remove_suffix(3);
+    fmt::print(stderr,
+               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
+               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
+               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
+               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
+               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
+  }
+  return {};
 }
 
 }  // namespace halyard::tools

@@ -2,7 +2,9 @@
 // functions of their own, in the order in which they are called, so that each can be measured.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,34 +21,72 @@ inline constexpr uint64_t kDefaultMaxElements = 1024;
 // instance.
 struct Program {
   Handle<halyard_trace_t> trace;  // --trace; may be null
+  struct PhaseTime {
+    std::string_view name;
+    std::chrono::nanoseconds time;
+  };
+  std::unique_ptr<std::vector<PhaseTime>> phases;  // --print_stats; null: nobody wants to know
+  // What contexts show of dispatches, as in halyard_context_options_t; nothing without a function.
+  std::string tensor_pattern;
+  halyard_tensor_fn tensor = nullptr;
+  void* tensor_user = nullptr;
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
   std::vector<Handle<halyard_device_t>> devices;
   Handle<halyard_context_t> context;
 };
 
-// --trace, and the instance. Before anything else.
+// --trace and --print_stats, and the instance. Before anything else.
 Result<> make_instance(const Flags& flags, Program& program);
 
-// What a tool does with a program, as a slice of its trace, for as long as this lives.
+// What a tool does with a program, as a slice of its trace and a time of its statistics, for as long as this
+// lives.
 class Phase {
  public:
-  Phase(const Program& program, const char* name) : trace_(program.trace.get()) {
-    halyard_trace_begin(trace_, name);
-  }
+  Phase(const Program& program, const char* name);
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
-  ~Phase() { halyard_trace_end(trace_); }
+  ~Phase();
 
  private:
-  const halyard_trace_t trace_;
+  const Program& program_;
+  const char* const name_;
+  const std::chrono::steady_clock::time_point begin_;
 };
+
+Result<halyard_module_info_t> info_of(halyard_module_t module);
+
+// --module_mode and --verify, as HALYARD_MODULE_*.
+Result<uint32_t> module_options(const Flags& flags);
+
+// --module; at least one.
+Result<std::vector<std::string>> module_paths(const Flags& flags);
 
 // --module, --module_mode, --verify. The instance must be there.
 Result<> load_modules(const Flags& flags, Program& program);
 
 // --device and the flags that open devices; without --device, the default device where a module needs one.
 Result<> open_devices(const Flags& flags, Program& program);
+
+// What the flags say about contexts, but for their modules. Any thread.
+class ContextOptions {
+ public:
+  // With the program's devices, which must live as long as this.
+  static Result<std::unique_ptr<const ContextOptions>> of(const Flags& flags, const Program& program);
+  Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
+                  halyard_context_t* out) const;
+
+ private:
+  ContextOptions() = default;
+
+  std::vector<halyard_device_t> devices_;
+  std::vector<std::string> scopes_;
+  std::vector<std::string> paths_;
+  std::vector<halyard_parameter_file_t> files_;
+  std::string capture_;
+  std::string tensor_pattern_;
+  halyard_context_options_t options_ = {};  // points to the above
+};
 
 // Modules, devices and parameters to one context; runs the modules' initialisers.
 Result<> make_context(const Flags& flags, Program& program);
@@ -56,6 +96,9 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
 
 // The description of an export; its texts live as long as the module.
 Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name);
+
+// What each device has given of memory, on standard error, as the reference tools print it.
+Result<> print_statistics(const Program& program);
 
 // A flag's number, or an error that names the flag.
 Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,

@@ -23,6 +23,11 @@ inline constexpr Flag kProgramFlags[] = {
      "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in "
      "order.",
      "--input=4xf32=1,2,3,4"},
+    {"inputs_from", FlagKind::value, "FOLDER",
+     "The arguments are the .npy files of FOLDER, sorted by their names (numbers in them as numbers), one "
+     "array "
+     "after another.",
+     "--inputs_from=inputs"},
     {"parameters", FlagKind::list, "[SCOPE=]FILE",
      "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. Repeated: of several files of a "
      "scope, the first\n"

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "common/convention.h"
 #include "common/drivers.h"
 #include "common/printable.h"
 
@@ -117,24 +118,6 @@ Result<> list_functions(halyard_module_t module) {
     if (function.declaration.size) fmt::print("    {}\n", printable(view(function.declaration)));
   }
   return {};
-}
-
-std::string convention_results(std::string_view convention) {
-  const size_t split = convention.find('_');
-  std::string types;
-  if (split == std::string_view::npos) return types;
-  for (const char type : convention.substr(split + 1))
-    if (type != 'v') types += type;
-  return types;
-}
-
-std::string convention_arguments(std::string_view convention) {
-  std::string types;
-  for (const char type : convention.substr(convention.empty() ? 0 : 1)) {
-    if (type == '_') break;
-    if (type != 'v') types += type;
-  }
-  return types;
 }
 
 }  // namespace halyard::tools

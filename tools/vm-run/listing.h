@@ -15,8 +15,4 @@ Result<> list_devices(halyard_instance_t instance, const std::string& driver);
 Result<> dump_devices(halyard_instance_t instance, const std::string& driver);
 Result<> list_functions(halyard_module_t module);
 
-// The arguments, or results, of a calling convention without spans: "rIf"; empty for none.
-std::string convention_arguments(std::string_view convention);
-std::string convention_results(std::string_view convention);
-
 }  // namespace halyard::tools

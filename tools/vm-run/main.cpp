@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/convention.h"
 #include "common/drivers.h"
 #include "common/flags.h"
 #include "common/inputs.h"
@@ -12,9 +13,12 @@
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "compare.h"
+#include "json.h"
 #include "listing.h"
 #include "outputs.h"
 #include "print.h"
+#include "stats.h"
+#include "tensors.h"
 
 namespace halyard::tools {
 
@@ -42,6 +46,9 @@ constexpr Flag kResultFlags[] = {
      "--expected_f64_threshold=0.001"},
     {"expected_rtol", FlagKind::value, "X",
      "How much further they may be, as a share of what is expected (0.00001).", "--expected_rtol=0.001"},
+    {"json", FlagKind::toggle, "",
+     "Prints the results as one JSON document, and nothing else: types, shapes, elements as numbers.",
+     "--json"},
     {"output_max_element_count", FlagKind::value, "N", "Elements printed of a tensor before '...' (1024).",
      "--output_max_element_count=16"},
 };
@@ -54,6 +61,17 @@ constexpr Flag kRecordFlags[] = {
      "--capture=program.hycap"},
     {"print_statistics", FlagKind::toggle, "",
      "What each device has given of memory, on standard error after the results.", "--print_statistics"},
+    {"print_stats", FlagKind::toggle, "",
+     "What the run took, on standard error after the results: time by phase, memory of each device, and "
+     "which "
+     "objects were still there\nwhen everything else had been released.",
+     "--print_stats"},
+    {"trace_tensors", FlagKind::value, "PATTERN",
+     "Writes what dispatches read and wrote as npy files, of those whose function matches (* and ? are "
+     "wildcards). Each runs on\nits own then, and the files are as large as the buffers.",
+     "--trace_tensors='*matmul*'"},
+    {"trace_tensors_folder", FlagKind::value, "FOLDER", "Where to (tensors).",
+     "--trace_tensors_folder=/tmp/tensors"},
 };
 
 constexpr Flag kListFlags[] = {
@@ -163,26 +181,29 @@ Result<Arguments> call_and_wait(const Program& program, halyard_function_t funct
   return results;
 }
 
+Result<Arguments> inputs_of(const Flags& flags, const Program& program, std::string_view types,
+                            halyard_device_t device) {
+  const Phase phase(program, "inputs");
+  if (!flags.has("inputs_from")) return parse_inputs(flags.all("input"), types, device);
+  if (flags.has("input"))
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "--input and --inputs_from are both given; expected one of them to say what the arguments are");
+  return parse_inputs(TOOL_TRY(arrays_in(flags.value("inputs_from"))), types, device, "inputs_from");
+}
+
 Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name) {
   const uint64_t limit = TOOL_TRY(number(flags, "output_max_element_count", kDefaultMaxElements, "1024"));
   Handle<halyard_function_t> function;
   TOOL_TRY(check(halyard_context_find(program.context.get(), nullptr, name.c_str(), function.out())));
   const halyard_function_description_t description = TOOL_TRY(describe(program.modules.back().get(), name));
-  std::string types = convention_arguments(view(description.convention));
-  if (types.contains('C'))
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "function '{}' takes a variable number of arguments; only modules can call it", name);
-  if (description.is_async && types.size() >= 2) types.resize(types.size() - 2);
+  const std::string types = TOOL_TRY(input_types(description));
   const halyard_device_t device = program.devices.empty() ? nullptr : program.devices.front().get();
-  Arguments arguments = TOOL_TRY(parse_inputs(flags.all("input"), types, device));
+  Arguments arguments = TOOL_TRY(inputs_of(flags, program, types, device));
 
-  fmt::print("EXEC @{}\n", printable(name));
+  if (!flags.on("json")) fmt::print("EXEC @{}\n", printable(name));
   std::fflush(stdout);
-  if (arguments.values().size() < types.size())
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}",
-                types.size(), arguments.values().size(), name, description.declaration.size ? ": " : "",
-                view(description.declaration));
+  TOOL_TRY(check_inputs(description, types, arguments));
   Handle<halyard_object_t> signal;
   if (description.is_async) {  // wait for nothing, signal a new fence
     arguments.add({});
@@ -195,29 +216,17 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   }
   const Arguments results =
       TOOL_TRY(call_and_wait(program, function.get(), arguments, description.result_count, signal.get()));
+  const Phase phase(program, "results");
+  if (flags.on("json")) {
+    fmt::print("{}", TOOL_TRY(results_json(name, results.values(), limit)));
+    return true;
+  }
   return print_results(flags, results.values(), convention_results(view(description.convention)), device,
                        limit);
 }
 
-// One block for each device, as the reference tools print it.
-Result<> print_statistics(const Program& program) {
-  for (const auto& device : program.devices) {
-    halyard_memory_use_t use = {};
-    use.struct_size = sizeof use;
-    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
-    std::string_view uri = halyard_device_uri(device.get());
-    if (uri.ends_with("://")) uri.remove_suffix(3);
-    fmt::print(stderr,
-               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
-               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
-               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
-               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
-               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
-  }
-  return {};
-}
-
 Result<int> vm_run(const Flags& flags) {
+  TensorFiles tensors;  // outlives the program, which may still write when it goes
   Program program;
   TOOL_TRY(make_instance(flags, program));
   if (flags.on("list_drivers")) {
@@ -240,6 +249,10 @@ Result<int> vm_run(const Flags& flags) {
     return 0;
   }
   const std::string name = TOOL_TRY(chosen_function(flags, main_module));
+  for (const char* other : {"output", "expected_output"})
+    if (flags.on("json") && flags.has(other))
+      return fail(HALYARD_INVALID_ARGUMENT, "--json and --{} are both given; expected one of them", other);
+  TOOL_TRY(tensors.begin(flags, program));
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name));
@@ -247,6 +260,10 @@ Result<int> vm_run(const Flags& flags) {
   if (flags.on("print_statistics")) {
     std::fflush(stdout);
     TOOL_TRY(print_statistics(program));
+  }
+  if (program.phases) {
+    std::fflush(stdout);
+    TOOL_TRY(print_stats(program));
   }
   return is_as_expected ? 0 : 1;
 }

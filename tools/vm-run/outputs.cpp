@@ -15,22 +15,6 @@ namespace halyard::tools {
 
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-std::unexpected<Failure> cannot_write(const std::string& path) {
-  return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
-}
-
-Result<> write_bytes(const std::string& path, bool append, std::span<const uint8_t> bytes) {
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), append ? "ab" : "wb"));
-  if (!file) return cannot_write(path);
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) return cannot_write(path);
-  if (std::fclose(file.release()) != 0) return cannot_write(path);
-  return {};
-}
-
 template <typename T>
 std::vector<uint8_t> bytes_of(const T& value) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
@@ -76,10 +60,10 @@ Result<> write(const std::string& text, const halyard_value_t& value, uint64_t m
                 text);
   const std::string path = text.substr(1);
   const Contents contents = TOOL_TRY(contents_of(value));
-  if (!path.ends_with(".npy")) return write_bytes(path, append, contents.bytes);
+  if (!path.ends_with(".npy")) return write_file(path, append, contents.bytes);
   const std::vector<uint8_t> header = TOOL_TRY(npy_header(contents.element_type, contents.shape));
-  TOOL_TRY(write_bytes(path, append, header));
-  return write_bytes(path, true, contents.bytes);
+  TOOL_TRY(write_file(path, append, header));
+  return write_file(path, true, contents.bytes);
 }
 
 }  // namespace

@@ -64,10 +64,9 @@ Result<> TensorFiles::write(const halyard_traced_tensor_t& tensor) const {
                   tensor.binding, tensor.after ? "after" : "before");
   const std::string type = element_type(view(tensor.function), tensor.size);
   const uint64_t size = type.ends_with("64") ? 8 : type.ends_with("32") ? 4 : type.ends_with("16") ? 2 : 1;
-  std::vector<uint8_t> bytes =
-      TOOL_TRY(npy_header(type, {static_cast<int64_t>(tensor.size / size)}));
+  std::vector<uint8_t> bytes = TOOL_TRY(npy_header(type, {static_cast<int64_t>(tensor.size / size)}));
   bytes.insert(bytes.end(), tensor.data, tensor.data + tensor.size);
-  return write_file(path, bytes);
+  return write_file(path, false, bytes);
 }
 
 }  // namespace halyard::tools

@@ -30,6 +30,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     registry.folders = strings(known.driver_folders, known.driver_folder_count);
     if (known.trace) instance->tracer = Ref<Tracer>::share(from_handle<Tracer>(known.trace));
     registry.tracer = instance->tracer;
+    registry.counts_objects = (known.flags & HALYARD_INSTANCE_COUNT_OBJECTS) != 0;
     registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
     registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
     instance->drivers = hal::DriverRegistry::create(std::move(registry));
@@ -100,4 +101,25 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
 
 const char* halyard_device_uri(halyard_device_t device) {
   return from_handle<hal::Device>(device)->uri().c_str();
+}
+
+halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
+                                        size_t* count) {
+  return guarded([&]() -> Result<> {
+    const auto* of = from_handle<hal::Device>(device);
+    if (!of->live())
+      return fail(Code::FAILED_PRECONDITION,
+                  "device '{}' does not count its objects; make its instance with "
+                  "HALYARD_INSTANCE_COUNT_OBJECTS",
+                  of->uri());
+    EntryBlock<halyard_object_count_t> block;
+    of->live()->each([&](const ObjectType& type, uint64_t live, uint64_t made) {
+      halyard_object_count_t& entry = block.add();
+      entry.live = live;
+      entry.made = made;
+      block.text(&halyard_object_count_t::type, type.name);
+    });
+    block.give(out, count);
+    return {};
+  });
 }

@@ -3,6 +3,7 @@
 
 #include "handles.h"
 #include "vm/assembler.h"
+#include "vm/verifier.h"
 
 namespace halyard::c {
 
@@ -38,6 +39,13 @@ uint32_t bytecode_version(const vm::Module& module) {
 
 Result<Ref<Bytes>> assembled(std::string_view text, const vm::AssembleOptions& options) {
   return Bytes::copy(HALYARD_TRY(vm::assemble(text, options)));
+}
+
+Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index) {
+  const auto& exports = module.exports();
+  if (index < exports.size()) return &exports[index];
+  return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, module.name(),
+              exports.size());
 }
 
 }  // namespace
@@ -79,15 +87,37 @@ halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_inf
   });
 }
 
+halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint32_t index, const char* key,
+                                                   halyard_text_t* value) {
+  return guarded([&]() -> Result<> {
+    *value = to_text(HALYARD_TRY(find_export(*from_handle<vm::Module>(module), index))->attribute(view(key)));
+    return {};
+  });
+}
+
+halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase) {
+  return guarded([&]() -> Result<> {
+    if (phase != HALYARD_PREPARE_VERIFY && phase != HALYARD_PREPARE_DECODE)
+      return fail(Code::INVALID_ARGUMENT,
+                  "phase {} does not exist; choose HALYARD_PREPARE_VERIFY or HALYARD_PREPARE_DECODE", phase);
+    const auto* any = from_handle<vm::Module>(module);
+    if (any->kind() != vm::ModuleKind::bytecode) return {};
+    const auto& loaded = static_cast<const vm::BytecodeModule&>(*any);
+    for (uint32_t i = 0; i < loaded.functions().size(); ++i) {
+      if (phase == HALYARD_PREPARE_VERIFY) {
+        HALYARD_TRY(vm::verify_function(loaded, i));
+      } else {
+        HALYARD_TRY(loaded.code(i));
+      }
+    }
+    return {};
+  });
+}
+
 halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
                                          halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
-    const auto* loaded = from_handle<vm::Module>(module);
-    const auto& exports = loaded->exports();
-    if (index >= exports.size())
-      return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index,
-                  loaded->name(), exports.size());
-    const vm::Export& function = exports[index];
+    const vm::Export& function = *HALYARD_TRY(find_export(*from_handle<vm::Module>(module), index));
     const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
     return fill_info(description, {.struct_size = 0,
                                    .argument_count = static_cast<uint32_t>(convention.arguments.size()),

@@ -198,10 +198,13 @@ CommandBuffer::CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categor
       mode_(mode),
       categories_(categories),
       affinity_(affinity),
-      binding_capacity_(binding_capacity) {}
+      binding_capacity_(binding_capacity) {
+  if (LiveObjects* live = device_->live()) live->add(kType, 1);
+}
 
 CommandBuffer::~CommandBuffer() {
   if (list_) device_->table().command_list_destroy(device_->handle(), list_);
+  if (LiveObjects* live = device_->live()) live->add(kType, -1);
 }
 
 Result<Ref<CommandBuffer>> CommandBuffer::create(Ref<Device> device, uint32_t mode, uint32_t categories,

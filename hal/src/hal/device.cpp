@@ -55,7 +55,8 @@ Device::~Device() {
 }
 
 Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, std::string path,
-                                 const std::vector<std::pair<std::string, std::string>>& options) {
+                                 const std::vector<std::pair<std::string, std::string>>& options,
+                                 bool counts_objects) {
   Ref<Device> device = make<Device>(std::move(library), std::move(kind), std::move(path));
   const halyard_driver_table_t& table = device->table();
   std::vector<halyard_option_t> given;
@@ -78,6 +79,7 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
   if (Status status = Status::adopt(table.device_properties(device->handle_, &device->properties_)))
     return std::unexpected(std::move(status).note(note));
   HALYARD_TRY(with_note(check_properties(device->properties_), note));
+  if (counts_objects) device->live_ = std::make_unique<LiveObjects>();
   if (Tracer* tracer = device->library_->tracer())
     device->trace_ = std::make_unique<DeviceTrace>(Ref<Tracer>::share(tracer), device->uri());
   return device;

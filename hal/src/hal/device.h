@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "hal/device_trace.h"
 #include "hal/driver_library.h"
+#include "hal/live_objects.h"
 #include "hal/types.h"
 
 namespace halyard::hal {
@@ -40,7 +41,8 @@ class Device final : public ObjectOf<Device> {
   static const ObjectType kType;  // "hal.device"
 
   static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
-                                  const std::vector<std::pair<std::string, std::string>>& options);
+                                  const std::vector<std::pair<std::string, std::string>>& options,
+                                  bool counts_objects = false);
 
   const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
   const std::string& path() const { return path_; }
@@ -62,6 +64,7 @@ class Device final : public ObjectOf<Device> {
   // Memory of the objects that come and go with its work (hal/pooled.h).
   NodePool& nodes() const { return nodes_; }
   DeviceTrace* trace() const { return trace_.get(); }  // null: nobody traces
+  LiveObjects* live() const { return live_.get(); }    // null: nobody counts
 
   // As hal.device.query.i64: {known, value}; unknown is not an error.
   struct Answer {
@@ -100,6 +103,7 @@ class Device final : public ObjectOf<Device> {
   Allocator allocator_{*this};
   mutable NodePool nodes_;
   std::unique_ptr<DeviceTrace> trace_;
+  std::unique_ptr<LiveObjects> live_;
 };
 
 // Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.

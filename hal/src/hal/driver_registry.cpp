@@ -128,7 +128,9 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
 DriverRegistry::~DriverRegistry() { await_outside_of_callbacks(); }
 
 DriverRegistry::DriverRegistry(RegistryOptions options)
-    : log_(std::move(options.log)), tracer_(std::move(options.tracer)) {
+    : log_(std::move(options.log)),
+      tracer_(std::move(options.tracer)),
+      counts_objects_(options.counts_objects) {
   for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));
   for (Entry& entry : entries_) entry.named = true;
   for (const std::string& folder : options.folders) search_folder(Origin::embedder, absolute_path(folder));
@@ -408,7 +410,8 @@ Result<Ref<Device>> DriverRegistry::open_device(std::string_view uri,
   DeviceUri parsed = HALYARD_TRY(DeviceUri::parse(uri));
   parsed.options.insert(parsed.options.end(), options.begin(), options.end());
   Ref<DriverLibrary> library = HALYARD_TRY(library_for(parsed.kind));
-  return Device::open(std::move(library), std::move(parsed.kind), std::move(parsed.path), parsed.options);
+  return Device::open(std::move(library), std::move(parsed.kind), std::move(parsed.path), parsed.options,
+                      counts_objects_);
 }
 
 }  // namespace halyard::hal

@@ -24,6 +24,7 @@ struct RegistryOptions {
   bool use_default_folders = true;  // the user's, then the one beside this library
   DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
   Ref<Tracer> tracer = {};          // is told what devices do
+  bool counts_objects = false;      // devices count the objects that they have (hal/live_objects.h)
 };
 
 using DeviceOption = std::pair<std::string, std::string>;  // key, value
@@ -121,6 +122,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
 
   DriverLog log_;
   Ref<Tracer> tracer_;
+  const bool counts_objects_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;
   std::vector<std::string> seen_;  // files, links followed: none is taken twice

@@ -92,8 +92,14 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   return executable;
 }
 
+Executable::Executable(Ref<Device> device, Ref<Object> keep)
+    : device_(std::move(device)), keep_(std::move(keep)) {
+  if (LiveObjects* live = device_->live()) live->add(kType, 1);
+}
+
 Executable::~Executable() {
   if (handle_) device_->table().executable_destroy(device_->handle(), handle_);
+  if (LiveObjects* live = device_->live()) live->add(kType, -1);
 }
 
 Result<uint64_t> Executable::lookup(std::string_view name) const {

@@ -44,7 +44,7 @@ class Executable final : public ObjectOf<Executable> {
   // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;
 
-  Executable(Ref<Device> device, Ref<Object> keep) : device_(std::move(device)), keep_(std::move(keep)) {}
+  Executable(Ref<Device> device, Ref<Object> keep);
   ~Executable();
 
  private:

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "base/object.h"
@@ -20,6 +21,10 @@ namespace halyard::hal {
 template <typename T>
 void destroy_pooled(T* object) noexcept {
   NodePool& nodes = object->device().nodes();
+  if constexpr (std::is_base_of_v<Object, T>) {
+    if (LiveObjects* live = object->device().live()) [[unlikely]]
+      live->add(T::kType, -1);
+  }
   const auto kept = object->leave();
   object->~T();
   nodes.give(object, sizeof(T));
@@ -38,7 +43,10 @@ T* new_pooled(Device& device, Args&&... args) {
 
 template <typename T, typename... Args>
 Ref<T> make_pooled(Device& device, Args&&... args) {
-  return Ref<T>::adopt(new_pooled<T>(device, std::forward<Args>(args)...));
+  Ref<T> made = Ref<T>::adopt(new_pooled<T>(device, std::forward<Args>(args)...));
+  if (LiveObjects* live = device.live()) [[unlikely]]
+    live->add(T::kType, 1);
+  return made;
 }
 
 }  // namespace halyard::hal

@@ -118,6 +118,7 @@ HALYARD_API halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard
 enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* do not look at $HALYARD_DRIVER_PATH */
   HALYARD_INSTANCE_NO_DEFAULT_FOLDERS = 1u << 1, /* neither the user's folder nor the one beside libhalyard */
+  HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects */
 };
 
 typedef struct halyard_instance_options {
@@ -175,6 +176,16 @@ HALYARD_API halyard_status_t halyard_device_open_with(halyard_instance_t instanc
                                                       const halyard_device_setting_t* settings, size_t count,
                                                       halyard_device_t* out);
 HALYARD_API const char* halyard_device_uri(halyard_device_t device); /* lives as long as the device */
+
+typedef struct halyard_object_count {
+  const char* type; /* "hal.buffer" */
+  uint64_t live;    /* now */
+  uint64_t made;    /* so far */
+} halyard_object_count_t;
+/* How many objects of each type there are of a device, for who looks for what keeps them. One block for
+ * halyard_free. FAILED_PRECONDITION: the instance was made without HALYARD_INSTANCE_COUNT_OBJECTS. */
+HALYARD_API halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
+                                                    size_t* count);
 
 /* ---- How drivers are looked for
  * ------------------------------------------------------------------------------------------- */
@@ -364,6 +375,20 @@ typedef struct halyard_function_description {
 /* OUT_OF_RANGE: index. Texts live as long as the module. */
 HALYARD_API halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
                                                      halyard_function_description_t* description);
+/* The reflection attribute of that export with this key ("iree.benchmark"); without text where it has none.
+ * OUT_OF_RANGE: index. The text lives as long as the module. */
+HALYARD_API halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint32_t index,
+                                                               const char* key, halyard_text_t* value);
+
+enum {
+  HALYARD_PREPARE_VERIFY = 0, /* verifies every function; keeps nothing */
+  HALYARD_PREPARE_DECODE = 1, /* makes every function ready to run, as its first call would: verifies and
+                                 decodes those that are not yet */
+};
+/* Does now what a module loaded without VERIFY_EAGERLY leaves to the first calls. A native module has nothing
+ * to prepare. INVALID_ARGUMENT: no such phase; or what the verifier says of the first function that cannot
+ * run. Any thread. */
+HALYARD_API halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase);
 
 /* ---- Contexts
  * ----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,324 @@
+// Rounds of two runners, and what they come to.
+#include "against.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "child.h"
+#include "common/printable.h"
+#include "json_reader.h"
+#include "rows.h"
+
+namespace halyard::tools {
+
+namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+constexpr uint64_t kFewestRounds = 5;
+
+// Keeps the rows of one run.
+class Collector final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs)
+      if (run.run_type == Run::RT_Iteration) runs_.push_back(run);
+  }
+  const std::vector<Run>& runs() const { return runs_; }
+
+ private:
+  std::vector<Run> runs_;
+};
+
+struct Times {
+  double real = 0;  // seconds
+  double cpu = 0;
+};
+
+Times median_of(const std::vector<Times>& all) {
+  std::vector<double> real;
+  std::vector<double> cpu;
+  for (const Times& times : all) {
+    real.push_back(times.real);
+    cpu.push_back(times.cpu);
+  }
+  return {tools::median_of(real), tools::median_of(cpu)};
+}
+
+std::string escaped(std::string_view name) {
+  std::string pattern;
+  for (const char character : name) {
+    if (std::string_view("\\^$.|?*+()[]{}").contains(character)) pattern += '\\';
+    pattern += character;
+  }
+  return pattern;
+}
+
+// The flags that make another runner do the same. It gets only those that runners have in common: more can
+// stand in its command.
+std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench, const Target& target) {
+  std::vector<std::string> arguments;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    arguments.push_back(fmt::format("--{}={}", name, value));
+  };
+  for (const std::string_view name :
+       {"module", "parameters", "parameter_mode", "module_mode", "input", "executable_plugin",
+        "device_lead_allocator", "task_topology_group_count", "task_topology_max_group_count",
+        "task_topology_mode", "task_topology_cpu_ids", "task_topology_nodes", "batch_concurrency",
+        "benchmark_min_time"})
+    for (const std::string& value : flags.all(name)) add(name, value);
+  if (flags.has("device")) {
+    for (const std::string& uri : flags.all("device")) add("device", uri);
+  } else {  // another runner's default may be another
+    for (const auto& device : bench.program.devices) add("device", halyard_device_uri(device.get()));
+  }
+  add("function", target.name);
+  if (bench.batch > 1) add("batch_size", std::to_string(bench.batch));
+  add("benchmark_format", "json");
+  add("benchmark_filter", fmt::format("^{}(/|$)", escaped(call_row_name(target))));
+  return arguments;
+}
+
+// The end of what a failed command has printed, on one line.
+std::string last_lines(std::string_view text) {
+  constexpr size_t kMost = 400;
+  if (text.size() > kMost) text.remove_prefix(text.size() - kMost);
+  std::string line;
+  for (const char character : text) line += character == '\n' ? ' ' : character;
+  while (line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+Result<double> seconds_of(const Json& row, std::string_view time) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+  const Json* const value = row.find(time);
+  const Json* const unit = row.find("time_unit");
+  if (value && value->number() && unit && unit->text() && *value->number() > 0)
+    for (const auto& [name, seconds] : kUnits)
+      if (*unit->text() == name) return *value->number() * seconds;
+  return fail(HALYARD_INVALID_ARGUMENT, "its row has no '{}' above 0 with a 'time_unit' of ns, us, ms or s",
+              time);
+}
+
+Result<Times> times_in(std::string_view text, const std::string& row_name) {
+  const size_t begin = text.find('{');
+  if (begin == std::string_view::npos)
+    return fail(HALYARD_INVALID_ARGUMENT, "it printed no JSON; does it take --benchmark_format=json?");
+  const Json json = TOOL_TRY(parse_json(text.substr(begin)));
+  const Json* const rows = json.find("benchmarks");
+  if (!rows || !rows->elements())
+    return fail(HALYARD_INVALID_ARGUMENT, "its JSON has no array 'benchmarks', as Google Benchmark's has");
+  std::vector<Times> all;
+  std::string names;
+  for (const Json& row : *rows->elements()) {
+    const Json* const name = row.find("name");
+    if (!name || !name->text()) continue;
+    names += (names.empty() ? "" : ", ") + *name->text();
+    if (*name->text() != row_name && !name->text()->starts_with(row_name + "/")) continue;
+    const Json* const type = row.find("run_type");
+    if (type && type->text() && *type->text() != "iteration") continue;
+    if (const Json* const failed = row.find("error_occurred"); failed && failed->is_true()) {
+      const Json* const message = row.find("error_message");
+      return fail(HALYARD_ABORTED, "its call failed: {}",
+                  message && message->text() ? *message->text() : "?");
+    }
+    all.push_back({TOOL_TRY(seconds_of(row, "real_time")), TOOL_TRY(seconds_of(row, "cpu_time"))});
+  }
+  if (!all.empty()) return median_of(all);
+  return fail(HALYARD_INVALID_ARGUMENT, "it has no row '{}'; it has {}", row_name,
+              names.empty() ? "none" : names);
+}
+
+Result<Times> run_other(const std::string& command, const std::vector<std::string>& arguments,
+                        const std::string& row_name, Stop& stop) {
+  constexpr int kNotFound = 127;  // how a shell ends that does not find the command
+  constexpr int kNotExecutable = 126;
+  const ChildOutput output = TOOL_TRY(run_child(command, arguments, stop));
+  if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by Ctrl-C");
+  const std::string said = last_lines(output.error);
+  const std::string words = said.empty() ? "" : "; it said: " + said;
+  if (output.exit_code == kNotFound || output.exit_code == kNotExecutable)
+    return fail(HALYARD_UNAVAILABLE,
+                "--against={}: the command cannot be run{}; expected a program, with its path unless $PATH "
+                "leads to it",
+                command, words);
+  if (output.signal != 0)
+    return fail(HALYARD_ABORTED, "--against={}: the command was ended by signal {} ({}){}", command,
+                output.signal, ::strsignal(output.signal), words);
+  Result<Times> times = times_in(output.out, row_name);
+  if (output.exit_code != 0 && (times || times.error().code != HALYARD_ABORTED))
+    return fail(HALYARD_ABORTED, "--against={}: the command ended with exit code {}{}", command,
+                output.exit_code, words);
+  if (!times) return fail(times.error().code, "--against={}: {}", command, times.error().text);
+  return times;
+}
+
+struct Round {
+  Run own_run;
+  Times own;
+  Times other;
+};
+
+Times times_of(const Run& run) {
+  const double iterations = static_cast<double>(std::max<int64_t>(1, run.iterations));
+  return {run.real_accumulated_time / iterations, run.cpu_accumulated_time / iterations};
+}
+
+// Several where there are repetitions: the middle one.
+Result<Run> run_own(Row& row) {
+  Collector collector;
+  benchmark::ClearRegisteredBenchmarks();
+  row.enlist();
+  benchmark::RunSpecifiedBenchmarks(&collector, "all");
+  std::vector<Run> runs = collector.runs();
+  if (runs.empty()) return fail(HALYARD_INTERNAL, "the row '{}' has not run", row.name());
+  for (const Run& run : runs)
+    if (run.error_occurred) return fail(HALYARD_ABORTED, "{}", run.error_message);
+  std::ranges::sort(runs, {}, [](const Run& run) { return times_of(run).real; });
+  return runs[runs.size() / 2];
+}
+
+Run make_run(const Run& like, std::string name, const Times& times) {
+  Run run = like;
+  run.run_name = {};
+  run.run_name.function_name = std::move(name);
+  run.repetitions = 1;
+  run.repetition_index = 0;
+  run.real_accumulated_time = times.real * static_cast<double>(run.iterations);
+  run.cpu_accumulated_time = times.cpu * static_cast<double>(run.iterations);
+  return run;
+}
+
+struct Comparison {
+  double ratio = 0;
+  double least = 0;
+  double most = 0;
+};
+
+// Of this runner's times to the other's.
+Comparison compared(const std::vector<Round>& rounds, const Times& own, const Times& other) {
+  Comparison result = {own.real / other.real, 0, 0};
+  for (const Round& round : rounds) {
+    const double ratio = round.own.real / round.other.real;
+    if (result.least == 0 || ratio < result.least) result.least = ratio;
+    result.most = std::max(result.most, ratio);
+  }
+  return result;
+}
+
+std::string duration_text(double seconds) {
+  constexpr std::pair<double, std::string_view> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
+  for (const auto& [unit, name] : kUnits)
+    if (seconds >= unit) return fmt::format("{:.4g} {}", seconds / unit, name);
+  return fmt::format("{:.4g} ns", seconds * 1e9);
+}
+
+// Two rows, and the sentence to end with.
+std::string report_rounds(const std::vector<Round>& rounds, const Target& target, const std::string& command,
+                          Report& report) {
+  std::vector<Times> own_times;
+  std::vector<Times> other_times;
+  for (const Round& round : rounds) {
+    own_times.push_back(round.own);
+    other_times.push_back(round.other);
+  }
+  const Times own = median_of(own_times);
+  const Times other = median_of(other_times);
+  const Comparison comparison = compared(rounds, own, other);
+
+  std::vector<const Round*> sorted;
+  for (const Round& round : rounds) sorted.push_back(&round);
+  std::ranges::sort(sorted, {}, [](const Round* round) { return round->own.real; });
+  const Run& middle = sorted[sorted.size() / 2]->own_run;
+  const auto count = static_cast<double>(rounds.size());
+  Run own_run = make_run(middle, middle.run_name.function_name, own);
+  own_run.run_name.time_type = middle.run_name.time_type;
+  own_run.counters["rounds"] = count;
+  Run other_run = make_run(middle, target.name + "/against", other);
+  other_run.iterations = 1;
+  other_run.real_accumulated_time = other.real;
+  other_run.cpu_accumulated_time = other.cpu;
+  other_run.report_label = printable(command);
+  other_run.counters = {{"ratio", comparison.ratio},
+                        {"ratio_min", comparison.least},
+                        {"ratio_max", comparison.most},
+                        {"rounds", count}};
+  report.ReportRuns({own_run, other_run});
+  return fmt::format(
+      "{}: {}, against {} of '{}': ratio of medians {:.3f}, in single rounds {:.3f} to {:.3f} ({} rounds; "
+      "below 1 this is faster)\n",
+      printable(target.name), duration_text(own.real), duration_text(other.real), printable(command),
+      comparison.ratio, comparison.least, comparison.most, rounds.size());
+}
+
+Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, Row& row, bool other_first) {
+  const std::string command = flags.value("against");
+  const std::vector<std::string> arguments = child_arguments(flags, bench, target);
+  Round round;
+  for (const bool is_other : {other_first, !other_first}) {
+    if (bench.stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by Ctrl-C");
+    if (is_other) {
+      round.other = TOOL_TRY(run_other(command, arguments, call_row_name(target), bench.stop));
+    } else {
+      round.own_run = TOOL_TRY(run_own(row));
+      round.own = times_of(round.own_run);
+    }
+  }
+  return round;
+}
+
+Result<uint64_t> rounds_of(const Flags& flags) {
+  const uint64_t count = TOOL_TRY(number(flags, "rounds", kFewestRounds, "9"));
+  if (count >= kFewestRounds) return count;
+  return fail(HALYARD_INVALID_ARGUMENT, "--rounds={}: expected at least {}, since fewer say too little",
+              count, kFewestRounds);
+}
+
+}  // namespace
+
+Result<> check_against(const Flags& flags) {
+  TOOL_TRY(rounds_of(flags));
+  if (flags.has("threads"))
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--threads={} with --against: other runners call on one thread; leave one of the flags out",
+                flags.value("threads"));
+  for (const std::string& path : flags.all("module"))
+    if (path == kStandard)
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "--module=- with --against: two runners cannot both read standard input; name a file");
+  return {};
+}
+
+Result<> compare(const Flags& flags, Bench& bench, Report& report) {
+  const uint64_t count = TOOL_TRY(rounds_of(flags));
+  std::vector<std::unique_ptr<Row>> rows;
+  for (const Measured& function : bench.functions) rows.push_back(make_call_row(bench, function));
+  report.ReportContext({});
+  std::string sentences;
+  Result<> done;
+  for (size_t i = 0; i < rows.size() && done; ++i) {
+    const Target& target = bench.functions[i].target;
+    report.set_family(static_cast<int64_t>(i));
+    rows[i]->prepare();
+    std::vector<Round> rounds;
+    for (uint64_t turn = 0; turn < count && done; ++turn) {
+      bench.progress.show(turn + 1, count, target.name);
+      Result<Round> round = run_round(flags, bench, target, *rows[i], turn % 2 == 0);
+      if (round) {
+        rounds.push_back(*std::move(round));
+      } else {
+        done = std::unexpected(std::move(round).error());
+      }
+    }
+    if (!rounds.empty()) sentences += report_rounds(rounds, target, flags.value("against"), report);
+  }
+  TOOL_TRY(report.finish());
+  if (bench.options.format == Format::console) fmt::print("{}", sentences);
+  return done;
+}
+
+}  // namespace halyard::tools

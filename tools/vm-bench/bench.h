@@ -1,0 +1,80 @@
+// What every row stands on: the program, loaded and opened, and what the flags say about measuring it.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "benchmark_flags.h"
+#include "calls.h"
+#include "common/failure.h"
+#include "common/files.h"
+#include "common/flags.h"
+#include "common/program.h"
+#include "common/progress.h"
+
+namespace halyard::tools {
+
+// Where a module comes from, so that it can be loaded again.
+class ModuleSource {
+ public:
+  // Reads the file, or standard input for "-"; text is assembled.
+  static Result<ModuleSource> open(halyard_instance_t instance, const std::string& path, uint32_t options);
+  // From memory, or from the file where it is to be mapped. A native module is loaded once.
+  Result<Handle<halyard_module_t>> load(halyard_instance_t instance, uint32_t options) const;
+  bool is_native() const { return static_cast<bool>(native_); }
+
+ private:
+  std::string path_;
+  Handle<halyard_module_t> native_;
+  std::optional<FileContents> contents_;
+  Block<void> assembled_;
+  size_t assembled_size_ = 0;
+};
+
+// What a row is told to fail with where Ctrl-C has stopped it; such rows are left out.
+inline constexpr const char* kStopped = "stopped";
+
+// A function with its arguments.
+struct Measured {
+  Target target;
+  Arguments arguments;
+};
+
+struct Bench {
+  BenchmarkOptions options;
+  uint64_t batch = 1;
+  uint64_t in_flight = 1;
+  int threads = 1;
+  double clock_cost = 0;  // seconds
+
+  std::vector<ModuleSource> sources;
+  Program program;  // without a context
+  std::unique_ptr<const ContextOptions> context_options;
+  std::vector<Measured> functions;
+
+  Stop stop;
+  Progress progress{"measuring"};
+  std::vector<Failure> failures;  // of calls that were measured
+  std::mutex failures_mutex;
+
+  halyard_device_t device() const {
+    return program.devices.empty() ? nullptr : program.devices.front().get();
+  }
+  // All modules again, in order; functions are left unverified.
+  Result<std::vector<Handle<halyard_module_t>>> load_again() const;
+  Result<Handle<halyard_context_t>> make_context(const std::vector<Handle<halyard_module_t>>& modules) const;
+  Result<std::unique_ptr<Caller>> make_caller(halyard_context_t context, const Measured& function);
+
+  // What the row is reported with; the failure is kept for the end, unless Ctrl-C caused it.
+  std::string note(const Failure& failure);
+};
+
+// Instance, modules, devices, functions and arguments.
+Result<> set_up(const Flags& flags, Bench& bench);
+
+}  // namespace halyard::tools

@@ -1,0 +1,155 @@
+// Warm calls: the row that other runners have, by the same name, with the same meaning.
+#include <algorithm>
+#include <cmath>
+
+#include "allocations.h"
+#include "common/printable.h"
+#include "rows.h"
+
+namespace halyard::tools {
+
+namespace {
+
+// A thread and what it calls. Each has a context of its own, because a context runs one call at a time.
+struct Worker {
+  Handle<halyard_context_t> context;
+  std::unique_ptr<Caller> caller;
+  Samples samples;
+};
+
+class CallRow final : public Row {
+ public:
+  CallRow(Bench& bench, const Measured& function)
+      : Row(call_row_name(function.target) + "/process_time/real_time" +
+            (bench.threads > 1 ? fmt::format("/threads:{}", bench.threads) : "")),
+        bench_(bench),
+        function_(function) {}
+
+  bool prepare() override;
+  void enlist() override;
+
+ private:
+  uint64_t calls_until_the_end(const benchmark::State& state) const;
+  Result<> call_once(Caller& caller) const;
+  Result<> warm_up();
+  void run(benchmark::State& state);
+  void add_counters(benchmark::State& state) const;
+
+  Bench& bench_;
+  const Measured& function_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  uint64_t calls_per_sample_ = 1;
+  double allocations_per_call_ = 0;
+  std::string error_;
+};
+
+// An asynchronous function is called once for each turn of a batch; of others, one call is taken to make all
+// of them.
+Result<> CallRow::call_once(Caller& caller) const {
+  const bool is_batch = function_.target.description.is_async && (bench_.batch > 1 || bench_.in_flight > 1);
+  return is_batch ? caller.call_many(bench_.batch, bench_.in_flight) : caller.call();
+}
+
+Result<> CallRow::warm_up() {
+  constexpr uint64_t kMostCalls = 100;
+  constexpr double kSeconds = 0.1;
+  constexpr double kClockShare = 0.0025;  // of a sample, at most
+  for (int i = 0; i < bench_.threads; ++i) {
+    auto worker = std::make_unique<Worker>();
+    worker->context = TOOL_TRY(bench_.make_context(bench_.program.modules));
+    worker->caller = TOOL_TRY(bench_.make_caller(worker->context.get(), function_));
+    workers_.push_back(std::move(worker));
+  }
+  uint64_t calls = 0;
+  for (const auto& worker : workers_) {
+    calls = 0;
+    const Clock::time_point begin = Clock::now();
+    do {
+      TOOL_TRY(call_once(*worker->caller));
+      ++calls;
+    } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
+  }
+  // As many again, counting what they allocate and how long they take.
+  const Clock::time_point begin = Clock::now();
+  const AllocationCount allocations;
+  for (uint64_t i = 0; i < calls; ++i) TOOL_TRY(call_once(*workers_.back()->caller));
+  allocations_per_call_ = static_cast<double>(allocations.so_far()) / static_cast<double>(calls);
+  const double seconds = seconds_between(begin, Clock::now()) / static_cast<double>(calls);
+  const double wanted = std::ceil(bench_.clock_cost / (kClockShare * std::max(seconds, 1e-9)));
+  calls_per_sample_ = static_cast<uint64_t>(std::max(wanted, 1.0));
+  return {};
+}
+
+bool CallRow::prepare() {
+  const Result<> done = warm_up();
+  if (!done) error_ = bench_.note(done.error());
+  return true;
+}
+
+void CallRow::enlist() {
+  const BenchmarkOptions& options = bench_.options;
+  auto* row = benchmark::RegisterBenchmark(call_row_name(function_.target).c_str(),
+                                           [this](benchmark::State& state) { run(state); });
+  row->MeasureProcessCPUTime()->UseRealTime();
+  row->Unit(options.unit.value_or(function_.target.is_dispatch ? benchmark::kMicrosecond
+                                                               : benchmark::kMillisecond));
+  if (bench_.threads > 1) row->Threads(bench_.threads);
+  if (options.iterations > 0) row->Iterations(static_cast<benchmark::IterationCount>(options.iterations));
+}
+
+// Of the next sample: fewer where otherwise there would be more than asked for.
+uint64_t CallRow::calls_until_the_end(const benchmark::State& state) const {
+  const benchmark::IterationCount turns = state.max_iterations - state.iterations();
+  if (turns <= 0) return 1;
+  return std::min(calls_per_sample_, (static_cast<uint64_t>(turns) + bench_.batch - 1) / bench_.batch);
+}
+
+void CallRow::run(benchmark::State& state) {
+  if (!error_.empty()) return state.SkipWithError(error_.c_str());
+  Worker& worker = *workers_[static_cast<size_t>(state.thread_index())];
+  worker.samples.clear();
+  Clock::time_point before = {};
+  while (true) {
+    const uint64_t calls = calls_until_the_end(state);
+    const auto turns = static_cast<benchmark::IterationCount>(calls * bench_.batch);
+    if (!state.KeepRunningBatch(turns)) break;
+    if (before == Clock::time_point{}) before = Clock::now();
+    for (uint64_t i = 0; i < calls; ++i) {
+      const Result<> done = call_once(*worker.caller);
+      if (done) [[likely]]
+        continue;
+      state.SkipWithError(bench_.note(done.error()).c_str());
+      break;
+    }
+    if (bench_.stop.asked_for() && !state.error_occurred()) [[unlikely]]
+      state.SkipWithError(kStopped);
+    const Clock::time_point after = Clock::now();
+    if (calls == calls_per_sample_ || worker.samples.values().empty())
+      worker.samples.add(seconds_between(before, after) / static_cast<double>(turns));
+    before = after;
+  }
+  state.SetItemsProcessed(state.iterations());
+  // By now all threads have passed the end of their loops.
+  if (state.thread_index() == 0 && !state.error_occurred()) add_counters(state);
+}
+
+// What is known of the calls besides their time. Counters of all threads are added up, so one thread has
+// them.
+void CallRow::add_counters(benchmark::State& state) const {
+  std::vector<const Samples*> all;
+  for (const auto& worker : workers_) all.push_back(&worker->samples);
+  if (const std::optional<Summary> summary = summary_of(all)) add_summary(state, *summary);
+  const uint64_t calls = static_cast<uint64_t>(state.iterations()) / bench_.batch;
+  state.counters["calls_per_sample"] = static_cast<double>(std::min(calls_per_sample_, calls));
+  if (kCountsAllocations) state.counters["allocations"] = allocations_per_call_;
+}
+
+}  // namespace
+
+std::string call_row_name(const Target& target) { return "BM_" + target.name; }
+
+std::unique_ptr<Row> make_call_row(Bench& bench, const Measured& function) {
+  return std::make_unique<CallRow>(bench, function);
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,93 @@
+// A function of a context, called again and again: arguments, results, and the fences of asynchronous ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/failure.h"
+#include "common/flags.h"
+#include "common/inputs.h"
+#include "common/interrupt.h"
+#include "common/program.h"
+
+namespace halyard::tools {
+
+// A function to be measured.
+struct Target {
+  std::string name;
+  halyard_function_description_t description = {};
+  bool is_dispatch = false;  // made by a compiler to repeat one dispatch as often as its only argument says
+};
+
+// That of --function; else all exports without parameters, and those made to repeat a dispatch; else the only
+// export. INVALID_ARGUMENT: none of these; NOT_FOUND.
+Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t module);
+
+// From --input; of a function that repeats a dispatch, how often. `device` as parse_inputs has it.
+Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard_device_t device,
+                               uint64_t batch);
+
+// The calls that Ctrl-C stops. Any thread.
+class RunningCalls {
+ public:
+  void add(halyard_call_t call);
+  void remove(halyard_call_t call);
+  void cancel();
+
+ private:
+  std::mutex mutex_;
+  std::set<halyard_call_t> calls_;
+};
+
+// Ctrl-C, and what it stops.
+struct Stop {
+  RunningCalls calls;
+  std::function<void()> also;  // the process that a comparison waits for
+  std::mutex mutex;            // of `also`
+  Interrupt interrupt{[this] { now(); }};
+
+  void now();
+  bool asked_for() const { return interrupt.happened(); }
+};
+
+// One thread at a time. Arguments, device and Stop must live as long.
+class Caller {
+ public:
+  static Result<std::unique_ptr<Caller>> make(halyard_context_t context, const Target& target,
+                                              const Arguments& arguments, halyard_device_t device,
+                                              Stop& stop);
+  Caller(const Caller&) = delete;
+  ~Caller();
+
+  // A whole call: an asynchronous one is waited for. Results are released.
+  Result<> call();
+  // The same, `count` times; asynchronous ones with up to `in_flight` under way, each waiting for the one
+  // that many before it, and the last are waited for.
+  Result<> call_many(uint64_t count, uint64_t in_flight);
+
+  // A call in steps. Asynchronous functions need the fence first and the wait last.
+  Result<> make_fence();
+  Result<> submit();
+  Result<> wait();
+  const std::vector<halyard_value_t>& results() const { return results_; }
+  void release_results();
+
+ private:
+  Caller(const Target& target, halyard_device_t device, Stop& stop);
+  Result<> wait_for(halyard_object_t fence);
+
+  const Target& target_;
+  halyard_device_t device_;
+  Stop& stop_;
+  Handle<halyard_function_t> function_;
+  Handle<halyard_call_t> call_;
+  std::vector<halyard_value_t> arguments_;  // borrowed, but for the fences at the end
+  std::vector<halyard_value_t> results_;
+  std::vector<Handle<halyard_object_t>> fences_;  // to be signalled by what is in flight
+};
+
+}  // namespace halyard::tools

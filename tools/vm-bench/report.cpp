@@ -1,0 +1,125 @@
+// Rows on their way to Google Benchmark's reporters.
+#include "report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <string_view>
+
+#include "bench.h"
+
+namespace halyard::tools {
+
+namespace {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // of CSV, which scripts still read
+std::unique_ptr<benchmark::BenchmarkReporter> make_reporter(Format format) {
+  switch (format) {
+    case Format::json:
+      return std::make_unique<benchmark::JSONReporter>();
+    case Format::csv:
+      return std::make_unique<benchmark::CSVReporter>();
+    default:
+      return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
+  }
+}
+#pragma GCC diagnostic pop
+
+std::unexpected<Failure> cannot_write(const std::string& path) {
+  return fail(HALYARD_UNAVAILABLE, "--benchmark_out={}: cannot write the file: {}", path,
+              errno ? std::strerror(errno) : "an earlier write failed");
+}
+
+}  // namespace
+
+bool is_time(const std::string& counter) {
+  constexpr std::string_view kTimes[] = {"min", "median", "p99"};
+  return std::ranges::find(kTimes, counter) != std::end(kTimes);
+}
+
+Report::Report(const BenchmarkOptions& options, size_t name_width, Progress& progress)
+    : name_width_(name_width), progress_(progress), out_path_(options.out) {}
+
+Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, size_t name_width,
+                                             Progress& progress) {
+  auto report = std::unique_ptr<Report>(new Report(options, name_width, progress));
+  // That of --benchmark_format, --benchmark_color and --benchmark_counters_tabular. The library keeps it.
+  report->outputs_.push_back(
+      {benchmark::CreateDefaultDisplayReporter(), options.format, options.display_aggregates_only, {}});
+  if (options.out.empty()) return report;
+  errno = 0;
+  report->file_.open(options.out);
+  if (!report->file_) return cannot_write(options.out);
+  report->file_reporter_ = make_reporter(options.out_format);
+  report->file_reporter_->SetOutputStream(&report->file_);
+  report->file_reporter_->SetErrorStream(&report->nowhere_);  // the machine is described once
+  report->outputs_.push_back({report->file_reporter_.get(), options.out_format, false, {}});
+  return report;
+}
+
+bool Report::ReportContext(const Context& context) {
+  if (has_context_) return true;
+  has_context_ = true;
+  progress_.clear();
+  Context widened = context;
+  widened.name_field_width = name_width_;
+  return std::ranges::all_of(outputs_, [&](auto& output) { return output.reporter->ReportContext(widened); });
+}
+
+void Report::pass_on(Output& output, const std::vector<Run>& runs) {
+  std::vector<Run> rows;
+  for (const Run& run : runs) {
+    if (output.aggregates_only && run.repetitions > 1 && run.run_type != Run::RT_Aggregate) continue;
+    rows.push_back(run);
+    if (output.format != Format::console) continue;
+    for (auto& [name, counter] : rows.back().counters)  // so that the table says that they are seconds
+      if (is_time(name))
+        counter.flags =
+            static_cast<benchmark::Counter::Flags>(benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  }
+  if (rows.empty()) return;
+  if (output.format == Format::csv) {
+    output.kept.insert(output.kept.end(), rows.begin(), rows.end());
+  } else {
+    output.reporter->ReportRuns(rows);
+  }
+}
+
+void Report::ReportRuns(const std::vector<Run>& runs) {
+  std::vector<Run> rows;
+  for (Run run : runs) {
+    if (run.error_occurred && run.error_message == kStopped) continue;
+    // How often a row is measured is no part of its name, nor is who has taken the time; but of calls, for
+    // the sake of those who know the names of other runners.
+    run.run_name.iterations.clear();
+    run.family_index += family_;
+    // Variation of what is always 0; JSON has no number for it.
+    std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
+    if (!run.run_name.function_name.starts_with("BM_")) run.run_name.time_type.clear();
+    rows.push_back(std::move(run));
+  }
+  if (rows.empty()) return;
+  progress_.clear();
+  for (Output& output : outputs_) pass_on(output, rows);
+  std::cout.flush();
+}
+
+Result<> Report::finish() {
+  ReportContext(Context());
+  for (Output& output : outputs_) {
+    if (!output.kept.empty()) output.reporter->ReportRuns(output.kept);
+    output.reporter->Finalize();
+    if (output.format == Format::json) output.reporter->GetOutputStream() << '\n';
+  }
+  std::cout.flush();
+  if (out_path_.empty()) return {};
+  errno = 0;
+  file_.close();
+  if (!file_) return cannot_write(out_path_);
+  return {};
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,57 @@
+// Where rows go: standard output and, with --benchmark_out, a file, both in one of Google Benchmark's forms.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmark_flags.h"
+#include "common/failure.h"
+#include "common/progress.h"
+
+namespace halyard::tools {
+
+// Counters whose values are seconds.
+bool is_time(const std::string& counter);
+
+class Report final : public benchmark::BenchmarkReporter {
+ public:
+  // `name_width`: of the longest name. `progress` is cleared before anything is printed. UNAVAILABLE: the
+  // file cannot be written.
+  static Result<std::unique_ptr<Report>> make(const BenchmarkOptions& options, size_t name_width,
+                                              Progress& progress);
+
+  // The number of the row, or rows, that Google Benchmark runs next: it counts from 0 each time.
+  void set_family(int64_t family) { family_ = family; }
+
+  bool ReportContext(const Context& context) override;
+  void ReportRuns(const std::vector<Run>& runs) override;
+  // Google Benchmark may run more than once: only `finish` ends the outputs. UNAVAILABLE: the file could not
+  // be written.
+  Result<> finish();
+
+ private:
+  struct Output {
+    benchmark::BenchmarkReporter* reporter;
+    Format format;
+    bool aggregates_only;
+    std::vector<Run> kept;  // of CSV, which needs to know all counters at its beginning
+  };
+  Report(const BenchmarkOptions& options, size_t name_width, Progress& progress);
+  void pass_on(Output& output, const std::vector<Run>& runs);
+
+  const size_t name_width_;
+  Progress& progress_;
+  std::string out_path_;
+  std::ofstream file_;
+  std::ostream nowhere_{nullptr};
+  std::unique_ptr<benchmark::BenchmarkReporter> file_reporter_;
+  std::vector<Output> outputs_;
+  bool has_context_ = false;
+  int64_t family_ = 0;
+};
+
+}  // namespace halyard::tools

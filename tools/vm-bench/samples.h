@@ -1,0 +1,61 @@
+// Times of single calls, or of blocks of calls, and what is said about them: minimum, median, 99th
+// percentile.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace halyard::tools {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+// Seconds that reading the clock takes, measured now.
+double clock_cost();
+
+struct Summary {
+  double min = 0;
+  double median = 0;
+  double p99 = 0;  // the smallest time that is not below 99 % of all
+  uint64_t samples = 0;
+};
+
+// Of at least one; reorders them.
+double median_of(std::vector<double>& values);
+Summary summary_of(std::vector<double>& values);
+
+// Times in memory that is taken beforehand. When it is full every second one is dropped, and from then on
+// every second that comes: what is left is spread evenly over the run.
+class Samples {
+ public:
+  Samples();
+  void clear();
+  void add(double seconds) {
+    if (seconds < min_) min_ = seconds;
+    if (++skipped_ < stride_) return;
+    skipped_ = 0;
+    values_.push_back(seconds);
+    if (values_.size() == kMost) thin_out();
+  }
+  const std::vector<double>& values() const { return values_; }
+  double min() const { return min_; }  // also of those that were dropped
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 16;
+  void thin_out();
+
+  std::vector<double> values_;
+  double min_;
+  uint64_t stride_ = 1;
+  uint64_t skipped_ = 0;
+};
+
+// Of several threads together; nothing where there are no samples.
+std::optional<Summary> summary_of(const std::vector<const Samples*>& all);
+
+}  // namespace halyard::tools

@@ -1,0 +1,20 @@
+// Results as JSON, for scripts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/failure.h"
+
+namespace halyard::tools {
+
+// {"function": NAME, "results": [...]}. A number is {"type": "i32", "value": 5}; a tensor
+// {"type": "hal.buffer_view", "element_type": "f32", "shape": [2, 2], "elements": [1, 2, 3, 4]}, its elements
+// in row-major order and exact, and "elements_left_out" of those behind `max_elements`; what JSON has no
+// number for (NaN, infinities, complex and opaque elements) is a string, as vm-run prints it without --json.
+Result<std::string> results_json(std::string_view function, std::span<const halyard_value_t> results,
+                                 uint64_t max_elements);
+
+}  // namespace halyard::tools

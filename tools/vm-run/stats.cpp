@@ -1,0 +1,67 @@
+// Three tables: phases, memory, objects.
+#include "stats.h"
+
+#include "common/printable.h"
+#include "common/quantities.h"
+
+namespace halyard::tools {
+
+namespace {
+
+std::string time_text(std::chrono::nanoseconds time) {
+  const auto count = static_cast<double>(time.count());
+  if (count < 1e6) return fmt::format("{:.1f} us", count / 1e3);
+  if (count < 1e9) return fmt::format("{:.2f} ms", count / 1e6);
+  return fmt::format("{:.2f} s", count / 1e9);
+}
+
+void print_phases(const Program& program) {
+  fmt::print(stderr, "time\n");
+  for (const Program::PhaseTime& phase : *program.phases)
+    fmt::print(stderr, "  {:<16} {:>12}\n", phase.name, time_text(phase.time));
+}
+
+Result<> print_memory(const Program& program) {
+  fmt::print(stderr, "memory {:>21} {:>12} {:>12}\n", "peak", "allocated", "live");
+  for (const auto& device : program.devices) {
+    halyard_memory_use_t use = {};
+    use.struct_size = sizeof use;
+    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
+    const std::string uri = printable(halyard_device_uri(device.get()));
+    const auto row = [&](std::string_view where, uint64_t peak, uint64_t allocated, uint64_t live) {
+      if (peak == 0) return;
+      fmt::print(stderr, "  {:<13} {:>12} {:>12} {:>12}\n", uri + std::string(where), format_size(peak),
+                 format_size(allocated), format_size(live));
+    };
+    row("", use.host_peak, use.host_allocated, use.host_live);
+    row(" device", use.device_peak, use.device_allocated, use.device_live);
+  }
+  return {};
+}
+
+Result<> print_objects(const Program& program) {
+  fmt::print(stderr, "objects {:>26} {:>12}\n", "made", "still there");
+  for (const auto& device : program.devices) {
+    halyard_object_count_t* entries = nullptr;
+    size_t count = 0;
+    TOOL_TRY(check(halyard_device_objects(device.get(), &entries, &count)));
+    const Block<halyard_object_count_t> owned(entries);
+    fmt::print(stderr, "  {}\n", printable(halyard_device_uri(device.get())));
+    for (size_t i = 0; i < count; ++i)
+      fmt::print(stderr, "    {:<18} {:>10} {:>12}\n", entries[i].type, entries[i].made, entries[i].live);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> print_stats(Program& program) {
+  program.context = {};
+  program.modules.clear();
+  print_phases(program);
+  if (program.devices.empty()) return {};
+  TOOL_TRY(print_memory(program));
+  return print_objects(program);
+}
+
+}  // namespace halyard::tools
