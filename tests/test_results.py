@@ -1,6 +1,6 @@
 """What vm-run does with results: --output to files and back, --expected_output with its texts and tolerances, statistics,
 and the flags that other runtimes have."""
-import ast
+import json
 import os
 import struct
 import sys
@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import vmrun
+from npy import npy_array, read_npy
 
 MODULE = """
 vm.module @io
@@ -33,23 +34,7 @@ vm.func @nothing() -> (!hal.buffer_view) {
 SUCCESS = "[SUCCESS] all function outputs matched their expected values.\n"
 
 
-def read_npy(data):
-    """(dtype, shape, bytes) of each array in a file of version 1."""
-    while data:
-        assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
-        size = struct.unpack_from("<H", data, 8)[0]
-        assert (10 + size) % 64 == 0, size
-        header = ast.literal_eval(data[10:10 + size].decode())
-        assert header["fortran_order"] is False
-        count = 1
-        for dimension in header["shape"]:
-            count *= dimension
-        length = count * int(header["descr"][2:])
-        yield header["descr"], header["shape"], data[10 + size:10 + size + length]
-        data = data[10 + size + length:]
-
-
-class Results(unittest.TestCase):
+class WithModule(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -57,6 +42,8 @@ class Results(unittest.TestCase):
         with open(self.module, "w") as file:
             file.write(MODULE)
 
+
+class Results(WithModule):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
@@ -189,6 +176,96 @@ class Results(unittest.TestCase):
         self.assertIn("# --device=local-task://\n#   default\n", done.stdout)
         self.assertIn("local-sync://", vmrun.run("vm-run", "--dump_devices").stdout)
         self.assertEqual(vmrun.run("vm-run", "--dump_devices=nothing").returncode, 1)
+
+
+class Json(WithModule):
+    def results(self, *arguments, returncode=0):
+        done = vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--json", *arguments)
+        self.assertEqual(done.returncode, returncode, done.stderr)
+        return json.loads(done.stdout) if done.stdout else done.stderr
+
+    def test_tensors_and_numbers(self):
+        self.assertEqual(self.results("--function=two", "--input=2x2xf32=1,2.5,0.1,-4", "--input=-7"), {
+            "function": "two",
+            "results": [{"type": "hal.buffer_view", "element_type": "f32", "shape": [2, 2], "elements": [1, 2.5, 0.1, -4]},
+                        {"type": "i32", "value": -7}]})
+
+    def test_what_json_has_no_number_for_is_a_string(self):
+        (tensor,) = self.results("--function=view", "--input=3xf32=nan,inf,-inf")["results"]
+        self.assertEqual(tensor["elements"], ["nan", "inf", "-inf"])
+        (tensor,) = self.results("--function=view", "--input=2xi1=01,00")["results"]
+        self.assertEqual(tensor["elements"], ["01", "00"])
+        self.assertEqual(self.results("--function=number", "--input=nan")["results"], [{"type": "f32", "value": "nan"}])
+
+    def test_other_types(self):
+        for text, elements in (("4xsi8=-128,127,0,1", [-128, 127, 0, 1]), ("2xui64=-1,0", [2**64 - 1, 0]),
+                               ("2xf64=0.1,1e300", [0.1, 1e300]), ("3xbf16=1,-2,0.5", [1, -2, 0.5]),
+                               ("2xf16=65504,1e-7", [65504, 1.19209e-07]), ("0xf32", [])):
+            with self.subTest(text):
+                (tensor,) = self.results("--function=view", "--input=" + text)["results"]
+                self.assertEqual(tensor["elements"], elements)
+
+    def test_null_and_what_is_left_out(self):
+        self.assertEqual(self.results("--function=nothing")["results"], [None])
+        (tensor,) = self.results("--function=view", "--input=5xi32=7", "--output_max_element_count=2")["results"]
+        self.assertEqual((tensor["elements"], tensor["elements_left_out"]), ([7, 7], 3))
+
+    def test_not_together_with_other_forms(self):
+        for other in ("--output=-", "--expected_output=1xf32=1"):
+            self.assertIn(other.split("=")[0], self.results("--function=view", "--input=1xf32=1", other, returncode=1))
+
+
+class InputsFrom(WithModule):
+    def fill(self, **arrays):
+        folder = os.path.join(self.folder.name, "inputs")
+        os.mkdir(folder)
+        for name, (descr, shape, data) in arrays.items():
+            with open(os.path.join(folder, name + ".npy"), "wb") as file:
+                file.write(npy_array(descr, shape, data))
+        return folder
+
+    def run_two(self, *arguments):
+        return vmrun.run("vm-run", "--module=" + self.module, "--function=two", "--device=local-sync", *arguments)
+
+    def test_in_the_order_of_their_numbers(self):
+        with open(self.module, "a") as file:
+            file.write("vm.export @three\nvm.func @three(%r0: !hal.buffer_view, %r1: !hal.buffer_view, %r2: !hal.buffer_view)"
+                       " -> (!hal.buffer_view, !hal.buffer_view, !hal.buffer_view) {\n  vm.return %r0, %r1, %r2\n}\n")
+        folder = self.fill(in10=("<i4", (1,), struct.pack("<i", 10)), in9=("<i4", (1,), struct.pack("<i", 9)),
+                           in010b=("<f4", (2,), struct.pack("<2f", 1, 2)))
+        with open(os.path.join(folder, "README"), "w") as file:
+            file.write("not an array")
+        done = vmrun.run("vm-run", "--module=" + self.module, "--function=three", "--device=local-sync",
+                         "--inputs_from=" + folder)
+        self.assertEqual(done.stdout.splitlines()[2::2], ["1xsi32=9", "1xsi32=10", "2xf32=1 2"], done.stderr)
+
+    def test_wrong_folders(self):
+        for folder, part in (("/no/such/folder", "/no/such/folder"), (self.folder.name, ".npy")):
+            done = self.run_two("--inputs_from=" + folder)
+            self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND", "--inputs_from", part), done.stderr)
+        done = self.run_two("--inputs_from=x", "--input=1")
+        self.assertIsNone(vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "--inputs_from", "--input"), done.stderr)
+
+    def test_too_many_arrays(self):
+        folder = self.fill(a=("<f4", (1,), bytes(4)), b=("<f4", (1,), bytes(4)))
+        done = vmrun.run("vm-run", "--module=" + self.module, "--function=view", "--device=local-sync", "--inputs_from=" + folder)
+        self.assertIsNone(vmrun.why_bad_failure(done, "INVALID_ARGUMENT"), done.stderr)
+
+
+class PrintStats(unittest.TestCase):
+    def test_phases_memory_objects(self):
+        done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+                         "--input=8xf32=2", "--device=local-sync", "--print_stats")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line.split() for line in done.stderr.splitlines()]
+        self.assertEqual(lines[0], ["time"])
+        phases = [" ".join(line[:-2]) for line in lines[1:lines.index(["memory", "peak", "allocated", "live"])]]
+        self.assertEqual(phases, ["load modules", "open devices", "make context", "inputs", "call", "results"])
+        objects = {line[0]: (int(line[1]), int(line[2])) for line in lines if line[0].startswith("hal.")}
+        self.assertEqual(objects["hal.allocation"], (3, 0))
+        self.assertEqual({live for _, live in objects.values()}, {0})
+        memory = next(line for line in lines if line[0] == "local-sync://" and len(line) > 1)
+        self.assertEqual((memory[2], memory[-2]), ("96", "0"))
 
 
 if __name__ == "__main__":

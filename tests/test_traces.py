@@ -1,9 +1,11 @@
 """vm-run --trace: the file is decoded; slices nest, flows lead from submissions to work and from fence to fence."""
 import os
+import struct
 import sys
 import unittest
 
 import vmrun
+from npy import read_npy
 from perfetto import COUNTER, INSTANT, Trace
 
 CALLS = """
@@ -206,6 +208,57 @@ class Traces(unittest.TestCase):
         homes = {trace.tracks[trace.tracks[s.track].parent].name for s in trace.slices()
                  if s.category == "queue" and s.name == "execute"}
         self.assertEqual(homes, {"local-task://", "local-sync://"})
+
+    def test_tensors_of_dispatches(self):
+        for device in ("local-sync", "local-task"):
+            with self.subTest(device):
+                folder = os.path.join(self.folder, device)
+                done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+                                 "--input=8xf32=2", "--device=" + device, "--trace_tensors=m?l", "--trace_tensors_folder=" + folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("8xf32=6 6 6 6 6 6 6 6", done.stdout)
+                arrays = {}
+                for name in os.listdir(folder):
+                    with open(os.path.join(folder, name), "rb") as file:
+                        (array,) = read_npy(file.read())
+                    self.assertEqual(array[:2], ("|u1", (32,)), name)  # the name does not say what it is of
+                    arrays[name] = struct.unpack("<8f", array[2])
+                self.assertEqual(arrays.pop("00000_mul.binding2.after.npy"), (6,) * 8)
+                self.assertEqual(arrays.pop("00000_mul.binding0.before.npy"), (3,) * 8)
+                self.assertEqual(arrays.pop("00000_mul.binding1.before.npy"), (2,) * 8)
+                self.assertEqual(list(arrays), ["00000_mul.binding2.before.npy"])  # inputs are as they were
+
+    def test_tensors_of_others_are_left_alone(self):
+        folder = os.path.join(self.folder, "tensors")
+        done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+                         "--input=8xf32=2", "--trace_tensors=add", "--trace_tensors_folder=" + folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.listdir(folder), [])
+
+    def test_tensors_that_cannot_be_written(self):
+        arguments = ("--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3", "--input=8xf32=2",
+                     "--trace_tensors=*")
+        done = vmrun.run("vm-run", *arguments, "--trace_tensors_folder=/proc/nowhere")
+        self.assertIsNone(vmrun.why_bad_failure(done, "--trace_tensors_folder=/proc/nowhere"), done.stderr)
+        done = vmrun.run("vm-run", *arguments, "--trace_tensors_folder=" + self.folder, "--capture=" + self.trace_path)
+        self.assertIsNone(vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "capture"), done.stderr)
+        os.mkdir(os.path.join(self.folder, "00000_mul.binding0.before.npy"))
+        done = vmrun.run("vm-run", *arguments, "--trace_tensors_folder=" + self.folder)
+        self.assertIsNone(vmrun.why_bad_failure(done, "00000_mul.binding0.before.npy"), done.stderr)
+
+    def test_tensors_of_a_chain_of_dispatches(self):
+        folder = vmrun.fixtures()
+        if not folder:
+            self.skipTest("the shared fixtures are not there")
+        module = os.path.join(folder, "compiled", "pipeline_chain.llvm-cpu.vmfb")
+        arguments = ("--module=" + module, "--function=chain", "--input=16x16xf32=1", "--device=local-task")
+        expected = vmrun.run("vm-run", *arguments).stdout
+        done = vmrun.run("vm-run", *arguments, "--trace_tensors=*matmul*", "--trace_tensors_folder=" + self.folder)
+        self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+        after = sorted(name for name in os.listdir(self.folder) if name.endswith(".after.npy"))
+        self.assertEqual(len(after), 40)
+        with open(os.path.join(self.folder, after[0]), "rb") as file:
+            self.assertEqual([array[:2] for array in read_npy(file.read())], [("<f4", (256,))])
 
     def test_a_file_that_cannot_be_written(self):
         done = vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=3",
