@@ -137,7 +137,7 @@ def functions_and_inputs(checks, folder):
     expect_failure(checks, "function not said", [small], "INVALID_ARGUMENT", "add", "pick", "--function")
     expect_failure(checks, "too few inputs", [small, "--function=add", "--input=1"], "INVALID_ARGUMENT", "expected 2", "passed 1")
     expect_failure(checks, "too many inputs", [small, "--function=add", "--input=1", "--input=2", "--input=3"],
-                   "INVALID_ARGUMENT", "--input=3", "takes 2")
+                   "INVALID_ARGUMENT", "--input=3", "2 inputs")
     expect_failure(checks, "not a number", [small, "--function=add", "--input=1", "--input=x"], "INVALID_ARGUMENT", "--input=x",
                    "integer")
     expect_failure(checks, "the program fails", [small, "--function=pick", "--input=0"], "PERMISSION_DENIED", "zero, rejected", "pick")

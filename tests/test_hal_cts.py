@@ -133,10 +133,12 @@ class Flags(unittest.TestCase):
         self.assertTrue(done.stdout.endswith("0 passed, 1 failed, 0 skipped\n"), done.stdout)
 
     def test_listing_and_choosing(self):
-        every = vmrun.run("hal-cts", "--list").stdout.splitlines()
+        every = vmrun.run("hal-cts", "--list").stdout.splitlines()[1:]
         names = [line.split()[0] for line in every]
         self.assertEqual(len(names), len(set(names)))
         self.assertGreater(len(names), 100)
+        told = json.loads(vmrun.run("hal-cts", "--list", "--json").stdout)["cases"]
+        self.assertEqual([case["name"] for case in told], names)
         some = vmrun.run("hal-cts", "--list", "--tag=threads", "--skip_tag=slow", "--filter=semaphore.*").stdout
         self.assertIn("semaphore.wakes_waiters", some)
         self.assertNotIn("semaphore.threads", some)

@@ -35,6 +35,9 @@ def main() -> int:
         lib = prefix / cache("CMAKE_INSTALL_LIBDIR")
         for tool in sorted((BUILD / "bin").iterdir()):
             run(prefix / "bin" / tool.name, "--help")
+            if tool.name.startswith(("vm-", "hal-")):  # those tell about themselves
+                for file in (f"man/man1/{tool.name}.1", f"bash-completion/completions/{tool.name}", f"zsh/site-functions/_{tool.name}"):
+                    assert tool.name in (prefix / "share" / file).read_text().replace("\\-", "-"), file
         environment = {**os.environ, "PKG_CONFIG_PATH": str(lib / "pkgconfig")}
 
         def pkg_config(*arguments) -> list[str]:

@@ -491,10 +491,12 @@ vm.func @b(%i0: i32) -> () {
         for flag, parts in [("--thread=2", ["'--thread'", "did you mean '--threads'"]),
                             ("--benchmark_filtr=x", ["did you mean '--benchmark_filter'"])]:
             self.refuses(1, parts, *self.small("empty"), flag)
-        for flag in ["--threads=0", "--threads=x", "--batch=0", "--batch_size=-1", "--batch_concurrency=0", "--time_unit=h",
-                     "--benchmark_format=xml", "--benchmark_out_format=xml", "--benchmark_repetitions=0",
-                     "--benchmark_color=red", "--benchmark_context=x", "--benchmark_time_unit=m",
-                     "--benchmark_min_warmup_time=-1", "--verify=never"]:
+        for flag in ["--time_unit=h", "--benchmark_format=xml", "--benchmark_out_format=xml", "--benchmark_color=red",
+                     "--benchmark_time_unit=m", "--verify=never"]:
+            with self.subTest(flag):
+                self.refuses(1, [flag], *self.small("empty"), flag)
+        for flag in ["--threads=0", "--threads=x", "--batch=0", "--batch_size=-1", "--batch_concurrency=0",
+                     "--benchmark_repetitions=0", "--benchmark_context=x", "--benchmark_min_warmup_time=-1"]:
             with self.subTest(flag):
                 self.refuses(3, [flag], *self.small("empty"), flag)
         for text in ["0", "-1", "x", "0x", "1.5x", "s", "inf", "nan", ""]:
@@ -502,13 +504,6 @@ vm.func @b(%i0: i32) -> () {
                 done = self.bench(*self.small("empty"), "--benchmark_min_time=" + text, min_time=None)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assert_says(done, "--benchmark_min_time=" + text, "0.5s", "100x")
-
-    def test_help(self):
-        done = vmrun.run("vm-bench", "--help")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for flag in ["--benchmark_filter=REGEX", "--against=COMMAND", "--threads=N", "--module=FILE", "--device=URI"]:
-            self.assertIn(f"\n  {flag}\n", done.stdout)
-        self.assertEqual(len(re.findall(r"^  --\w", done.stdout, re.MULTILINE)), done.stdout.count("\n      example: "))
 
     # ---- Ctrl-C
 

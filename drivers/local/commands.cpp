@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "tiles.h"
+#include "trace.h"
 
 namespace halyard::local {
 
@@ -32,14 +33,17 @@ const T& as(const halyard_command_t* command) {
 }
 
 Result<> execute_fill(const halyard_command_t* command, const Execution& execution) {
+  const TraceSpan span(*execution.services, "fill");
   const auto& fill_command = as<halyard_command_fill_t>(command);
   return fill(fill_command.target, fill_command.pattern, fill_command.pattern_size, execution);
 }
 Result<> execute_update(const halyard_command_t* command, const Execution& execution) {
+  const TraceSpan span(*execution.services, "update");
   const auto& update_command = as<halyard_command_update_t>(command);
   return update(update_command.source, update_command.target, execution);
 }
 Result<> execute_copy(const halyard_command_t* command, const Execution& execution) {
+  const TraceSpan span(*execution.services, "copy");
   const auto& copy_command = as<halyard_command_copy_t>(command);
   return copy(copy_command.source, copy_command.target, execution);
 }
@@ -185,6 +189,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   }
   if (std::ranges::find(count, 0u) != count.end()) return {};
   const Stopwatch watch(execution);
+  const TraceSpan span(command.executable->services(), command.executable->kernel(command.function).name);
   Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
   HALYARD_TRY(run_tiles(command, execution, count, worker));
   watch.tell(command.executable->workgroup_cost(command.function), total(count));

@@ -23,6 +23,7 @@ struct Execution {
   BindingTable table;          // ranges without memory are its entries
   Workers* workers = nullptr;  // who may help with a dispatch; null: nobody
   NodeCache* nodes = nullptr;
+  const Services* services = nullptr;  // who is told of the commands of a list
 };
 
 // A finished recording: the host's, which it keeps unchanged until the list is destroyed.

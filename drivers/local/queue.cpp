@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "estimate.h"
+#include "trace.h"
 
 namespace halyard::local {
 
@@ -26,7 +27,9 @@ struct Work {
   halyard_completed_fn completed;
   void* completed_user;
 
-  Execution execution() const { return {table, device.workers(), &device.instance.nodes}; }
+  Execution execution() const {
+    return {table, device.workers(), &device.instance.nodes, &device.services()};
+  }
 };
 
 Result<> run_operation(const Work& work) {
@@ -73,7 +76,10 @@ thread_local int AtWork::depth = 0;
 // The operation, unless a wait has failed; then the signals; then the host is told.
 void finish(const Work& work, HostStatus failure, DueList& due) {
   const AtWork at_work;
-  if (!failure) failure = guarded(work.device.services(), [&] { return run_operation(work); });
+  if (!failure) {
+    trace_began(work.device.services(), work.completed_user);
+    failure = guarded(work.device.services(), [&] { return run_operation(work); });
+  }
   for (const halyard_timepoint_t& point : work.signals) {
     if (failure) {
       point.semaphore->fail(failure, due);

@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "trace.h"
+
 namespace halyard::local {
 
 namespace {
@@ -88,7 +90,10 @@ class Grid {
     if (grid.enter()) {
       // One that cannot help does not: the work is done without it.
       (void)guarded(grid.command_.executable->services(), [&]() -> Result<> {
-        const Executable::Lease worker = HALYARD_TRY(prepare(grid.command_, grid.execution_));
+        const halyard_command_dispatch_t& command = grid.command_;
+        const TraceSpan span(command.executable->services(),
+                             command.executable->kernel(command.function).name);
+        const Executable::Lease worker = HALYARD_TRY(prepare(command, grid.execution_));
         grid.work(*worker);
         return {};
       });

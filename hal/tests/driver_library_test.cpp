@@ -345,7 +345,7 @@ TEST(DriverLibrary, DoesWithoutOptionalFunctionsBehindTheEndOfAShorterTable) {
 }
 
 TEST(HostServices, StatusesAreTheHosts) {
-  const HostServices services("d", {});
+  const HostServices services("d", {}, {});
   const halyard_host_services_t& table = services.table();
   void* const host = table.host;
   EXPECT_EQ(table.struct_size, sizeof(halyard_host_services_t));
@@ -360,7 +360,7 @@ TEST(HostServices, StatusesAreTheHosts) {
 }
 
 TEST(HostServices, NullIsSuccess) {
-  const HostServices services("d", {});
+  const HostServices services("d", {}, {});
   const halyard_host_services_t& table = services.table();
   void* const host = table.host;
   EXPECT_EQ(table.status_retain(host, nullptr), nullptr);
@@ -372,7 +372,7 @@ TEST(HostServices, NullIsSuccess) {
 }
 
 TEST(HostServices, NumbersThatAreNoCodesBecomeUnknown) {
-  const HostServices services("d", {});
+  const HostServices services("d", {}, {});
   const halyard_host_services_t& table = services.table();
   for (const int32_t code : {0, -1, 19, 1000}) {
     const Status status = Status::adopt(table.status_create(table.host, code, nullptr, 0));

@@ -168,7 +168,7 @@ class NewerHost : public testing::TestWithParam<Tried> {
     table_->memory_unmap(device_, memory);
   }
 
-  const HostServices host_{"tried", {}};
+  const HostServices host_{"tried", {}, {}};
   Grown<halyard_host_services_t> services_;
   const halyard_driver_table_t* table_ = nullptr;
   halyard_driver_instance_t instance_ = nullptr;

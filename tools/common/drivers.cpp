@@ -6,7 +6,7 @@
 
 namespace halyard::tools {
 
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags) {
+Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace) {
   const std::vector<std::string> libraries = flags.all("driver");
   std::vector<const char*> paths;
   for (const std::string& library : libraries) paths.push_back(library.c_str());
@@ -14,6 +14,7 @@ Result<Handle<halyard_instance_t>> make_instance(const Flags& flags) {
   options.struct_size = sizeof options;
   options.driver_libraries = paths.data();
   options.driver_library_count = paths.size();
+  options.trace = trace;
   Handle<halyard_instance_t> instance;
   TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
   return instance;

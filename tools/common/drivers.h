@@ -17,8 +17,8 @@ inline constexpr Flag kDriverFlag = {
     "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
     "--driver=./halyard-driver-mine.so"};
 
-// An instance that knows the drivers of --driver first.
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags);
+// An instance that knows the drivers of --driver first; `trace` (may be null) is told what it does.
+Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr);
 
 // The search for drivers of an instance, as it is now.
 class DriverSearch {

@@ -29,7 +29,8 @@ class Descriptor {
 
 std::unexpected<Failure> cannot(std::string_view what, const std::string& path) {
   const int error = errno;
-  return fail(code_of_errno(error), "cannot {} '{}': {}", what, path, std::strerror(error));
+  if (error == EISDIR) return fail(HALYARD_INVALID_ARGUMENT, "'{}' is a folder; expected a file", path);
+  return fail(code_of_errno(error), "cannot {} '{}': {}; check the path", what, path, std::strerror(error));
 }
 
 }  // namespace

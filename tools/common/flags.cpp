@@ -1,4 +1,4 @@
-// Parsing of flags, the text of --help, and the frame of a tool's main.
+// Parsing of flags, and the frame of a tool's main.
 #include "common/flags.h"
 
 #include <unistd.h>
@@ -13,19 +13,22 @@
 #include <new>
 #include <system_error>
 
+#include "common/colour.h"
+#include "common/files.h"
+#include "common/help.h"
 #include "common/printable.h"
 
 namespace halyard::tools {
 
 namespace {
 
-constexpr int kFlagFileDepth = 8;  // flag files that name flag files
-
 constexpr Flag kCommonFlags[] = {
     {"flagfile", FlagKind::list, "FILE",
      "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
      "--flagfile=flags.txt"},
-    {"help", FlagKind::toggle, "", "Prints this and exits.", "--help"},
+    {"help", FlagKind::optional_value, "man|bash|zsh",
+     "Prints this and exits; with a value, the same as a manual page or as completions for a shell.",
+     "--help=bash"},
 };
 
 std::string normalised(std::string_view name) {
@@ -36,48 +39,81 @@ std::string normalised(std::string_view name) {
 
 constexpr FlagGroup kCommonGroup = {"Every tool", kCommonFlags};
 
-std::vector<FlagGroup> groups_of(const ToolDescription& tool) {
-  std::vector<FlagGroup> groups(tool.groups.begin(), tool.groups.end());
-  groups.push_back(kCommonGroup);
-  return groups;
-}
-
 const Flag* find_flag(const ToolDescription& tool, std::string_view name) {
-  for (const FlagGroup& group : groups_of(tool))
+  for (const FlagGroup& group : all_groups(tool))
     for (const Flag& flag : group.flags)
       if (normalised(flag.name) == name) return &flag;
   return nullptr;
 }
 
-std::string suggestion(const ToolDescription& tool, const std::string& name) {
-  std::vector<std::string> names;
-  for (const FlagGroup& group : groups_of(tool))
-    for (const Flag& flag : group.flags) names.push_back("--" + std::string(flag.name));
+// "; did you mean 'near'?" or nothing.
+std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
   std::vector<const char*> candidates;
   for (const std::string& candidate : names) candidates.push_back(candidate.c_str());
-  const Block<char> text(halyard_did_you_mean(("--" + name).c_str(), candidates.data(), candidates.size()));
+  const Block<char> text(halyard_did_you_mean(name.c_str(), candidates.data(), candidates.size()));
   return text.get();
 }
 
-std::string usage_of(const Flag& flag) {
-  std::string text = "--" + std::string(flag.name);
-  if (flag.kind == FlagKind::optional_value) return text + "[=" + std::string(flag.value) + "]";
-  return flag.value.empty() ? text : text + "=" + std::string(flag.value);
+std::string near_flag(const ToolDescription& tool, std::string_view name) {
+  std::vector<std::string> names;
+  for (const FlagGroup& group : all_groups(tool))
+    for (const Flag& flag : group.flags) names.push_back("--" + std::string(flag.name));
+  return suggestion("--" + std::string(name), names);
+}
+
+// "a, b or c".
+std::string list_of(const std::vector<std::string_view>& choices) {
+  std::string text;
+  for (size_t i = 0; i < choices.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < choices.size() ? ", " : " or ", choices[i]);
+  return text;
+}
+
+// Whether the value is one of those that there are, where the table names them.
+Result<> check_choice(const Flag& flag, std::string_view name, const std::string& value) {
+  const std::vector<std::string_view> choices = choices_of(flag.value);
+  if (choices.empty() || std::ranges::find(choices, value) != choices.end()) return {};
+  const bool is_word = !value.empty() && !(value[0] >= '0' && value[0] <= '9');  // no number is like another
+  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}{}", name, value, list_of(choices),
+              !is_word ? "" : suggestion(value, {choices.begin(), choices.end()}));
 }
 
 }  // namespace
 
+std::vector<FlagGroup> all_groups(const ToolDescription& tool) {
+  std::vector<FlagGroup> groups(tool.groups.begin(), tool.groups.end());
+  groups.push_back(kCommonGroup);
+  return groups;
+}
+
+std::vector<std::string_view> choices_of(std::string_view value) {
+  std::vector<std::string_view> choices;
+  if (!value.contains('|')) return choices;
+  while (true) {
+    const size_t size = value.find('|');
+    choices.push_back(value.substr(0, size));
+    if (size == std::string_view::npos) return choices;
+    value.remove_prefix(size + 1);
+  }
+}
+
 Result<Flags> Flags::parse(const ToolDescription& tool, int argc, const char* const* argv) {
   Flags flags;
-  for (int i = 1; i < argc; ++i) TOOL_TRY(flags.add(tool, argv[i], 0));
+  std::vector<std::string> files;  // those that are being read, each named by the one before
+  for (int i = 1; i < argc; ++i) TOOL_TRY(flags.add(tool, argv[i], files));
   return flags;
 }
 
-Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int depth) {
-  if (!argument.starts_with("--")) {
+Result<> Flags::add(const ToolDescription& tool, std::string_view argument, std::vector<std::string>& files) {
+  if (argument == "-h") argument = "--help";
+  if (!argument.starts_with('-') || argument == kStandard) {
     positional_.emplace_back(argument);
     return {};
   }
+  if (!argument.starts_with("--"))
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "flag '{}' not recognized: flags are --NAME or --NAME=VALUE; '{} --help' lists them",
+                argument, tool.name);
   const std::string_view body = argument.substr(2);
   const size_t equals = body.find('=');
   const std::string_view name = body.substr(0, equals);
@@ -86,12 +122,13 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int 
   const Flag* flag = find_flag(tool, normalised(name));
   if (!flag)
     return fail(HALYARD_INVALID_ARGUMENT, "flag '--{}' not recognized{}; '{} --help' lists the flags", name,
-                suggestion(tool, std::string(name)), tool.name);
+                near_flag(tool, name), tool.name);
   if (!has_value && (flag->kind == FlagKind::value || flag->kind == FlagKind::list))
     return fail(HALYARD_INVALID_ARGUMENT,
                 "flag '--{}' needs a value in the same argument: --{}={}; for example {}", name, name,
                 flag->value, flag->example);
-  if (flag->name == "flagfile") return add_file(tool, value, depth + 1);
+  if (has_value) TOOL_TRY(check_choice(*flag, name, value));
+  if (flag->name == "flagfile") return add_file(tool, value, files);
   std::vector<std::string>& values = values_[normalised(flag->name)];
   if (flag->kind == FlagKind::toggle) {
     values.emplace_back(!has_value || value == "true" || value == "1" ? "true" : "false");
@@ -101,22 +138,31 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, int 
   return {};
 }
 
-Result<> Flags::add_file(const ToolDescription& tool, const std::string& path, int depth) {
-  if (depth > kFlagFileDepth)
-    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}': flag files nest deeper than {}", path,
-                kFlagFileDepth);
+Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
+                         std::vector<std::string>& files) {
+  constexpr size_t kDeepest = 8;
+  if (std::ranges::find(files, path) != files.end() || files.size() == kDeepest)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "flag file '{}' is named by itself, or by files that name each other more than {} deep; take "
+                "--flagfile out of one",
+                path, kDeepest);
   if (std::filesystem::is_directory(path))
-    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}' is a folder", path);
+    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}' is a folder; expected a text with one flag a line",
+                path);
   std::ifstream file(path);
-  if (!file) return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}", path, std::strerror(errno));
+  if (!file)
+    return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}; check the path", path,
+                std::strerror(errno));
+  files.push_back(path);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     const size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos || line[first] == '#') continue;
     const size_t last = line.find_last_not_of(" \t\r");
-    Result<> added = add(tool, line.substr(first, last - first + 1), depth);
+    Result<> added = add(tool, line.substr(first, last - first + 1), files);
     if (!added) return fail(added.error().code, "{}:{}: {}", path, number, added.error().text);
   }
+  files.pop_back();
   return {};
 }
 
@@ -135,28 +181,12 @@ std::vector<std::string> Flags::all(std::string_view name) const {
   return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
-std::string help_text(const ToolDescription& tool) {
-  std::string text = fmt::format("{}\n\nusage: {}\n", tool.summary, tool.usage);
-  for (const FlagGroup& group : groups_of(tool)) {
-    if (!group.title.empty()) text += fmt::format("\n{}:\n", group.title);
-    for (const Flag& flag : group.flags) {
-      text += fmt::format("\n  {}\n      ", usage_of(flag));
-      for (const char character : flag.help)
-        text += character == '\n' ? "\n      " : std::string(1, character);
-      if (!flag.example.empty()) text += fmt::format("\n      example: {}", flag.example);
-      text += "\n";
-    }
-  }
-  return text + fmt::format("\nexamples:\n{}", tool.examples);
-}
-
 int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags)) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of writing, reported below
   const auto report = [&](const Failure& failure) {
     std::fflush(stdout);
-    const bool colour = ::isatty(STDERR_FILENO) == 1;
-    fmt::print(stderr, "{}{}:{} {}\n", colour ? "\x1b[1;31m" : "", tool.name, colour ? "\x1b[0m" : "",
+    fmt::print(stderr, "{} {}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO),
                printable(failure.line()));
     return failure.exit_code;
   };
@@ -164,8 +194,8 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
   try {
     Result<Flags> flags = Flags::parse(tool, argc, argv);
     if (!flags) return report(flags.error());
-    if (flags->on("help")) {
-      const std::string text = help_text(tool);
+    if (flags->has("help")) {
+      const std::string text = help(tool, flags->value("help"));
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
       const Result<int> done = body(*flags);

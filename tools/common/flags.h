@@ -1,8 +1,8 @@
-// Flags of a tool, from one table: parsing, --help, suggestions. The grammar is the one that users of
-// iree-run-module type (run-module-cli.md, section 1): --name=value in one argument, switches as --name,
-// lists by repetition, --flagfile=FILE. In names
-// '-' and '_' are the same. That grammar is why this is not a general command line library: "--name value"
-// does not take the next argument as its value.
+// Flags of a tool, from one table: parsing, suggestions, and all that is told about them (help.h). The
+// grammar is the one that users of iree-run-module type (run-module-cli.md, section 1): --name=value in one
+// argument, switches as --name, lists by repetition, --flagfile=FILE. In names '-' and '_' are the same. That
+// grammar is why this is not a general command line library: "--name value" does not take the next argument
+// as its value.
 #pragma once
 
 #include <map>
@@ -20,8 +20,10 @@ enum class FlagKind { toggle, value, list, optional_value };
 struct Flag {
   std::string_view name;  // "list_drivers"
   FlagKind kind;
-  std::string_view value;    // what stands after '=' in the help: "FILE"; empty for a toggle
-  std::string_view help;     // one or two lines
+  // What stands after '=': a word in capitals, "FILE"; or the values that there are, "yes|no", and then
+  // others are errors. Empty for a toggle.
+  std::string_view value;
+  std::string_view help;     // one or two sentences; a newline counts as a blank
   std::string_view example;  // a whole flag: "--device=local-sync"
 };
 
@@ -31,18 +33,36 @@ struct FlagGroup {
   std::span<const Flag> flags;
 };
 
+struct ExitCode {
+  int code;
+  std::string_view when;
+};
+
+inline constexpr ExitCode kUsualExitCodes[] = {
+    {0, "Success."},
+    {1, "A failure; standard error says which."},
+};
+
 struct ToolDescription {
   std::string_view name;     // "vm-run"
   std::string_view usage;    // "vm-run --module=FILE [flags]"
-  std::string_view summary;  // one paragraph
+  std::string_view summary;  // one paragraph; up to its first colon or full stop it says what the tool does
   std::span<const FlagGroup> groups;
   std::string_view examples;  // whole commands, one per line
+  std::span<const ExitCode> exit_codes = kUsualExitCodes;
+  std::string_view arguments = "";  // what arguments that are no flags are, in the form of Flag::value
 };
+
+// The tool's groups, and behind them the flags that every tool has.
+std::vector<FlagGroup> all_groups(const ToolDescription& tool);
+
+// {"yes", "no"} of "yes|no"; nothing of "FILE".
+std::vector<std::string_view> choices_of(std::string_view value);
 
 class Flags {
  public:
-  // INVALID_ARGUMENT: an unknown flag (with a suggestion) or a missing value; or what reading a flag file
-  // gives.
+  // INVALID_ARGUMENT: an unknown flag (with a suggestion), a missing value, or one that is not among the
+  // choices; or what reading a flag file gives.
   static Result<Flags> parse(const ToolDescription& tool, int argc, const char* const* argv);
 
   bool has(std::string_view name) const { return values_.contains(name); }
@@ -52,15 +72,12 @@ class Flags {
   const std::vector<std::string>& positional() const { return positional_; }
 
  private:
-  Result<> add(const ToolDescription& tool, std::string_view argument, int depth);
-  Result<> add_file(const ToolDescription& tool, const std::string& path, int depth);
+  Result<> add(const ToolDescription& tool, std::string_view argument, std::vector<std::string>& files);
+  Result<> add_file(const ToolDescription& tool, const std::string& path, std::vector<std::string>& files);
 
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> positional_;
 };
-
-// The text of --help.
-std::string help_text(const ToolDescription& tool);
 
 // What every tool's main does around `body`: flags, --help, errors on standard error as "tool: CODE;
 // message", exit codes, and a check that standard output could be written.

@@ -39,20 +39,22 @@ halyard_value_t object_value(halyard_object_t object) {
 
 class InputParser {
  public:
-  InputParser(std::string_view types, halyard_device_t device) : types_(types), device_(device) {}
+  InputParser(std::string_view types, halyard_device_t device, std::string_view flag)
+      : types_(types), device_(device), flag_(flag), what_(flag == "input" ? "input" : "result") {}
 
   Result<> add(std::string_view given) {
     const std::string text(trimmed(given));
     if (text.empty())
-      return fail(HALYARD_INVALID_ARGUMENT, "--input={}: empty text; expected {}", given, expectation());
+      return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: empty text; expected {}", flag_, given, expectation());
     if (text.starts_with('*')) return add_all_arrays(text.substr(1));
     const std::optional<char> type = next_type();
     if (!type)
-      return fail(HALYARD_INVALID_ARGUMENT, "--input={}: the function takes {} inputs and this is one more",
-                  given, types_.size());
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "--{}={}: the function has {} {}{} and this is one more; leave it out", flag_, given,
+                  types_.size(), what_, types_.size() == 1 ? "" : "s");
     Result<> added = add_one(text, *type);
     if (!added)
-      return fail(added.error().code, "--input={}: input {} of the function: {}", given,
+      return fail(added.error().code, "--{}={}: {} {} of the function: {}", flag_, given, what_,
                   arguments.values().size(), added.error().text);
     return {};
   }
@@ -179,16 +181,16 @@ class InputParser {
 
   Result<> add_all_arrays(const std::string& path) {
     Result<NpyFile> file = NpyFile::open(path);
-    if (!file) return fail(file.error().code, "--input=*{}: {}", path, file.error().text);
+    if (!file) return fail(file.error().code, "--{}=*{}: {}", flag_, path, file.error().text);
     arrays_ = *std::move(file);
     do {
       if (!next_type())
         return fail(HALYARD_INVALID_ARGUMENT,
-                    "--input=*{}: the file holds more arrays than the function takes inputs ({})", path,
+                    "--{}=*{}: the file holds more arrays than the function has {}s ({})", flag_, path, what_,
                     types_.size());
       if (*next_type() != 'r')
-        return fail(HALYARD_INVALID_ARGUMENT, "--input=*{}: input {} of the function is {}, not a tensor",
-                    path, arguments.values().size(), expectation());
+        return fail(HALYARD_INVALID_ARGUMENT, "--{}=*{}: {} {} of the function is {}, not a tensor", flag_,
+                    path, what_, arguments.values().size(), expectation());
       Handle<halyard_object_t> view = TOOL_TRY(upload(TOOL_TRY(arrays_->next())));
       halyard_retain(view.get());
       arguments.add(object_value(view.get()));
@@ -212,7 +214,8 @@ class InputParser {
     uint64_t& position = raw_positions_[path];
     if (source.front() == '@') position = 0;
     if (position > length || tensor->size > length - position)
-      return fail(HALYARD_OUT_OF_RANGE, "'{}' has {} bytes from byte {} on; {} takes {}", path,
+      return fail(HALYARD_OUT_OF_RANGE,
+                  "'{}' has {} bytes from byte {} on; {} takes {}: give the shape that the file has", path,
                   length - std::min(position, length), position, type, tensor->size);
     std::vector<char> bytes(tensor->size);
     file.seekg(static_cast<std::streamoff>(position));
@@ -224,6 +227,8 @@ class InputParser {
 
   std::string_view types_;
   halyard_device_t device_;
+  const std::string_view flag_;
+  const std::string_view what_;
   std::optional<NpyFile> arrays_;
   std::map<std::string, uint64_t> raw_positions_;
 };
@@ -231,8 +236,8 @@ class InputParser {
 }  // namespace
 
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
-                               halyard_device_t device) {
-  InputParser parser(types, device);
+                               halyard_device_t device, std::string_view flag) {
+  InputParser parser(types, device, flag);
   for (const std::string& text : texts) TOOL_TRY(parser.add(text));
   return std::move(parser.arguments);
 }

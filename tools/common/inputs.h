@@ -27,9 +27,10 @@ class Arguments {
 };
 
 // `types`: one character of the calling convention per argument. `device` may be null where no argument is a
-// view. More texts than types: INVALID_ARGUMENT; fewer are left to the call.
+// view. `flag` is the one that the texts come from: "input", or "expected_output" for results. More texts
+// than types: INVALID_ARGUMENT; fewer are left to the call.
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
-                               halyard_device_t device);
+                               halyard_device_t device, std::string_view flag = "input");
 
 // INVALID_ARGUMENT, with what the function takes, unless there is an argument for each type.
 Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,

@@ -14,6 +14,14 @@ namespace halyard::tools {
 
 namespace {
 
+// Whether this thread may be the one that SIGINT interrupts.
+void accept_signal(bool accepted) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::pthread_sigmask(accepted ? SIG_UNBLOCK : SIG_BLOCK, &set, nullptr);
+}
+
 // A signal handler reaches nothing else.
 std::atomic<bool> signalled = false;
 std::atomic<int> event = -1;
@@ -49,6 +57,7 @@ Interrupt::Interrupt(std::function<void()> stop) : Interrupt() {
   if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
   event = wake_;
   watcher_ = std::thread([this] { watch(); });
+  accept_signal(false);  // the thread that only waits takes it
 }
 
 Interrupt::~Interrupt() {
@@ -56,7 +65,10 @@ Interrupt::~Interrupt() {
   event = -1;
   over_ = true;
   if (wake_ >= 0) notify(wake_);
-  if (watcher_.joinable()) watcher_.join();
+  if (watcher_.joinable()) {
+    watcher_.join();
+    accept_signal(true);
+  }
   if (wake_ >= 0) ::close(wake_);
 }
 

@@ -17,8 +17,9 @@ class Interrupt {
  public:
   // For work that asks `happened` now and then.
   Interrupt();
-  // For work that must be told. Once it has happened, a thread of this object calls `stop` twenty times a
-  // second until this is gone: what had not begun yet when it was called first is stopped as well.
+  // For work of this thread that must be told. Once it has happened, a thread of this object calls `stop`
+  // twenty times a second until this is gone: what had not begun yet when it was called first is stopped as
+  // well.
   explicit Interrupt(std::function<void()> stop);
   Interrupt(const Interrupt&) = delete;
   ~Interrupt();

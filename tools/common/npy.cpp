@@ -151,13 +151,18 @@ bool NpyFile::at_end() {
 }
 
 Result<Array> NpyFile::next() {
-  if (at_end()) return fail(HALYARD_OUT_OF_RANGE, "'{}' holds no further array", path_);
+  if (at_end())
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' holds no further array; '@{}' starts with its first again", path_,
+                path_);
   const auto read = [&](void* target, size_t size) {
     return std::fread(target, 1, size, file_.get()) == size;
   };
   uint8_t start[kMagicSize + 2] = {};
   if (!read(start, sizeof start) || std::memcmp(start, kMagic, kMagicSize) != 0)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not an npy file: it does not start with \\x93NUMPY",
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "'{}' is not an npy file: it does not start with \\x93NUMPY; expected what numpy.save "
+                "writes, or a shape "
+                "and a type before raw bytes, as in 4xf32=@FILE",
                 path_);
   const uint8_t version = start[kMagicSize];
   if (version < 1 || version > 3)
@@ -165,14 +170,16 @@ Result<Array> NpyFile::next() {
   const size_t size_bytes = version == 1 ? 2 : 4;
   uint8_t size_field[4] = {};
   if (!read(size_field, size_bytes))
-    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header", path_);
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header: it was cut off; write it again",
+                path_);
   const uint32_t header_size = little_endian(size_field, size_bytes);
   if (header_size > kMaximumHeader)
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; at most {} are expected",
                 path_, header_size, kMaximumHeader);
   std::string text(header_size, '\0');
   if (!read(text.data(), text.size()))
-    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header", path_);
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header: it was cut off; write it again",
+                path_);
   const std::optional<Header> header = HeaderParser(text).parse();
   if (!header)
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header that cannot be read: {}", path_, text);
@@ -196,7 +203,8 @@ Result<Array> NpyFile::next() {
     const size_t at = array.bytes.size();
     array.bytes.resize(at + step);
     if (!read(array.bytes.data() + at, step))
-      return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within an array of {} ({} bytes)", path_, type,
+      return fail(HALYARD_OUT_OF_RANGE,
+                  "'{}' ends within an array of {} ({} bytes): it was cut off; write it again", path_, type,
                   tensor->size);
     left -= step;
   }

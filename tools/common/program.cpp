@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <thread>
 
 #include "common/drivers.h"
 #include "common/printable.h"
+#include "common/progress.h"
 #include "common/quantities.h"
 
 namespace halyard::tools {
@@ -48,9 +50,20 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   const uint64_t place = TOOL_TRY(number(flags, "device_lead_allocator", 0, "0"));
   if (place >= device_count)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "--device_lead_allocator={}: there are {} devices, counted from 0; name one of them", place,
-                device_count);
+                "--device_lead_allocator={}: expected the place of a --device, counted from 0; there {} {}",
+                place, device_count == 1 ? "is" : "are", device_count);
   return static_cast<uint32_t>(place) + 1;
+}
+
+// Of files; of those that are there.
+uint64_t size_of(const std::vector<std::string>& paths) {
+  uint64_t sum = 0;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error) sum += size;
+  }
+  return sum;
 }
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
@@ -77,13 +90,19 @@ Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t othe
   return count;
 }
 
+Result<> make_instance(const Flags& flags, Program& program) {
+  if (flags.has("trace")) {
+    if (flags.value("trace").empty())
+      return fail(HALYARD_INVALID_ARGUMENT, "--trace needs the name of a file, such as --trace=run.perfetto");
+    TOOL_TRY(check(halyard_trace_create(flags.value("trace").c_str(), program.trace.out())));
+  }
+  program.instance = TOOL_TRY(make_instance(flags, program.trace.get()));
+  return {};
+}
+
 Result<uint32_t> module_options(const Flags& flags) {
   const std::string mode = flags.value("module_mode", "preload");
-  if (mode != "preload" && mode != "mmap")
-    return fail(HALYARD_INVALID_ARGUMENT, "--module_mode={}: expected preload or mmap", mode);
   const std::string verify = flags.value("verify", "lazy");
-  if (verify != "lazy" && verify != "eager")
-    return fail(HALYARD_INVALID_ARGUMENT, "--verify={}: expected eager or lazy", verify);
   uint32_t options = 0;
   if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
@@ -92,6 +111,9 @@ Result<uint32_t> module_options(const Flags& flags) {
 
 Result<std::vector<std::string>> module_paths(const Flags& flags) {
   std::vector<std::string> paths = flags.all("module");
+  if (paths.empty() && !flags.positional().empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is no flag; did you mean --module={}?",
+                flags.positional().front(), flags.positional().front());
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
                 "no module given; name one with --module=FILE ('--help' shows examples)");
@@ -99,6 +121,7 @@ Result<std::vector<std::string>> module_paths(const Flags& flags) {
 }
 
 Result<> load_modules(const Flags& flags, Program& program) {
+  const Phase phase(program, "load modules");
   const uint32_t options = TOOL_TRY(module_options(flags));
   for (const std::string& path : TOOL_TRY(module_paths(flags))) {
     Handle<halyard_module_t> module;
@@ -109,6 +132,7 @@ Result<> load_modules(const Flags& flags, Program& program) {
 }
 
 Result<> open_devices(const Flags& flags, Program& program) {
+  const Phase phase(program, "open devices");
   std::vector<std::string> uris = flags.all("device");
   if (uris.empty()) {
     bool needed = false;
@@ -117,8 +141,6 @@ Result<> open_devices(const Flags& flags, Program& program) {
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
   }
   const std::string native = flags.value("allow_native", "yes");
-  if (native != "yes" && native != "no")
-    return fail(HALYARD_INVALID_ARGUMENT, "--allow-native={}: expected yes or no", native);
   const std::vector<std::string> plugins = flags.all("executable_plugin");
   std::vector<halyard_device_setting_t> settings;
   if (native == "no") settings.push_back({"native", "0"});
@@ -154,10 +176,7 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   options.device_count = made->devices_.size();
   options.parameters = made->files_.data();
   options.parameter_count = made->files_.size();
-  const std::string mode = flags.value("parameter_mode", "file");
-  if (mode != "file" && mode != "preload")
-    return fail(HALYARD_INVALID_ARGUMENT, "--parameter_mode={}: expected file or preload", mode);
-  if (mode == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
+  if (flags.value("parameter_mode") == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   options.trace = print_trace;
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
   if (flags.has("max_memory"))
@@ -180,7 +199,11 @@ Result<> ContextOptions::create(halyard_instance_t instance,
 }
 
 Result<> make_context(const Flags& flags, Program& program) {
+  const Phase phase(program, "make context");
   const auto options = TOOL_TRY(ContextOptions::of(flags, program));
+  Progress progress("reading parameters:");
+  if (flags.value("parameter_mode") == "preload")
+    progress.show(0, 0, format_size(size_of(options->parameter_paths())));
   return options->create(program.instance.get(), program.modules, program.context.out());
 }
 
@@ -197,11 +220,16 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
     if (!name.starts_with("__") && name.find('$') == std::string_view::npos) names.emplace_back(name);
   }
   if (names.size() == 1) return names.front();
+  if (names.empty())
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "module '{}' exports no function that can be called; expected one; 'vm-dump' shows what it has",
+        view(info.name));
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports {}; say which to call with --function=NAME",
-              view(info.name),
-              names.empty() ? "no function that can be called" : "several functions: " + list);
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "module '{}' exports several functions: {}; say which to call with --function=NAME",
+              view(info.name), list);
 }
 
 // The description of an export by name; NOT_FOUND comes from the context, which knows near names.

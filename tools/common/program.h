@@ -19,6 +19,7 @@ inline constexpr uint64_t kDefaultMaxElements = 1024;
 // Everything that a run holds. Members go in reverse order: the call before the context, devices before the
 // instance.
 struct Program {
+  Handle<halyard_trace_t> trace;  // --trace; may be null
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
   std::vector<Handle<halyard_device_t>> devices;
@@ -33,6 +34,23 @@ Result<uint32_t> module_options(const Flags& flags);
 // --module; at least one.
 Result<std::vector<std::string>> module_paths(const Flags& flags);
 
+// --trace, and the instance. Before anything else.
+Result<> make_instance(const Flags& flags, Program& program);
+
+// What a tool does with a program, as a slice of its trace, for as long as this lives.
+class Phase {
+ public:
+  Phase(const Program& program, const char* name) : trace_(program.trace.get()) {
+    halyard_trace_begin(trace_, name);
+  }
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+  ~Phase() { halyard_trace_end(trace_); }
+
+ private:
+  const halyard_trace_t trace_;
+};
+
 // --module, --module_mode, --verify. The instance must be there.
 Result<> load_modules(const Flags& flags, Program& program);
 
@@ -46,6 +64,7 @@ class ContextOptions {
   static Result<std::unique_ptr<const ContextOptions>> of(const Flags& flags, const Program& program);
   Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
                   halyard_context_t* out) const;
+  const std::vector<std::string>& parameter_paths() const { return paths_; }
 
  private:
   ContextOptions() = default;

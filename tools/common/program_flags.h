@@ -28,13 +28,13 @@ inline constexpr Flag kProgramFlags[] = {
      "scope, the first\n"
      "that has a name counts.",
      "--parameters=model=weights.irpa"},
-    {"parameter_mode", FlagKind::value, "MODE",
+    {"parameter_mode", FlagKind::value, "file|preload",
      "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
      "--parameter_mode=preload"},
-    {"module_mode", FlagKind::value, "MODE",
+    {"module_mode", FlagKind::value, "preload|mmap",
      "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
      "--module_mode=mmap"},
-    {"verify", FlagKind::value, "WHEN",
+    {"verify", FlagKind::value, "eager|lazy",
      "eager verifies every function when a module is loaded; lazy (the default) each when it is first "
      "called.",
      "--verify=eager"},
@@ -45,6 +45,10 @@ inline constexpr Flag kProgramFlags[] = {
     {"timeout", FlagKind::value, "TIME",
      "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out.",
      "--timeout=10s"},
+    {"trace", FlagKind::value, "FILE",
+     "Writes what happens when to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "
+     "dispatches, memory.",
+     "--trace=run.perfetto"},
 };
 
 // Flags of the reference tools that name what this runtime does by itself.

@@ -24,7 +24,7 @@ void Progress::show(uint64_t done, uint64_t total, std::string_view what) {
   if (total > 0) line += fmt::format(" {}/{}", done, total);
   if (!what.empty()) line += fmt::format(" {}", what);
   line = printable(line);
-  const size_t width = terminal_width() - 1;  // in the last column some terminals wrap
+  const size_t width = terminal_width(STDERR_FILENO) - 1;  // in the last column some terminals wrap
   if (line.size() > width) line = line.substr(0, width - kDots.size()) + std::string(kDots);
   fmt::print(stderr, "\r\x1b[K{}", line);
   std::fflush(stderr);

@@ -1,8 +1,7 @@
 // Telling a person.
 #include "findings.h"
 
-#include <unistd.h>
-
+#include "common/colour.h"
 #include "common/printable.h"
 
 namespace halyard::cts {
@@ -12,7 +11,7 @@ using tools::printable;
 namespace {
 
 constexpr const char* kNames[] = {"passed", "FAILED", "skipped"};
-constexpr const char* kColours[] = {"\x1b[32m", "\x1b[1;31m", "\x1b[33m"};
+constexpr tools::Colour kColours[] = {tools::Colour::green, tools::Colour::error, tools::Colour::yellow};
 
 std::string title(const std::string& device, const Case& about) {
   return device.empty() ? about.name : printable(device) + " " + about.name;
@@ -39,22 +38,21 @@ Counts count(std::span<const Finding> findings) {
   return counts;
 }
 
-Printer::Printer(std::FILE* to) : to_(to), terminal_(isatty(fileno(to)) == 1) {}
-
-void Printer::header(const std::string& line) { fmt::print(to_, "{}\n", printable(line)); }
+void Printer::header(const std::string& line) {
+  progress_.clear();
+  fmt::print(to_, "{}\n", printable(line));
+}
 
 void Printer::begin(size_t number, size_t total, const std::string& device, const Case& about) {
-  if (!terminal_ || number == 0) return;
-  fmt::print(to_, "\r\x1b[K[{}/{}] {}", number, total, title(device, about));
-  std::fflush(to_);
+  if (number > 0) progress_.show(number, total, title(device, about));
 }
 
 void Printer::end(const Finding& finding) {
+  progress_.clear();
   const auto verdict = static_cast<size_t>(finding.verdict);
-  if (terminal_) fmt::print(to_, "\r\x1b[K{}", kColours[verdict]);
-  fmt::print(to_, "{:<8}", kNames[verdict]);
-  if (terminal_) fmt::print(to_, "\x1b[0m");
-  fmt::print(to_, "{}", title(finding.device, *finding.about));
+  fmt::print(to_, "{}{}",
+             tools::coloured(kColours[verdict], fmt::format("{:<8}", kNames[verdict]), fileno(to_)),
+             title(finding.device, *finding.about));
   if (!finding.reason.empty()) fmt::print(to_, ": {}", printable(finding.reason));
   fmt::print(to_, "\n");
   for (const Problem& problem : finding.problems)

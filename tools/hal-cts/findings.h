@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cases.h"
+#include "common/progress.h"
 #include "process.h"
 
 namespace halyard::cts {
@@ -33,7 +34,7 @@ Counts count(std::span<const Finding> findings);
 // As cases go: one line each, problems below it; on a terminal in colour, and with what runs now.
 class Printer {
  public:
-  explicit Printer(std::FILE* to);
+  explicit Printer(std::FILE* to) : to_(to), progress_("case") {}
   void header(const std::string& line);
   void begin(size_t number, size_t total, const std::string& device, const Case& about);
   void end(const Finding& finding);
@@ -41,10 +42,12 @@ class Printer {
 
  private:
   std::FILE* const to_;
-  const bool terminal_;
+  tools::Progress progress_;
 };
 
 std::string to_junit(const std::string& driver, std::span<const Finding> findings);
-std::string to_json(const std::string& driver, std::span<const Finding> findings);
+// `interrupted`: not all cases were run.
+std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted);
+std::string to_json(std::span<const Case* const> cases);
 
 }  // namespace halyard::cts

@@ -79,11 +79,12 @@ std::string to_junit(const std::string& driver, std::span<const Finding> finding
   return text + "</testsuite>\n";
 }
 
-std::string to_json(const std::string& driver, std::span<const Finding> findings) {
+std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted) {
   const Counts counts = count(findings);
   std::string text = fmt::format(
-      "{{\n  \"driver\": {},\n  \"passed\": {},\n  \"failed\": {},\n  \"skipped\": {},\n  \"cases\": [",
-      json(driver), counts.passed, counts.failed, counts.skipped);
+      "{{\n  \"driver\": {},\n  \"passed\": {},\n  \"failed\": {},\n  \"skipped\": {},\n  "
+      "\"interrupted\": {},\n  \"cases\": [",
+      json(driver), counts.passed, counts.failed, counts.skipped, interrupted);
   const char* comma = "\n";
   for (const Finding& it : findings) {
     text += fmt::format("{}    {{\"device\": {}, \"name\": \"{}\", \"result\": \"{}\", \"seconds\": {:.3f}",
@@ -101,6 +102,17 @@ std::string to_json(const std::string& driver, std::span<const Finding> findings
       text += "]";
     }
     text += "}";
+    comma = ",\n";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+std::string to_json(std::span<const Case* const> cases) {
+  std::string text = "{\n  \"cases\": [";
+  const char* comma = "\n";
+  for (const Case* it : cases) {
+    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}}}", comma, json(it->name),
+                        json(it->tags), json(it->rules));
     comma = ",\n";
   }
   return text + "\n  ]\n}\n";

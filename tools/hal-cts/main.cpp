@@ -8,7 +8,9 @@
 
 #include "common/files.h"
 #include "common/flags.h"
+#include "common/interrupt.h"
 #include "common/quantities.h"
+#include "common/table.h"
 #include "findings.h"
 #include "known_failures.h"
 #include "selection.h"
@@ -35,7 +37,8 @@ constexpr Flag kFlags[] = {
     {"tag", FlagKind::list, "TAG", "Runs the cases with this tag; 'hal-cts --list' shows them.",
      "--tag=queue"},
     {"skip_tag", FlagKind::list, "TAG", "Leaves out the cases with this tag.", "--skip_tag=slow"},
-    {"list", FlagKind::toggle, "", "Lists the cases with tags and rules, and exits.", "--list"},
+    {"list", FlagKind::toggle, "", "Lists the cases with tags and rules, and exits; as JSON with --json.",
+     "--list --tag=queue"},
     {"timeout", FlagKind::value, "TIME", "How long one case may take; default 20s.", "--timeout=60s"},
     {"no_fork", FlagKind::toggle, "",
      "Runs the cases in this process, for a debugger. A crash ends everything, and there is no time limit.",
@@ -51,8 +54,16 @@ constexpr Flag kFlags[] = {
 
 constexpr tools::FlagGroup kGroups[] = {{"", kFlags}};
 
+constexpr tools::ExitCode kExitCodes[] = {
+    {0, "No case failed."},
+    {1, "A case failed, or the tests could not be run: standard error says why."},
+    {tools::kInterrupted,
+     "Stopped by Ctrl-C after the case that was running; the reports have the cases until then."},
+};
+
 constexpr tools::ToolDescription kTool = {
-    "hal-cts", "hal-cts --driver=FILE [flags]",
+    "hal-cts",
+    "hal-cts --driver=FILE [flags]",
     "Tests whether a driver keeps its contract (docs/driver-abi.md): each case in a process of its own, on "
     "every\n"
     "device of the driver. Exits with 0 if nothing failed. How to use it: docs/hal-cts.md.",
@@ -60,7 +71,8 @@ constexpr tools::ToolDescription kTool = {
     "  hal-cts --driver=build/halyard-driver-mine.so\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --filter='semaphore.*'\n"
     "  hal-cts --driver=build/halyard-driver-mine.so --device=mine://1 --expect_failures=known.txt\n"
-    "  gdb --args hal-cts --driver=build/halyard-driver-mine.so --no_fork --filter=queue.flush\n"};
+    "  gdb --args hal-cts --driver=build/halyard-driver-mine.so --no_fork --filter=queue.flush\n",
+    kExitCodes};
 
 struct Run {
   std::string driver;
@@ -119,11 +131,14 @@ Result<> write_file(const std::string& path, const std::string& text) {
   bool complete = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   complete = file && std::fclose(file) == 0 && complete;
   if (complete) return {};
-  return fail(tools::code_of_errno(errno), "cannot write '{}': {}", path, std::strerror(errno));
+  return fail(tools::code_of_errno(errno), "cannot write '{}': {}; check the path", path,
+              std::strerror(errno));
 }
 
-void list_cases(const std::vector<const Case*>& cases) {
-  for (const Case* it : cases) fmt::print("{:<36} {:<30} {}\n", it->name, it->tags, it->rules);
+std::string case_list(const std::vector<const Case*>& cases) {
+  std::vector<tools::Row> rows;
+  for (const Case* it : cases) rows.push_back({it->name, it->tags, it->rules});
+  return tools::table({"CASE", "TAGS", "RULES"}, std::move(rows));
 }
 
 // "kind\npath\nname": what the case that lists devices notes.
@@ -138,7 +153,11 @@ Result<int> test_driver(const Flags& flags) {
                 flags.positional().front());
   const std::vector<const Case*> cases =
       TOOL_TRY(choose_cases(flags.all("filter"), flags.all("tag"), flags.all("skip_tag")));
-  if (flags.on("list")) return list_cases(cases), 0;
+  if (flags.on("list")) {
+    const std::string text = flags.has("json") ? to_json(cases) : case_list(cases);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
   Run run;
   run.driver = flags.value("driver");
   if (run.driver.empty())
@@ -151,12 +170,18 @@ Result<int> test_driver(const Flags& flags) {
   static_cast<void>(
       TOOL_TRY(tools::FileContents::open(run.driver)));  // a message about the file, if it has none
 
+  const tools::Interrupt interrupt;
+  size_t left_out = 0;  // cases that were to be run when it happened
   const bool json_to_stdout = flags.has("json") && flags.value("json").empty();
   Printer printer(json_to_stdout ? stderr : stdout);
   printer.header(fmt::format("driver '{}'", run.driver));
   std::vector<Finding> findings;
   const auto one = [&](const Case& about, const Target& target, const std::string& device, size_t number,
                        size_t total, bool asked_for) {
+    if (interrupt.happened()) {
+      left_out += asked_for;
+      return std::pair(false, std::vector<std::string>());
+    }
     printer.begin(number, total, device, about);
     const int64_t begin = now_ns();
     Report report = run_case(run, about, target);
@@ -181,7 +206,9 @@ Result<int> test_driver(const Flags& flags) {
     refused = failed && notes.empty();
     for (const std::string& note : notes) listed.push_back(target_of(note));
   }
-  if (!refused) {
+  if (interrupt.happened()) {
+    printer.header("interrupted before the devices were known: no case of a device was run");
+  } else if (!refused) {
     const std::vector<Target> devices = TOOL_TRY(choose_devices(flags.all("device"), listed));
     const auto of_scope = [&](Scope scope) {
       return std::ranges::count(cases, scope, [](const Case* it) { return it->scope; });
@@ -204,7 +231,7 @@ Result<int> test_driver(const Flags& flags) {
   const std::string name = std::filesystem::path(run.driver).filename().string();
   if (flags.has("junit")) TOOL_TRY(write_file(flags.value("junit"), to_junit(name, findings)));
   if (flags.has("json")) {
-    const std::string text = to_json(name, findings);
+    const std::string text = to_json(name, findings, interrupt.happened());
     if (json_to_stdout) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
@@ -212,7 +239,9 @@ Result<int> test_driver(const Flags& flags) {
     }
   }
   const Counts counts = count(findings);
+  if (left_out > 0) printer.header(fmt::format("interrupted: {} cases were not run", left_out));
   printer.last_line(counts);
+  if (interrupt.happened()) return tools::kInterrupted;
   return counts.failed > 0 ? 1 : 0;
 }
 

@@ -104,7 +104,8 @@ bool take_records(std::string& bytes, Report& report) {
 [[noreturn]] void be_the_child(const std::function<void(Teller&)>& body, int fd) {
   setpgid(0, 0);  // so that what a driver starts goes with it
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGPIPE, SIG_DFL);       // as in most programs
+  std::signal(SIGPIPE, SIG_DFL);  // as in most programs
+  std::signal(SIGINT, SIG_DFL);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the report's
   PipeTeller teller(fd);
   body(teller);

@@ -18,7 +18,8 @@ Result<Handle<halyard_capture_t>> open_capture(const Flags& flags, const std::st
   Handle<halyard_capture_t> capture;
   const uint32_t options = flags.on("incomplete") ? HALYARD_CAPTURE_INCOMPLETE : 0;
   Result<> opened = check(halyard_capture_open(path.c_str(), options, capture.out()));
-  if (!opened && opened.error().code == HALYARD_DATA_LOSS) opened.error().text += "; --incomplete does";
+  if (!opened && opened.error().code == HALYARD_DATA_LOSS)
+    opened.error().text += "; --incomplete asks for it";
   TOOL_TRY(std::move(opened));
   return capture;
 }
@@ -98,6 +99,7 @@ class Replays {
     replays.capture_ = capture;
     replays.device_ = flags.value("device");
     replays.instance_ = TOOL_TRY(make_instance(flags));
+    if (!replays.device_.empty()) static_cast<void>(TOOL_TRY(replays.on(replays.device_)));
     return replays;
   }
 
@@ -110,16 +112,21 @@ class Replays {
   }
 
  private:
-  Result<halyard_replay_result_t> run_on(const std::string& uri, uint64_t number) {
+  Result<halyard_replay_t> on(const std::string& uri) {
     Handle<halyard_replay_t>& replay = replays_[uri];
     if (!replay) {
       Handle<halyard_device_t> device;
       TOOL_TRY(check(halyard_device_open(instance_.get(), uri.c_str(), device.out())));
       TOOL_TRY(check(halyard_replay_create(capture_, device.get(), replay.out())));
     }
+    return replay.get();
+  }
+
+  Result<halyard_replay_result_t> run_on(const std::string& uri, uint64_t number) {
+    const halyard_replay_t replay = TOOL_TRY(on(uri));
     halyard_replay_result_t result = {};
     result.struct_size = sizeof result;
-    TOOL_TRY(check(halyard_replay_execute(replay.get(), number, &result)));
+    TOOL_TRY(check(halyard_replay_execute(replay, number, &result)));
     return result;
   }
 

@@ -33,6 +33,11 @@ constexpr Flag kFlags[] = {
 
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
+constexpr ExitCode kExitCodes[] = {
+    {0, "Success. A driver that was refused, or a device that cannot be opened, is no failure of the list."},
+    {1, "A failure, which standard error tells; or replay: an execution failed or its bytes differ."},
+};
+
 constexpr ToolDescription kTool = {
     "hal-info",
     "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | print "
@@ -49,7 +54,9 @@ constexpr ToolDescription kTool = {
     "  hal-info query local-sync hal.device concurrency\n"
     "  hal-info print run.hycap                        what vm-run --capture=run.hycap has written\n"
     "  hal-info replay run.hycap --device=local-sync   executes it again and compares the bytes\n"
-    "  hal-info --json --driver=./halyard-driver-mine.so\n"};
+    "  hal-info --json --driver=./halyard-driver-mine.so\n",
+    kExitCodes,
+    "drivers|devices|formats|query|print|replay"};
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 

@@ -6,38 +6,11 @@
 #include "common/colour.h"
 #include "common/printable.h"
 #include "common/quantities.h"
+#include "common/table.h"
 
 namespace halyard::tools {
 
 namespace {
-
-using Row = std::vector<std::string>;
-
-// Columns as wide as they need to be. Where a row is too long for the terminal its last cell goes to a line
-// of its own.
-std::string table(const Row& titles, std::vector<Row> rows) {
-  std::vector<size_t> widths;
-  for (const std::string& title : titles) widths.push_back(title.size());
-  for (const Row& row : rows)
-    for (size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  size_t fixed = 0;
-  for (size_t i = 0; i + 1 < widths.size(); ++i) fixed += widths[i] + 2;
-  const auto line = [&](const Row& row) {
-    std::string text;
-    for (size_t i = 0; i + 1 < row.size(); ++i) text += fmt::format("{:<{}}  ", row[i], widths[i]);
-    const bool below =
-        fixed + row.back().size() > terminal_width() && row.back().size() > titles.back().size();
-    if (!below) text += row.back();
-    while (text.ends_with(' ')) text.pop_back();
-    return below ? text + "\n    " + row.back() : text;
-  };
-  std::string text = coloured(Colour::bold, line(titles)) + "\n";
-  for (Row& row : rows) {
-    for (std::string& cell : row) cell = printable(cell);
-    text += line(row) + "\n";
-  }
-  return text;
-}
 
 // Words behind a title, wrapped.
 std::string field(std::string_view title, const std::vector<std::string>& words) {

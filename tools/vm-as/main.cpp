@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -26,13 +27,16 @@ constexpr Flag kFlags[] = {
 
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
-constexpr ToolDescription kTool = {"vm-as", "vm-as INPUT.vmasm [--output=FILE] [--bytecode-version=15|16|17]",
+constexpr ToolDescription kTool = {"vm-as",
+                                   "vm-as INPUT.vmasm [--output=FILE] [--bytecode-version=15|16|17]",
                                    "Assembles a program in text form (docs/vmasm.md) to a module (.vmfb). "
                                    "'-' as input reads standard input.",
                                    kGroups,
                                    "  vm-as examples/fib.vmasm --output=fib.vmfb\n"
                                    "  vm-as fib.vmasm -o fib.vmfb --bytecode-version=15\n"
-                                   "  vm-as - < fib.vmasm > fib.vmfb\n"};
+                                   "  vm-as - < fib.vmasm > fib.vmfb\n",
+                                   kUsualExitCodes,
+                                   "FILE"};
 
 Result<> write_module(const std::string& path, const void* data, size_t size) {
   if (path == kStandard) {
@@ -40,7 +44,8 @@ Result<> write_module(const std::string& path, const void* data, size_t size) {
     return {};
   }
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) return fail(code_of_errno(errno), "cannot write '{}': {}", path, std::strerror(errno));
+  if (!file)
+    return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
   bool complete = std::fwrite(data, 1, size, file) == size;
   complete = std::fclose(file) == 0 && complete;
   if (!complete)
@@ -48,26 +53,14 @@ Result<> write_module(const std::string& path, const void* data, size_t size) {
   return {};
 }
 
-Result<uint32_t> bytecode_version(const Flags& flags) {
-  if (!flags.has("bytecode_version")) return 0;  // the text may say it
-  const std::string text = flags.value("bytecode_version");
-  for (const uint32_t version : {15u, 16u, 17u})
-    if (text == std::to_string(version)) return version;
-  return fail(HALYARD_INVALID_ARGUMENT, "--bytecode-version={}: expected 15, 16 or 17", text);
-}
-
 Result<int> assemble(const Flags& flags) {
   const std::vector<std::string>& inputs = flags.positional();
-  for (const std::string& input : inputs)
-    if (input.size() > 1 && input.starts_with('-'))
-      return fail(HALYARD_INVALID_ARGUMENT, "flag '{}' not recognized; flags are --NAME=VALUE, or -o FILE",
-                  input);
   if (inputs.size() != 1)
     return fail(HALYARD_INVALID_ARGUMENT, "expected one input file, found {}; usage: {}", inputs.size(),
                 kTool.usage);
   const std::string& input = inputs.front();
   const std::string output = flags.value("output", kStandard);
-  const uint32_t version = TOOL_TRY(bytecode_version(flags));
+  const std::string version = flags.value("bytecode_version", "0");  // 0: the text may say it
   if (output == kStandard && ::isatty(STDOUT_FILENO) == 1)
     return fail(HALYARD_INVALID_ARGUMENT,
                 "a module is binary and standard output is a terminal; name a file: --output=FILE");
@@ -80,7 +73,7 @@ Result<int> assemble(const Flags& flags) {
   const std::string name = input == kStandard ? "<stdin>" : input;
   halyard_assemble_options_t options = {};
   options.struct_size = sizeof options;
-  options.bytecode_version = version;
+  options.bytecode_version = static_cast<uint32_t>(std::atoi(version.c_str()));
   options.file = name.c_str();
   void* data = nullptr;
   size_t size = 0;

@@ -101,7 +101,7 @@ Result<> set_up(const Flags& flags, Bench& bench) {
   bench.clock_cost = clock_cost();
 
   Program& program = bench.program;
-  program.instance = TOOL_TRY(make_instance(flags));
+  TOOL_TRY(make_instance(flags, program));
   const uint32_t options = TOOL_TRY(module_options(flags));
   for (const std::string& path : TOOL_TRY(module_paths(flags))) {
     bench.sources.push_back(TOOL_TRY(ModuleSource::open(program.instance.get(), path, options)));

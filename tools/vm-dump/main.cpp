@@ -1,7 +1,11 @@
 // vm-dump: what a module is, and what is in it. Reads one file, prints one text.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
+#include "common/colour.h"
 #include "common/files.h"
 #include "common/flags.h"
 #include "common/printable.h"
@@ -24,7 +28,8 @@ constexpr Flag kFlags[] = {
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
-    "vm-dump", "vm-dump FILE [--disassemble [--offsets] | --json]",
+    "vm-dump",
+    "vm-dump FILE [--disassemble [--offsets] | --json]",
     "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
     "it "
     "exports,\nits executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing of "
@@ -32,14 +37,14 @@ constexpr ToolDescription kTool = {
     kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
-    "  vm-dump model.vmfb --json | jq .made_by\n"};
+    "  vm-dump model.vmfb --json | jq .made_by\n",
+    kUsualExitCodes,
+    "FILE"};
 
 enum class Output { summary, disassembly, json };
 
 Result<Output> wanted_output(const Flags& flags) {
   const std::string text = flags.value("output", "metadata");
-  if (text != "metadata" && text != "disassembly" && text != "json")
-    return fail(HALYARD_INVALID_ARGUMENT, "--output={}: expected metadata, disassembly or json", text);
   const bool disassemble = flags.on("disassemble") || text == "disassembly";
   const bool json = flags.on("json") || text == "json";
   if (disassemble && json)
@@ -78,12 +83,31 @@ Result<std::string> dump(const std::string& path, std::span<const uint8_t> file,
   return std::string(text, size);
 }
 
+// The summary in the width of the terminal: what is too long goes on below its second column. Titles are
+// bold.
+std::string for_terminal(std::string_view text) {
+  const size_t width = terminal_width();
+  std::string lines;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t first = std::min(line.find_first_not_of(' '), line.size());
+    const size_t title = std::min(line.find("  ", first), line.size());
+    const size_t second = std::min(line.find_first_not_of(' ', title), line.size());
+    const bool has_columns = second < line.size() && second <= width / 2;
+    const size_t indent = has_columns ? second : first + 4;
+    const size_t kept = has_columns ? second : first;
+    std::string fitted(line);
+    if (line.size() > width)
+      fitted = std::string(line.substr(0, kept)) + wrapped(line.substr(kept), indent, width);
+    if (first == 0) fitted = coloured(Colour::bold, fitted.substr(0, title)) + fitted.substr(title);
+    lines += fitted + "\n";
+  }
+  return lines;
+}
+
 Result<int> dump_file(const Flags& flags) {
   const std::vector<std::string>& inputs = flags.positional();
-  for (const std::string& input : inputs)
-    if (input.size() > 1 && input.starts_with('-'))
-      return fail(HALYARD_INVALID_ARGUMENT, "flag '{}' not recognized; flags are --NAME, --NAME=VALUE, or -d",
-                  input);
   if (inputs.size() != 1)
     return fail(HALYARD_INVALID_ARGUMENT, "expected one file, found {}; usage: {}", inputs.size(),
                 kTool.usage);
@@ -98,6 +122,7 @@ Result<int> dump_file(const Flags& flags) {
   // The summary has names of the module as they are; the other forms have no bytes that a terminal could
   // obey.
   if (output == Output::summary) text = printable(*text);
+  if (output == Output::summary && ::isatty(STDOUT_FILENO) == 1) text = for_terminal(*text);
   std::fwrite(text->data(), 1, text->size(), stdout);
   return 0;
 }

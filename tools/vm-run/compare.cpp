@@ -156,7 +156,7 @@ Result<bool> compare_results(const std::vector<std::string>& texts, std::string_
   std::vector<std::string> parsed = texts;
   for (std::string& text : parsed)
     if (matches_anything(text)) text = "(null)";
-  const Arguments expected = TOOL_TRY(parse_inputs(parsed, types, device));
+  const Arguments expected = TOOL_TRY(parse_inputs(parsed, types, device, "expected_output"));
   if (expected.values().size() < results.size()) {
     fmt::print("[FAILED] expected {} list elements but {} provided\n", expected.values().size(),
                results.size());

@@ -1,5 +1,6 @@
 // vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those
 // of run-module-cli.md, so that a command written for iree-run-module works here.
+#include <atomic>
 #include <cstdlib>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "common/drivers.h"
 #include "common/flags.h"
 #include "common/inputs.h"
+#include "common/interrupt.h"
 #include "common/printable.h"
 #include "common/program.h"
 #include "common/program_flags.h"
@@ -28,8 +30,8 @@ constexpr Flag kResultFlags[] = {
      "What a result must be, as text like that of --input, or (ignored). Once for each result. Prints the "
      "outcome instead of\nthe results; exit code 1 where one differs.",
      "--expected_output=4xf32=2,4,6,8"},
-    {"equality_mode", FlagKind::value, "MODE",
-     "How floating-point elements are compared: approximate (the default), absolute, relative, exact.",
+    {"equality_mode", FlagKind::value, "approximate|absolute|relative|exact",
+     "How floating-point elements are compared; approximate, the default, takes what is within either limit.",
      "--equality_mode=exact"},
     {"expected_f16_threshold", FlagKind::value, "X",
      "How far f16 elements may be from what is expected (0.001).", "--expected_f16_threshold=0.01"},
@@ -77,13 +79,21 @@ constexpr FlagGroup kGroups[] = {
     {"Lists, instead of a call", kListFlags},
 };
 
+constexpr ExitCode kExitCodes[] = {
+    {0, "Success; with --expected_output, every result is what was expected."},
+    {1, "A failure, which standard error tells, or a result that is not what was expected."},
+    {kInterrupted, "The call was stopped by Ctrl-C."},
+};
+
 constexpr ToolDescription kTool = {"vm-run",
                                    "vm-run --module=FILE [--function=NAME] [--device=URI] [--input=VALUE]...",
-                                   "Runs a function of a compiled module and prints its results.", kGroups,
+                                   "Runs a function of a compiled module and prints its results.",
+                                   kGroups,
                                    "  vm-run --module=simple_mul.vmfb --device=local-sync "
                                    "--function=simple_mul --input=4xf32=1,2,3,4 --input=4xf32=2\n"
                                    "  vm-run --module=simple_mul.vmfb --list_functions\n"
-                                   "  vm-run --list_drivers\n"};
+                                   "  vm-run --list_drivers\n",
+                                   kExitCodes};
 
 Result<double> threshold(const Flags& flags, std::string_view name, double otherwise) {
   if (!flags.has(name)) return otherwise;
@@ -104,9 +114,6 @@ Result<Tolerance> tolerance(const Flags& flags) {
   tolerance.f64 = TOOL_TRY(threshold(flags, "expected_f64_threshold", tolerance.f64));
   tolerance.relative = TOOL_TRY(threshold(flags, "expected_rtol", tolerance.relative));
   const std::string mode = flags.value("equality_mode", "approximate");
-  if (mode != "approximate" && mode != "absolute" && mode != "relative" && mode != "exact")
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "--equality_mode={}: expected approximate, absolute, relative or exact", mode);
   if (mode == "absolute" || mode == "exact") tolerance.relative = 0;
   if (mode == "relative" || mode == "exact")
     tolerance.f16 = tolerance.bf16 = tolerance.f32 = tolerance.f64 = 0;
@@ -128,6 +135,33 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
     fmt::print("result[{}]: {}", i, *text);
   }
   return true;
+}
+
+// Ctrl-C cancels the call. What a device does cannot be stopped: while only that is waited for, it ends this
+// process.
+Result<Arguments> call_and_wait(const Program& program, halyard_function_t function,
+                                const Arguments& arguments, size_t result_count, halyard_object_t signal) {
+  const Phase phase(program, "call");
+  Handle<halyard_call_t> call;
+  TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
+  std::atomic<bool> returned = false;
+  const Interrupt interrupt([&] {
+    if (!returned) return halyard_call_cancel(call.get());
+    if (!signal) return;
+    fmt::print(stderr,
+               "vm-run: CANCELLED; stopped by Ctrl-C: the call had returned and its work on a device was "
+               "waited for\n");
+    std::_Exit(kInterrupted);
+  });
+  std::vector<halyard_value_t> values(result_count);
+  Result<> done = check(halyard_call_invoke(call.get(), function, arguments.values().data(),
+                                            arguments.values().size(), values.data(), values.size()));
+  if (!done) return std::unexpected(interrupt.explain(std::move(done).error()));
+  returned = true;
+  Arguments results;
+  for (const halyard_value_t& value : values) results.add(value);
+  if (signal) TOOL_TRY(check(halyard_fence_wait(signal, UINT32_MAX)));
+  return results;
 }
 
 Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name) {
@@ -152,20 +186,15 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
     halyard_retain(fence.object);
     arguments.add(fence);
   }
-  Handle<halyard_call_t> call;
-  TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
-  std::vector<halyard_value_t> results(description.result_count);
-  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), arguments.values().data(),
-                                     arguments.values().size(), results.data(), results.size())));
-  Arguments owned;  // releases the results' objects
-  for (const halyard_value_t& result : results) owned.add(result);
-  if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
-  return print_results(flags, results, convention_results(view(description.convention)), device, limit);
+  const Arguments results =
+      TOOL_TRY(call_and_wait(program, function.get(), arguments, description.result_count, signal.get()));
+  return print_results(flags, results.values(), convention_results(view(description.convention)), device,
+                       limit);
 }
 
 Result<int> vm_run(const Flags& flags) {
   Program program;
-  program.instance = TOOL_TRY(make_instance(flags));
+  TOOL_TRY(make_instance(flags, program));
   if (flags.on("list_drivers")) {
     TOOL_TRY(flags.on("explain") ? explain_drivers(program.instance.get())
                                  : list_drivers(program.instance.get()));
@@ -189,6 +218,7 @@ Result<int> vm_run(const Flags& flags) {
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name));
+  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (flags.on("print_statistics")) {
     std::fflush(stdout);
     TOOL_TRY(print_statistics(program));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "common/files.h"
 #include "common/npy.h"
 #include "contents.h"
 #include "print.h"
@@ -19,7 +20,7 @@ struct CloseFile {
 };
 
 std::unexpected<Failure> cannot_write(const std::string& path) {
-  return fail(HALYARD_UNAVAILABLE, "cannot write '{}': {}", path, std::strerror(errno));
+  return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
 }
 
 Result<> write_bytes(const std::string& path, bool append, std::span<const uint8_t> bytes) {
@@ -87,8 +88,8 @@ Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<
                        uint64_t max_elements) {
   if (texts.size() != results.size())
     return fail(HALYARD_OUT_OF_RANGE,
-                "the function has {} results, but there are {} --output flags; give one for each",
-                results.size(), texts.size());
+                "the function has {} result{}, but there are {} --output flags; give one for each",
+                results.size(), results.size() == 1 ? "" : "s", texts.size());
   for (size_t i = 0; i < results.size(); ++i) {
     Result<> written = write(texts[i], results[i], max_elements);
     if (!written) return fail(written.error().code, "result[{}]: {}", i, written.error().text);

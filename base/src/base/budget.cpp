@@ -15,8 +15,9 @@ Result<> Charge::grow_to(uint64_t bytes, const char* what) {
   if (!budget_ || bytes <= bytes_) return {};
   if (!budget_->take(bytes - bytes_)) {
     return fail(Code::RESOURCE_EXHAUSTED,
-                "{} of {} bytes passes the context's memory limit of {} bytes, of which {} are in use", what,
-                bytes, budget_->limit(), budget_->used());
+                "{} of {} bytes passes the context's memory limit of {} bytes, of which {} are in use; raise "
+                "it where that is too little",
+                what, bytes, budget_->limit(), budget_->used());
   }
   bytes_ = bytes;
   return {};

@@ -62,7 +62,7 @@ Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_
 using namespace halyard;
 using namespace halyard::c;
 
-halyard_status_t halyard_context_create(halyard_instance_t, const halyard_context_options_t* options,
+halyard_status_t halyard_context_create(halyard_instance_t instance, const halyard_context_options_t* options,
                                         halyard_context_t* out) {
   return guarded([&]() -> Result<> {
     const halyard_context_options_t known = known_fields(options);
@@ -73,7 +73,8 @@ halyard_status_t halyard_context_create(halyard_instance_t, const halyard_contex
     const vm::Limits limits = limits_of(known);
     Ref<hal::Capture> capture;
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
-    auto context = vm::Context::create(limits);
+    auto context =
+        vm::Context::create(limits, instance ? from_handle<Instance>(instance)->tracer : Ref<Tracer>());
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;

@@ -16,6 +16,7 @@
 #include "base/c_boundary.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "base/tracer.h"
 #include "hal/driver_registry.h"
 #include "halyard/halyard.h"
 #include "vm/context.h"
@@ -126,6 +127,7 @@ class EntryBlock {
 struct Instance final : ObjectOf<Instance> {
   static const ObjectType kType;
   vm::TypeRegistry types;
+  Ref<Tracer> tracer;  // may be null
   Ref<hal::DriverRegistry> drivers;
 };
 

@@ -28,6 +28,8 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     hal::RegistryOptions registry;
     registry.libraries = strings(known.driver_libraries, known.driver_library_count);
     registry.folders = strings(known.driver_folders, known.driver_folder_count);
+    if (known.trace) instance->tracer = Ref<Tracer>::share(from_handle<Tracer>(known.trace));
+    registry.tracer = instance->tracer;
     registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
     registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
     instance->drivers = hal::DriverRegistry::create(std::move(registry));

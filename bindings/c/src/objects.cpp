@@ -117,7 +117,11 @@ halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t*
 halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms) {
   return guarded([&]() -> Result<> {
     hal::Fence* const awaited = HALYARD_TRY(as<hal::Fence>(fence));
-    return to_result(hal::await({&awaited, 1}, timeout_ms));
+    const hal::DeviceTrace* trace = awaited->device().trace();
+    const TraceScope waiting(trace ? &trace->tracer() : nullptr, TraceCategory::wait, "waiting");
+    HALYARD_TRY(to_result(hal::await({&awaited, 1}, timeout_ms)));
+    hal::trace_fence(*awaited, "reached");
+    return {};
   });
 }
 

@@ -103,6 +103,27 @@ typedef struct halyard_driver_note_record {
 
 enum { HALYARD_LOG_ERROR = 0, HALYARD_LOG_WARNING = 1, HALYARD_LOG_INFO = 2 };
 
+enum {
+  /* The waits of `submission` were reached at begin_ns and its operation begins; no name. */
+  HALYARD_SPAN_BEGAN = 0,
+  /* Done by the calling thread, which says so when it is over: a dispatch, or its share of one. */
+  HALYARD_SPAN_THREAD = 1,
+  /* Done by the device itself for `submission`, on one of its queues. Spans of one queue do not overlap. */
+  HALYARD_SPAN_QUEUE = 2,
+};
+
+typedef struct halyard_trace_span {
+  uint32_t struct_size;
+  uint32_t kind;     /* HALYARD_SPAN_* */
+  uint64_t begin_ns; /* of CLOCK_MONOTONIC */
+  uint64_t end_ns;
+  const char* name; /* what users call it: the function of an executable, "copy" */
+  size_t name_size;
+  void* submission; /* its completed_user, which has not been called back yet; null for HALYARD_SPAN_THREAD */
+  uint32_t queue;   /* HALYARD_SPAN_QUEUE: which, from 0 */
+  uint32_t reserved;
+} halyard_trace_span_t;
+
 /* Valid until `shutdown` of the last instance returns. All of version 1 is always there. */
 typedef struct halyard_host_services {
   uint32_t struct_size;
@@ -122,6 +143,9 @@ typedef struct halyard_host_services {
   halyard_status_t (*status_note)(void* host, halyard_status_t status, const char* note, size_t note_size);
   /* One line for the host's log. May be called from any thread; must not be called from a signal handler. */
   void (*log)(void* host, int32_t severity, const char* line, size_t line_size);
+  /* Since 0.2. Null unless the host records a trace: a driver looks once, when it is initialized. Tells what
+   * was done when; the span and its name are copied. Any thread [R36]. */
+  void (*trace_span)(void* host, const halyard_trace_span_t* span);
 } halyard_host_services_t;
 
 /* ---- Handles

@@ -65,6 +65,7 @@ Result<> synchronize(const Allocation& allocation, Synchronize function, const c
 }  // namespace
 
 Ref<Device> Allocation::leave() {
+  trace_end();
   for (const Import& import : shared.imports)
     import.device->table().memory_free(import.device->handle(), import.memory);
   if (shared.mapped) device_->table().memory_unmap(device_->handle(), memory);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/budget.h"
@@ -48,12 +49,25 @@ class Allocation final : public ObjectOf<Allocation> {
 
   Device& device() const { return *device_; }
 
+  // The tracer is told of the memory, and of its end, each once.
+  void trace_memory() {
+    if (DeviceTrace* trace = device_->trace()) [[unlikely]] {
+      traced_ = size;
+      trace->allocated(size);
+    }
+  }
+  void trace_end() {
+    if (traced_ != 0) [[unlikely]]
+      device_->trace()->freed(std::exchange(traced_, 0));
+  }
+
   Ref<Device> leave();
 
   explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
 
  private:
   Ref<Device> device_;
+  uint64_t traced_ = 0;  // bytes that the tracer believes to be there
 };
 
 class Buffer final : public ObjectOf<Buffer> {

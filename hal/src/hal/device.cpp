@@ -78,6 +78,8 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
   if (Status status = Status::adopt(table.device_properties(device->handle_, &device->properties_)))
     return std::unexpected(std::move(status).note(note));
   HALYARD_TRY(with_note(check_properties(device->properties_), note));
+  if (Tracer* tracer = device->library_->tracer())
+    device->trace_ = std::make_unique<DeviceTrace>(Ref<Tracer>::share(tracer), device->uri());
   return device;
 }
 
@@ -175,6 +177,7 @@ Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, ui
   allocation->usage = info.usage;
   allocation->size = size;
   allocation->origin_affinity = request.affinity;
+  allocation->trace_memory();
   return Buffer::create(std::move(allocation));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "hal/device_trace.h"
 #include "hal/driver_library.h"
 #include "hal/types.h"
 
@@ -59,6 +61,7 @@ class Device final : public ObjectOf<Device> {
   uint64_t queues(uint64_t affinity) const;
   // Memory of the objects that come and go with its work (hal/pooled.h).
   NodePool& nodes() const { return nodes_; }
+  DeviceTrace* trace() const { return trace_.get(); }  // null: nobody traces
 
   // As hal.device.query.i64: {known, value}; unknown is not an error.
   struct Answer {
@@ -96,6 +99,7 @@ class Device final : public ObjectOf<Device> {
   halyard_device_properties_t properties_ = {};
   Allocator allocator_{*this};
   mutable NodePool nodes_;
+  std::unique_ptr<DeviceTrace> trace_;
 };
 
 // Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.

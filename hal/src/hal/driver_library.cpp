@@ -104,15 +104,18 @@ Result<> check_driver_note(const halyard_driver_note_t& note, const std::string&
   return check_sanitizer(kDriverPlugin, path, note.sanitizer);
 }
 
-DriverLibrary::DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log)
-    : path_(std::move(path)), note_(note), services_(std::string(note_library(note)), std::move(log)) {}
+DriverLibrary::DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log,
+                             Ref<Tracer> tracer)
+    : path_(std::move(path)),
+      note_(note),
+      services_(std::string(note_library(note)), std::move(log), std::move(tracer)) {}
 
 DriverLibrary::~DriverLibrary() {
   if (instance_) table_.shutdown(&instance_);
 }
 
 Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLog log,
-                                               const DriverProgress& progress) {
+                                               const DriverProgress& progress, Ref<Tracer> tracer) {
   const auto before = [&](const char* step) {
     if (progress) progress(step);
   };
@@ -121,7 +124,7 @@ Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLo
   HALYARD_TRY(check_driver_note(note, file));
   before("load");
   void* const symbol = HALYARD_TRY(open_plugin(file, kDriverPlugin));
-  Ref<DriverLibrary> library = make<DriverLibrary>(file, note, std::move(log));
+  Ref<DriverLibrary> library = make<DriverLibrary>(file, note, std::move(log), std::move(tracer));
   before("negotiate");
   const uint32_t version =
       HALYARD_TRY(library->negotiate(reinterpret_cast<halyard_driver_negotiate_fn>(symbol)));

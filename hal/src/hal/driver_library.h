@@ -44,9 +44,9 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   // Note, dlopen, negotiate, check of mandatory functions, initialize. Each failure says which step, what was
   // expected and found. INCOMPATIBLE for versions, sanitizers and missing functions. Opening a library twice
   // gives two instances. `log` (may be empty) gets the driver's lines; `progress` (may be empty) is used
-  // during the call only.
+  // during the call only. `tracer` (may be null) is told of the work of its devices.
   static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
-                                         const DriverProgress& progress = {});
+                                         const DriverProgress& progress = {}, Ref<Tracer> tracer = {});
 
   const std::string& path() const { return path_; }
   const std::string& version() const { return version_; }  // the driver's own
@@ -67,7 +67,9 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   };
   Result<std::vector<DeviceInfo>> enumerate() const;
 
-  DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log);
+  Tracer* tracer() const { return services_.tracer(); }  // may be null
+
+  DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log, Ref<Tracer> tracer);
   ~DriverLibrary();  // shuts the instance down; the library stays mapped
 
  private:

@@ -127,7 +127,8 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
 
 DriverRegistry::~DriverRegistry() { await_outside_of_callbacks(); }
 
-DriverRegistry::DriverRegistry(RegistryOptions options) : log_(std::move(options.log)) {
+DriverRegistry::DriverRegistry(RegistryOptions options)
+    : log_(std::move(options.log)), tracer_(std::move(options.tracer)) {
   for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));
   for (Entry& entry : entries_) entry.named = true;
   for (const std::string& folder : options.folders) search_folder(Origin::embedder, absolute_path(folder));
@@ -287,7 +288,7 @@ DriverRegistry::Entry* DriverRegistry::owner(std::string_view kind) {
 Result<Ref<DriverLibrary>> DriverRegistry::load(Entry& entry) {
   if (entry.library) return entry.library;
   if (entry.candidate.status) return std::unexpected(entry.candidate.status);
-  auto library = DriverLibrary::open(entry.candidate.path, log_);
+  auto library = DriverLibrary::open(entry.candidate.path, log_, {}, tracer_);
   if (!library) {
     entry.candidate.status = library.error();
     return library;

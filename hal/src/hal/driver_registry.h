@@ -23,6 +23,7 @@ struct RegistryOptions {
   bool use_environment = true;      // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
   bool use_default_folders = true;  // the user's, then the one beside this library
   DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
+  Ref<Tracer> tracer = {};          // is told what devices do
 };
 
 using DeviceOption = std::pair<std::string, std::string>;  // key, value
@@ -119,6 +120,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   std::vector<std::pair<DriverLibrary::Kind, Ref<DriverLibrary>>> load_all();
 
   DriverLog log_;
+  Ref<Tracer> tracer_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;
   std::vector<std::string> seen_;  // files, links followed: none is taken twice

@@ -34,6 +34,7 @@ Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial) {
     return std::unexpected(Status::adopt(status));
   HALYARD_TRY(on.check_given(handle, "semaphore_create"));
   semaphore->handle_ = handle;
+  if (DeviceTrace* trace = on.trace()) semaphore->trace_number_ = trace->tracer().new_flow();
   return semaphore;
 }
 
@@ -157,6 +158,7 @@ Status Fence::query() const {
 // All timepoints are reached afterwards, also those behind one that was reached already.
 Result<> Fence::signal() {
   Result<> first;
+  trace_fence(*this, "signal");
   for (const Timepoint& timepoint : timepoints_) {
     Result<> result = timepoint.semaphore->signal(timepoint.value);
     if (!result && first) first = std::move(result);

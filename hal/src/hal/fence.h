@@ -30,6 +30,7 @@ class Semaphore final : public Object {
   Result<uint64_t> query() const;   // the failure, if it has failed
   Result<> signal(uint64_t value);  // INVALID_ARGUMENT: already at or past it
   void fail(Status status);
+  uint64_t trace_number() const { return trace_number_; }  // tells it from others; 0: nobody traces
 
   explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
   Ref<Device> leave();  // the last holder
@@ -41,6 +42,7 @@ class Semaphore final : public Object {
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
+  uint64_t trace_number_ = 0;
   std::atomic<uint32_t> holders_{1};  // one for all Refs, one for each Awaited
   std::atomic<uint64_t> awaited_{0};  // the largest value that anybody has waited for
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/c_boundary.h"
+#include "hal/device_trace.h"
 
 namespace halyard::hal {
 
@@ -50,11 +51,21 @@ void log_line(void* host, int32_t severity, const char* line, size_t size) noexc
   static_cast<const HostServices*>(host)->log(severity, view(line, size));
 }
 
+void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
+  if (span->kind == HALYARD_SPAN_THREAD) {
+    static_cast<const HostServices*>(host)->tracer()->span(
+        TraceCategory::device, view(span->name, span->name_size), span->begin_ns, span->end_ns);
+  } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
+    work->told(*span);
+  }
+}
+
 }  // namespace
 
-HostServices::HostServices(std::string driver, DriverLog log)
+HostServices::HostServices(std::string driver, DriverLog log, Ref<Tracer> tracer)
     : driver_(std::move(driver)),
       log_(std::move(log)),
+      tracer_(std::move(tracer)),
       table_{sizeof(halyard_host_services_t),
              0,
              this,
@@ -64,7 +75,8 @@ HostServices::HostServices(std::string driver, DriverLog log)
              status_code,
              status_message,
              status_note,
-             log_line} {}
+             log_line,
+             tracer_ ? trace_span : nullptr} {}
 
 // A line for which there is no memory is lost: the driver has no use for that news.
 void HostServices::log(int32_t severity, std::string_view line) const noexcept {

@@ -1,10 +1,11 @@
-// What a driver may call in its host: statuses and the log.
+// What a driver may call in its host: statuses, the log, the trace.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <string_view>
 
+#include "base/tracer.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
@@ -15,16 +16,19 @@ using DriverLog = std::function<void(int32_t severity, std::string_view line)>;
 // The services, bound to where this driver's lines go.
 class HostServices {
  public:
-  HostServices(std::string driver, DriverLog log);
+  // `tracer` may be null.
+  HostServices(std::string driver, DriverLog log, Ref<Tracer> tracer);
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
   const halyard_host_services_t& table() const { return table_; }
   void log(int32_t severity, std::string_view line) const noexcept;
+  Tracer* tracer() const { return tracer_.get(); }
 
  private:
   std::string driver_;
   DriverLog log_;
+  Ref<Tracer> tracer_;
   halyard_host_services_t table_;
 };
 

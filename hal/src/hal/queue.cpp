@@ -15,6 +15,7 @@
 #include "base/c_boundary.h"
 #include "hal/bridge.h"
 #include "hal/callback_scope.h"
+#include "hal/device_trace.h"
 #include "hal/inline_vector.h"
 #include "hal/pooled.h"
 #include "hal/sharing.h"
@@ -29,7 +30,7 @@ namespace {
 // Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one
 // frees it. What it uses is the caller's, who is there until the call returns; it is kept only where the work
 // is not done by then.
-struct InFlight : Step {
+struct InFlight : Step, WorkTrace {
   std::atomic<int> holders{2};
   Status result;  // what came of the work
   // The submitting thread's alone: whether it is in the driver's queue_submit, and what happened there.
@@ -80,6 +81,7 @@ struct InFlight : Step {
   // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
   // forgot leaves nobody waiting.
   void make_and_leave() noexcept {
+    trace_done(signal);
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
     if (is_here()) {
       over_here = true;
@@ -99,7 +101,7 @@ OwnWork make_work(const QueuePoint& point) { return OwnWork(new_pooled<InFlight>
 
 void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
-  auto* work = static_cast<InFlight*>(user);
+  auto* work = static_cast<InFlight*>(static_cast<WorkTrace*>(user));
   work->result = Status::adopt(handle);
   if (const InFlight::FileWrite& write = work->write; work->result.ok() && write.source)
     work->result = outcome_of([&] {
@@ -156,7 +158,8 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.signals = signals.data();
   submission.operation = &operation;
   submission.completed = completed;
-  submission.completed_user = work.get();
+  submission.completed_user = static_cast<WorkTrace*>(work.get());
+  work->trace_submit(device, operation.kind, point.wait);
   if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
     // Of what was refused there is no memory, whatever has been written there.
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
@@ -319,6 +322,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
+  allocation->trace_memory();
   return Buffer::create(std::move(allocation));
 }
 
@@ -334,6 +338,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
+  allocation.trace_end();
   // Other drivers' work may still use the bytes, in an order that this device does not know.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = make_work(place);

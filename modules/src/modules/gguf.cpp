@@ -111,8 +111,9 @@ Result<Tensor> read_tensor(FileFields& fields) {
 
 Result<> check_count(const FileFields& fields, uint64_t count, uint64_t least, std::string_view what) {
   if (count <= fields.left() / least) return {};
-  return fields.error(Code::INVALID_ARGUMENT, "{} {} need at least {} bytes each; {} are left", count, what,
-                      least, fields.left());
+  return fields.error(Code::INVALID_ARGUMENT,
+                      "{} {} need at least {} bytes each; {} are left: the file is damaged or was cut off",
+                      count, what, least, fields.left());
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ Result<bool> all_reached(std::span<hal::Fence* const> fences) {
   Status status = hal::await(fences, 0, &timed_out);
   if (timed_out) return false;
   HALYARD_TRY(to_result(std::move(status)));
+  for (const hal::Fence* fence : fences)
+    if (fence) hal::trace_fence(*fence, "reached");
   return true;
 }
 

@@ -101,8 +101,9 @@ class Body {
     for (const LabelUse& use : label_uses_) {
       const auto found = labels_.find(use.label);
       if (found == labels_.end())
-        return use.at.error(Code::INVALID_ARGUMENT, "no block '^bb{}' in function @{}{}", use.label,
-                            function_.name, suggestion(use.label, labels_));
+        return use.at.error(Code::INVALID_ARGUMENT,
+                            "no block '^bb{}' in function @{}; expected a line '^bb{}:' in it", use.label,
+                            function_.name, use.label);
       patch_u32(use.position, found->second);
     }
     if (function_.block_count == 0 && !facts_.raw) begin_block();

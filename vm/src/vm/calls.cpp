@@ -315,7 +315,9 @@ Status interruption(const Stack& stack) {
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);
-  return Status(code, fmt::format("the call took longer than its time limit of {} ms", limit.count()));
+  return Status(
+      code, fmt::format("the call took longer than its time limit of {} ms; raise it where that is too short",
+                        limit.count()));
 }
 
 namespace {

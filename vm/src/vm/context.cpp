@@ -44,11 +44,12 @@ Result<> check_dependencies(Instances instances, const Module& module) {
     const ModuleInstance* found = find_first(instances, dependency.name);
     if (!found) {
       if (dependency.optional) continue;
-      return fail(Code::NOT_FOUND, "required module '{}' not registered with the context{}", dependency.name,
-                  suggest_module(instances, dependency.name));
+      return fail(Code::NOT_FOUND, "required module '{}' not registered with the context; load it first{}",
+                  dependency.name, suggest_module(instances, dependency.name));
     }
     if (dependency.required && found->module->version() < dependency.minimum_version) {
-      return fail(Code::NOT_FOUND, "required module '{}' version mismatch; have {} but require {}",
+      return fail(Code::NOT_FOUND,
+                  "required module '{}' version mismatch; have {} but require {}; load a newer one",
                   dependency.name, found->module->version(), dependency.minimum_version);
     }
   }
@@ -83,7 +84,8 @@ Result<Link> link_import(Instances instances, const Import& import) {
   ModuleInstance* provider = find_last(instances, module_name);
   if (!provider) {
     if (import.optional) return Link();
-    return fail(Code::NOT_FOUND, "module '{}' required for import '{}' not registered with the context{}",
+    return fail(Code::NOT_FOUND,
+                "module '{}' required for import '{}' not registered with the context; load it first{}",
                 module_name, import.name, suggest_module(instances, module_name));
   }
   Result<const Export*> resolved = provider->module->resolve(name, import.convention);
@@ -169,7 +171,9 @@ ModuleInstance::~ModuleInstance() {
   if (native_state.destroy) native_state.destroy(native_state.pointer);
 }
 
-Ref<Context> Context::create(Limits limits) { return make<Context>(std::move(limits)); }
+Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer) {
+  return make<Context>(std::move(limits), std::move(tracer));
+}
 
 Context::~Context() {
   // __deinit runs in an invocation, which shares its context: this reference keeps the count from reaching

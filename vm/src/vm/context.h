@@ -13,6 +13,7 @@
 #include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "base/tracer.h"
 #include "vm/bytecode_module.h"
 #include "vm/calling_convention.h"
 #include "vm/native_module.h"
@@ -66,7 +67,8 @@ class Context final : public ObjectOf<Context> {
  public:
   static const ObjectType kType;
 
-  static Ref<Context> create(Limits limits = {});
+  // `tracer` (may be null) is told of calls.
+  static Ref<Context> create(Limits limits = {}, Ref<Tracer> tracer = {});
   ~Context();
 
   // Adds a module: state, dependencies, imports (from modules added before), __init. On failure the module is
@@ -77,13 +79,15 @@ class Context final : public ObjectOf<Context> {
   Result<Callable> callable(ModuleInstance* instance, const Export& function) const;
 
   const Limits& limits() const { return limits_; }
+  Tracer* tracer() const { return tracer_.get(); }
   Watchdog& watchdog() { return watchdog_; }
   std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
 
-  explicit Context(Limits limits) : limits_(std::move(limits)) {}
+  Context(Limits limits, Ref<Tracer> tracer) : limits_(std::move(limits)), tracer_(std::move(tracer)) {}
 
  private:
   Limits limits_;
+  Ref<Tracer> tracer_;
   Watchdog watchdog_;
   std::vector<std::unique_ptr<ModuleInstance>> modules_;
 };

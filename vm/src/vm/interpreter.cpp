@@ -9,6 +9,7 @@
 #include "vm/arithmetic.h"
 #include "vm/object_ops.h"
 #include "vm/source_location.h"
+#include "vm/tracing.h"
 #include "vm/verifier.h"
 
 #if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(HALYARD_DISPATCH_SWITCH)
@@ -84,7 +85,17 @@ inline void load_global(Object*& global, Object** refs, uint16_t result) {
 
 }  // namespace
 
+#ifdef HALYARD_TRACED_INTERPRETER
+#define TRACE_CALL(frame) trace_call(stack, *(frame))
+#define TRACE_RETURN() stack.tracer->end()
+#define TRACE_IMPORT(target) const ImportTrace import_trace(stack, target)
+CallOutcome interpret_traced(Stack& stack) {
+#else
+#define TRACE_CALL(frame) static_cast<void>(0)
+#define TRACE_RETURN() static_cast<void>(0)
+#define TRACE_IMPORT(target) static_cast<void>(0)
 CallOutcome interpret(Stack& stack) {
+#endif
 #ifdef HALYARD_DISPATCH_SWITCH
 #define HANDLER(name) case static_cast<uint16_t>(Op::name):
 #define INNER_HANDLER(name) case static_cast<uint16_t>(InnerOp::name):
@@ -214,6 +225,9 @@ raise:
 #undef SAVE_FRAME
 #undef OBJECTS
 #undef LOAD_FRAME
+#undef TRACE_CALL
+#undef TRACE_RETURN
+#undef TRACE_IMPORT
 }
 
 }  // namespace halyard::vm

@@ -6,6 +6,7 @@
 
 #include "base/c_boundary.h"
 #include "vm/interpreter.h"
+#include "vm/tracing.h"
 
 namespace halyard::vm {
 
@@ -136,6 +137,7 @@ const ObjectType Waker::kType = object_type<Waker>("vm.waker");
 Invocation::Invocation(Ref<Context> context)
     : context_(std::move(context)), stack_(std::make_unique<Stack>()), waker_(make<Waker>()) {
   stack_->invocation = this;
+  stack_->tracer = context_->tracer();
   stack_->limits = context_->limits();
   stack_->charge = Charge(stack_->limits.memory);
 }
@@ -154,7 +156,10 @@ Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, s
   blocks_ = true;
   Result<Outcome> begun = begin_with(callee, arguments);
   while (begun && *begun != Outcome::done) {
-    if (*begun == Outcome::waiting) waker_->block(wait_deadline_);
+    if (*begun == Outcome::waiting) {
+      const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
+      waker_->block(wait_deadline_);
+    }
     begun = resume();
   }
   blocks_ = false;
@@ -230,7 +235,11 @@ Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
   CallOutcome outcome = CallOutcome::failed;
   try {
-    outcome = stack.native ? call_native_entry(stack) : interpret(stack);
+    if (stack.tracer) [[unlikely]] {
+      outcome = run_traced(stack);
+    } else {
+      outcome = stack.native ? call_native_entry(stack) : interpret(stack);
+    }
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
   }
@@ -249,6 +258,7 @@ Wakeup Invocation::begin_wait(const Deadline& deadline) {
 }
 
 Result<> Invocation::sit_out_wait() {
+  const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
   waker_->block(wait_deadline_);
   waker_->leave_wait();
   if (stack_->interrupted.load() == 0) return {};

@@ -41,6 +41,8 @@ struct Stack {
   bool resumed = false;      // that is at a native call that has deferred
   std::atomic<uint8_t> interrupted = 0;  // or the Code to stop with, from any thread
   Invocation* invocation = nullptr;
+  Tracer* tracer = nullptr;  // the context's; null: none
+  uint64_t trace_flow = 0;   // from where the call was suspended to where it goes on
   Limits limits;
   Charge charge;
   Status error;                    // what a failing instruction leaves

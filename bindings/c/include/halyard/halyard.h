@@ -59,6 +59,7 @@ typedef struct halyard_function* halyard_function_t; /* an export of a module in
 typedef struct halyard_call* halyard_call_t;       /* one activity; reusable, a warm one allocates nothing */
 typedef struct halyard_capture* halyard_capture_t; /* executed command buffers; does not change */
 typedef struct halyard_replay* halyard_replay_t;   /* a capture on a device; one thread at a time */
+typedef struct halyard_trace* halyard_trace_t;     /* what happened when; any thread */
 typedef struct halyard_search* halyard_search_t;   /* how drivers were looked for; does not change */
 
 /* Any handle of this header but a status. Null is allowed. */
@@ -79,6 +80,38 @@ HALYARD_API const char* halyard_status_message(halyard_status_t status); /* live
 /* "NOT_FOUND; message; note; ..." with cause and trace. To be given to halyard_free. */
 HALYARD_API char* halyard_status_text(halyard_status_t status);
 
+/* ---- Traces: what happened when
+ * ------------------------------------------------------------------------------------------- */
+
+/* Begins a trace, to be given to instances. `path` is the file, which is replaced; null or "": nothing is
+ * written, only halyard_trace_totals tells. The file is a Perfetto trace (ui.perfetto.dev, trace_processor;
+ * docs/traces.md): functions of modules and what they import, queue work with flows from fence to fence,
+ * dispatches, memory. Times are of CLOCK_MONOTONIC. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE: the file
+ * cannot be made. */
+HALYARD_API halyard_status_t halyard_trace_create(const char* path, halyard_trace_t* out);
+/* Writes what is still kept; more may follow. Without it, the last release does. UNAVAILABLE,
+ * RESOURCE_EXHAUSTED: not all could be written, now or before. */
+HALYARD_API halyard_status_t halyard_trace_finish(halyard_trace_t trace);
+/* A slice of the calling thread, around what the caller does; each begin has its end on the same thread. Null
+ * is allowed, and nothing happens. */
+HALYARD_API void halyard_trace_begin(halyard_trace_t trace, const char* name);
+HALYARD_API void halyard_trace_end(halyard_trace_t trace);
+
+/* Times in nanoseconds; each slice of a thread without those within it. Slices that are still open do not
+ * count. */
+typedef struct halyard_trace_totals {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t events;
+  uint64_t phase_ns;   /* of halyard_trace_begin */
+  uint64_t machine_ns; /* functions of modules */
+  uint64_t import_ns;  /* native functions that they call, hal among them */
+  uint64_t queue_ns;   /* submissions, from when they were made until they were done */
+  uint64_t device_ns;  /* what devices did */
+  uint64_t wait_ns;    /* threads that waited */
+} halyard_trace_totals_t;
+HALYARD_API halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals);
+
 /* ---- Instance, drivers, devices
  * ------------------------------------------------------------------------------------------- */
 
@@ -94,6 +127,7 @@ typedef struct halyard_instance_options {
   size_t driver_library_count;
   const char* const* driver_folders; /* then these folders */
   size_t driver_folder_count;
+  halyard_trace_t trace; /* of all that its devices and contexts do; may be null */
 } halyard_instance_options_t;
 
 /* `options` may be null. No driver is loaded yet. */

@@ -1,0 +1,49 @@
+// Writes trace packets as the Perfetto UI and trace_processor read them (trace.proto: TracePacket,
+// TrackEvent, TrackDescriptor). One sequence; every event names its track, so that the order of events of
+// different tracks does not matter. Names are sent once and then by number. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace halyard {
+
+class PerfettoWriter {
+ public:
+  void process_track(uint64_t track, uint32_t process, std::string_view name);
+  void thread_track(uint64_t track, uint32_t process, uint32_t thread, std::string_view name);
+  // Tracks of one parent with the same name are shown as lanes of one track.
+  void track(uint64_t track, uint64_t parent, std::string_view name);
+  void counter_track(uint64_t track, uint64_t parent, std::string_view name);  // of bytes
+
+  // Times in nanoseconds; flows connect the events that name the same one, in the order of their times.
+  void begin(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
+             std::span<const uint64_t> flows);
+  void end(uint64_t track, uint64_t time);
+  void instant(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
+               std::span<const uint64_t> flows);
+  void count(uint64_t track, uint64_t time, int64_t value);
+
+  // What has been written since the last call; a file is all of them one after another.
+  std::string take();
+
+ private:
+  using Numbers = std::map<std::string, uint64_t, std::less<>>;
+  void packet(uint64_t time, const std::string& event);
+  void descriptor(const std::string& fields);
+  uint64_t number(Numbers& numbers, uint32_t field, std::string_view name);
+  void name_event(std::string& event, std::string_view category, std::string_view name);
+
+  std::string bytes_;
+  std::string interned_;  // names that the next packet sends
+  std::string event_;     // of the packet that is being written
+  Numbers names_;
+  Numbers categories_;
+  bool begun_ = false;
+};
+
+}  // namespace halyard

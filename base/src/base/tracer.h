@@ -1,0 +1,128 @@
+// Tracer: what happened when, on threads, devices and counters, as a file for the Perfetto UI. Always
+// compiled in; where nobody made one, the cost is a look at a null pointer. Events are kept as they come, a
+// buffer for each thread, and written when a buffer is full: nothing is lost, and no thread is started for
+// it. Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/perfetto.h"
+#include "base/status.h"
+
+namespace halyard {
+
+// What a slice is time of; names stand in the file.
+enum class TraceCategory : uint8_t {
+  phase,    // of whoever embeds: loading, calling
+  machine,  // functions of modules
+  import,   // native functions that modules call, without what those do on devices
+  queue,    // work, from when it was submitted until it is done
+  device,   // what a device did
+  wait,     // a thread that waits
+  memory,   // allocations
+};
+inline constexpr size_t kTraceCategories = 7;
+
+class Tracer final : public ObjectOf<Tracer> {
+ public:
+  static const ObjectType kType;
+  using Track = uint64_t;
+  static constexpr Track kProcess = 1;  // the parent of all
+
+  // Replaces the file; with an empty path events are counted and dropped. NOT_FOUND, PERMISSION_DENIED,
+  // UNAVAILABLE.
+  static Result<Ref<Tracer>> create(const std::string& path);
+
+  // Nanoseconds of the clock that all events are told by (CLOCK_MONOTONIC).
+  static uint64_t now();
+
+  // Slices of the calling thread; the end belongs to the begin before it. Names of more than 255 bytes are
+  // cut.
+  void begin(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
+  void end() noexcept;
+  // A slice of the calling thread that is over, and lies within the slice that it is in.
+  void span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end) noexcept;
+  void instant(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
+
+  // Tracks of their own. Slices of one must not overlap.
+  Track add_track(std::string_view name, Track parent = kProcess) noexcept;
+  Track add_counter(std::string_view name, Track parent = kProcess) noexcept;
+  void span_on(Track track, TraceCategory category, std::string_view name, uint64_t begin, uint64_t end,
+               std::span<const uint64_t> flows = {}) noexcept;
+  void instant_on(Track track, TraceCategory category, std::string_view name, uint64_t time,
+                  std::span<const uint64_t> flows = {}) noexcept;
+  void count(Track counter, int64_t value) noexcept;
+
+  // Never twice the same.
+  uint64_t new_flow() { return next_.fetch_add(1, std::memory_order_relaxed); }
+
+  // So far: events, and time by category, each slice of a thread without those within it. Slices that are
+  // still open do not count.
+  struct Totals {
+    uint64_t events = 0;
+    std::array<uint64_t, kTraceCategories> nanoseconds = {};
+  };
+  Totals totals();
+
+  // Writes what is still kept. UNAVAILABLE, RESOURCE_EXHAUSTED: some of it could not be written, now or
+  // before. Events may follow, for another finish().
+  Result<> finish();
+
+  explicit Tracer(std::FILE* file, std::string path);
+  ~Tracer();
+
+ private:
+  struct ThreadBuffer;
+  struct Slots;
+  struct Record;
+
+  ThreadBuffer* buffer() noexcept;  // of the calling thread; null where there is no memory for it
+  void add(Record record, std::string_view name, std::span<const uint64_t> flows) noexcept;
+  void flush(ThreadBuffer& buffer) noexcept;  // whose lock is held
+  void encode(ThreadBuffer& buffer);
+  void flush_all() noexcept;
+  void lose(Status why) noexcept;
+  template <typename Write>
+  void with_writer(Write write) noexcept;
+
+  const std::string path_;
+  std::FILE* const file_;  // null: nothing is written
+  std::unique_ptr<Slots> slots_;
+  std::atomic<uint64_t> next_{kProcess + 1};  // numbers of tracks and flows
+  std::mutex mutex_;                          // guards the following
+  PerfettoWriter writer_;
+  Totals totals_;
+  Status lost_;  // why something could not be written
+  std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
+};
+
+// A slice of the calling thread for as long as this lives; nothing where there is no tracer.
+class TraceScope {
+ public:
+  TraceScope(Tracer* tracer, TraceCategory category, std::string_view name) : tracer_(tracer) {
+    if (tracer_) [[unlikely]]
+      tracer_->begin(category, name);
+  }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+  ~TraceScope() {
+    if (tracer_) [[unlikely]]
+      tracer_->end();
+  }
+
+ private:
+  Tracer* const tracer_;
+};
+
+}  // namespace halyard

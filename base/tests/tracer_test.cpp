@@ -1,0 +1,120 @@
+// Tracer: that nothing is lost, and that times are counted once. What the file holds: tests/test_traces.py.
+#include "base/tracer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace halyard {
+namespace {
+
+uint64_t time_of(const Tracer::Totals& totals, TraceCategory category) {
+  return totals.nanoseconds[static_cast<size_t>(category)];
+}
+
+// As many bytes as there are between two occurrences: each event is at least its time and its track.
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Tracer, SlicesCountWithoutThoseWithin) {
+  const Ref<Tracer> tracer = *Tracer::create("");
+  const uint64_t first = Tracer::now();
+  tracer->begin(TraceCategory::machine, "outer");
+  const uint64_t begin = Tracer::now();
+  while (Tracer::now() - begin < 2'000'000) {
+  }
+  const uint64_t end = Tracer::now();
+  tracer->span(TraceCategory::device, "kernel", begin, end);
+  tracer->end();
+  const uint64_t whole = Tracer::now() - first;
+  const Tracer::Totals totals = tracer->totals();
+  EXPECT_EQ(totals.events, 3u);
+  EXPECT_EQ(time_of(totals, TraceCategory::device), end - begin);
+  EXPECT_LE(time_of(totals, TraceCategory::machine), whole - (end - begin));
+  EXPECT_EQ(time_of(totals, TraceCategory::import), 0u);
+}
+
+TEST(Tracer, WhatIsOpenDoesNotCount) {
+  const Ref<Tracer> tracer = *Tracer::create("");
+  tracer->begin(TraceCategory::wait, "for ever");
+  EXPECT_EQ(time_of(tracer->totals(), TraceCategory::wait), 0u);
+  tracer->end();
+  EXPECT_GT(time_of(tracer->totals(), TraceCategory::wait), 0u);
+}
+
+TEST(Tracer, AnEndWithoutABeginIsNothing) {
+  const Ref<Tracer> tracer = *Tracer::create("");
+  tracer->end();
+  EXPECT_EQ(tracer->totals().events, 1u);
+}
+
+TEST(Tracer, ManyThreadsLoseNothing) {
+  constexpr int kThreads = 70;   // more than one table of slots holds
+  constexpr int kSlices = 2000;  // more than one buffer holds
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_test.perfetto";
+  {
+    const Ref<Tracer> tracer = *Tracer::create(path);
+    std::atomic<int> ready = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready < kThreads) std::this_thread::yield();  // all live at the same time
+        for (int slice = 0; slice < kSlices; ++slice) {
+          const TraceScope scope(tracer.get(), TraceCategory::phase, slice == 0 ? "first-of-thread" : "more");
+        }
+      });
+    for (int i = 0; i < 20; ++i) static_cast<void>(tracer->totals());  // while they write
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(tracer->totals().events, uint64_t{kThreads} * kSlices * 2);
+    EXPECT_TRUE(tracer->finish());
+  }
+  const std::string bytes = contents(path);
+  EXPECT_EQ(count(bytes, "first-of-thread"), 1u);  // a name is written once
+  EXPECT_GT(bytes.size(), size_t{kThreads} * kSlices * 2 * 12);
+  std::filesystem::remove(path);
+}
+
+TEST(Tracer, LongNamesAreCut) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_name.perfetto";
+  {
+    const Ref<Tracer> tracer = *Tracer::create(path);
+    const TraceScope scope(tracer.get(), TraceCategory::phase, std::string(1000, 'x'));
+  }
+  const std::string bytes = contents(path);
+  EXPECT_EQ(count(bytes, std::string(255, 'x')), 1u);
+  EXPECT_EQ(count(bytes, std::string(256, 'x')), 0u);
+  std::filesystem::remove(path);
+}
+
+TEST(Tracer, AFileThatCannotBeMade) {
+  const auto tracer = Tracer::create("/no/such/folder/trace.perfetto");
+  ASSERT_FALSE(tracer);
+  EXPECT_EQ(tracer.error().code(), Code::NOT_FOUND);
+  EXPECT_NE(tracer.error().message().find("'/no/such/folder/trace.perfetto'"), std::string::npos);
+}
+
+TEST(Tracer, AFullDiskIsToldAtTheEnd) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "the system has no /dev/full";
+  const Ref<Tracer> tracer = *Tracer::create("/dev/full");
+  for (int i = 0; i < 5000; ++i) tracer->instant(TraceCategory::phase, "a name");
+  const Result<> finished = tracer->finish();
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().code(), Code::UNAVAILABLE);
+  EXPECT_NE(finished.error().message().find("'/dev/full'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace halyard

@@ -1,0 +1,41 @@
+// Traces of the C ABI.
+#include "base/tracer.h"
+#include "handles.h"
+
+using namespace halyard;
+using namespace halyard::c;
+
+halyard_status_t halyard_trace_create(const char* path, halyard_trace_t* out) {
+  return guarded([&]() -> Result<> {
+    *out = give<halyard_trace_t>(HALYARD_TRY(Tracer::create(std::string(view(path)))));
+    return {};
+  });
+}
+
+halyard_status_t halyard_trace_finish(halyard_trace_t trace) {
+  return guarded([&] { return from_handle<Tracer>(trace)->finish(); });
+}
+
+void halyard_trace_begin(halyard_trace_t trace, const char* name) {
+  if (trace) from_handle<Tracer>(trace)->begin(TraceCategory::phase, view(name));
+}
+
+void halyard_trace_end(halyard_trace_t trace) {
+  if (trace) from_handle<Tracer>(trace)->end();
+}
+
+halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals) {
+  return guarded([&]() -> Result<> {
+    const Tracer::Totals now = from_handle<Tracer>(trace)->totals();
+    const auto time = [&](TraceCategory category) { return now.nanoseconds[static_cast<size_t>(category)]; };
+    halyard_trace_totals_t given = {};
+    given.events = now.events;
+    given.phase_ns = time(TraceCategory::phase);
+    given.machine_ns = time(TraceCategory::machine);
+    given.import_ns = time(TraceCategory::import);
+    given.queue_ns = time(TraceCategory::queue);
+    given.device_ns = time(TraceCategory::device);
+    given.wait_ns = time(TraceCategory::wait);
+    return fill_info(totals, given);
+  });
+}

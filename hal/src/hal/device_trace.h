@@ -1,0 +1,81 @@
+// What a device's work, memory and fences tell the tracer: a track for the device, with lanes for what it has
+// in flight and a counter of its memory. There is none where nobody traces.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+#include "base/tracer.h"
+#include "hal/inline_vector.h"
+#include "halyard/driver.h"
+
+namespace halyard::hal {
+
+class Device;
+class Fence;
+struct Timepoint;
+
+// Thread-safe.
+class DeviceTrace {
+ public:
+  DeviceTrace(Ref<Tracer> tracer, std::string_view uri);
+
+  Tracer& tracer() const { return *tracer_; }
+  void allocated(uint64_t bytes) noexcept;
+  void freed(uint64_t bytes) noexcept;
+  // A slice of what the device did in its own time.
+  void device_span(const halyard_trace_span_t& span) noexcept;
+
+  // Slices of one lane never overlap: it belongs to one submission at a time.
+  static constexpr uint32_t kLanes = 64;
+  uint32_t take_lane() noexcept;
+  void leave_lane(uint32_t lane) noexcept;
+  Tracer::Track lane_track(uint32_t lane) const { return lanes_[lane]; }
+
+ private:
+  Tracer::Track queue_track(uint32_t queue) noexcept;
+
+  const Ref<Tracer> tracer_;
+  const Tracer::Track track_;
+  const Tracer::Track memory_;
+  std::atomic<int64_t> bytes_{0};
+  std::mutex mutex_;  // guards the following
+  uint64_t taken_ = 0;
+  std::array<Tracer::Track, kLanes> lanes_ = {};
+  std::array<Tracer::Track, 64> queues_ = {};
+};
+
+// One submission, from when it is made until it is done. Its slices: the wait for its fences, where the
+// driver tells when that was over, and the operation. Flows lead to it from where it was submitted and from
+// the work whose fences it waits for.
+class WorkTrace {
+ public:
+  WorkTrace() = default;
+  WorkTrace(const WorkTrace&) = delete;
+  WorkTrace& operator=(const WorkTrace&) = delete;
+  ~WorkTrace();  // of work that was refused: nothing is shown
+
+  // Before the driver gets it. `wait` may be null.
+  void trace_submit(Device& device, uint32_t operation, const Fence* wait) noexcept;
+  // By the driver, before it is done.
+  void told(const halyard_trace_span_t& span) noexcept;
+  // It is done, and its signals are about to be made or have been made. `signal` may be null.
+  void trace_done(const Fence* signal) noexcept;
+
+ private:
+  DeviceTrace* device_ = nullptr;  // null: nobody traces, or it is over
+  uint32_t operation_ = 0;
+  uint32_t lane_ = 0;
+  uint64_t submitted_ = 0;
+  uint64_t flow_ = 0;
+  std::atomic<uint64_t> began_{0};
+  InlineVector<uint64_t, 2> waits_;  // flows
+};
+
+// The calling thread waited for a fence, or signalled it: flows from or to the work.
+void trace_fence(const Fence& fence, const char* event) noexcept;
+
+}  // namespace halyard::hal

@@ -1,0 +1,73 @@
+"""What the documents say about tools is so: the flags of docs/switching-from-iree-run-module.md are taken or refused as its
+table says, flags in commands exist, and links between documents lead somewhere."""
+import glob
+import os
+import re
+import sys
+
+import vmrun
+
+DOCUMENTS = sorted(glob.glob(os.path.join(vmrun.SOURCE, "docs", "*.md"))) + [
+    os.path.join(vmrun.SOURCE, *name) for name in (("README.md",), ("CONTRIBUTING.md",), ("tools", "README.md"), ("tests", "README.md"),
+                                                   ("bindings", "README.md"), ("drivers", "README.md"), ("examples", "README.md"))]
+ROW = re.compile(r"^\| `--(\w+)` \| (same|different|without effect|left out) \|", re.MULTILINE)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def flags_of(tool):
+    return {name.replace("-", "_") for name in re.findall(r"^  --([\w-]+)", vmrun.run(tool, "--help").stdout, re.MULTILINE)}
+
+
+def switching(checks):
+    flags = flags_of("vm-run")
+    text = read(os.path.join(vmrun.SOURCE, "docs", "switching-from-iree-run-module.md"))
+    rows = ROW.findall(text)
+    checks.check("the table is there", None if len(rows) > 40 else f"it has {len(rows)} rows")
+    help_text = vmrun.run("vm-run", "--help").stdout
+    for name, status in rows:
+        told = name in flags
+        checks.check(f"--{name} is {status}", None if told == (status != "left out") else f"it is {'' if told else 'not '}a flag")
+        if told:
+            section = re.search(rf"^  --{name}\b.*\n((?:      .*\n)*)", help_text, re.MULTILINE)[1]
+            checks.check(f"--{name} has an effect or none",
+                         None if ("without effect" in section) == (status == "without effect") else f"it is said to be {status}")
+    new = re.search(r"These are new: ([^.]*)\.", text)[1]
+    for name in re.findall(r"--([\w-]+)", new):
+        checks.check(f"--{name} is new", None if name.replace("-", "_") in flags else "it is no flag")
+
+
+def commands(checks):
+    """In code, flags behind the name of a tool are flags of that tool."""
+    flags = {tool: flags_of(tool) for tool in ("vm-run", "vm-as", "vm-dump", "hal-info", "hal-cts")}
+    for path in DOCUMENTS:
+        text = re.sub(r"\\\n", " ", read(path))
+        for command in re.findall(r"(?:^|[`|(&$] ?)((?:vm-run|vm-as|vm-dump|hal-info|hal-cts) [^`|\n#]*)", text, re.MULTILINE):
+            tool = command.split()[0]
+            for name in re.findall(r" --([a-z][\w-]*)", command):
+                known = name.replace("-", "_") in flags[tool]
+                checks.check(f"{os.path.basename(path)}: {command}", None if known else f"{tool} has no flag --{name}")
+
+
+def links(checks):
+    for path in DOCUMENTS:
+        text = read(path)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)", text):
+            if not re.match(r"[a-z]+:", target):
+                there = os.path.exists(os.path.join(os.path.dirname(path), target))
+                checks.check(f"{os.path.basename(path)}: {target}", None if there else "nothing is there")
+
+
+def main():
+    checks = vmrun.Checks()
+    switching(checks)
+    commands(checks)
+    links(checks)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,219 @@
+"""vm-run --trace: the file is decoded; slices nest, flows lead from submissions to work and from fence to fence."""
+import os
+import sys
+import unittest
+
+import vmrun
+from perfetto import COUNTER, INSTANT, Trace
+
+CALLS = """
+vm.module @calls
+vm.export @down
+vm.export @fails
+vm.export @pauses
+vm.func @down(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 1
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb1:
+  %i0 = vm.sub.i32 %i0, %i1
+  %i0 = vm.call @down(%i0)
+  %i0 = vm.add.i32 %i0, %i1
+  vm.return %i0
+^bb2:
+  vm.return %i0
+}
+vm.func @fails(%i0: i32) -> (i32) {
+  %i0 = vm.call @deeper(%i0)
+  vm.return %i0
+}
+vm.func @deeper(%i0: i32) -> (i32) {
+  vm.fail %i0, "as it should"
+}
+vm.func @pauses(%i0: i32) -> (i32) {
+  vm.yield ^bb1(%i0 -> %i1)
+^bb1:
+  vm.return %i1
+}
+"""
+CALLER = """
+vm.module @caller
+vm.import @calls.down cconv "0i_i"
+vm.import @calls.fails cconv "0i_i"
+vm.export @across
+vm.export @across_and_fail
+vm.func @across(%i0: i32) -> (i32) {
+  %i0 = vm.call @calls.down(%i0)
+  vm.return %i0
+}
+vm.func @across_and_fail(%i0: i32) -> (i32) {
+  %i0 = vm.call @calls.fails(%i0)
+  vm.return %i0
+}
+"""
+# Two fills that wait for one another: the second is submitted first, and waits for the first one's fence.
+FENCES = """
+vm.module @fences
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.device.queue.barrier cconv "0rIrrI_v"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.export @chain
+vm.func @chain() -> (i32) {
+  %i0 = vm.const.i32.zero
+  %i2:3 = vm.const.i64.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.call @hal.fence.create(%r0, %i2:3)
+  %r2 = vm.call @hal.fence.create(%r0, %i2:3)
+  vm.call @hal.device.queue.barrier(%r0, %i2:3, %r1, %r2, %i2:3)
+  %r3 = vm.const.ref.zero
+  vm.call @hal.device.queue.barrier(%r0, %i2:3, %r3, %r1, %i2:3)
+  %i4 = vm.const.i32 -1
+  %i0 = vm.call.variadic @hal.fence.await segments[65535, 65535, 1](%i4, %i2:3, %r2)
+  vm.return %i0
+}
+"""
+
+
+class Traces(unittest.TestCase):
+    def setUp(self):
+        folder = vmrun.temporary_folder()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.trace_path = os.path.join(self.folder, "run.perfetto")
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def run_traced(self, *arguments, fails=False):
+        done = vmrun.run("vm-run", *arguments, "--trace=" + self.trace_path)
+        self.assertEqual(done.returncode != 0, fails, done.stderr)
+        return Trace(self.trace_path), done
+
+    def named(self, trace, name):
+        return [s for s in trace.slices() if s.name == name]
+
+    def one(self, trace, name):
+        found = self.named(trace, name)
+        self.assertEqual(len(found), 1, f"{name}: {found}")
+        return found[0]
+
+    def test_calls_nest(self):
+        trace, _ = self.run_traced("--module=" + self.write("calls.vmasm", CALLS), "--function=down", "--input=5")
+        slices = self.named(trace, "calls.down")
+        self.assertEqual(len(slices), 6)
+        self.assertEqual(sorted(s.depth for s in slices), list(range(slices[0].depth, slices[0].depth + 6)))
+        self.assertEqual({s.category for s in slices}, {"machine"})
+        call = self.one(trace, "call")
+        self.assertEqual(call.category, "phase")
+        self.assertTrue(all(call.begin <= s.begin and s.end <= call.end for s in slices))
+
+    def test_calls_of_other_modules(self):
+        calls, caller = self.write("calls.vmasm", CALLS), self.write("caller.vmasm", CALLER)
+        trace, _ = self.run_traced(f"--module={calls}", f"--module={caller}", "--function=across", "--input=2")
+        outer = self.one(trace, "caller.across")
+        self.assertEqual([s.name for s in trace.children(outer)], ["calls.down"])
+        self.assertEqual(len(self.named(trace, "calls.down")), 3)
+
+    def test_what_fails_is_closed(self):
+        calls, caller = self.write("calls.vmasm", CALLS), self.write("caller.vmasm", CALLER)
+        trace, done = self.run_traced(f"--module={calls}", f"--module={caller}", "--function=across_and_fail", "--input=3",
+                                      fails=True)
+        self.assertIn("as it should", done.stderr)
+        self.assertEqual([s.name for s in trace.children(self.one(trace, "calls.fails"))], ["calls.deeper"])
+
+    def test_what_is_suspended_goes_on_along_a_flow(self):
+        trace, _ = self.run_traced("--module=" + self.write("calls.vmasm", CALLS), "--function=pauses", "--input=5")
+        parts = self.named(trace, "calls.pauses")
+        self.assertEqual(len(parts), 2)
+        (number,) = parts[1].flows
+        self.assertEqual([event.name for event in trace.flow(number)], ["suspended", "calls.pauses"])
+        self.assertTrue(parts[0].begin <= trace.flow(number)[0].time <= parts[0].end <= parts[1].begin)
+
+    def product(self, device):
+        return self.run_traced("--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+                               "--input=8xf32=2", "--device=" + device)
+
+    def test_dispatches_have_names_and_lie_in_their_submission(self):
+        for device in ("local-sync", "local-task"):
+            with self.subTest(device):
+                trace, done = self.product(device)
+                self.assertIn("8xf32=6 6 6 6 6 6 6 6", done.stdout)
+                (dispatch,) = [s for s in trace.slices() if s.category == "device"]
+                self.assertEqual(dispatch.name, "mul")
+                self.assertEqual(trace.tracks[dispatch.track].kind, "thread")
+                (work,) = [s for s in trace.slices() if s.category == "queue" and s.name == "execute"]
+                self.assertTrue(work.begin <= dispatch.begin and dispatch.end <= work.end, (work, dispatch))
+                parent = trace.tracks[trace.tracks[work.track].parent]
+                self.assertEqual(parent.name, device + "://")
+                worker = trace.tracks[dispatch.track].name
+                self.assertEqual(worker, {"local-sync": "vm-run", "local-task": "halyard-worker"}[device])
+
+    def test_flows_lead_from_the_call_through_alloca_and_execute_to_the_await(self):
+        trace, _ = self.product("local-task")
+        submitted = [event for event in trace.events if event.kind == INSTANT and event.category == "queue"
+                     and trace.tracks[event.track].kind == "thread"]
+        self.assertEqual([event.name for event in submitted], ["alloca", "execute"])
+        for event in submitted:
+            flow = [(step.name, step.kind) for step in trace.flow(event.flows[0])]
+            self.assertEqual(flow[0], (event.name, INSTANT))
+            self.assertIn(flow[1][0], (event.name, "waiting"))
+        # Fences: from the signal of one to who waited for it.
+        by_name = {}
+        for event in trace.events:
+            if event.name == "signal":
+                (number,) = event.flows
+                steps = [(step.name, step.category) for step in trace.flow(number)]
+                self.assertEqual(steps[0], ("signal", "queue"))
+                by_name[steps[-1]] = steps
+        self.assertIn(("execute", "queue"), by_name)  # waits for the alloca's fence
+        self.assertIn(("reached", "wait"), by_name)  # the host, for the execution's
+
+    def test_a_wait_before_its_signal(self):
+        module = self.write("fences.vmasm", FENCES)
+        for device in ("local-sync", "local-task"):
+            with self.subTest(device):
+                trace, _ = self.run_traced("--module=" + module, "--function=chain", "--device=" + device)
+                waiting = [s for s in trace.slices() if s.name == "waiting" and trace.tracks[s.track].name == "in flight"]
+                self.assertEqual(len(waiting), 1)
+                barriers = sorted(self.named(trace, "barrier"), key=lambda s: s.begin)
+                self.assertEqual(len(barriers), 2)
+                first, second = barriers
+                self.assertNotEqual(first.track, second.track)  # in flight at the same time
+                self.assertEqual((waiting[0].track, waiting[0].end), (second.track, second.begin))
+                shared = [number for number in second.flows if trace.flow(number)[0].name == "signal"]
+                self.assertEqual(len(shared), 1)
+                signal, work = trace.flow(shared[0])[:2]
+                self.assertEqual((signal.track, work.track), (first.track, second.track))
+
+    def test_memory_is_counted_and_given_back(self):
+        trace, _ = self.product("local-sync")
+        counts = [event for event in sorted(trace.events, key=lambda e: e.time) if event.kind == COUNTER]
+        self.assertEqual({trace.tracks[event.track].name for event in counts}, {"memory"})
+        self.assertEqual(max(event.value for event in counts), 3 * 8 * 4)
+        self.assertEqual(counts[-1].value, 0)
+
+    def test_two_devices_have_tracks_of_their_own(self):
+        folder = vmrun.fixtures()
+        if not folder:
+            self.skipTest("the shared fixtures are not there")
+        trace, _ = self.run_traced("--module=" + os.path.join(folder, "compiled", "multi_device_mul.vmvx+vmvx.vmfb"),
+                                   "--function=multi_device_mul", "--input=4xf32=1,2,3,4", "--device=local-task",
+                                   "--device=local-sync")
+        homes = {trace.tracks[trace.tracks[s.track].parent].name for s in trace.slices()
+                 if s.category == "queue" and s.name == "execute"}
+        self.assertEqual(homes, {"local-task://", "local-sync://"})
+
+    def test_a_file_that_cannot_be_written(self):
+        done = vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=3",
+                         "--trace=/no/such/folder/run.perfetto")
+        self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND", "'/no/such/folder/run.perfetto'"), done.stderr)
+        done = vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=3", "--trace=/dev/full")
+        self.assertIsNone(vmrun.why_bad_failure(done, "UNAVAILABLE", "'/dev/full'"), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)

@@ -1,0 +1,161 @@
+// Completions for bash and zsh. Names of flags, the values that a table names, files, and devices, which
+// vm-run lists when they are asked for.
+#include <algorithm>
+
+#include "common/help.h"
+
+namespace halyard::tools {
+
+namespace {
+
+std::string identifier(std::string_view name) {
+  std::string text = "_halyard_" + std::string(name);
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+bool takes_value(const Flag& flag) { return flag.kind == FlagKind::value || flag.kind == FlagKind::list; }
+
+std::vector<Flag> all_flags(const ToolDescription& tool) {
+  std::vector<Flag> flags;
+  for (const FlagGroup& group : all_groups(tool))
+    flags.insert(flags.end(), group.flags.begin(), group.flags.end());
+  return flags;
+}
+
+// What comes before the file in "[SCOPE=]FILE" and "FORMAT=FILE" is typed by hand: what is completed begins
+// behind the last '='.
+constexpr std::string_view kBashFrame = R"(# bash completion of @TOOL@, made from the table of its --help.
+@FUNCTION@() {
+  # Bash splits words at '=' and ':'; the word is taken whole, and what readline has already is cut off again.
+  local line=${COMP_LINE:0:COMP_POINT} word name value kind=none
+  local -a candidates=()
+  word=${line##*[[:space:]]}
+  name=${word%%=*}
+  [[ $name == --* ]] && name=--$(tr - _ <<<"${name#--}")
+  value=${word#*=}
+  if [[ $word == --*=* ]]; then
+    word=$name=$value
+    case $name in
+@VALUES@    esac
+  elif [[ $word == -* ]]; then
+    candidates=(@NAMES@)
+    word=$name
+  else
+    value=$word
+@ARGUMENTS@  fi
+  case $kind in
+    files)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "${value##*=}")
+      return
+      ;;
+    devices)
+      mapfile -t candidates < <(vm-run --list_devices 2>/dev/null)
+      candidates=("${candidates[@]/#/$name=}")
+      ;;
+  esac
+  COMPREPLY=()
+  for name in "${candidates[@]}"; do
+    [[ $name == "$word"* ]] && COMPREPLY+=("$name")
+  done
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+  if [[ $word == *[=:]* ]]; then
+    COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[=:]}"}"}")
+  fi
+}
+complete -o default -F @FUNCTION@ @TOOL@
+)";
+
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
+  return text;
+}
+
+std::string_view kind_name(Completion completion) {
+  return completion == Completion::files ? "files" : completion == Completion::devices ? "devices" : "none";
+}
+
+// A statement that offers values of this form, each behind `prefix`.
+std::string bash_values(std::string_view value, const std::string& prefix) {
+  if (completion_of(value) != Completion::choices)
+    return fmt::format("kind={}", kind_name(completion_of(value)));
+  std::string words;
+  for (const std::string_view choice : choices_of(value))
+    words += fmt::format("{}{}{}", words.empty() ? "" : " ", prefix, choice);
+  return fmt::format("candidates=({})", words);
+}
+
+// Text in single quotes for _arguments: what stands in brackets there must not end them.
+std::string zsh_text(std::string_view text) {
+  std::string safe;
+  for (const char character : text) {
+    if (character == '[' || character == ']' || character == ':' || character == '\\') safe += '\\';
+    safe += character == '\n'   ? std::string(" ")
+            : character == '\'' ? std::string("'\\''")
+                                : std::string(1, character);
+  }
+  return safe;
+}
+
+std::string_view first_sentence(std::string_view text) {
+  return text.substr(0, std::min(text.find(". "), text.find(".\n")));
+}
+
+// "message:action" of _arguments.
+std::string zsh_values(std::string_view value) {
+  switch (completion_of(value)) {
+    case Completion::files:
+      return zsh_text(value) + ":_files";
+    case Completion::devices:
+      return "device:{compadd -- ${(f)\"$(vm-run --list_devices 2>/dev/null)\"}}";
+    case Completion::choices: {
+      std::string words;
+      for (const std::string_view choice : choices_of(value))
+        words += fmt::format("{}{}", words.empty() ? "" : " ", choice);
+      return fmt::format("value:({})", words);
+    }
+    default:
+      return zsh_text(value) + ": ";
+  }
+}
+
+}  // namespace
+
+std::string bash_completion(const ToolDescription& tool) {
+  std::string names;
+  std::string values;
+  for (const Flag& flag : all_flags(tool)) {
+    const std::string name = "--" + std::string(flag.name);
+    if (flag.kind != FlagKind::toggle)
+      values += fmt::format("      {}) {} ;;\n", name, bash_values(flag.value, name + "="));
+    names += fmt::format("{}{}{}", names.empty() ? "" : " ", name, takes_value(flag) ? "=" : "");
+  }
+  std::string text = replaced(std::string(kBashFrame), "@FUNCTION@", identifier(tool.name));
+  text = replaced(std::move(text), "@TOOL@", tool.name);
+  text = replaced(std::move(text), "@NAMES@", names);
+  text = replaced(std::move(text), "@VALUES@", values);
+  return replaced(std::move(text), "@ARGUMENTS@", fmt::format("    {}\n", bash_values(tool.arguments, "")));
+}
+
+std::string zsh_completion(const ToolDescription& tool) {
+  std::string text = fmt::format("#compdef {}\n# Made from the table of its --help.\n_arguments", tool.name);
+  for (const Flag& flag : all_flags(tool)) {
+    text += fmt::format(" \\\n  '{}--{}", flag.kind == FlagKind::list ? "*" : "", flag.name);
+    const std::string about = zsh_text(first_sentence(flag.help));
+    if (flag.kind == FlagKind::toggle) {
+      text += fmt::format("[{}]'", about);
+    } else if (takes_value(flag)) {
+      text += fmt::format("=-[{}]:{}'", about, zsh_values(flag.value));
+    } else {
+      text += fmt::format("=-[{}]::{}'", about, zsh_values(flag.value));
+    }
+  }
+  const bool first_is_a_word = completion_of(tool.arguments) == Completion::choices;
+  if (first_is_a_word) text += fmt::format(" \\\n  '1:{}'", zsh_values(tool.arguments));
+  if (!tool.arguments.empty()) text += " \\\n  '*:FILE:_files'";
+  return text + "\n";
+}
+
+}  // namespace halyard::tools

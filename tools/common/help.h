@@ -1,0 +1,27 @@
+// What is told about a tool and its flags, all from the one table of its ToolDescription: the text of --help,
+// the manual page, completions for shells. Tools that are added need nothing but their table.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/flags.h"
+
+namespace halyard::tools {
+
+// "--input=VALUE", "--list_devices[=DRIVER]", "--explain".
+std::string usage_of(const Flag& flag);
+
+// The value's form in a table: what shells offer for it.
+enum class Completion { none, files, devices, choices };
+Completion completion_of(std::string_view value);
+
+std::string help_text(const ToolDescription& tool);    // as wide as the terminal, at most 100 columns
+std::string manual_page(const ToolDescription& tool);  // roff, section 1, macros of man(7)
+std::string bash_completion(const ToolDescription& tool);
+std::string zsh_completion(const ToolDescription& tool);
+
+// One of them, as --help names it: "", "man", "bash", "zsh".
+std::string help(const ToolDescription& tool, std::string_view form);
+
+}  // namespace halyard::tools
