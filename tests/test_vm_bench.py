@@ -326,6 +326,18 @@ class VmBench(unittest.TestCase):
         self.assertGreaterEqual(allocations(*self.small("allocates")), 1)
         self.assertEqual(allocations(*MUL), 0)
 
+    def test_shares(self):
+        def shares(*flags):
+            row = next(row for name, row in self.rows(*flags, "--benchmark_filter=BM_").items())
+            return [row[f"{part}_percent"] for part in ["machine", "hal", "device"]]
+
+        machine, hal, device = shares("--module=examples/fib.vmasm", "--function=iterative", "--input=200000")
+        self.assertGreater(machine, 50)
+        self.assertEqual((hal, device), (0, 0))
+        for part in shares(*MUL):  # of the one thread that works
+            self.assertGreater(part, 0)
+        self.assertLessEqual(sum(shares(*MUL)), 100)
+
     # ---- Batches and threads
 
     def test_batch_divides(self):

@@ -5,6 +5,7 @@
 #include "allocations.h"
 #include "common/printable.h"
 #include "rows.h"
+#include "shares.h"
 
 namespace halyard::tools {
 
@@ -32,6 +33,7 @@ class CallRow final : public Row {
   uint64_t calls_until_the_end(const benchmark::State& state) const;
   Result<> call_once(Caller& caller) const;
   Result<> warm_up();
+  Result<> get_ready();
   void run(benchmark::State& state);
   void add_counters(benchmark::State& state) const;
 
@@ -40,6 +42,7 @@ class CallRow final : public Row {
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t calls_per_sample_ = 1;
   double allocations_per_call_ = 0;
+  Shares shares_;
   std::string error_;
 };
 
@@ -80,8 +83,13 @@ Result<> CallRow::warm_up() {
   return {};
 }
 
+Result<> CallRow::get_ready() {
+  shares_ = TOOL_TRY(measure_shares(bench_, function_));  // and its program is gone before the next is made
+  return warm_up();
+}
+
 bool CallRow::prepare() {
-  const Result<> done = warm_up();
+  const Result<> done = get_ready();
   if (!done) error_ = bench_.note(done.error());
   return true;
 }
@@ -141,6 +149,9 @@ void CallRow::add_counters(benchmark::State& state) const {
   if (const std::optional<Summary> summary = summary_of(all)) add_summary(state, *summary);
   const uint64_t calls = static_cast<uint64_t>(state.iterations()) / bench_.batch;
   state.counters["calls_per_sample"] = static_cast<double>(std::min(calls_per_sample_, calls));
+  state.counters["machine_percent"] = shares_.machine;
+  state.counters["hal_percent"] = shares_.hal;
+  state.counters["device_percent"] = shares_.device;
   if (kCountsAllocations) state.counters["allocations"] = allocations_per_call_;
 }
 
