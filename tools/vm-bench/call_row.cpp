@@ -31,7 +31,6 @@ class CallRow final : public Row {
 
  private:
   uint64_t calls_until_the_end(const benchmark::State& state) const;
-  Result<> call_once(Caller& caller) const;
   Result<> warm_up();
   Result<> get_ready();
   void run(benchmark::State& state);
@@ -45,13 +44,6 @@ class CallRow final : public Row {
   Shares shares_;
   std::string error_;
 };
-
-// An asynchronous function is called once for each turn of a batch; of others, one call is taken to make all
-// of them.
-Result<> CallRow::call_once(Caller& caller) const {
-  const bool is_batch = function_.target.description.is_async && (bench_.batch > 1 || bench_.in_flight > 1);
-  return is_batch ? caller.call_many(bench_.batch, bench_.in_flight) : caller.call();
-}
 
 Result<> CallRow::warm_up() {
   constexpr uint64_t kMostCalls = 100;
@@ -68,14 +60,15 @@ Result<> CallRow::warm_up() {
     calls = 0;
     const Clock::time_point begin = Clock::now();
     do {
-      TOOL_TRY(call_once(*worker->caller));
+      TOOL_TRY(worker->caller->call_batch(bench_.batch, bench_.in_flight));
       ++calls;
     } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
   }
   // As many again, counting what they allocate and how long they take.
   const Clock::time_point begin = Clock::now();
   const AllocationCount allocations;
-  for (uint64_t i = 0; i < calls; ++i) TOOL_TRY(call_once(*workers_.back()->caller));
+  for (uint64_t i = 0; i < calls; ++i)
+    TOOL_TRY(workers_.back()->caller->call_batch(bench_.batch, bench_.in_flight));
   allocations_per_call_ = static_cast<double>(allocations.so_far()) / static_cast<double>(calls);
   const double seconds = seconds_between(begin, Clock::now()) / static_cast<double>(calls);
   const double wanted = std::ceil(bench_.clock_cost / (kClockShare * std::max(seconds, 1e-9)));
@@ -123,7 +116,7 @@ void CallRow::run(benchmark::State& state) {
     if (!state.KeepRunningBatch(turns)) break;
     if (before == Clock::time_point{}) before = Clock::now();
     for (uint64_t i = 0; i < calls; ++i) {
-      const Result<> done = call_once(*worker.caller);
+      const Result<> done = worker.caller->call_batch(bench_.batch, bench_.in_flight);
       if (done) [[likely]]
         continue;
       state.SkipWithError(bench_.note(done.error()).c_str());

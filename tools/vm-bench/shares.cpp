@@ -15,17 +15,16 @@ Result<halyard_trace_totals_t> totals_of(const Program& program) {
   return totals;
 }
 
-// The times that `call` was made.
-Result<uint64_t> call_for_a_while(Caller& caller) {
+Result<> call_for_a_while(Caller& caller, const Bench& bench) {
   constexpr uint64_t kMostCalls = 100;
   constexpr double kSeconds = 0.05;
   uint64_t calls = 0;
   const Clock::time_point begin = Clock::now();
   do {
-    TOOL_TRY(caller.call());
+    TOOL_TRY(caller.call_batch(bench.batch, bench.in_flight));
     ++calls;
   } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
-  return calls;
+  return {};
 }
 
 }  // namespace
@@ -45,11 +44,11 @@ Result<Shares> measure_shares(Bench& bench, const Measured& function) {
   const Arguments arguments = TOOL_TRY(arguments_of(flags, function.target, device, bench.batch));
   const auto caller =
       TOOL_TRY(Caller::make(traced.context.get(), function.target, arguments, device, bench.stop));
-  TOOL_TRY(call_for_a_while(*caller));
+  TOOL_TRY(call_for_a_while(*caller, bench));
 
   const halyard_trace_totals_t before = TOOL_TRY(totals_of(traced));
   const Clock::time_point begin = Clock::now();
-  TOOL_TRY(call_for_a_while(*caller));
+  TOOL_TRY(call_for_a_while(*caller, bench));
   const double nanoseconds = seconds_between(begin, Clock::now()) * 1e9;
   const halyard_trace_totals_t after = TOOL_TRY(totals_of(traced));
   const auto percent = [&](uint64_t halyard_trace_totals_t::* part) {
