@@ -37,6 +37,21 @@ Result<modules::HalOptions> hal_options(const halyard_context_options_t& options
   return hal;
 }
 
+Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& options) {
+  if (!options.tensor_pattern || !options.tensor) return Ref<hal::TensorTrace>();
+  if (options.capture_path)
+    return fail(Code::INVALID_ARGUMENT,
+                "a context cannot write a capture and show tensors; ask for one of them");
+  return make<hal::TensorTrace>(
+      std::string(options.tensor_pattern),
+      [tensor = options.tensor, user = options.tensor_user](const hal::TracedTensor& traced) {
+        const halyard_traced_tensor_t given = {
+            sizeof given,        traced.binding,      traced.dispatch, to_text(traced.function),
+            traced.bytes.data(), traced.bytes.size(), traced.after,    0};
+        return to_result(Status::adopt(tensor(user, &given)));
+      });
+}
+
 vm::Limits limits_of(const halyard_context_options_t& options) {
   vm::Limits limits;
   if (options.max_memory) limits.memory = make<Budget>(options.max_memory);
@@ -75,10 +90,12 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
     auto context =
         vm::Context::create(limits, instance ? from_handle<Instance>(instance)->tracer : Ref<Tracer>());
+    Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
       hal.capture = std::move(capture);
+      hal.tensors = std::move(tensors);
       for (halyard_module_t module : given) hal.targets.add(*from_handle<vm::Module>(module));
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }

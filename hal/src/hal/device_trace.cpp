@@ -1,7 +1,10 @@
 // Lanes, counters and flows of devices.
 #include "hal/device_trace.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -105,55 +108,62 @@ void DeviceTrace::device_span(const halyard_trace_span_t& span) noexcept {
                    span.end_ns);
 }
 
-WorkTrace::~WorkTrace() {
-  if (device_) device_->leave_lane(lane_);
-}
+struct WorkTrace::State {
+  DeviceTrace& device;
+  const uint32_t operation;
+  const uint32_t lane;
+  const uint64_t flow;  // from where it was submitted
+  uint64_t submitted = 0;
+  std::atomic<uint64_t> began{0};
+  InlineVector<uint64_t, 4> waits = {};  // flows
 
-void WorkTrace::trace_submit(Device& device, uint32_t operation, const Fence* wait) noexcept {
-  DeviceTrace* trace = device.trace();
-  if (!trace) return;
-  operation_ = operation;
-  lane_ = trace->take_lane();
-  flow_ = trace->tracer().new_flow();
-  add_flows(waits_, wait);
-  device_ = trace;
-  trace->tracer().instant(TraceCategory::queue, operation_name(operation), {&flow_, 1});
-  submitted_ = Tracer::now();
+  State(DeviceTrace& to, uint32_t kind)
+      : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { device.leave_lane(lane); }
+};
+
+void WorkTrace::drop() noexcept { delete std::exchange(state_, nullptr); }
+
+void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept {
+  state_ = new (std::nothrow) State(device, operation);
+  if (!state_) return;
+  add_flows(state_->waits, wait);
+  device.tracer().instant(TraceCategory::queue, operation_name(operation), {&state_->flow, 1});
+  state_->submitted = Tracer::now();
 }
 
 void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
+  if (!state_) return;
   if (span.kind == HALYARD_SPAN_BEGAN) {
-    began_.store(span.begin_ns, std::memory_order_relaxed);
-  } else if (span.kind == HALYARD_SPAN_QUEUE && device_) {
-    device_->device_span(span);
+    state_->began.store(span.begin_ns, std::memory_order_relaxed);
+  } else if (span.kind == HALYARD_SPAN_QUEUE) {
+    state_->device.device_span(span);
   }
 }
 
-void WorkTrace::trace_done(const Fence* signal) noexcept {
-  if (!device_) return;
-  DeviceTrace& trace = *std::exchange(device_, nullptr);
-  Tracer& tracer = trace.tracer();
-  const Tracer::Track track = trace.lane_track(lane_);
-  const uint64_t began = began_.load(std::memory_order_relaxed);
+void WorkTrace::end(const Fence* signal) noexcept {
+  const std::unique_ptr<State> work(std::exchange(state_, nullptr));
+  Tracer& tracer = work->device.tracer();
+  const Tracer::Track track = work->device.lane_track(work->lane);
+  const char* name = operation_name(work->operation);
   const uint64_t now = Tracer::now();
-  std::span<const uint64_t> flows = {&flow_, 1};
-  // The driver may have begun before it told us where.
-  if (began > submitted_ && waits_.size() != 0) {
-    tracer.span_on(track, TraceCategory::wait, "waiting", submitted_, began, flows);
-    flows = waits_;
+  // The driver may not tell when it began, or have begun before this thread took the time.
+  const uint64_t begin = std::max(work->submitted, work->began.load(std::memory_order_relaxed));
+  if (begin != work->submitted && !work->waits.empty()) {
+    tracer.span_on(track, TraceCategory::wait, "waiting", work->submitted, begin, {&work->flow, 1});
+    tracer.span_on(track, TraceCategory::queue, name, begin, now, work->waits);
   } else {
-    try {
-      waits_.push_back(flow_);
-      flows = waits_;
-    } catch (const std::bad_alloc&) {  // the flow alone
-    }
+    std::array<uint64_t, 16> flows = {work->flow};
+    const size_t count = std::min(work->waits.size(), flows.size() - 1);
+    std::copy_n(work->waits.begin(), count, flows.begin() + 1);
+    tracer.span_on(track, TraceCategory::queue, name, work->submitted, now,
+                   std::span(flows).first(count + 1));
   }
-  tracer.span_on(track, TraceCategory::queue, operation_name(operation_),
-                 began > submitted_ ? began : submitted_, now, flows);
   InlineVector<uint64_t, 4> signals;
   add_flows(signals, signal);
-  if (signals.size() != 0) tracer.instant_on(track, TraceCategory::queue, "signal", now, signals);
-  trace.leave_lane(lane_);
+  if (!signals.empty()) tracer.instant_on(track, TraceCategory::queue, "signal", now, signals);
 }
 
 void trace_fence(const Fence& fence, const char* event) noexcept {

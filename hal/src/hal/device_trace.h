@@ -56,23 +56,32 @@ class WorkTrace {
   WorkTrace() = default;
   WorkTrace(const WorkTrace&) = delete;
   WorkTrace& operator=(const WorkTrace&) = delete;
-  ~WorkTrace();  // of work that was refused: nothing is shown
+  ~WorkTrace() {
+    if (state_) [[unlikely]]
+      drop();
+  }
 
-  // Before the driver gets it. `wait` may be null.
-  void trace_submit(Device& device, uint32_t operation, const Fence* wait) noexcept;
+  // Before the driver gets it. `device` may be null: nobody traces. So may `wait`.
+  void trace_submit(DeviceTrace* device, uint32_t operation, const Fence* wait) noexcept {
+    if (device) [[unlikely]]
+      begin(*device, operation, wait);
+  }
   // By the driver, before it is done.
   void told(const halyard_trace_span_t& span) noexcept;
   // It is done, and its signals are about to be made or have been made. `signal` may be null.
-  void trace_done(const Fence* signal) noexcept;
+  void trace_done(const Fence* signal) noexcept {
+    if (state_) [[unlikely]]
+      end(signal);
+  }
 
  private:
-  DeviceTrace* device_ = nullptr;  // null: nobody traces, or it is over
-  uint32_t operation_ = 0;
-  uint32_t lane_ = 0;
-  uint64_t submitted_ = 0;
-  uint64_t flow_ = 0;
-  std::atomic<uint64_t> began_{0};
-  InlineVector<uint64_t, 2> waits_;  // flows
+  struct State;
+
+  void begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept;
+  void end(const Fence* signal) noexcept;
+  void drop() noexcept;  // of work that was refused: nothing is shown
+
+  State* state_ = nullptr;  // owned
 };
 
 // The calling thread waited for a fence, or signalled it: flows from or to the work.

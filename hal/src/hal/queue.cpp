@@ -159,7 +159,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.operation = &operation;
   submission.completed = completed;
   submission.completed_user = static_cast<WorkTrace*>(work.get());
-  work->trace_submit(device, operation.kind, point.wait);
+  work->trace_submit(device.trace(), operation.kind, point.wait);
   if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
     // Of what was refused there is no memory, whatever has been written there.
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;

@@ -6,6 +6,7 @@
 #include "hal/command_buffer.h"
 #include "hal/host_copy.h"
 #include "hal/queue.h"
+#include "hal/rerecord.h"
 
 namespace halyard::hal {
 
@@ -33,48 +34,6 @@ Result<Ref<Buffer>> make_buffer(Device& device, const CapturedBuffer& captured) 
   }
   return buffer;
 }
-
-// Records the commands of an execution again.
-struct Recording {
-  CommandBuffer& commands;
-  std::span<const Ref<Buffer>> buffers;
-  std::span<const Ref<Executable>> executables;  // those that are needed are there
-
-  BufferRange range(const CommandRange& from) const {
-    return {from.buffer == kNoBuffer ? nullptr : buffers[from.buffer].get(), from.slot, from.offset,
-            from.length};
-  }
-
-  Result<> operator()(const BarrierCommand& command) const {
-    return commands.barrier(command.source_stages, command.target_stages);
-  }
-  Result<> operator()(const BeginGroupCommand& command) const {
-    return commands.begin_debug_group(command.label);
-  }
-  Result<> operator()(const EndGroupCommand&) const { return commands.end_debug_group(); }
-  Result<> operator()(const FillCommand& command) const {
-    return commands.fill(range(command.target), command.pattern, command.pattern_size);
-  }
-  Result<> operator()(const UpdateCommand& command) const {
-    return commands.update(command.bytes, range(command.target));
-  }
-  Result<> operator()(const CopyCommand& command) const {
-    return commands.copy(range(command.source), range(command.target));
-  }
-  Result<> operator()(const DispatchCommand& command) const {
-    CommandBuffer::Dispatch dispatch;
-    dispatch.executable = executables[command.executable].get();
-    dispatch.function = command.function;
-    std::ranges::copy(command.workgroups, dispatch.workgroups);
-    dispatch.constants = command.constants;
-    std::vector<BufferRange> bindings;
-    for (const CommandRange& binding : command.bindings) bindings.push_back(range(binding));
-    dispatch.bindings = bindings;
-    const BufferRange counts = range(command.counts);
-    if (command.is_indirect) dispatch.indirect = &counts;
-    return commands.dispatch(dispatch);
-  }
-};
 
 // The last command that may write to the byte.
 std::optional<uint32_t> last_writer(const CapturedExecution& execution, uint32_t buffer, uint64_t byte) {
@@ -157,9 +116,9 @@ Result<ReplayResult> Replay::execute(size_t number) {
   Ref<CommandBuffer> commands =
       HALYARD_TRY(CommandBuffer::create(device_, captured.mode & kOneShot, kTransfer | kDispatchCategory,
                                         captured.affinity, static_cast<uint32_t>(captured.entries.size())));
-  const Recording recording = {*commands, buffers, executables_};
+  const Rerecording recording = {*commands, buffers, executables_};
   for (size_t i = 0; i < captured.commands.size(); ++i)
-    HALYARD_TRY(with_note(std::visit(recording, captured.commands[i]),
+    HALYARD_TRY(with_note(recording.record(captured.commands[i]),
                           fmt::format("command {} of execution {}", i, number)));
   HALYARD_TRY(commands->finalize());
   std::vector<Binding> table;

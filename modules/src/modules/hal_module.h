@@ -14,6 +14,7 @@
 #include "hal/buffer_view.h"
 #include "hal/capture.h"
 #include "hal/device.h"
+#include "hal/tensor_trace.h"
 #include "modules/target_features.h"
 #include "vm/native_module.h"
 #include "vm/type_registry.h"
@@ -34,9 +35,10 @@ struct HalOptions {
   // one, else the first. Absent: the first, or, where devices are of several drivers, the first whose memory
   // all candidates can use without a copy.
   std::optional<size_t> lead_allocator;
-  Ref<hal::Capture> capture;  // of every command buffer that programs execute; null: none
-  TargetFeatures targets;     // what the modules of the context say about their device code
-  Ref<Budget> memory;         // what programs allocate on devices is charged to it; null: not counted
+  Ref<hal::Capture> capture;      // of every command buffer that programs execute; null: none
+  Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
+  TargetFeatures targets;         // what the modules of the context say about their device code
+  Ref<Budget> memory;             // what programs allocate on devices is charged to it; null: not counted
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.

@@ -14,6 +14,8 @@ Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBu
                  std::span<const hal::Binding> table) {
   if (state.capture) [[unlikely]]
     return state.capture->execute(point, commands, table);
+  if (state.tensors) [[unlikely]]
+    return state.tensors->execute(point, commands, table);
   return hal::queue_execute(point, commands, table);
 }
 

@@ -392,6 +392,21 @@ typedef struct halyard_parameter_file {
 typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_object_t* views,
                                  size_t view_count);
 
+/* The bytes of one binding of a dispatch. Borrowed for the call. */
+typedef struct halyard_traced_tensor {
+  uint32_t struct_size;
+  uint32_t binding;
+  uint64_t dispatch; /* counted from 0, in the order in which they are executed */
+  halyard_text_t function;
+  const uint8_t* data;
+  uint64_t size;
+  uint32_t after; /* 0: before the dispatch; 1: after it, and not as it was before */
+  uint32_t reserved;
+} halyard_traced_tensor_t;
+/* Called for dispatches on whichever thread has the bytes, one at a time for work that waits for one another.
+ * A status that is not null (taken over) fails the work. */
+typedef halyard_status_t (*halyard_tensor_fn)(void* user, const halyard_traced_tensor_t* tensor);
+
 enum {
   HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
 };
@@ -421,6 +436,12 @@ typedef struct halyard_context_options {
    * (docs/captures.md); replaced if it is there, whole once the context is gone. Null: none. Takes the time
    * and the space that the bytes take. */
   const char* capture_path;
+  /* Shows what is in the buffers of dispatches whose function's name matches (* and ? are wildcards), before
+   * and after: each then runs on its own, and all that takes the time that reading takes. Null: none. Not
+   * together with capture_path (INVALID_ARGUMENT). */
+  const char* tensor_pattern;
+  halyard_tensor_fn tensor;
+  void* tensor_user;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a

@@ -1,0 +1,73 @@
+// Names and types of those files.
+#include "tensors.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+
+#include "common/files.h"
+#include "common/npy.h"
+
+namespace halyard::tools {
+
+namespace {
+
+constexpr const char* kDefaultFolder = "tensors";
+
+// A name without what file systems give a meaning.
+std::string file_name(std::string_view function) {
+  std::string name(function.substr(0, 150));
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '$'; }, '_');
+  return name;
+}
+
+// Devices know bytes. Compilers end the names of their functions in the type that they are about.
+std::string element_type(std::string_view function, uint64_t bytes) {
+  static constexpr std::pair<std::string_view, unsigned> kTypes[] = {
+      {"f32", 4}, {"f64", 8}, {"f16", 2}, {"i64", 8}, {"i32", 4}, {"i16", 2}, {"i8", 1}};
+  for (const auto& [name, size] : kTypes)
+    if (function.ends_with("_" + std::string(name)) && bytes % size == 0) return std::string(name);
+  return "ui8";
+}
+
+}  // namespace
+
+Result<> TensorFiles::begin(const Flags& flags, Program& program) {
+  if (!flags.has("trace_tensors")) return {};
+  folder_ = flags.value("trace_tensors_folder", kDefaultFolder);
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error)
+    return fail(code_of_errno(error.value()),
+                "--trace_tensors_folder={}: cannot make the folder: {}; choose another", folder_,
+                error.message());
+  program.tensor_pattern = flags.value("trace_tensors");
+  program.tensor = write;
+  program.tensor_user = this;
+  return {};
+}
+
+halyard_status_t TensorFiles::write(void* self, const halyard_traced_tensor_t* tensor) {
+  try {
+    const Result<> written = static_cast<const TensorFiles*>(self)->write(*tensor);
+    return written ? nullptr : halyard_status_create(written.error().code, written.error().text.c_str());
+  } catch (const std::exception& exception) {
+    return halyard_status_create(HALYARD_RESOURCE_EXHAUSTED, exception.what());
+  }
+}
+
+Result<> TensorFiles::write(const halyard_traced_tensor_t& tensor) const {
+  const std::string path =
+      fmt::format("{}/{:05}_{}.binding{}.{}.npy", folder_, tensor.dispatch, file_name(view(tensor.function)),
+                  tensor.binding, tensor.after ? "after" : "before");
+  const std::string type = element_type(view(tensor.function), tensor.size);
+  const uint64_t size = type.ends_with("64") ? 8 : type.ends_with("32") ? 4 : type.ends_with("16") ? 2 : 1;
+  std::vector<uint8_t> bytes =
+      TOOL_TRY(npy_header(type, {static_cast<int64_t>(tensor.size / size)}));
+  bytes.insert(bytes.end(), tensor.data, tensor.data + tensor.size);
+  return write_file(path, bytes);
+}
+
+}  // namespace halyard::tools
