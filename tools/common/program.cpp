@@ -221,6 +221,9 @@ Result<> ContextOptions::create(halyard_instance_t instance,
 Result<> make_context(const Flags& flags, Program& program) {
   const Phase phase(program, "make context");
   const auto options = TOOL_TRY(ContextOptions::of(flags, program));
+  Progress progress("reading parameters:");
+  if (flags.value("parameter_mode") == "preload")
+    progress.show(0, 0, format_size(size_of(options->parameter_paths())));
   return options->create(program.instance.get(), program.modules, program.context.out());
 }
 

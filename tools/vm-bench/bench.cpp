@@ -18,6 +18,7 @@ Result<ModuleSource> ModuleSource::open(halyard_instance_t instance, const std::
     TOOL_TRY(check(halyard_module_load_file(instance, path.c_str(), options, module.out())));
     if (TOOL_TRY(info_of(module.get())).bytecode_version == 0) {
       source.native_ = std::move(module);
+      source.native_instance_ = instance;
       return source;
     }
   }
@@ -37,7 +38,7 @@ Result<ModuleSource> ModuleSource::open(halyard_instance_t instance, const std::
 }
 
 Result<Handle<halyard_module_t>> ModuleSource::load(halyard_instance_t instance, uint32_t options) const {
-  if (native_) return native_;
+  if (native_ && instance == native_instance_) return native_;
   Handle<halyard_module_t> module;
   if (assembled_) {
     TOOL_TRY(check(
@@ -91,6 +92,7 @@ Result<uint64_t> count_of(const Flags& flags, std::string_view name, uint64_t mo
 }  // namespace
 
 Result<> set_up(const Flags& flags, Bench& bench) {
+  bench.flags = &flags;
   constexpr uint64_t kMostThreads = 1024;
   constexpr uint64_t kMostInFlight = 4096;
   constexpr uint64_t kMostBatch = std::numeric_limits<int32_t>::max();  // some functions take it as an i32

@@ -24,13 +24,14 @@ class ModuleSource {
  public:
   // Reads the file, or standard input for "-"; text is assembled.
   static Result<ModuleSource> open(halyard_instance_t instance, const std::string& path, uint32_t options);
-  // From memory, or from the file where it is to be mapped. A native module is loaded once.
+  // From memory, or from the file where it is to be mapped. A native module is loaded once in an instance.
   Result<Handle<halyard_module_t>> load(halyard_instance_t instance, uint32_t options) const;
   bool is_native() const { return static_cast<bool>(native_); }
 
  private:
   std::string path_;
   Handle<halyard_module_t> native_;
+  halyard_instance_t native_instance_ = nullptr;  // which knows its types
   std::optional<FileContents> contents_;
   Block<void> assembled_;
   size_t assembled_size_ = 0;
@@ -46,6 +47,7 @@ struct Measured {
 };
 
 struct Bench {
+  const Flags* flags = nullptr;
   BenchmarkOptions options;
   uint64_t batch = 1;
   uint64_t in_flight = 1;

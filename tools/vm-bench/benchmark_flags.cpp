@@ -11,21 +11,17 @@ namespace halyard::tools {
 
 namespace {
 
-template <typename T>
-Result<T> choice(const Flags& flags, std::string_view name, std::string_view otherwise,
-                 std::initializer_list<std::pair<std::string_view, T>> choices) {
+// Of a flag whose values are named in its table: others have been refused.
+Format format_of(const Flags& flags, std::string_view name, std::string_view otherwise) {
   const std::string text = flags.value(name, otherwise);
-  std::string names;
-  for (const auto& [known, value] : choices) {
-    if (text == known) return value;
-    names += (names.empty() ? "" : ", ") + std::string(known);
-  }
-  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected one of: {}", name, text, names);
+  if (text == "json") return Format::json;
+  return text == "csv" ? Format::csv : Format::console;
 }
 
-Result<Format> format_of(const Flags& flags, std::string_view name, std::string_view otherwise) {
-  return choice<Format>(flags, name, otherwise,
-                        {{"console", Format::console}, {"json", Format::json}, {"csv", Format::csv}});
+benchmark::TimeUnit unit_of(std::string_view text) {
+  if (text == "ns") return benchmark::kNanosecond;
+  if (text == "us") return benchmark::kMicrosecond;
+  return text == "ms" ? benchmark::kMillisecond : benchmark::kSecond;
 }
 
 template <typename T>
@@ -70,9 +66,9 @@ Result<> hand_on_number(const Flags& flags, std::string_view name, T least, std:
 Result<BenchmarkOptions> benchmark_options(const Flags& flags) {
   BenchmarkOptions options;
   options.handed_on.emplace_back("vm-bench");
-  options.format = TOOL_TRY(format_of(flags, "benchmark_format", "console"));
+  options.format = format_of(flags, "benchmark_format", "console");
   options.out = flags.value("benchmark_out");
-  options.out_format = TOOL_TRY(format_of(flags, "benchmark_out_format", "json"));
+  options.out_format = format_of(flags, "benchmark_out_format", "json");
   options.display_aggregates_only = flags.on("benchmark_display_aggregates_only");
   TOOL_TRY(parse_min_time(flags, options));
   options.handed_on.push_back(fmt::format("--benchmark_min_time={}", options.min_time));
@@ -81,7 +77,6 @@ Result<BenchmarkOptions> benchmark_options(const Flags& flags) {
   for (const std::string_view name : {"benchmark_enable_random_interleaving",
                                       "benchmark_report_aggregates_only", "benchmark_counters_tabular"})
     if (flags.has(name)) options.handed_on.push_back(fmt::format("--{}={}", name, flags.on(name)));
-  TOOL_TRY(choice<int>(flags, "benchmark_color", "auto", {{"auto", 0}, {"true", 1}, {"false", 2}}));
   options.handed_on.push_back("--benchmark_color=" + flags.value("benchmark_color", "auto"));
   options.handed_on.push_back("--benchmark_format=" + flags.value("benchmark_format", "console"));
   for (const std::string& pairs : flags.all("benchmark_context")) {
@@ -90,12 +85,7 @@ Result<BenchmarkOptions> benchmark_options(const Flags& flags) {
     options.handed_on.push_back("--benchmark_context=" + pairs);
   }
   for (const std::string_view name : {"benchmark_time_unit", "time_unit"})
-    if (flags.has(name))
-      options.unit = TOOL_TRY(choice<benchmark::TimeUnit>(flags, name, "ms",
-                                                          {{"ns", benchmark::kNanosecond},
-                                                           {"us", benchmark::kMicrosecond},
-                                                           {"ms", benchmark::kMillisecond},
-                                                           {"s", benchmark::kSecond}}));
+    if (flags.has(name)) options.unit = unit_of(flags.value(name));
   return options;
 }
 

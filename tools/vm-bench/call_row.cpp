@@ -5,6 +5,7 @@
 #include "allocations.h"
 #include "common/printable.h"
 #include "rows.h"
+#include "shares.h"
 
 namespace halyard::tools {
 
@@ -30,8 +31,8 @@ class CallRow final : public Row {
 
  private:
   uint64_t calls_until_the_end(const benchmark::State& state) const;
-  Result<> call_once(Caller& caller) const;
   Result<> warm_up();
+  Result<> get_ready();
   void run(benchmark::State& state);
   void add_counters(benchmark::State& state) const;
 
@@ -40,15 +41,9 @@ class CallRow final : public Row {
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t calls_per_sample_ = 1;
   double allocations_per_call_ = 0;
+  Shares shares_;
   std::string error_;
 };
-
-// An asynchronous function is called once for each turn of a batch; of others, one call is taken to make all
-// of them.
-Result<> CallRow::call_once(Caller& caller) const {
-  const bool is_batch = function_.target.description.is_async && (bench_.batch > 1 || bench_.in_flight > 1);
-  return is_batch ? caller.call_many(bench_.batch, bench_.in_flight) : caller.call();
-}
 
 Result<> CallRow::warm_up() {
   constexpr uint64_t kMostCalls = 100;
@@ -65,14 +60,15 @@ Result<> CallRow::warm_up() {
     calls = 0;
     const Clock::time_point begin = Clock::now();
     do {
-      TOOL_TRY(call_once(*worker->caller));
+      TOOL_TRY(worker->caller->call_batch(bench_.batch, bench_.in_flight));
       ++calls;
     } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
   }
   // As many again, counting what they allocate and how long they take.
   const Clock::time_point begin = Clock::now();
   const AllocationCount allocations;
-  for (uint64_t i = 0; i < calls; ++i) TOOL_TRY(call_once(*workers_.back()->caller));
+  for (uint64_t i = 0; i < calls; ++i)
+    TOOL_TRY(workers_.back()->caller->call_batch(bench_.batch, bench_.in_flight));
   allocations_per_call_ = static_cast<double>(allocations.so_far()) / static_cast<double>(calls);
   const double seconds = seconds_between(begin, Clock::now()) / static_cast<double>(calls);
   const double wanted = std::ceil(bench_.clock_cost / (kClockShare * std::max(seconds, 1e-9)));
@@ -80,8 +76,13 @@ Result<> CallRow::warm_up() {
   return {};
 }
 
+Result<> CallRow::get_ready() {
+  shares_ = TOOL_TRY(measure_shares(bench_, function_));  // and its program is gone before the next is made
+  return warm_up();
+}
+
 bool CallRow::prepare() {
-  const Result<> done = warm_up();
+  const Result<> done = get_ready();
   if (!done) error_ = bench_.note(done.error());
   return true;
 }
@@ -115,7 +116,7 @@ void CallRow::run(benchmark::State& state) {
     if (!state.KeepRunningBatch(turns)) break;
     if (before == Clock::time_point{}) before = Clock::now();
     for (uint64_t i = 0; i < calls; ++i) {
-      const Result<> done = call_once(*worker.caller);
+      const Result<> done = worker.caller->call_batch(bench_.batch, bench_.in_flight);
       if (done) [[likely]]
         continue;
       state.SkipWithError(bench_.note(done.error()).c_str());
@@ -141,6 +142,9 @@ void CallRow::add_counters(benchmark::State& state) const {
   if (const std::optional<Summary> summary = summary_of(all)) add_summary(state, *summary);
   const uint64_t calls = static_cast<uint64_t>(state.iterations()) / bench_.batch;
   state.counters["calls_per_sample"] = static_cast<double>(std::min(calls_per_sample_, calls));
+  state.counters["machine_percent"] = shares_.machine;
+  state.counters["hal_percent"] = shares_.hal;
+  state.counters["device_percent"] = shares_.device;
   if (kCountsAllocations) state.counters["allocations"] = allocations_per_call_;
 }
 

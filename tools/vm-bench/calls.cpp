@@ -164,11 +164,8 @@ Result<> Caller::call() {
   return {};
 }
 
-Result<> Caller::call_many(uint64_t count, uint64_t in_flight) {
-  if (!target_.description.is_async) {
-    for (uint64_t i = 0; i < count; ++i) TOOL_TRY(call());
-    return {};
-  }
+Result<> Caller::call_batch(uint64_t count, uint64_t in_flight) {
+  if (!target_.description.is_async || (count == 1 && in_flight == 1)) return call();
   std::vector<Handle<halyard_object_t>>& fences = fences_;
   for (auto& fence : fences) fence = {};
   fences.resize(std::max<uint64_t>(1, std::min(count, in_flight)));

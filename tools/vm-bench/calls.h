@@ -65,9 +65,10 @@ class Caller {
 
   // A whole call: an asynchronous one is waited for. Results are released.
   Result<> call();
-  // The same, `count` times; asynchronous ones with up to `in_flight` under way, each waiting for the one
-  // that many before it, and the last are waited for.
-  Result<> call_many(uint64_t count, uint64_t in_flight);
+  // A batch: an asynchronous function is called `count` times, with up to `in_flight` calls under way, each
+  // waiting for the one that many before it, and the last are waited for. Of others one call is taken to do
+  // the work of all.
+  Result<> call_batch(uint64_t count, uint64_t in_flight);
 
   // A call in steps. Asynchronous functions need the fence first and the wait last.
   Result<> make_fence();

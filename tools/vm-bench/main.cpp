@@ -57,22 +57,25 @@ constexpr FlagGroup kGroups[] = {
     {"Google Benchmark", kBenchmarkFlags},
 };
 
+constexpr ExitCode kExitCodes[] = {
+    {0, "All rows were measured."},
+    {1, "A call failed, as its row and standard error say; or a flag is not understood."},
+    {kInterrupted, "Ctrl-C; what was measured before is printed."},
+    {HALYARD_NOT_FOUND, "And other numbers of statuses: nothing could be measured, as standard error says."},
+};
+
 constexpr ToolDescription kTool = {
     "vm-bench",
     "vm-bench --module=FILE [--function=NAME] [--device=URI] [--input=VALUE]... [--benchmark_...]",
     "Measures functions of a compiled module, and what comes before they can be called: loading, verifying, "
-    "decoding,\ninitialising, the first call. Without --function: every export without parameters. Exit "
-    "code: 0; "
-    "1 where a call fails or a\nflag is not known; 130 after Ctrl-C; where nothing could be measured, the "
-    "number "
-    "of the status that says why (5 for\nNOT_FOUND).",
+    "decoding, initialising, the first call. Without --function: every export without parameters.",
     kGroups,
     "  vm-bench --module=simple_mul.vmfb --device=local-sync --function=simple_mul --input=4xf32=1,2,3,4 "
     "--input=4xf32=2\n"
-    "  vm-bench --module=simple_mul.vmfb --device=local-sync --function=simple_mul --input=4xf32=1 "
-    "--input=4xf32=2 \\\n"
-    "      --against=iree-benchmark-module --benchmark_min_time=0.2s\n"
-    "  vm-bench --module=model.vmfb --benchmark_filter='^(load|init)$' --benchmark_format=json\n"};
+    "  vm-bench --module=simple_mul.vmfb --function=simple_mul --input=4xf32=1 --input=4xf32=2 "
+    "--against=iree-benchmark-module\n"
+    "  vm-bench --module=model.vmfb --benchmark_filter='^(load|init)$' --benchmark_format=json\n",
+    kExitCodes};
 
 // Those that --benchmark_filter leaves.
 Result<> filter_rows(const Flags& flags, std::vector<std::unique_ptr<Row>>& rows) {

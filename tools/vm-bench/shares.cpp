@@ -1,0 +1,61 @@
+// A second instance with a trace that only adds up.
+#include "shares.h"
+
+#include "common/drivers.h"
+#include "samples.h"
+
+namespace halyard::tools {
+
+namespace {
+
+Result<halyard_trace_totals_t> totals_of(const Program& program) {
+  halyard_trace_totals_t totals = {};
+  totals.struct_size = sizeof totals;
+  TOOL_TRY(check(halyard_trace_totals(program.trace.get(), &totals)));
+  return totals;
+}
+
+Result<> call_for_a_while(Caller& caller, const Bench& bench) {
+  constexpr uint64_t kMostCalls = 100;
+  constexpr double kSeconds = 0.05;
+  uint64_t calls = 0;
+  const Clock::time_point begin = Clock::now();
+  do {
+    TOOL_TRY(caller.call_batch(bench.batch, bench.in_flight));
+    ++calls;
+  } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
+  return {};
+}
+
+}  // namespace
+
+Result<Shares> measure_shares(Bench& bench, const Measured& function) {
+  const Flags& flags = *bench.flags;
+  Program traced;
+  TOOL_TRY(check(halyard_trace_create(nullptr, traced.trace.out())));
+  traced.instance = TOOL_TRY(make_instance(flags, traced.trace.get()));
+  const uint32_t options = TOOL_TRY(module_options(flags));
+  for (const ModuleSource& source : bench.sources)
+    traced.modules.push_back(TOOL_TRY(source.load(traced.instance.get(), options)));
+  TOOL_TRY(open_devices(flags, traced));
+  const auto context_options = TOOL_TRY(ContextOptions::of(flags, traced));
+  TOOL_TRY(context_options->create(traced.instance.get(), traced.modules, traced.context.out()));
+  const halyard_device_t device = traced.devices.empty() ? nullptr : traced.devices.front().get();
+  const Arguments arguments = TOOL_TRY(arguments_of(flags, function.target, device, bench.batch));
+  const auto caller =
+      TOOL_TRY(Caller::make(traced.context.get(), function.target, arguments, device, bench.stop));
+  TOOL_TRY(call_for_a_while(*caller, bench));
+
+  const halyard_trace_totals_t before = TOOL_TRY(totals_of(traced));
+  const Clock::time_point begin = Clock::now();
+  TOOL_TRY(call_for_a_while(*caller, bench));
+  const double nanoseconds = seconds_between(begin, Clock::now()) * 1e9;
+  const halyard_trace_totals_t after = TOOL_TRY(totals_of(traced));
+  const auto percent = [&](uint64_t halyard_trace_totals_t::* part) {
+    return 100 * static_cast<double>(after.*part - before.*part) / nanoseconds;
+  };
+  return Shares{percent(&halyard_trace_totals_t::machine_ns), percent(&halyard_trace_totals_t::import_ns),
+                percent(&halyard_trace_totals_t::device_ns)};
+}
+
+}  // namespace halyard::tools
