@@ -90,6 +90,25 @@ void call_product(benchmark::State& state, const char* device, const std::string
   if (first != 4.0f) state.SkipWithError("2 * 2 is not 4");
 }
 
+// The same with a trace, to a file that takes everything at once: what an event costs is the difference to
+// the call without, shared out.
+void call_product_traced(benchmark::State& state, const std::string& path) {
+  halyard_trace_t trace = nullptr;
+  require(halyard_trace_create("/dev/null", &trace));
+  Program program(trace);
+  if (!program.load(state, path, "simple_mul")) return;
+  const std::vector<float> twos(4, 2.0f);
+  const std::vector<halyard_value_t> arguments = {program.view(twos, {4}), program.view(twos, {4})};
+  halyard_trace_totals_t before = {};
+  before.struct_size = sizeof before;
+  halyard_trace_totals_t after = before;
+  require(halyard_trace_totals(trace, &before));
+  program.repeat(state, arguments);
+  require(halyard_trace_totals(trace, &after));
+  const auto calls = static_cast<double>(state.iterations());
+  state.counters["events"] = static_cast<double>(after.events - before.events) / calls;
+}
+
 // A whole warm call of forty dispatches, each of which needs the one before.
 void call_chain(benchmark::State& state, const char* device) {
   Program program;
@@ -104,6 +123,7 @@ const std::string elementwise_mul = HALYARD_SOURCE_DIR "/examples/elementwise_mu
 const std::string simple_mul = fixtures() + "/compiled/simple_mul.vmvx.vmfb";
 BENCHMARK_CAPTURE(call_product, elementwise_mul, "local-sync", elementwise_mul, "mul", 8);
 BENCHMARK_CAPTURE(call_product, simple_mul, "local-sync", simple_mul, "simple_mul", 4);
+BENCHMARK_CAPTURE(call_product_traced, simple_mul, simple_mul);
 BENCHMARK_CAPTURE(call_product, simple_mul_task, "local-task", simple_mul, "simple_mul", 4)->UseRealTime();
 BENCHMARK_CAPTURE(call_chain, sync, "local-sync");
 BENCHMARK_CAPTURE(call_chain, task, "local-task")->UseRealTime();

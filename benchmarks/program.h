@@ -36,7 +36,13 @@ struct Program {
   halyard_function_t function = nullptr;
   halyard_call_t call = nullptr;
 
-  Program() { require(halyard_instance_create(nullptr, &instance)); }
+  // `trace` may be null.
+  explicit Program(halyard_trace_t trace = nullptr) {
+    halyard_instance_options_t options = {};
+    options.struct_size = sizeof options;
+    options.trace = trace;
+    require(halyard_instance_create(&options, &instance));
+  }
   void load_text(std::string_view text) {
     void* bytes = nullptr;
     size_t size = 0;
