@@ -143,6 +143,17 @@ Result<> load_modules(const Flags& flags, Program& program) {
   return {};
 }
 
+Result<> dump_workers(const Flags& flags) {
+  std::string workers = TOOL_TRY(worker_count(flags));
+  if (workers.empty()) workers = std::to_string(std::max(std::thread::hardware_concurrency(), 1u));
+  fmt::print(
+      "# local-task: at most {} worker threads, started when there is work for them, not bound to "
+      "processors\n"
+      "--device=local-task?workers={}\n",
+      workers, workers);
+  return {};
+}
+
 Result<> open_devices(const Flags& flags, Program& program) {
   const Phase phase(program, "open devices");
   std::vector<std::string> uris = flags.all("device");
@@ -165,8 +176,12 @@ Result<> open_devices(const Flags& flags, Program& program) {
     // What runs on other devices is not this process.
     size_t count = uri.starts_with("local-") ? local_settings : 0;
     if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
+    std::vector<halyard_device_setting_t> own(settings.begin(),
+                                              settings.begin() + static_cast<ptrdiff_t>(count));
+    if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags.on("vulkan_validation_layers"))
+      own.push_back({"validate", "1"});
     TOOL_TRY(check(
-        halyard_device_open_with(program.instance.get(), uri.c_str(), settings.data(), count, device.out())));
+        halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
     program.devices.push_back(std::move(device));
   }
   return {};

@@ -65,6 +65,9 @@ Result<std::vector<std::string>> module_paths(const Flags& flags);
 // --module, --module_mode, --verify. The instance must be there.
 Result<> load_modules(const Flags& flags, Program& program);
 
+// --dump_task_topologies: the workers of a local-task device, on standard output.
+Result<> dump_workers(const Flags& flags);
+
 // --device and the flags that open devices; without --device, the default device where a module needs one.
 Result<> open_devices(const Flags& flags, Program& program);
 

@@ -56,11 +56,6 @@ inline constexpr Flag kProgramFlags[] = {
      "--trace=run.perfetto"},
 };
 
-// Flags of the reference tools that name what this runtime does by itself.
-inline constexpr const char* kNoEffect =
-    "Taken for the sake of commands written for other runtimes; without effect: workers run where the system "
-    "puts them,\nnever spin, and give kernels the memory that these ask for.";
-
 inline constexpr Flag kDeviceFlags[] = {
     {"device", FlagKind::list, "URI",
      "A device that the program may use: driver[://path][?key=value&...]. Repeated: in the order in which "
@@ -86,18 +81,47 @@ inline constexpr Flag kDeviceFlags[] = {
     {"task_topology_max_group_count", FlagKind::value, "N",
      "The same, but not more than there are processors for this process.",
      "--task_topology_max_group_count=8"},
-    {"task_topology_mode", FlagKind::value, "MODE", kNoEffect, "--task_topology_mode=physical_cores"},
-    {"task_topology_cpu_ids", FlagKind::value, "IDS", kNoEffect, "--task_topology_cpu_ids=0,1"},
-    {"task_topology_nodes", FlagKind::value, "NODES", kNoEffect, "--task_topology_nodes=all"},
-    {"task_topology_performance_level", FlagKind::value, "LEVEL", kNoEffect,
-     "--task_topology_performance_level=high"},
-    {"task_topology_distribution", FlagKind::value, "HOW", kNoEffect, "--task_topology_distribution=latency"},
-    {"task_topology_favor", FlagKind::value, "WHAT", kNoEffect, "--task_topology_favor=latency"},
-    {"task_worker_stack_size", FlagKind::value, "BYTES", kNoEffect, "--task_worker_stack_size=131072"},
-    {"task_worker_spin_us", FlagKind::value, "TIME", kNoEffect, "--task_worker_spin_us=0"},
-    {"task_worker_local_memory", FlagKind::value, "BYTES", kNoEffect, "--task_worker_local_memory=131072"},
-    {"task_abort_on_failure", FlagKind::toggle, "", kNoEffect, "--task_abort_on_failure"},
     kDriverFlag,
+};
+
+// What commands written for other runtimes say, and what becomes of it.
+inline constexpr const char* kWorkersNoEffect =
+    "Taken, without effect: workers run where the system puts them, never spin, and give kernels the memory "
+    "that these "
+    "ask for.";
+inline constexpr const char* kVulkanNoEffect =
+    "Taken, without effect: what a Vulkan device has is used where it helps (docs/vulkan.md).";
+
+inline constexpr Flag kForeignFlags[] = {
+    {"task_topology_mode", FlagKind::value, "MODE", kWorkersNoEffect, "--task_topology_mode=physical_cores"},
+    {"task_topology_cpu_ids", FlagKind::value, "IDS", kWorkersNoEffect, "--task_topology_cpu_ids=0,1"},
+    {"task_topology_nodes", FlagKind::value, "NODES", kWorkersNoEffect, "--task_topology_nodes=all"},
+    {"task_topology_performance_level", FlagKind::value, "LEVEL", kWorkersNoEffect,
+     "--task_topology_performance_level=high"},
+    {"task_topology_distribution", FlagKind::value, "HOW", kWorkersNoEffect,
+     "--task_topology_distribution=latency"},
+    {"task_topology_favor", FlagKind::value, "WHAT", kWorkersNoEffect, "--task_topology_favor=latency"},
+    {"task_worker_stack_size", FlagKind::value, "BYTES", kWorkersNoEffect, "--task_worker_stack_size=131072"},
+    {"task_worker_spin_us", FlagKind::value, "TIME", kWorkersNoEffect, "--task_worker_spin_us=0"},
+    {"task_worker_local_memory", FlagKind::value, "BYTES", kWorkersNoEffect,
+     "--task_worker_local_memory=131072"},
+    {"task_abort_on_failure", FlagKind::toggle, "", kWorkersNoEffect, "--task_abort_on_failure"},
+    {"device_allocator", FlagKind::list, "NAME",
+     "Taken, without effect: each device has one allocator, which keeps what is given back for the next who "
+     "asks.",
+     "--device_allocator=caching"},
+    {"vulkan_validation_layers", FlagKind::toggle, "",
+     "Opens Vulkan devices with the validation layers, as their option validate=1 does.",
+     "--vulkan_validation_layers"},
+    {"vulkan_debug_utils", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_debug_utils"},
+    {"vulkan_debug_verbosity", FlagKind::value, "N", kVulkanNoEffect, "--vulkan_debug_verbosity=2"},
+    {"vulkan_robust_buffer_access", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_robust_buffer_access"},
+    {"vulkan_sparse_binding", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_binding"},
+    {"vulkan_sparse_residency", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_residency"},
+    {"vulkan_buffer_device_addresses", FlagKind::toggle, "", kVulkanNoEffect,
+     "--vulkan_buffer_device_addresses"},
+    {"vulkan_dedicated_compute_queue", FlagKind::toggle, "", kVulkanNoEffect,
+     "--vulkan_dedicated_compute_queue"},
 };
 
 }  // namespace halyard::tools

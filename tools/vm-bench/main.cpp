@@ -50,11 +50,8 @@ constexpr Flag kAgainstFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags},
-    {"Devices", kDeviceFlags},
-    {"Calls", kCallFlags},
-    {"Another runner", kAgainstFlags},
-    {"Google Benchmark", kBenchmarkFlags},
+    {"Program", kProgramFlags}, {"Devices", kDeviceFlags},         {"From other runtimes", kForeignFlags},
+    {"Calls", kCallFlags},      {"Another runner", kAgainstFlags}, {"Google Benchmark", kBenchmarkFlags},
 };
 
 constexpr ExitCode kExitCodes[] = {

@@ -84,16 +84,16 @@ constexpr Flag kListFlags[] = {
     {"dump_devices", FlagKind::optional_value, "DRIVER",
      "Lists devices with their descriptions, of one driver or of all, and exits.",
      "--dump_devices=local-sync"},
+    {"dump_task_topologies", FlagKind::toggle, "",
+     "Says how many workers a local-task device has, and exits; they are not bound to processors.",
+     "--dump_task_topologies"},
     {"list_functions", FlagKind::toggle, "", "Lists the functions that the main module exports, and exits.",
      "--module=simple_mul.vmfb --list_functions"},
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags},
-    {"Devices", kDeviceFlags},
-    {"Results", kResultFlags},
-    {"Records", kRecordFlags},
-    {"Lists, instead of a call", kListFlags},
+    {"Program", kProgramFlags}, {"Devices", kDeviceFlags}, {"From other runtimes", kForeignFlags},
+    {"Results", kResultFlags},  {"Records", kRecordFlags}, {"Lists, instead of a call", kListFlags},
 };
 
 constexpr ExitCode kExitCodes[] = {
@@ -240,6 +240,10 @@ Result<int> vm_run(const Flags& flags) {
   }
   if (flags.has("dump_devices")) {
     TOOL_TRY(dump_devices(program.instance.get(), flags.value("dump_devices")));
+    return 0;
+  }
+  if (flags.on("dump_task_topologies")) {
+    TOOL_TRY(dump_workers(flags));
     return 0;
   }
   TOOL_TRY(load_modules(flags, program));

@@ -59,7 +59,7 @@ TEST(Imports, FailuresNameWhatIsThere) {
   Status status = failure("@lob.value cconv \"0v_i\"");
   EXPECT_EQ(status.code(), Code::NOT_FOUND);
   EXPECT_NE(status.text().find("module 'lob' required for import 'lob.value' not registered with the "
-                               "context; did you mean 'lib'?"),
+                               "context; load it first; did you mean 'lib'?"),
             std::string::npos)
       << status.text();
   EXPECT_TRUE(status.text().ends_with("; resolving module 'm' imports")) << status.text();
