@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "executable_format.h"
 #include "recorder.h"
@@ -201,6 +202,12 @@ void Device::describe(halyard_device_properties_t& properties) const {
   properties.maximum_allocation = heap_->maximum();
   // Not the page size that Vulkan wants: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
+  if (!features_.semaphore_descriptors) return;
+  properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
+  if (!HALYARD_HAS_FIELD(&properties, halyard_device_properties_t, semaphore_fd_group)) return;
+  properties.semaphore_fd_kind = HALYARD_SEMAPHORE_FD_OPAQUE;
+  std::memcpy(properties.semaphore_fd_group, features_.ids.deviceUUID, VK_UUID_SIZE);
+  std::memcpy(properties.semaphore_fd_group + VK_UUID_SIZE, features_.ids.driverUUID, VK_UUID_SIZE);
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "loader.h"
 #include "timeline.h"
@@ -67,6 +68,11 @@ class Queue {
   void want(uint64_t number);
   // Sees to what is done.
   void retire(DueList& due);
+  // Another driver's semaphore gets `value` when all that was submitted so far is done. The submission that
+  // does it; 0: the device is lost.
+  uint64_t signal(VkSemaphore semaphore, uint64_t value);
+  // When submission `number` is done.
+  void destroy_behind(VkSemaphore semaphore, uint64_t number);
   // Adds a line about what is in flight, its last few.
   void report(std::string& lines);
   // Everything in flight has failed.
@@ -74,6 +80,7 @@ class Queue {
 
  private:
   uint64_t done_now() const;
+  VkResult wait_for(uint64_t number) const;
   Work* fly(Work& work, DueList& due);
   bool start_thread();
   void run();
@@ -92,6 +99,12 @@ class Queue {
   bool stopping_ = false;
   bool parked_ = false;               // the thread has had nothing to do for long
   std::atomic<uint64_t> wanted_ = 0;  // up to here somebody is to be told
+
+  struct Doomed {
+    VkSemaphore semaphore;
+    uint64_t number;
+  };
+  std::vector<Doomed> doomed_;
 };
 
 }  // namespace halyard::vulkan

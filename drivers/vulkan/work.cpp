@@ -101,7 +101,13 @@ Result<bool> start(Work& work, DueList& due) {
   constexpr size_t kMostPoints = 64;
   std::array<QueuePoint, kMostPoints> points;
   size_t count = 0;
+  work.device_waits.clear();
   for (const Work::Wait& wait : work.waits) {
+    if (wait.promised && wait.semaphore->import()) {
+      const VkSemaphore imported = wait.semaphore->await_on_device(wait.value);
+      if (!imported) return false;  // it has failed, and so will the work
+      work.device_waits.add(imported, wait.value);
+    }
     if (!wait.point.queue || &wait.point.queue->device() != &device) continue;
     QueuePoint* const found =
         std::find_if(points.data(), points.data() + count,
@@ -119,6 +125,11 @@ Result<bool> start(Work& work, DueList& due) {
       give_back(work.recording, work);
       return std::unexpected(std::move(submitted).error());
     }
+    return true;
+  }
+  if (!work.device_waits.semaphores.empty()) {
+    HALYARD_TRY(
+        device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {points.data(), count}, due));
     return true;
   }
   count = static_cast<size_t>(

@@ -13,6 +13,22 @@
 
 namespace halyard::vulkan {
 
+// Semaphores of Vulkan's that a submission waits for, as vkQueueSubmit wants them.
+struct DeviceWaits {
+  std::vector<VkSemaphore> semaphores;
+  std::vector<uint64_t> values;
+  std::vector<VkPipelineStageFlags> stages;
+
+  void add(VkSemaphore semaphore, uint64_t value) {
+    semaphores.push_back(semaphore);
+    values.push_back(value);
+  }
+  void clear() {
+    semaphores.clear();
+    values.clear();
+  }
+};
+
 struct Work final : Due {
   struct Wait : Waiter {
     Work* owner = nullptr;
@@ -43,6 +59,7 @@ struct Work final : Due {
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
   RecordingUse recording;
+  DeviceWaits device_waits;  // for other drivers, until it is submitted
 
   // Operation and signals, then the host is told. The work may be gone afterwards, and the device.
   static void finish(Work* work, HostStatus failure, DueList& due);
