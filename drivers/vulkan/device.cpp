@@ -238,10 +238,16 @@ void Device::lose(const Error& reason, const Work* trigger, DueList& due) {
     if (!lost_) {
       std::string report = fmt::format("device 'vulkan://{}' ({}) is lost: {}; open it again", physical_.path,
                                        physical_.properties.deviceName, reason.message);
-      std::string last;
-      if (trigger) last = vulkan::describe(*trigger);
+      std::vector<Queue::Line> last;
       for (Queue& queue : queues_) queue.report(last);
-      if (!last.empty()) report += fmt::format("; last submissions: {}", last);
+      if (trigger && trigger->id != 0) {
+        Submission refused;
+        vulkan::describe(*trigger, refused);
+        last.push_back({refused.id, refused.text() + ", refused"});
+      }
+      std::ranges::sort(last, {}, &Queue::Line::id);
+      for (const Queue::Line& line : last)
+        report += fmt::format("{}{}", &line == last.data() ? "; last submissions: " : "; ", line.text);
       lost_ = HostStatus(services(), {Code::ABORTED, report});
       is_lost_.store(true, std::memory_order_release);
     }

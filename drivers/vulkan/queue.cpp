@@ -142,6 +142,9 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
   {
     const std::lock_guard lock(mutex_);
     const uint64_t number = submitted_ + 1;
+    work.id = device_.next_submission();
+    work.number = number;
+    work.queue = this;
     const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                     .waitSemaphoreValueCount = waits,
                                                     .pWaitSemaphoreValues = on.values.data(),
@@ -158,7 +161,7 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
                                .pSignalSemaphores = &timeline_};
     HALYARD_TRY(check(device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
     submitted_ = number;
-    work.number = number;
+    describe(work, log_.next());
     done = fly(work, due);
   }
   finish_all(done, HostStatus(), due);
@@ -229,15 +232,24 @@ void Queue::fail_all(const HostStatus& failure, DueList& due) {
   finish_all(failed, failure, due);
 }
 
-void Queue::report(std::string& lines) {
+// The last few, and the oldest that is not done: the device most likely stands there.
+void Queue::report(std::vector<Line>& lines) {
   const std::lock_guard lock(mutex_);
-  constexpr size_t kMost = 8;
-  std::vector<const Work*> last;
+  const uint64_t done = done_now();
+  uint64_t first_id = UINT64_MAX;
+  log_.each([&](const Submission& submission) {
+    first_id = std::min(first_id, submission.id);
+    lines.push_back(
+        {submission.id, submission.text() + (submission.number <= done ? ", done" : ", in flight")});
+  });
   for (const Work* work = flights_.first(); work; work = work->next_in_flight) {
-    if (last.size() == kMost) last.erase(last.begin());
-    last.push_back(work);
+    if (work->id == 0 || work->number <= done) continue;
+    if (work->id >= first_id) return;
+    Submission oldest;
+    describe(*work, oldest);
+    lines.push_back({oldest.id, oldest.text() + ", in flight"});
+    return;
   }
-  for (const Work* work : last) lines += (lines.empty() ? "" : "; ") + vulkan::describe(*work);
 }
 
 // Under the lock. False: the system has none to give.

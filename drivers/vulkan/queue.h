@@ -12,10 +12,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "loader.h"
+#include "submission_log.h"
 #include "timeline.h"
 
 namespace halyard::vulkan {
@@ -73,8 +75,12 @@ class Queue {
   uint64_t signal(VkSemaphore semaphore, uint64_t value);
   // When submission `number` is done.
   void destroy_behind(VkSemaphore semaphore, uint64_t number);
-  // Adds a line about what is in flight, its last few.
-  void report(std::string& lines);
+  // What there is to say of the last submissions when the device is lost.
+  struct Line {
+    uint64_t id;
+    std::string text;
+  };
+  void report(std::vector<Line>& lines);
   // Everything in flight has failed.
   void fail_all(const HostStatus& failure, DueList& due);
 
@@ -93,6 +99,7 @@ class Queue {
 
   std::mutex mutex_;  // of the VkQueue, too
   uint64_t submitted_ = 0;
+  SubmissionLog log_;
   FlightList flights_;
   std::condition_variable changed_;
   std::thread thread_;

@@ -247,6 +247,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   work->claimed = false;
   work->failure = HostStatus();
   work->references = work->waits.size() + 1;
+  work->id = 0;
   work->number = 0;
   work->queue = nullptr;
 
@@ -268,19 +269,21 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   return {};
 }
 
-std::string describe(const Work& work) {
-  constexpr const char* kNames[] = {"barrier", "alloca", "dealloca", "fill",     "update",
-                                    "copy",    "read",   "write",    "dispatch", "execute"};
-  std::string text = kNames[work.operation.kind];
-  if (work.queue) text += fmt::format(" on queue {} (number {})", work.queue->traits().position, work.number);
-  if (work.operation.kind == HALYARD_OPERATION_EXECUTE)
-    if (const std::string groups = work.operation.execute.list->groups(); !groups.empty())
-      text += fmt::format(" with groups {}", groups);
-  if (work.operation.kind == HALYARD_OPERATION_DISPATCH) {
-    const halyard_command_dispatch_t& dispatch = *work.operation.dispatch.dispatch;
-    text += fmt::format(" of '{}'", dispatch.executable->pipeline(dispatch.function).name);
+void describe(const Work& work, Submission& submission) {
+  const halyard_operation_t& operation = work.operation;
+  submission.id = work.id;
+  submission.number = work.number;
+  submission.queue = work.queue ? work.queue->traits().position : 0;
+  submission.operation = operation.kind;
+  if (operation.kind == HALYARD_OPERATION_EXECUTE) {
+    submission.label = operation.execute.list->label();
+    return;
   }
-  return text;
+  submission.label = {};
+  if (operation.kind == HALYARD_OPERATION_DISPATCH) {
+    const halyard_command_dispatch_t& dispatch = *operation.dispatch.dispatch;
+    submission.label.add_function(dispatch.executable->pipeline(dispatch.function).name);
+  }
 }
 
 }  // namespace halyard::vulkan

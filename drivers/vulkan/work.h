@@ -9,6 +9,7 @@
 
 #include "device.h"
 #include "recorder.h"
+#include "submission_log.h"
 #include "timeline.h"
 
 namespace halyard::vulkan {
@@ -55,6 +56,7 @@ struct Work final : Due {
   std::atomic<size_t> references = 0;  // one for each wait that is not settled, one for the work
 
   // In flight.
+  uint64_t id = 0;  // among those of the device; 0: nothing was submitted for it
   uint64_t number = 0;
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
@@ -74,7 +76,7 @@ inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u 
 // As queue_submit in driver.h. What becomes due by it goes to `due`.
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
 
-// A line about the work, for reports: "execute (groups: a, b)".
-std::string describe(const Work& work);
+// What reports say of the work; whatever it names is there.
+void describe(const Work& work, Submission& submission);
 
 }  // namespace halyard::vulkan
