@@ -370,6 +370,21 @@ TEST_F(CaptureTest, AnyBitMayBeWrong) {
   EXPECT_LT(read_anyway, whole.size() * 8);
 }
 
+// A pattern is printed with as many digits as it has.
+TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
+  for (const uint32_t size : {0u, 3u, 8u, 0x40000000u, 0x80000000u, UINT32_MAX}) {
+    CapturedExecution execution;
+    execution.buffers = {{.device = "fake", .size = 16}};
+    execution.commands = {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}};
+    {
+      const auto writer = CaptureWriter::create(path()).value();
+      EXPECT_OK(writer->begin(execution, {}));
+    }
+    EXPECT_FAILS(INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes",
+                 read_capture(Bytes::own(file()), Incomplete::refuse));
+  }
+}
+
 TEST_F(CaptureTest, FilesOfOthers) {
   const auto read = [](std::string_view text) {
     return read_capture(Bytes::copy({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),

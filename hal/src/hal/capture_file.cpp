@@ -252,6 +252,8 @@ class Reader {
         return EndGroupCommand{};
       case schema::Command::Fill: {
         const auto& fill = *from.command_as_Fill();
+        if (const uint32_t size = fill.pattern_size(); size != 1 && size != 2 && size != 4)
+          return damaged("a fill has a pattern of {} bytes", size);
         return FillCommand{HALYARD_TRY(range(*fill.target(), execution)), fill.pattern(),
                            fill.pattern_size()};
       }
