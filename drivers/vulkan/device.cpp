@@ -183,8 +183,9 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
 
 Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
-  queues_.clear();  // and their threads
+  // All work is done, but an implementation may still have to do with the semaphores that said so.
   vk_.DeviceWaitIdle(device_);
+  queues_.clear();  // and their threads
   recorders_.clear();
   pipeline_cache_.reset();
   if (nothing_) heap_->free(nothing_);

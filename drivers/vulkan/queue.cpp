@@ -62,7 +62,6 @@ Queue::~Queue() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  if (!doomed_.empty()) (void)wait_for(submitted_);
   for (const Doomed& doomed : doomed_)
     device_.vk().DestroySemaphore(device_.handle(), doomed.semaphore, nullptr);
   if (timeline_) device_.vk().DestroySemaphore(device_.handle(), timeline_, nullptr);

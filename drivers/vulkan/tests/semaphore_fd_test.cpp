@@ -61,12 +61,19 @@ class Payloads {
     const std::lock_guard lock(mutex_);
     payloads_[payload].value = value;
   }
-  void destroy(VkSemaphore semaphore) {
+  // Whether it was one of them.
+  bool destroy(VkSemaphore semaphore) {
     const std::lock_guard lock(mutex_);
     look();
-    for (auto& [number, payload] : payloads_)
-      if (payload.exported == semaphore) payload.device = VK_NULL_HANDLE;
-    std::erase_if(imports_, [&](const Import& import) { return import.semaphore == semaphore; });
+    bool found = false;
+    for (auto& [number, payload] : payloads_) {
+      if (payload.exported != semaphore) continue;
+      payload.device = VK_NULL_HANDLE;
+      payload.exported = VK_NULL_HANDLE;
+      found = true;
+    }
+    return std::erase_if(imports_, [&](const Import& import) { return import.semaphore == semaphore; }) > 0 ||
+           found;
   }
   const vulkan::DeviceFunctions& real() const { return real_; }
   uint64_t last() const { return last_; }
@@ -140,7 +147,8 @@ class SemaphoreFdTest : public VulkanTest {
       return payloads->real().CreateSemaphore(on, &plain, nullptr, semaphore);
     };
     vk.DestroySemaphore = [](VkDevice on, VkSemaphore semaphore, const VkAllocationCallbacks*) {
-      payloads->destroy(semaphore);
+      // Lavapipe's thread may still be at a semaphore that has its value. Others are the device's own.
+      if (payloads->destroy(semaphore)) payloads->real().DeviceWaitIdle(on);
       payloads->real().DestroySemaphore(on, semaphore, nullptr);
     };
     vk.SignalSemaphore = [](VkDevice on, const VkSemaphoreSignalInfo* info) {
