@@ -287,8 +287,7 @@ halyard_status_t semaphore_export(halyard_driver_semaphore_t semaphore, int32_t*
 }
 
 int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
-  if (semaphore->failure()) return 0;
-  return semaphore->value_on_device() >= value || semaphore->promised(value).queue;
+  return semaphore->underway(value);
 }
 
 // ---- Executables and command lists

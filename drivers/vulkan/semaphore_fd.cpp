@@ -93,6 +93,7 @@ void SharedSemaphore::signal(uint64_t value) {
 }
 
 bool SharedSemaphore::signal_behind(Queue& queue, uint64_t value) {
+  if (queue_ && queue_ != &queue && !queue_->has_done(number_)) return false;
   const uint64_t number = queue.signal(handle_, value);
   if (number == 0) return false;
   queue_ = &queue;
@@ -106,32 +107,55 @@ HostStatus Semaphore::export_to(int32_t& fd) {
   if (import_) return {services_, {Code::UNIMPLEMENTED, "an imported semaphore cannot be exported again"}};
   const std::lock_guard exports_lock(exports_mutex_);
   uint64_t initial = 0;
-  QueuePoint point;
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return failure_;
     is_exported_ = true;
     initial = value_;
-    if (const Promise* found = promise_for(initial + 1, nullptr)) {
-      // The queue can signal it where no other value may come before. Otherwise the host sees to it.
-      if (found->value == initial + 1 && &found->point.queue->device() == &device_)
-        point = found->point;
-      else
-        found->point.queue->want(found->point.number);
-    }
+    for (const Promise& promise : promises_) promise.point.queue->want(promise.point.number);
   }
   const auto made = [&]() -> Result<int32_t> {
     SharedSemaphore semaphore = HALYARD_TRY(SharedSemaphore::create(device_, initial));
     exports_.reserve(exports_.size() + 1);
     const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
-    const bool is_told = point.queue && semaphore.signal_behind(*point.queue, initial + 1);
-    exports_.push_back({std::move(semaphore), is_told ? initial + 1 : initial});
+    exports_.push_back({std::move(semaphore), initial});
     return descriptor;
   }();
   if (!made) return {services_, made.error()};
   fd = *made;
   tell();
+  pass_on();
   return {};
+}
+
+bool Semaphore::underway(uint64_t value) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return false;
+    if (on_device() >= value) return true;
+    if (!promise_for(value, nullptr)) return false;
+    if (!is_exported_) return true;
+  }
+  // Somebody is about to wait for it.
+  const std::lock_guard exports_lock(exports_mutex_);
+  pass_on();
+  return true;
+}
+
+// A queue can signal what it is to bring where no other value may come before it, and none is on its way on
+// another queue. Otherwise the host sees to it when the value is there.
+void Semaphore::pass_on() {
+  const auto promised_as = [&](uint64_t value) {
+    const std::lock_guard lock(mutex_);
+    const Promise* found = failed_ ? nullptr : promise_for(value, &device_);
+    return found && found->value == value ? found->point : QueuePoint{};
+  };
+  for (Export& each : exports_) {
+    for (QueuePoint point = promised_as(each.told + 1);
+         point.queue && each.semaphore.signal_behind(*point.queue, each.told + 1);
+         point = promised_as(each.told + 1))
+      ++each.told;
+  }
 }
 
 // What was signalled between two looks is told by the later one.

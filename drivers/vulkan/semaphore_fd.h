@@ -41,7 +41,7 @@ class SharedSemaphore {
   uint64_t value() const;
   // Values only grow, from call to call. Where the device is lost, nothing.
   void signal(uint64_t value);  // by the host; behind what a queue is to signal
-  // By the queue, when it has done all it has now. False: it cannot.
+  // By the queue, when it has done all it has now. False: it cannot, or another queue is to signal it first.
   bool signal_behind(Queue& queue, uint64_t value);
 
  private:

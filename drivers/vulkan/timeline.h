@@ -91,8 +91,9 @@ class Semaphore {
 
   // ---- Other drivers (semaphore_fd.h)
 
-  // As semaphore_export in driver.h.
+  // As semaphore_export and semaphore_underway in driver.h.
   HostStatus export_to(int32_t& fd);
+  bool underway(uint64_t value);
   // Of what was made to import: it takes the descriptor over on success.
   Result<> take(int32_t fd) { return import_->take(fd); }
   // What this one follows; null: nothing. It is waited for by its own device only, which can do so at any
@@ -115,7 +116,8 @@ class Semaphore {
   };
 
   void tell_exports();
-  void tell();  // under exports_mutex_
+  void tell();     // under exports_mutex_: what the value is
+  void pass_on();  // under exports_mutex_: what it will be
   void release_device();
   uint64_t on_device() const;
   Waiter* take_settled();

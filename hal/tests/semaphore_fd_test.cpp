@@ -67,6 +67,23 @@ TEST_F(SemaphoreFdTest, WorkWaitsForADescriptor) {
   EXPECT_EQ(fake().exported(), 1u);
 }
 
+// However often a timeline is waited for.
+TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
+  const Ref<Semaphore> timeline = Semaphore::create(there_, 0).value();
+  for (const uint64_t value : {1, 2, 3}) {
+    Timepoints timepoints;
+    timepoints.push_back({timeline, value});
+    const Ref<Fence> start = Fence::of(std::move(timepoints));
+    const Ref<Fence> ends[] = {make_fence(here_), make_fence(here_)};
+    EXPECT_OK(queue_barrier({*there_, kAnyQueue, nullptr, start.get()}));
+    for (const Ref<Fence>& end : ends) EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+    EXPECT_EQ(fake().ready(), 1u);
+    EXPECT_EQ(fake().run_ready(), 3u);
+    for (const Ref<Fence>& end : ends) EXPECT_OK(end->query());
+    EXPECT_EQ(fake().imported(), 1u);
+  }
+}
+
 // The host hears of the signal before the importing device does.
 TEST_F(SemaphoreFdTest, ADescriptorThatIsLateIsWaitedFor) {
   const Ref<Fence> start = start_work(there_);

@@ -276,6 +276,27 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   drop_outside();
 }
 
+// A timeline that goes on: each value is the queue's to signal, once somebody is about to wait for it.
+TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
+  auto [start, number] = outside();
+  Semaphore done = semaphore();
+  Semaphore imported = import(export_fd(done));
+  std::array<Completion, 6> completions;
+  const int before = payloads->host_signals;
+  for (uint64_t value = 1; value <= 6; value += 2) {
+    for (const uint64_t each : {value, value + 1})
+      EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, each}}, {{done, each}},
+                       completions[each - 1]));
+    EXPECT_EQ(table_.semaphore_underway(done, value + 1), 1);
+    EXPECT_CODE(DEADLINE_EXCEEDED, wait(imported, value, 0));
+    payloads->set(number, value + 1);
+    EXPECT_OK(wait(imported, value + 1));
+    ASSERT_TRUE(is_done(completions[value - 1]) && is_done(completions[value]));
+  }
+  EXPECT_EQ(payloads->host_signals, before);
+  drop_outside();
+}
+
 // Between what the timeline has and what is promised there is room for another value: the host tells it.
 TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   auto [start, number] = outside();
@@ -292,9 +313,10 @@ TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 2}}, {{done, 6}}, second));
   Semaphore late = import(export_fd(done));
   EXPECT_OK(host_.take(table_.semaphore_signal(done, 9)));
-  EXPECT_OK(wait(imported, 9));
+  EXPECT_CODE(DEADLINE_EXCEEDED, wait(late, 9, 0));
   payloads->set(number, 2);
   EXPECT_OK(wait(late, 9));
+  EXPECT_OK(wait(imported, 9));
   ASSERT_TRUE(is_done(first) && is_done(second));
   drop_outside();
 }

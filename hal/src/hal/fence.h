@@ -24,8 +24,6 @@ class Semaphore final : public Object {
 
   // INTERNAL: the driver makes no sense.
   static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial);
-  // The other driver's, imported (hal/semaphore_fd.h). It is waited for and failed, never signalled.
-  static Result<Ref<Semaphore>> follow(Ref<Device> device, const Semaphore& other);
 
   Device& device() const { return *device_; }
   halyard_driver_semaphore_t handle() const { return handle_; }
@@ -33,18 +31,26 @@ class Semaphore final : public Object {
   Result<> signal(uint64_t value);  // INVALID_ARGUMENT: already at or past it
   void fail(Status status);
 
+  // One of the other driver's device that follows this one (hal/semaphore_fd.h), made when it is first asked
+  // for. It is waited for and failed, never signalled.
+  Result<Ref<Semaphore>> imported_by(Device& device);
+
   explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
   Ref<Device> leave();  // the last holder
 
  private:
   friend class Awaited;
+  struct Imports;
+  Result<Ref<Semaphore>> import(Device& device) const;
+  void drop_imports();
   static void destroy(Object* object);  // the last Ref has gone
   void let_go();                        // one of the holders does
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
-  std::atomic<uint32_t> holders_{1};  // one for all Refs, one for each Awaited
-  std::atomic<uint64_t> awaited_{0};  // the largest value that anybody has waited for
+  std::atomic<uint32_t> holders_{1};        // one for all Refs, one for each Awaited
+  std::atomic<uint64_t> awaited_{0};        // the largest value that anybody has waited for
+  std::atomic<Imports*> imports_{nullptr};  // few semaphores have any
 };
 
 // Keeps a semaphore for somebody who waits for `value`.
