@@ -39,6 +39,7 @@ Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial) {
 }
 
 Ref<Device> Semaphore::leave() {
+  drop_imports();
   if (handle_) device_->table().semaphore_destroy(device_->handle(), handle_);
   return std::move(device_);
 }

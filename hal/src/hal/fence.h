@@ -32,19 +32,27 @@ class Semaphore final : public Object {
   void fail(Status status);
   uint64_t trace_number() const { return trace_number_; }  // tells it from others; 0: nobody traces
 
+  // One of the other driver's device that follows this one (hal/semaphore_fd.h), made when it is first asked
+  // for. It is waited for and failed, never signalled.
+  Result<Ref<Semaphore>> imported_by(Device& device);
+
   explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
   Ref<Device> leave();  // the last holder
 
  private:
   friend class Awaited;
+  struct Imports;
+  Result<Ref<Semaphore>> import(Device& device) const;
+  void drop_imports();
   static void destroy(Object* object);  // the last Ref has gone
   void let_go();                        // one of the holders does
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
   uint64_t trace_number_ = 0;
-  std::atomic<uint32_t> holders_{1};  // one for all Refs, one for each Awaited
-  std::atomic<uint64_t> awaited_{0};  // the largest value that anybody has waited for
+  std::atomic<uint32_t> holders_{1};        // one for all Refs, one for each Awaited
+  std::atomic<uint64_t> awaited_{0};        // the largest value that anybody has waited for
+  std::atomic<Imports*> imports_{nullptr};  // few semaphores have any
 };
 
 // Keeps a semaphore for somebody who waits for `value`.
