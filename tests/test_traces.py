@@ -163,16 +163,13 @@ class Traces(unittest.TestCase):
             flow = [(step.name, step.kind) for step in trace.flow(event.flows[0])]
             self.assertEqual(flow[0], (event.name, INSTANT))
             self.assertIn(flow[1][0], (event.name, "waiting"))
-        # Fences: from the signal of one to who waited for it.
-        by_name = {}
-        for event in trace.events:
-            if event.name == "signal":
-                (number,) = event.flows
-                steps = [(step.name, step.category) for step in trace.flow(number)]
-                self.assertEqual(steps[0], ("signal", "queue"))
-                by_name[steps[-1]] = steps
-        self.assertIn(("execute", "queue"), by_name)  # waits for the alloca's fence
-        self.assertIn(("reached", "wait"), by_name)  # the host, for the execution's
+        # Fences: from the work that signals one to who waited for it.
+        alloca, execute = (next(s for s in trace.slices() if s.category == "queue" and s.name == name)
+                           for name in ("alloca", "execute"))
+        self.assertEqual(len(set(alloca.flows) & set(execute.flows)), 1)
+        (number,) = [number for number in execute.flows if "reached" in [step.name for step in trace.flow(number)]]
+        self.assertEqual([(step.name, trace.tracks[step.track].kind) for step in trace.flow(number)],
+                         [("execute", "track"), ("reached", "thread")])
 
     def test_a_wait_before_its_signal(self):
         module = self.write("fences.vmasm", FENCES)
@@ -186,10 +183,8 @@ class Traces(unittest.TestCase):
                 first, second = barriers
                 self.assertNotEqual(first.track, second.track)  # in flight at the same time
                 self.assertEqual((waiting[0].track, waiting[0].end), (second.track, second.begin))
-                shared = [number for number in second.flows if trace.flow(number)[0].name == "signal"]
-                self.assertEqual(len(shared), 1)
-                signal, work = trace.flow(shared[0])[:2]
-                self.assertEqual((signal.track, work.track), (first.track, second.track))
+                (number,) = set(first.flows) & set(second.flows)
+                self.assertEqual([event.track for event in trace.flow(number)], [first.track, second.track])
 
     def test_memory_is_counted_and_given_back(self):
         trace, _ = self.product("local-sync")

@@ -51,14 +51,25 @@ uint64_t flow_of(const Timepoint& timepoint) {
   return number ^ number >> 31;
 }
 
-// Adds the flows of a fence; of one for which there is no memory they are left out.
-template <size_t N>
-void add_flows(InlineVector<uint64_t, N>& flows, const Fence* fence) noexcept {
-  if (!fence) return;
-  try {
-    for (const Timepoint& timepoint : fence->timepoints()) flows.push_back(flow_of(timepoint));
-  } catch (const std::bad_alloc&) {
+// The flows of one event. More than there is room for are left out.
+class Flows {
+ public:
+  void add(uint64_t flow) {
+    if (count_ < flows_.size()) flows_[count_++] = flow;
   }
+  void add(std::span<const uint64_t> flows) {
+    for (const uint64_t flow : flows) add(flow);
+  }
+  std::span<const uint64_t> view() const { return std::span(flows_).first(count_); }
+
+ private:
+  std::array<uint64_t, 32> flows_;
+  size_t count_ = 0;
+};
+
+void add_flows(Flows& flows, const Fence* fence) noexcept {
+  if (!fence) return;
+  for (const Timepoint& timepoint : fence->timepoints()) flows.add(flow_of(timepoint));
 }
 
 }  // namespace
@@ -115,7 +126,7 @@ struct WorkTrace::State {
   const uint64_t flow;  // from where it was submitted
   uint64_t submitted = 0;
   std::atomic<uint64_t> began{0};
-  InlineVector<uint64_t, 4> waits = {};  // flows
+  Flows waits = {};
 
   State(DeviceTrace& to, uint32_t kind)
       : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()) {}
@@ -129,7 +140,9 @@ void WorkTrace::drop() noexcept { delete std::exchange(state_, nullptr); }
 void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept {
   state_ = new (std::nothrow) State(device, operation);
   if (!state_) return;
-  add_flows(state_->waits, wait);
+  Flows waits;
+  add_flows(waits, wait);
+  state_->waits = waits;
   device.tracer().instant(TraceCategory::queue, operation_name(operation), {&state_->flow, 1});
   state_->submitted = Tracer::now();
 }
@@ -143,27 +156,25 @@ void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
   }
 }
 
+// A fence's flow begins where the operation that signals it does, because nobody knows when exactly a driver
+// signals: who waited may have begun by the time that this is told.
 void WorkTrace::end(const Fence* signal) noexcept {
   const std::unique_ptr<State> work(std::exchange(state_, nullptr));
   Tracer& tracer = work->device.tracer();
   const Tracer::Track track = work->device.lane_track(work->lane);
   const char* name = operation_name(work->operation);
   const uint64_t now = Tracer::now();
-  // The driver may not tell when it began, or have begun before this thread took the time.
-  const uint64_t begin = std::max(work->submitted, work->began.load(std::memory_order_relaxed));
-  if (begin != work->submitted && !work->waits.empty()) {
-    tracer.span_on(track, TraceCategory::wait, "waiting", work->submitted, begin, {&work->flow, 1});
-    tracer.span_on(track, TraceCategory::queue, name, begin, now, work->waits);
-  } else {
-    std::array<uint64_t, 16> flows = {work->flow};
-    const size_t count = std::min(work->waits.size(), flows.size() - 1);
-    std::copy_n(work->waits.begin(), count, flows.begin() + 1);
-    tracer.span_on(track, TraceCategory::queue, name, work->submitted, now,
-                   std::span(flows).first(count + 1));
-  }
-  InlineVector<uint64_t, 4> signals;
-  add_flows(signals, signal);
-  if (!signals.empty()) tracer.instant_on(track, TraceCategory::queue, "signal", now, signals);
+  const uint64_t began = work->began.load(std::memory_order_relaxed);
+  const bool waited = began > work->submitted && !work->waits.view().empty();
+  if (waited) tracer.span_on(track, TraceCategory::wait, "waiting", work->submitted, began, {&work->flow, 1});
+  Flows flows;
+  if (!waited) flows.add(work->flow);
+  if (began != 0) flows.add(work->waits.view());
+  add_flows(flows, signal);
+  tracer.span_on(track, TraceCategory::queue, name, waited ? began : work->submitted, now, flows.view());
+  // Of a driver that does not tell when it began, only that the fences are reached by now is known.
+  if (began == 0 && !work->waits.view().empty())
+    tracer.instant_on(track, TraceCategory::wait, "reached", now, work->waits.view());
 }
 
 void trace_fence(const Fence& fence, const char* event) noexcept {

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/tracer.h"
-#include "hal/inline_vector.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
