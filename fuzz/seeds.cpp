@@ -1,6 +1,8 @@
 // Writes what the targets start from: `seeds FOLDER` fills FOLDER/archive, verifier, run, assembler and
 // disassembler from generated programs, the examples, and the instruction table; FOLDER/elf from small
-// libraries.
+// libraries, FOLDER/capture and FOLDER/parameters from files of every kind.
+#include "seeds.h"
+
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -16,13 +18,6 @@ using namespace halyard;
 using namespace halyard::vm;
 using File = std::vector<uint8_t>;
 namespace fs = std::filesystem;
-
-void write(const fs::path& path, const void* bytes, size_t size) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary)
-      .write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-}
-void write(const fs::path& path, const File& file) { write(path, file.data(), file.size()); }
 
 // The file as the first member of a zip archive.
 File zipped(const File& file) {
@@ -90,7 +85,7 @@ void write_libraries(const fs::path& folder) {
   std::vector<File> files;
   for (const Machine& machine : machines) {
     ElfWriter elf(machine.number, "iree_hal_executable_library_query");
-    write(folder / (std::string(machine.name) + ".small"), elf.build());
+    fuzz::write_seed(folder / (std::string(machine.name) + ".small"), elf.build());
     elf.add_symbol("data", ElfWriter::kDataAddress).st_info = ELF64_ST_INFO(STB_WEAK, STT_OBJECT);
     elf.add_symbol("fixed", 0x1234).st_shndx = SHN_ABS;
     for (const uint32_t type : machine.relocations)
@@ -101,30 +96,32 @@ void write_libraries(const fs::path& folder) {
     elf.add_levels(1);
     files.push_back(elf.build());
     records.push_back({machine.number});
-    write(folder / machine.name, files.back());
+    fuzz::write_seed(folder / machine.name, files.back());
   }
-  write(folder / "fat", local_tests::fat_elf(records, files));
+  fuzz::write_seed(folder / "fat", local_tests::fat_elf(records, files));
 }
 
 void run(const fs::path& folder) {
   write_libraries(folder / "elf");
+  fuzz::write_captures(folder / "capture");
+  fuzz::write_parameter_files(folder / "parameters");
   const std::string words = dictionary();
-  write(folder / "assembler.dict", words.data(), words.size());
+  fuzz::write_seed(folder / "assembler.dict", words.data(), words.size());
   for (uint64_t seed = 0; seed < 160; ++seed) {
     test::Choices choices(seed);
     const std::string name = std::to_string(seed);
     File bytes(16 + seed * 2);
     for (uint8_t& byte : bytes) byte = choices.byte();
-    write(folder / "run" / name, bytes);
+    fuzz::write_seed(folder / "run" / name, bytes);
     // The programs that these bytes make, which are as large as the bytes are many.
     test::Choices few{std::span<const uint8_t>(bytes)};
     for (const test::ModuleParts& parts : generate_program(few).modules) {
       const File file = parts.build();
-      write(folder / "verifier" / (name + parts.name), file);
-      write(folder / "disassembler" / (name + parts.name), file);
+      fuzz::write_seed(folder / "verifier" / (name + parts.name), file);
+      fuzz::write_seed(folder / "disassembler" / (name + parts.name), file);
       if (seed % 8 != 0) continue;
-      write(folder / "archive" / (name + parts.name), file);
-      write(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
+      fuzz::write_seed(folder / "archive" / (name + parts.name), file);
+      fuzz::write_seed(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
     }
   }
   test::ModuleParts parts;
@@ -136,12 +133,12 @@ void run(const fs::path& folder) {
   parts.exports = {{"f", 0}};
   parts.rodata = {{.data = {1, 2, 3}, .embedded = false}, {.data = File(100, 7), .embedded = false}};
   parts.debug_names = {"f"};
-  write(folder / "archive" / "everything", parts.build());
-  write(folder / "archive" / "everything.zip", zipped(parts.build()));
-  write(folder / "disassembler" / "everything", parts.build());
+  fuzz::write_seed(folder / "archive" / "everything", parts.build());
+  fuzz::write_seed(folder / "archive" / "everything.zip", zipped(parts.build()));
+  fuzz::write_seed(folder / "disassembler" / "everything", parts.build());
 
   const std::string mnemonics = all_mnemonics();
-  write(folder / "assembler" / "mnemonics", mnemonics.data(), mnemonics.size());
+  fuzz::write_seed(folder / "assembler" / "mnemonics", mnemonics.data(), mnemonics.size());
   for (const char* source : {"examples", "fuzz/seeds/assembler"}) {
     const fs::path from = fs::path(HALYARD_SOURCE_DIR) / source;
     if (!fs::is_directory(from)) continue;
@@ -149,16 +146,22 @@ void run(const fs::path& folder) {
       if (entry.path().extension() != ".vmasm") continue;
       std::ifstream in(entry.path(), std::ios::binary);
       const std::string text(std::istreambuf_iterator<char>(in), {});
-      write(folder / "assembler" / entry.path().filename(), text.data(), text.size());
+      fuzz::write_seed(folder / "assembler" / entry.path().filename(), text.data(), text.size());
       if (const auto file = assemble(text, {})) {
-        write(folder / "archive" / entry.path().stem(), *file);
-        write(folder / "disassembler" / entry.path().stem(), *file);
+        fuzz::write_seed(folder / "archive" / entry.path().stem(), *file);
+        fuzz::write_seed(folder / "disassembler" / entry.path().stem(), *file);
       }
     }
   }
 }
 
 }  // namespace
+
+void halyard::fuzz::write_seed(const fs::path& path, const void* bytes, size_t size) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary)
+      .write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+}
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -44,18 +44,27 @@ Result<std::unique_ptr<halyard_driver_command_list>> CommandList::create(
 }
 
 Result<> CommandList::check() {
+  std::vector<std::string_view> groups;
   return each([&](const halyard_command_t& command) -> Result<> {
     switch (command.kind) {
       case HALYARD_COMMAND_BARRIER:
       case HALYARD_COMMAND_FILL:
       case HALYARD_COMMAND_UPDATE:
       case HALYARD_COMMAND_COPY:
-      case HALYARD_COMMAND_BEGIN_GROUP:
-      case HALYARD_COMMAND_END_GROUP:
         return {};
-      case HALYARD_COMMAND_DISPATCH:
+      case HALYARD_COMMAND_BEGIN_GROUP:
+        groups.push_back(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
+        label_.add_group(groups);
+        return {};
+      case HALYARD_COMMAND_END_GROUP:
+        if (!groups.empty()) groups.pop_back();
+        return {};
+      case HALYARD_COMMAND_DISPATCH: {
+        const auto& dispatch = reinterpret_cast<const halyard_command_dispatch_t&>(command);
         computes_ = true;
-        return check_dispatch(device_, reinterpret_cast<const halyard_command_dispatch_t&>(command));
+        label_.add_function(dispatch.executable->pipeline(dispatch.function).name);
+        return check_dispatch(device_, dispatch);
+      }
       default:
         return fail(Code::UNIMPLEMENTED, "commands of kind {} are not known to this driver", command.kind);
     }
@@ -152,25 +161,6 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
 void CommandList::release(size_t index) {
   const std::lock_guard lock(mutex_);
   recordings_[index].in_use = false;
-}
-
-std::string CommandList::groups() const {
-  std::string text;
-  std::vector<std::string_view> path;
-  (void)each([&](const halyard_command_t& command) -> Result<> {
-    if (command.kind == HALYARD_COMMAND_BEGIN_GROUP) {
-      path.push_back(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
-      if (!text.empty()) text += ", ";
-      for (size_t i = 0; i < path.size(); ++i) {
-        if (i > 0) text += '/';
-        text += path[i];
-      }
-    } else if (command.kind == HALYARD_COMMAND_END_GROUP && !path.empty()) {
-      path.pop_back();
-    }
-    return {};
-  });
-  return text;
 }
 
 }  // namespace halyard::vulkan

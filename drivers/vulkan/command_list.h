@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "recorder.h"
+#include "submission_log.h"
 
 namespace halyard::vulkan {
 
@@ -24,8 +25,7 @@ class CommandList {
   // Commands for one execution on `queue`, to be given back by release().
   Result<RecordingUse> commands_for(Queue& queue, BindingTable table);
   void release(size_t index);
-  // "a, b/c": its debug groups.
-  std::string groups() const;
+  const SubmissionLabel& label() const { return label_; }
 
   // For create().
   CommandList(Device& device, const halyard_command_list_args_t& args)
@@ -64,6 +64,7 @@ class CommandList {
   const uint32_t slots_;
   const bool one_shot_;
   bool computes_ = false;
+  SubmissionLabel label_;
 
   std::mutex mutex_;
   std::vector<Recording> recordings_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "executable_format.h"
 #include "recorder.h"
@@ -182,8 +183,9 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
 
 Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
-  queues_.clear();  // and their threads
+  // All work is done, but an implementation may still have to do with the semaphores that said so.
   vk_.DeviceWaitIdle(device_);
+  queues_.clear();  // and their threads
   recorders_.clear();
   pipeline_cache_.reset();
   if (nothing_) heap_->free(nothing_);
@@ -201,6 +203,12 @@ void Device::describe(halyard_device_properties_t& properties) const {
   properties.maximum_allocation = heap_->maximum();
   // Not the page size that Vulkan wants: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
+  if (!features_.semaphore_descriptors) return;
+  properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
+  if (!HALYARD_HAS_FIELD(&properties, halyard_device_properties_t, semaphore_fd_group)) return;
+  properties.semaphore_fd_kind = HALYARD_SEMAPHORE_FD_OPAQUE;
+  std::memcpy(properties.semaphore_fd_group, features_.ids.deviceUUID, VK_UUID_SIZE);
+  std::memcpy(properties.semaphore_fd_group + VK_UUID_SIZE, features_.ids.driverUUID, VK_UUID_SIZE);
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {
@@ -231,10 +239,16 @@ void Device::lose(const Error& reason, const Work* trigger, DueList& due) {
     if (!lost_) {
       std::string report = fmt::format("device 'vulkan://{}' ({}) is lost: {}; open it again", physical_.path,
                                        physical_.properties.deviceName, reason.message);
-      std::string last;
-      if (trigger) last = vulkan::describe(*trigger);
+      std::vector<Queue::Line> last;
       for (Queue& queue : queues_) queue.report(last);
-      if (!last.empty()) report += fmt::format("; last submissions: {}", last);
+      if (trigger && trigger->id != 0) {
+        Submission refused;
+        vulkan::describe(*trigger, refused);
+        last.push_back({refused.id, refused.text() + ", refused"});
+      }
+      std::ranges::sort(last, {}, &Queue::Line::id);
+      for (const Queue::Line& line : last)
+        report += fmt::format("{}{}", &line == last.data() ? "; last submissions: " : "; ", line.text);
       lost_ = HostStatus(services(), {Code::ABORTED, report});
       is_lost_.store(true, std::memory_order_release);
     }

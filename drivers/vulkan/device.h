@@ -78,6 +78,8 @@ class Device {
   // Says so for good, and fails what is in flight; `trigger` is the work on which it was seen, where it is
   // not in flight. Without locks held.
   void lose(const Error& reason, const Work* trigger, DueList& due);
+  // Its id in reports.
+  uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   // Gives back memory that is kept for reuse.
   void trim();
@@ -105,6 +107,7 @@ class Device {
   std::deque<Queue> queues_;
   std::vector<NodePool<Recorder>> recorders_;  // by queue family
 
+  std::atomic<uint64_t> submissions_ = 0;
   std::atomic<bool> is_lost_ = false;
   mutable std::mutex lost_mutex_;
   HostStatus lost_;

@@ -56,6 +56,21 @@ class Chain {
   void* first_ = nullptr;
 };
 
+// Whether timelines can be exported as opaque descriptors, and imported.
+bool passes_timelines(const InstanceFunctions& vk, VkPhysicalDevice device) {
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkPhysicalDeviceExternalSemaphoreInfo info = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+      .pNext = &type,
+      .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+  VkExternalSemaphoreProperties found = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+  vk.GetPhysicalDeviceExternalSemaphoreProperties(device, &info, &found);
+  constexpr VkExternalSemaphoreFeatureFlags kBoth =
+      VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+  return (found.externalSemaphoreFeatures & kBoth) == kBoth;
+}
+
 constexpr VkStructureType kVulkan11 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
 constexpr VkStructureType kVulkan12 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
 constexpr VkStructureType kSubgroupSize = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
@@ -88,6 +103,8 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   };
   features.push_descriptors = use(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   features.import_host_memory = use(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  features.semaphore_descriptors =
+      passes_timelines(vk, device.handle) && use(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
   use("VK_KHR_portability_subset");  // must be turned on where a device has it
 
   Chain chain;
@@ -121,6 +138,7 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {};
   properties.add(features.subgroup, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
   properties.add(features.maintenance3, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+  properties.add(features.ids, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
   if (features.push_descriptors)
     properties.add(push, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR);
   if (features.import_host_memory)

@@ -24,11 +24,13 @@ struct Features {
 
   bool push_descriptors = false;
   bool import_host_memory = false;
+  bool semaphore_descriptors = false;  // timelines as opaque file descriptors
 
   VkPhysicalDeviceLimits limits = {};
   VkPhysicalDeviceSubgroupProperties subgroup = {};
   VkPhysicalDeviceSubgroupSizeControlProperties subgroup_sizes = {};
   VkPhysicalDeviceMaintenance3Properties maintenance3 = {};
+  VkPhysicalDeviceIDProperties ids = {};
   uint32_t max_push_descriptors = 0;
   uint64_t host_pointer_alignment = 0;  // of imports
   uint64_t maximum_buffer = 0;          // bytes in one VkBuffer

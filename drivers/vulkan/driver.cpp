@@ -202,7 +202,7 @@ halyard_status_t semaphore_create(halyard_driver_device_t device, uint64_t initi
                                   halyard_driver_semaphore_t* semaphore) {
   return guarded(device->services(),
                  [&]() -> Result<> {
-                   *semaphore = new halyard_driver_semaphore(device->services(), initial);
+                   *semaphore = new halyard_driver_semaphore(*device, device->services(), initial);
                    return {};
                  })
       .release();
@@ -216,8 +216,19 @@ halyard_status_t semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t*
   return nullptr;
 }
 
+// What the host does with the semaphore that it follows instead [R111].
+halyard_status_t no_import(const Semaphore& semaphore, const char* what) {
+  return guarded(semaphore.services(),
+                 [&]() -> Result<> {
+                   return fail(Code::UNIMPLEMENTED,
+                               "an imported semaphore cannot be {}; do so with the exported one", what);
+                 })
+      .release();
+}
+
 halyard_status_t semaphore_signal(halyard_driver_semaphore_t semaphore, uint64_t value) {
   const Services& services = semaphore->services();
+  if (semaphore->import()) return no_import(*semaphore, "signalled");
   DueList due;
   HostStatus status = guarded(services, [&] { return semaphore->signal(value, due); });
   due.run();
@@ -243,6 +254,7 @@ halyard_status_t semaphore_wait(halyard_driver_device_t device, const halyard_se
 halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
                                      halyard_subscriber_fn subscriber, void* user) {
   const Services& services = semaphore->services();
+  if (semaphore->import()) return no_import(*semaphore, "subscribed to");
   DueList due;
   HostStatus status = guarded(services, [&]() -> Result<> {
     semaphore->subscribe(value, subscriber, user, due);
@@ -255,6 +267,28 @@ halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint6
 int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
                               void* user) {
   return semaphore->unsubscribe(subscriber, user) ? 1 : 0;
+}
+
+halyard_status_t semaphore_import(halyard_driver_device_t device, int32_t fd,
+                                  halyard_driver_semaphore_t* semaphore) {
+  return guarded(device->services(),
+                 [&]() -> Result<> {
+                   auto made = std::make_unique<halyard_driver_semaphore>(
+                       device->services(), HALYARD_TRY(SharedSemaphore::create_empty(*device)));
+                   HALYARD_TRY(made->take(fd));  // last: what is taken over cannot be given back
+                   *semaphore = made.release();
+                   return {};
+                 })
+      .release();
+}
+
+halyard_status_t semaphore_export(halyard_driver_semaphore_t semaphore, int32_t* fd) {
+  return guarded(semaphore->services(), [&] { return semaphore->export_to(*fd); }).release();
+}
+
+int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
+  if (semaphore->failure()) return 0;
+  return semaphore->value_on_device() >= value || semaphore->promised(value).queue;
 }
 
 // ---- Executables and command lists
@@ -317,8 +351,7 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   return std::move(status).release();
 }
 
-// What is not here is left to the host: semaphores of other drivers, which it bridges, and flushing a queue
-// that collects nothing.
+// What is not here is left to the host: flushing a queue that collects nothing.
 constexpr halyard_driver_table_t kTable = {
     .struct_size = sizeof(halyard_driver_table_t),
     .initialize = initialize,
@@ -346,6 +379,8 @@ constexpr halyard_driver_table_t kTable = {
     .semaphore_wait = semaphore_wait,
     .semaphore_subscribe = semaphore_subscribe,
     .semaphore_unsubscribe = semaphore_unsubscribe,
+    .semaphore_import = semaphore_import,
+    .semaphore_export = semaphore_export,
     .executable_grade = executable_grade,
     .executable_create = executable_create,
     .executable_destroy = executable_destroy,
@@ -354,6 +389,7 @@ constexpr halyard_driver_table_t kTable = {
     .command_list_create = command_list_create,
     .command_list_destroy = command_list_destroy,
     .queue_submit = queue_submit,
+    .semaphore_underway = semaphore_underway,
 };
 
 constexpr halyard_driver_kind_t kKinds[] = {{kKind, "Vulkan 1.2 and newer, through the Vulkan loader"}};

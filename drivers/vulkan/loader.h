@@ -10,16 +10,17 @@
 namespace halyard::vulkan {
 
 // Of an instance.
-#define HALYARD_VULKAN_INSTANCE_FUNCTIONS(F) \
-  F(DestroyInstance)                         \
-  F(EnumeratePhysicalDevices)                \
-  F(EnumerateDeviceExtensionProperties)      \
-  F(GetPhysicalDeviceFeatures2)              \
-  F(GetPhysicalDeviceProperties)             \
-  F(GetPhysicalDeviceProperties2)            \
-  F(GetPhysicalDeviceMemoryProperties)       \
-  F(GetPhysicalDeviceQueueFamilyProperties)  \
-  F(CreateDevice)                            \
+#define HALYARD_VULKAN_INSTANCE_FUNCTIONS(F)      \
+  F(DestroyInstance)                              \
+  F(EnumeratePhysicalDevices)                     \
+  F(EnumerateDeviceExtensionProperties)           \
+  F(GetPhysicalDeviceFeatures2)                   \
+  F(GetPhysicalDeviceProperties)                  \
+  F(GetPhysicalDeviceProperties2)                 \
+  F(GetPhysicalDeviceMemoryProperties)            \
+  F(GetPhysicalDeviceQueueFamilyProperties)       \
+  F(GetPhysicalDeviceExternalSemaphoreProperties) \
+  F(CreateDevice)                                 \
   F(GetDeviceProcAddr)
 #define HALYARD_VULKAN_OPTIONAL_INSTANCE_FUNCTIONS(F) \
   F(CreateDebugUtilsMessengerEXT)                     \
@@ -46,6 +47,7 @@ namespace halyard::vulkan {
   F(DestroySemaphore)                      \
   F(GetSemaphoreCounterValue)              \
   F(WaitSemaphores)                        \
+  F(SignalSemaphore)                       \
   F(CreateShaderModule)                    \
   F(DestroyShaderModule)                   \
   F(CreatePipelineCache)                   \
@@ -80,6 +82,8 @@ namespace halyard::vulkan {
 #define HALYARD_VULKAN_OPTIONAL_DEVICE_FUNCTIONS(F) \
   F(CmdPushDescriptorSetKHR)                        \
   F(GetMemoryHostPointerPropertiesEXT)              \
+  F(GetSemaphoreFdKHR)                              \
+  F(ImportSemaphoreFdKHR)                           \
   F(CmdBeginDebugUtilsLabelEXT)                     \
   F(CmdEndDebugUtilsLabelEXT)
 

@@ -62,6 +62,8 @@ Queue::~Queue() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  for (const Doomed& doomed : doomed_)
+    device_.vk().DestroySemaphore(device_.handle(), doomed.semaphore, nullptr);
   if (timeline_) device_.vk().DestroySemaphore(device_.handle(), timeline_, nullptr);
 }
 
@@ -89,6 +91,14 @@ bool Queue::has_done(uint64_t number) const {
   return done_.load(std::memory_order_acquire) >= number || done_now() >= number;
 }
 
+VkResult Queue::wait_for(uint64_t number) const {
+  const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                    .semaphoreCount = 1,
+                                    .pSemaphores = &timeline_,
+                                    .pValues = &number};
+  return device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
+}
+
 // Under the lock: the work is on its way, with its number. What is done by now; null: nothing.
 Work* Queue::fly(Work& work, DueList& due) {
   flights_.insert(work);
@@ -104,12 +114,7 @@ Work* Queue::fly(Work& work, DueList& due) {
     if (parked_) changed_.notify_one();
     return done;
   }
-  // No thread can be had: whoever submits waits.
-  const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                    .semaphoreCount = 1,
-                                    .pSemaphores = &timeline_,
-                                    .pValues = &submitted_};
-  (void)device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
+  (void)wait_for(submitted_);  // no thread can be had: whoever submits waits
   Work** end = &done;
   while (*end) end = &(*end)->next_in_flight;
   *end = flights_.take(done_now());
@@ -118,51 +123,81 @@ Work* Queue::fly(Work& work, DueList& due) {
 
 Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
                        DueList& due) {
-  // For each queue of the device: what the work waits for there, and at least all that is done. The host may
-  // have seen that and submit because of it, and nothing but a semaphore makes what was written there seen
-  // here.
-  constexpr size_t kMostQueues = 64;
-  std::array<VkSemaphore, kMostQueues> semaphores;
-  std::array<uint64_t, kMostQueues> values;
-  std::array<VkPipelineStageFlags, kMostQueues> stages;
-  uint32_t waits = 0;
+  // What it waits for of other drivers. Then, for each queue of the device: what the work waits for there,
+  // and at least all that is done. The host may have seen that and submit because of it, and nothing but a
+  // semaphore makes what was written there seen here.
+  DeviceWaits& on = work.device_waits;
+  VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
   for (const Queue& queue : device_.queues()) {
     uint64_t number = queue.done_.load(std::memory_order_acquire);
     for (const QueuePoint& point : after)
       if (point.queue == &queue) number = std::max(number, point.number);
-    if (number == 0) continue;
-    semaphores[waits] = queue.timeline_;
-    values[waits] = number;
-    stages[waits] = VK_PIPELINE_STAGE_TRANSFER_BIT;
-    if (traits_.computes)
-      stages[waits] |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
-    ++waits;
+    if (number != 0) on.add(queue.timeline_, number);
   }
+  on.stages.assign(on.semaphores.size(), stage);
+  const auto waits = static_cast<uint32_t>(on.semaphores.size());
   Work* done = nullptr;
   {
     const std::lock_guard lock(mutex_);
     const uint64_t number = submitted_ + 1;
+    work.id = device_.next_submission();
+    work.number = number;
+    work.queue = this;
     const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                     .waitSemaphoreValueCount = waits,
-                                                    .pWaitSemaphoreValues = values.data(),
+                                                    .pWaitSemaphoreValues = on.values.data(),
                                                     .signalSemaphoreValueCount = 1,
                                                     .pSignalSemaphoreValues = &number};
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                .pNext = &timeline,
                                .waitSemaphoreCount = waits,
-                               .pWaitSemaphores = waits != 0 ? semaphores.data() : nullptr,
-                               .pWaitDstStageMask = waits != 0 ? stages.data() : nullptr,
+                               .pWaitSemaphores = waits != 0 ? on.semaphores.data() : nullptr,
+                               .pWaitDstStageMask = waits != 0 ? on.stages.data() : nullptr,
                                .commandBufferCount = commands ? 1u : 0u,
                                .pCommandBuffers = &commands,
                                .signalSemaphoreCount = 1,
                                .pSignalSemaphores = &timeline_};
     HALYARD_TRY(check(device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
     submitted_ = number;
-    work.number = number;
+    describe(work, log_.next());
     done = fly(work, due);
   }
   finish_all(done, HostStatus(), due);
   return {};
+}
+
+uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  const VkSemaphore semaphores[] = {timeline_, semaphore};
+  const uint64_t values[] = {submitted_ + 1, value};
+  const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                                  .signalSemaphoreValueCount = 2,
+                                                  .pSignalSemaphoreValues = values};
+  const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                             .pNext = &timeline,
+                             .signalSemaphoreCount = 2,
+                             .pSignalSemaphores = semaphores};
+  if (device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE) != VK_SUCCESS) return 0;
+  return ++submitted_;
+}
+
+void Queue::destroy_behind(VkSemaphore semaphore, uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(doomed_, [&](const Doomed& doomed) {
+    if (!has_done(doomed.number)) return false;
+    device_.vk().DestroySemaphore(device_.handle(), doomed.semaphore, nullptr);
+    return true;
+  });
+  if (!has_done(number)) {
+    try {
+      doomed_.push_back({semaphore, number});
+      return;
+    } catch (const std::bad_alloc&) {
+      (void)wait_for(number);
+    }
+  }
+  device_.vk().DestroySemaphore(device_.handle(), semaphore, nullptr);
 }
 
 bool Queue::attach(Work& work, uint64_t number, DueList& due) {
@@ -196,15 +231,24 @@ void Queue::fail_all(const HostStatus& failure, DueList& due) {
   finish_all(failed, failure, due);
 }
 
-void Queue::report(std::string& lines) {
+// The last few, and the oldest that is not done: the device most likely stands there.
+void Queue::report(std::vector<Line>& lines) {
   const std::lock_guard lock(mutex_);
-  constexpr size_t kMost = 8;
-  std::vector<const Work*> last;
+  const uint64_t done = done_now();
+  uint64_t first_id = UINT64_MAX;
+  log_.each([&](const Submission& submission) {
+    first_id = std::min(first_id, submission.id);
+    lines.push_back(
+        {submission.id, submission.text() + (submission.number <= done ? ", done" : ", in flight")});
+  });
   for (const Work* work = flights_.first(); work; work = work->next_in_flight) {
-    if (last.size() == kMost) last.erase(last.begin());
-    last.push_back(work);
+    if (work->id == 0 || work->number <= done) continue;
+    if (work->id >= first_id) return;
+    Submission oldest;
+    describe(*work, oldest);
+    lines.push_back({oldest.id, oldest.text() + ", in flight"});
+    return;
   }
-  for (const Work* work : last) lines += (lines.empty() ? "" : "; ") + vulkan::describe(*work);
 }
 
 // Under the lock. False: the system has none to give.
@@ -249,14 +293,7 @@ void Queue::run() {
       if (is_wanted()) number = flights_.first_number();
     }
     DueList due;
-    VkResult result = VK_SUCCESS;
-    if (number != 0) {
-      const VkSemaphoreWaitInfo wait = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                        .semaphoreCount = 1,
-                                        .pSemaphores = &timeline_,
-                                        .pValues = &number};
-      result = device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
-    }
+    const VkResult result = number != 0 ? wait_for(number) : VK_SUCCESS;
     if (result == VK_SUCCESS) {
       retire(due);
     } else {

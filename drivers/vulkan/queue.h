@@ -12,9 +12,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "loader.h"
+#include "submission_log.h"
 #include "timeline.h"
 
 namespace halyard::vulkan {
@@ -67,13 +70,23 @@ class Queue {
   void want(uint64_t number);
   // Sees to what is done.
   void retire(DueList& due);
-  // Adds a line about what is in flight, its last few.
-  void report(std::string& lines);
+  // Another driver's semaphore gets `value` when all that was submitted so far is done. The submission that
+  // does it; 0: the device is lost.
+  uint64_t signal(VkSemaphore semaphore, uint64_t value);
+  // When submission `number` is done.
+  void destroy_behind(VkSemaphore semaphore, uint64_t number);
+  // What there is to say of the last submissions when the device is lost.
+  struct Line {
+    uint64_t id;
+    std::string text;
+  };
+  void report(std::vector<Line>& lines);
   // Everything in flight has failed.
   void fail_all(const HostStatus& failure, DueList& due);
 
  private:
   uint64_t done_now() const;
+  VkResult wait_for(uint64_t number) const;
   Work* fly(Work& work, DueList& due);
   bool start_thread();
   void run();
@@ -86,12 +99,19 @@ class Queue {
 
   std::mutex mutex_;  // of the VkQueue, too
   uint64_t submitted_ = 0;
+  SubmissionLog log_;
   FlightList flights_;
   std::condition_variable changed_;
   std::thread thread_;
   bool stopping_ = false;
   bool parked_ = false;               // the thread has had nothing to do for long
   std::atomic<uint64_t> wanted_ = 0;  // up to here somebody is to be told
+
+  struct Doomed {
+    VkSemaphore semaphore;
+    uint64_t number;
+  };
+  std::vector<Doomed> doomed_;
 };
 
 }  // namespace halyard::vulkan

@@ -1,6 +1,7 @@
 // How timelines move, and who is told.
 #include "timeline.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -48,7 +49,7 @@ uint64_t Semaphore::value_on_device() const {
 }
 
 uint64_t Semaphore::on_device() const {
-  uint64_t value = this->value();
+  uint64_t value = import_ ? std::max(this->value(), import_->value()) : this->value();
   for (const Promise& promise : promises_)
     if (promise.value > value && promise.point.queue->has_done(promise.point.number)) value = promise.value;
   return value;
@@ -77,6 +78,7 @@ void Semaphore::unlink(Waiter& waiter) {
 
 Result<> Semaphore::signal(uint64_t value, DueList& due) {
   Waiter* settled = nullptr;
+  bool is_exported = false;
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return {};
@@ -87,7 +89,9 @@ Result<> Semaphore::signal(uint64_t value, DueList& due) {
     source_ = {};
     value_.store(value, std::memory_order_release);
     settled = take_settled();
+    is_exported = is_exported_;
   }
+  if (is_exported) tell_exports();
   settle_all(settled, HostStatus(), due);
   return {};
 }
@@ -100,6 +104,7 @@ void Semaphore::fail(const HostStatus& failure, DueList& due) {
     failure_ = failure;
     failed_.store(true, std::memory_order_release);
     settled = take_settled();
+    release_device();
   }
   settle_all(settled, failure, due);
 }
@@ -128,22 +133,25 @@ void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
       }
       waiter = next;
     }
-    if (first_ && first_->value <= value) point.queue->want(point.number);
+    if (is_exported_ || (first_ && first_->value <= value)) point.queue->want(point.number);
   }
   settle_all(settled, HostStatus(), due);
 }
 
 void Semaphore::keep(uint64_t value, QueuePoint point, DueList& due) {
   Waiter* settled = nullptr;
+  bool is_exported = false;
   {
     const std::lock_guard lock(mutex_);
     if (!failed_ && value > value_) {
       source_ = point;
       value_.store(value, std::memory_order_release);
       settled = take_settled();
+      is_exported = is_exported_;
     }
     std::erase_if(promises_, [&](const Promise& promise) { return promise.value <= value_; });
   }
+  if (is_exported) tell_exports();
   settle_all(settled, HostStatus(), due);
 }
 
@@ -174,6 +182,10 @@ bool Semaphore::watch(Waiter& waiter) {
   const std::lock_guard lock(mutex_);
   if (progress(waiter.value) != Progress::pending) {
     waiter.point = source_;
+    return false;
+  }
+  if (import_ && waiter.device == &device_) {
+    waiter.promised = true;
     return false;
   }
   if (waiter.device) {

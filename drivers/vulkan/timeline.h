@@ -11,16 +11,15 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "due.h"
+#include "semaphore_fd.h"
 #include "status.h"
 
 namespace halyard::vulkan {
-
-class Device;
-class Queue;
 
 // Submission number `number` of `queue`; no queue: nothing on the device.
 struct QueuePoint {
@@ -47,7 +46,10 @@ enum class Progress : uint8_t { pending, reached, failed };
 
 class Semaphore {
  public:
-  Semaphore(const Services& services, uint64_t initial) : services_(services), value_(initial) {}
+  Semaphore(Device& device, const Services& services, uint64_t initial)
+      : device_(device), services_(services), value_(initial) {}
+  Semaphore(const Services& services, SharedSemaphore import)
+      : device_(import.device()), services_(services), value_(0), import_(std::move(import)) {}
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
@@ -87,17 +89,40 @@ class Semaphore {
   void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
   bool unsubscribe(halyard_subscriber_fn subscriber, void* user);
 
+  // ---- Other drivers (semaphore_fd.h)
+
+  // As semaphore_export in driver.h.
+  HostStatus export_to(int32_t& fd);
+  // Of what was made to import: it takes the descriptor over on success.
+  Result<> take(int32_t fd) { return import_->take(fd); }
+  // What this one follows; null: nothing. It is waited for by its own device only, which can do so at any
+  // time: the host sees to it that what it waits for is underway [R111].
+  const SharedSemaphore* import() const { return import_ ? &*import_ : nullptr; }
+  // Of an import: what has come of it, for those who block.
+  void look();
+  // Of an import: what the device is to wait for until it has `value`; null: it has failed.
+  VkSemaphore await_on_device(uint64_t value);
+
  private:
   struct Promise {
     uint64_t value;
     QueuePoint point;
   };
 
+  struct Export {
+    SharedSemaphore semaphore;
+    uint64_t told;  // the value that it has, or will have
+  };
+
+  void tell_exports();
+  void tell();  // under exports_mutex_
+  void release_device();
   uint64_t on_device() const;
   Waiter* take_settled();
   const Promise* promise_for(uint64_t value, const Device* device) const;
   void unlink(Waiter& waiter);
 
+  Device& device_;
   const Services& services_;
   std::atomic<uint64_t> value_;
   std::atomic<bool> failed_ = false;
@@ -107,6 +132,13 @@ class Semaphore {
   std::vector<Promise> promises_;  // not yet kept
   Waiter* first_ = nullptr;        // waiters by value, then arrival
   Waiter* last_ = nullptr;
+  bool is_exported_ = false;
+  std::optional<SharedSemaphore> import_;
+  uint64_t awaited_ = 0;  // by the device, of the import
+
+  // Taken before a queue's lock, and that before the one above.
+  std::mutex exports_mutex_;
+  std::vector<Export> exports_;
 };
 
 // Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in

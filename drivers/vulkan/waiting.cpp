@@ -1,5 +1,6 @@
 // How a thread of the host's waits for timelines: on the device, where all that it waits for is on its way
 // there, else for somebody to tell it.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -45,6 +46,9 @@ void wake(Waiter& waiter, HostStatus failure, DueList&) {
   owner->settle(std::move(failure));
 }
 
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kTick(1);
+
 using Timepoints = std::span<const halyard_timepoint_t>;
 
 struct Standing {
@@ -55,6 +59,7 @@ struct Standing {
 Standing look_at(Timepoints timepoints) {
   Standing standing;
   for (const halyard_timepoint_t& point : timepoints) {
+    point.semaphore->look();
     const Progress progress = point.semaphore->progress(point.value);
     if (progress == Progress::failed) return {0, point.semaphore->failure()};
     if (progress == Progress::reached) ++standing.reached;
@@ -75,11 +80,21 @@ Standing block(Timepoints timepoints, size_t needed, int64_t deadline_ns) {
     blocked->settle(timepoints[i].semaphore->failure());
   }
   const auto done = [&] { return blocked->failure || blocked->reached >= needed; };
+  // Nobody tells of an import, so it is looked at.
+  const bool polls = std::ranges::any_of(
+      timepoints, [](const halyard_timepoint_t& point) { return point.semaphore->import() != nullptr; });
+  // CLOCK_MONOTONIC, as std::chrono::steady_clock
+  const Clock::time_point deadline{std::chrono::nanoseconds(deadline_ns)};
   std::unique_lock lock(blocked->mutex);
+  while (polls && !blocked->changed.wait_until(lock, std::min(deadline, Clock::now() + kTick), done) &&
+         Clock::now() < deadline) {
+    lock.unlock();
+    for (const halyard_timepoint_t& point : timepoints) point.semaphore->look();
+    lock.lock();
+  }
   if (deadline_ns == HALYARD_WAIT_FOREVER) {
     blocked->changed.wait(lock, done);
-  } else {  // CLOCK_MONOTONIC, as std::chrono::steady_clock
-    const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(deadline_ns)};
+  } else {
     blocked->changed.wait_until(lock, deadline, done);
   }
   Standing standing = {blocked->reached, blocked->failure};
@@ -96,24 +111,27 @@ class DevicePoints {
   explicit DevicePoints(Timepoints timepoints) {
     for (const halyard_timepoint_t& wanted : timepoints) {
       if (wanted.semaphore->progress(wanted.value) == Progress::reached) continue;
+      const SharedSemaphore* const import = wanted.semaphore->import();
       const QueuePoint point = wanted.semaphore->promised(wanted.value);
-      const bool fits = point.queue && count_ < kMost && point.queue->device().options().inline_completion &&
-                        (!device_ || device_ == &point.queue->device());
+      Device* const device = import ? &import->device() : point.queue ? &point.queue->device() : nullptr;
+      const bool fits = device && count_ < kMost && (import || device->options().inline_completion) &&
+                        (!device_ || device_ == device);
       if (!fits) {
         count_ = 0;
         return;
       }
-      device_ = &point.queue->device();
+      device_ = device;
       queues_[count_] = point.queue;
-      semaphores_[count_] = point.queue->timeline();
-      values_[count_] = point.number;
+      semaphores_[count_] = import ? import->handle() : point.queue->timeline();
+      values_[count_] = import ? wanted.value : point.number;
       ++count_;
     }
   }
 
   bool empty() const { return count_ == 0; }
   void retire(DueList& due) const {
-    for (uint32_t i = 0; i < count_; ++i) queues_[i]->retire(due);
+    for (uint32_t i = 0; i < count_; ++i)
+      if (queues_[i]) queues_[i]->retire(due);
   }
   // Another look at the timelines shows what it came to.
   void wait(bool any, int64_t deadline_ns, DueList& due) const {
@@ -138,7 +156,7 @@ class DevicePoints {
   static constexpr uint32_t kMost = 16;
   Device* device_ = nullptr;
   uint32_t count_ = 0;
-  std::array<Queue*, kMost> queues_;
+  std::array<Queue*, kMost> queues_;  // null: of an import
   std::array<VkSemaphore, kMost> semaphores_;
   std::array<uint64_t, kMost> values_;
 };

@@ -101,7 +101,13 @@ Result<bool> start(Work& work, DueList& due) {
   constexpr size_t kMostPoints = 64;
   std::array<QueuePoint, kMostPoints> points;
   size_t count = 0;
+  work.device_waits.clear();
   for (const Work::Wait& wait : work.waits) {
+    if (wait.promised && wait.semaphore->import()) {
+      const VkSemaphore imported = wait.semaphore->await_on_device(wait.value);
+      if (!imported) return false;  // it has failed, and so will the work
+      work.device_waits.add(imported, wait.value);
+    }
     if (!wait.point.queue || &wait.point.queue->device() != &device) continue;
     QueuePoint* const found =
         std::find_if(points.data(), points.data() + count,
@@ -119,6 +125,11 @@ Result<bool> start(Work& work, DueList& due) {
       give_back(work.recording, work);
       return std::unexpected(std::move(submitted).error());
     }
+    return true;
+  }
+  if (!work.device_waits.semaphores.empty()) {
+    HALYARD_TRY(
+        device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {points.data(), count}, due));
     return true;
   }
   count = static_cast<size_t>(
@@ -236,6 +247,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   work->claimed = false;
   work->failure = HostStatus();
   work->references = work->waits.size() + 1;
+  work->id = 0;
   work->number = 0;
   work->queue = nullptr;
 
@@ -257,19 +269,21 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   return {};
 }
 
-std::string describe(const Work& work) {
-  constexpr const char* kNames[] = {"barrier", "alloca", "dealloca", "fill",     "update",
-                                    "copy",    "read",   "write",    "dispatch", "execute"};
-  std::string text = kNames[work.operation.kind];
-  if (work.queue) text += fmt::format(" on queue {} (number {})", work.queue->traits().position, work.number);
-  if (work.operation.kind == HALYARD_OPERATION_EXECUTE)
-    if (const std::string groups = work.operation.execute.list->groups(); !groups.empty())
-      text += fmt::format(" with groups {}", groups);
-  if (work.operation.kind == HALYARD_OPERATION_DISPATCH) {
-    const halyard_command_dispatch_t& dispatch = *work.operation.dispatch.dispatch;
-    text += fmt::format(" of '{}'", dispatch.executable->pipeline(dispatch.function).name);
+void describe(const Work& work, Submission& submission) {
+  const halyard_operation_t& operation = work.operation;
+  submission.id = work.id;
+  submission.number = work.number;
+  submission.queue = work.queue ? work.queue->traits().position : 0;
+  submission.operation = operation.kind;
+  if (operation.kind == HALYARD_OPERATION_EXECUTE) {
+    submission.label = operation.execute.list->label();
+    return;
   }
-  return text;
+  submission.label = {};
+  if (operation.kind == HALYARD_OPERATION_DISPATCH) {
+    const halyard_command_dispatch_t& dispatch = *operation.dispatch.dispatch;
+    submission.label.add_function(dispatch.executable->pipeline(dispatch.function).name);
+  }
 }
 
 }  // namespace halyard::vulkan

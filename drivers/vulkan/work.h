@@ -9,9 +9,26 @@
 
 #include "device.h"
 #include "recorder.h"
+#include "submission_log.h"
 #include "timeline.h"
 
 namespace halyard::vulkan {
+
+// Semaphores of Vulkan's that a submission waits for, as vkQueueSubmit wants them.
+struct DeviceWaits {
+  std::vector<VkSemaphore> semaphores;
+  std::vector<uint64_t> values;
+  std::vector<VkPipelineStageFlags> stages;
+
+  void add(VkSemaphore semaphore, uint64_t value) {
+    semaphores.push_back(semaphore);
+    values.push_back(value);
+  }
+  void clear() {
+    semaphores.clear();
+    values.clear();
+  }
+};
 
 struct Work final : Due {
   struct Wait : Waiter {
@@ -39,10 +56,12 @@ struct Work final : Due {
   std::atomic<size_t> references = 0;  // one for each wait that is not settled, one for the work
 
   // In flight.
+  uint64_t id = 0;  // among those of the device; 0: nothing was submitted for it
   uint64_t number = 0;
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
   RecordingUse recording;
+  DeviceWaits device_waits;  // for other drivers, until it is submitted
 
   // Operation and signals, then the host is told. The work may be gone afterwards, and the device.
   static void finish(Work* work, HostStatus failure, DueList& due);
@@ -57,7 +76,7 @@ inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u 
 // As queue_submit in driver.h. What becomes due by it goes to `due`.
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
 
-// A line about the work, for reports: "execute (groups: a, b)".
-std::string describe(const Work& work);
+// What reports say of the work; whatever it names is there.
+void describe(const Work& work, Submission& submission);
 
 }  // namespace halyard::vulkan

@@ -370,6 +370,41 @@ TEST_F(CaptureTest, AnyBitMayBeWrong) {
   EXPECT_LT(read_anyway, whole.size() * 8);
 }
 
+// Wherever in a record an empty binding table comes to lie.
+TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
+  for (const uint32_t pattern_size : {1u, 2u, 4u}) {
+    for (size_t length = 0; length < 16; ++length) {
+      const std::string label(length, 'x');
+      CapturedExecution execution;
+      execution.device = label;
+      execution.buffers = {{.device = "fake", .size = 16}};
+      execution.commands = {BeginGroupCommand{label},
+                            FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 0, pattern_size},
+                            FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, pattern_size}};
+      {
+        const auto writer = CaptureWriter::create(path()).value();
+        EXPECT_OK(writer->begin(execution, {}));
+      }
+      EXPECT_TRUE(captured().executions.at(0).entries.empty());
+    }
+  }
+}
+
+// A pattern is printed with as many digits as it has.
+TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
+  for (const uint32_t size : {0u, 3u, 8u, 0x40000000u, 0x80000000u, UINT32_MAX}) {
+    CapturedExecution execution;
+    execution.buffers = {{.device = "fake", .size = 16}};
+    execution.commands = {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}};
+    {
+      const auto writer = CaptureWriter::create(path()).value();
+      EXPECT_OK(writer->begin(execution, {}));
+    }
+    EXPECT_FAILS(INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes",
+                 read_capture(Bytes::own(file()), Incomplete::refuse));
+  }
+}
+
 TEST_F(CaptureTest, FilesOfOthers) {
   const auto read = [](std::string_view text) {
     return read_capture(Bytes::copy({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),

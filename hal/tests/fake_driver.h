@@ -1,7 +1,8 @@
 // The fake driver's controls, for tests of the host's half of the HAL: drivers/fake.cpp exports one table of
 // them beside the driver ABI. Devices, by the path of their URI: "" runs in the caller; "queued" collects
 // what is due until run_ready; "bare" has only the mandatory operations; "opaque" gives memory that the host
-// cannot see unless it is asked for.
+// cannot see unless it is asked for; "passing" is queued and has descriptors of semaphores, "apart" too, but
+// others.
 #pragma once
 
 #include <stddef.h>
@@ -20,4 +21,9 @@ struct FakeControls {
   void (*refuse_next)(int32_t code);           // the next queue_submit is not accepted
   void (*fail_next)(int32_t code);             // the next operation that runs fails
   size_t (*closed_in_callbacks)();             // devices closed while the driver was calling the host
+  size_t (*exported)();                        // semaphores, since reset()
+  size_t (*imported)();                        // the same
+  void (*refuse_export)(int32_t code);         // the next semaphore_export fails
+  void (*refuse_import)(int32_t code);         // the next semaphore_import fails
+  void (*hold_back)(int32_t holds);            // descriptors stay behind; 0: they catch up
 };

@@ -191,21 +191,4 @@ void semaphore_destroy_in_any_state(Session& s) {
   s.equal("R87", "calls of a subscriber that was taken back", 0, subscription.calls());
 }
 
-void semaphore_export_and_import(Session& s) {
-  if (!s.has(HALYARD_DEVICE_SEMAPHORE_EXPORT)) unsupported("the capability SEMAPHORE_EXPORT is not set");
-  const Semaphore semaphore = s.semaphore(3);
-  int32_t fd = -1;
-  s.must("semaphore_export", "semaphore_export", s.take(s.table().semaphore_export(semaphore, &fd)));
-  if (fd < 0)
-    s.stop("semaphore_export", "fd of an exported semaphore", "a file descriptor", fmt::format("{}", fd));
-  Semaphore imported = nullptr;
-  s.must("semaphore_import", "semaphore_import",
-         s.take(s.table().semaphore_import(s.device(), fd, &imported)));
-  s.value_is("semaphore_import", "the imported semaphore's value", imported, 3);
-  s.must("semaphore_signal", "signal of the exported semaphore", s.signal(semaphore, 8));
-  s.succeeded("semaphore_import", "wait for the imported semaphore after a signal of the exported one",
-              s.await(imported, 8));
-  s.table().semaphore_destroy(s.device(), imported);
-}
-
 }  // namespace halyard::cts

@@ -199,6 +199,60 @@ TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
   EXPECT_EQ(later.message, first.outcome.message);
 }
 
+TEST_F(LossTest, TheLastSubmissionsAreInTheReport) {
+  Executable loaded = device_code();
+  Memory memory = allocate(std::vector<uint32_t>{1});
+  const halyard_command_dispatch_t increment = dispatch(loaded, 2, {range(memory, 0, 4)});
+  {
+    // Done and gone, more of them than the report has.
+    halyard_operation_t fill = operation(HALYARD_OPERATION_FILL);
+    fill.fill = {range(memory, 0, 4), 7, 4};
+    for (int i = 0; i < 10; ++i) EXPECT_OK(run(fill));
+  }
+  // Accepted, and never done.
+  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+  vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
+  List stuck = list(Recording().begin_group("head").dispatch(increment).end_group());
+  std::array<Completion, 10> completions;
+  for (Completion& completion : completions) EXPECT_OK(submit(execute(stuck), {}, {}, completion));
+  lose();
+  halyard_operation_t single = operation(HALYARD_OPERATION_DISPATCH);
+  single.dispatch.dispatch = &increment;
+  const std::string report = run(single).message;
+  for (const Completion& completion : completions) {
+    EXPECT_TRUE(is_done(completion));
+    EXPECT_EQ(completion.outcome.message, report);
+  }
+  const std::string expected[] = {
+      "last submissions: #11 execute of 'increment' with groups head on queue 0 (number 11), in flight; #13 ",
+      "; #20 execute of 'increment' with groups head on queue 0 (number 20), in flight; #21 ",
+      "; #21 dispatch of 'increment' on queue 0 (number 21), refused"};
+  for (const std::string& text : expected) EXPECT_NE(report.find(text), std::string::npos) << report;
+}
+
+TEST_F(LossTest, WhatIsDoneIsInTheReport) {
+  Executable loaded = device_code();
+  Memory memory = allocate(std::vector<uint32_t>{1, 2});
+  const halyard_command_dispatch_t increment = dispatch(loaded, 2, {range(memory, 0, 4)});
+  List list_of_two = list(Recording()
+                              .begin_group(std::string(150, 'a'))
+                              .dispatch(increment)
+                              .dispatch(increment)
+                              .begin_group(std::string(150, 'b'))
+                              .dispatch(dispatch(loaded, 0, {range(memory, 0, 8)}, {0, 1}))
+                              .end_group()
+                              .end_group());
+  EXPECT_OK(run(execute(list_of_two)));
+  lose();
+  const std::string report = run(execute(list_of_two)).message;
+  const std::string groups = std::string(150, 'a') + ", " + std::string(37, 'a') + "...";
+  const std::string first = fmt::format(
+      "last submissions: #1 execute of 'increment', 'iota' with groups {} on queue 0 (number 1), done; #2 ",
+      groups);
+  EXPECT_NE(report.find(first), std::string::npos) << report;
+  EXPECT_NE(report.find(", refused"), std::string::npos) << report;
+}
+
 TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
   Executable loaded = device_code();

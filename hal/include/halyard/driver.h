@@ -210,6 +210,11 @@ typedef struct halyard_device_properties {
   uint64_t memory_alignment;   /* bytes, a power of two: every allocation starts at a multiple of it */
   uint64_t maximum_allocation; /* bytes in one allocation */
   uint64_t import_alignment;   /* bytes; host pointers must be multiples of it to be imported; 0: no import */
+  /* With SEMAPHORE_EXPORT: what its descriptors are. Devices, of this driver or of another, can import each
+   * other's where kinds and groups are the same [R110]. */
+  uint32_t semaphore_fd_kind; /* HALYARD_SEMAPHORE_FD_* */
+  uint32_t reserved2;
+  uint8_t semaphore_fd_group[32]; /* OPAQUE of Vulkan: deviceUUID, then driverUUID */
 } halyard_device_properties_t;
 
 /* ---- Memory
@@ -313,6 +318,12 @@ typedef struct halyard_semaphore_wait_args {
   const halyard_timepoint_t* timepoints;
   int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER */
 } halyard_semaphore_wait_args_t;
+
+/* What a descriptor of a semaphore is. */
+enum {
+  HALYARD_SEMAPHORE_FD_NONE = 0,
+  HALYARD_SEMAPHORE_FD_OPAQUE = 1, /* only those of its group know: Vulkan's OPAQUE_FD of a timeline */
+};
 
 /* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the
  * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. */
@@ -677,8 +688,14 @@ typedef struct halyard_driver_table {
    * called. */
   int32_t (*semaphore_unsubscribe)(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
                                    void* user);
+  /* A semaphore that follows an exported one. Takes the descriptor over on success, and only then.
+   * INVALID_ARGUMENT: it is none of this device's kind and group. The host queries it, waits for it, fails it
+   * and destroys it; it neither signals it nor subscribes to it [R111]. */
   halyard_status_t (*semaphore_import)(halyard_driver_device_t device, int32_t fd,
                                        halyard_driver_semaphore_t* semaphore);
+  /* A new descriptor, the caller's to close, for one import: what it gives reaches each value when this one
+   * does. It does not carry failures [R112]. UNIMPLEMENTED: an imported semaphore. A failed one: its failure.
+   */
   halyard_status_t (*semaphore_export)(halyard_driver_semaphore_t semaphore, int32_t* fd);
 
   /* M. Judges an executable without loading it. `data` may be null: the format alone is judged. Never fails.
@@ -708,6 +725,12 @@ typedef struct halyard_driver_table {
   halyard_status_t (*queue_submit)(halyard_driver_device_t device, const halyard_submission_t* submission);
   /* A hint that submissions collected so far should go to the device. */
   halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint64_t affinity);
+
+  /* 1: the value is reached, or comes without any further call or work: what brings it has been handed to the
+   * device, and so has all that it waits for. 0: not so, or it has failed. Null: never so. Never blocks
+   * [R111].
+   */
+  int32_t (*semaphore_underway)(halyard_driver_semaphore_t semaphore, uint64_t value);
 } halyard_driver_table_t;
 
 /* ---- Negotiation

@@ -52,16 +52,21 @@ void make_signals(Fence* fence, const Device& device, Makes makes, const Status&
 
 namespace {
 
+// What of the other driver's timepoint the host carries over.
+enum class Carries : uint8_t { all, failure };
+
 struct Bridge : Step {
   Awaited foreign;
   Ref<Semaphore> own;
+  Carries carries;
   Status status;
 
-  Bridge(const Timepoint& timepoint, Ref<Semaphore> semaphore)
-      : foreign(*timepoint.semaphore, timepoint.value), own(std::move(semaphore)) {
+  Bridge(const Timepoint& timepoint, Ref<Semaphore> semaphore, Carries what)
+      : foreign(*timepoint.semaphore, timepoint.value), own(std::move(semaphore)), carries(what) {
     run = [](Step& self) noexcept {
       const std::unique_ptr<Bridge> bridge(static_cast<Bridge*>(&self));
-      make_signal(*bridge->own, 1, bridge->status);
+      if (bridge->carries == Carries::all || !bridge->status.ok())
+        make_signal(*bridge->own, 1, bridge->status);
     };
   }
   static void called(void* user, halyard_status_t status) {
@@ -133,13 +138,26 @@ std::unexpected<Status> not_subscribed(const Timepoint& timepoint, Status status
 
 }  // namespace
 
-Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint) {
-  Ref<Semaphore> own = HALYARD_TRY(Semaphore::create(Ref<Device>::share(&device), 0));
-  auto bridge = std::make_unique<Bridge>(timepoint, own);
+namespace {
+
+Result<> bridge_to(const Timepoint& timepoint, Ref<Semaphore> own, Carries what) {
+  auto bridge = std::make_unique<Bridge>(timepoint, std::move(own), what);
   if (Status status = subscribe(timepoint, Bridge::called, bridge.get()))
     return not_subscribed(timepoint, std::move(status));
   (void)bridge.release();  // Bridge::called frees it, and may have done so already
+  return {};
+}
+
+}  // namespace
+
+Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint) {
+  Ref<Semaphore> own = HALYARD_TRY(Semaphore::create(Ref<Device>::share(&device), 0));
+  HALYARD_TRY(bridge_to(timepoint, own, Carries::all));
   return own;
+}
+
+Result<> pass_failure(const Timepoint& timepoint, Ref<Semaphore> semaphore) {
+  return bridge_to(timepoint, std::move(semaphore), Carries::failure);
 }
 
 Result<> when_reached(const Ref<Fence>& fence, std::move_only_function<void(Status)> due) {

@@ -33,6 +33,9 @@ void make_signals(Fence* fence, const Device& device, Makes makes, const Status&
 // A semaphore of `device` that gets 1 as soon as the other driver's timepoint is reached, or its failure.
 Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint);
 
+// Fails `semaphore` if the timepoint fails before it is reached.
+Result<> pass_failure(const Timepoint& timepoint, Ref<Semaphore> semaphore);
+
 // Calls `due` once, as a step, on any thread and maybe before it returns: when all timepoints of `fence` (may
 // be null) are reached, or with the failure of the first that fails. On failure never. What `due` throws is
 // lost, so it tells whom it concerns itself.

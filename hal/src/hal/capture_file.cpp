@@ -32,7 +32,7 @@ std::span<const T> view(const flatbuffers::Vector<T>* elements) {
 // The verifier aligns a vector's length, not its elements.
 template <typename T>
 Result<std::span<const T>> structs(const flatbuffers::Vector<const T*>* elements) {
-  if (!elements) return std::span<const T>();
+  if (!elements || elements->size() == 0) return std::span<const T>();  // none is aligned as it happens
   if (reinterpret_cast<uintptr_t>(elements->Data()) % alignof(T) != 0)
     return damaged("the alignment of a vector is wrong");
   return std::span(reinterpret_cast<const T*>(elements->Data()), elements->size());
@@ -252,6 +252,8 @@ class Reader {
         return EndGroupCommand{};
       case schema::Command::Fill: {
         const auto& fill = *from.command_as_Fill();
+        if (const uint32_t size = fill.pattern_size(); size != 1 && size != 2 && size != 4)
+          return damaged("a fill has a pattern of {} bytes", size);
         return FillCommand{HALYARD_TRY(range(*fill.target(), execution)), fill.pattern(),
                            fill.pattern_size()};
       }

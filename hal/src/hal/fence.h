@@ -24,6 +24,8 @@ class Semaphore final : public Object {
 
   // INTERNAL: the driver makes no sense.
   static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial);
+  // The other driver's, imported (hal/semaphore_fd.h). It is waited for and failed, never signalled.
+  static Result<Ref<Semaphore>> follow(Ref<Device> device, const Semaphore& other);
 
   Device& device() const { return *device_; }
   halyard_driver_semaphore_t handle() const { return handle_; }

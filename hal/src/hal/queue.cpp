@@ -1,9 +1,8 @@
 // Queue work: checks arguments, turns them into a submission of the driver ABI, and keeps what it uses until
-// the driver says that it is done. Timepoints of other drivers are bridged: for each such wait, a semaphore
-// of the executing device that the foreign one signals through a subscription; such signals are made by the
-// host on completion. Work on one buffer of another driver is queued at that buffer's device; work on several
-// uses the handles that they share (hal/sharing.h); where there are none, copies go through the host
-// (hal/transfer.h).
+// the driver says that it is done. For each wait for another driver, there is a semaphore of the executing
+// device that follows the foreign one (hal/semaphore_fd.h); such signals are made by the host on completion.
+// Work on one buffer of another driver is queued at that buffer's device; work on several uses the handles
+// that they share (hal/sharing.h); where there are none, copies go through the host (hal/transfer.h).
 #include "hal/queue.h"
 
 #include <atomic>
@@ -18,6 +17,7 @@
 #include "hal/device_trace.h"
 #include "hal/inline_vector.h"
 #include "hal/pooled.h"
+#include "hal/semaphore_fd.h"
 #include "hal/sharing.h"
 #include "hal/transfer.h"
 
@@ -138,8 +138,10 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
       const bool is_own = &timepoint.semaphore->device().library() == &device.library();
       Wait wait = {timepoint.semaphore.get(), timepoint.value};
       if (!is_own) {
-        bridges.push_back(HALYARD_TRY(make_bridge(device, timepoint)));
-        wait = {bridges.back().get(), 1};
+        const Timepoint own = HALYARD_TRY(own_timepoint(device, timepoint));
+        work->use(*own.semaphore);
+        bridges.push_back(own.semaphore);
+        wait = {own.semaphore.get(), own.value};
       }
       awaited.push_back(wait);
       waits.push_back({wait.semaphore->handle(), wait.value});

@@ -1,9 +1,14 @@
 // The fake driver: see fake_driver.h. Executables are of format "fake"; their data is text, "name bindings
 // constants" for each function, one a line; "-" is a function without a name. A dispatch adds workgroups
-// x*y*z and all constants to the 32-bit number at the start of each binding.
+// x*y*z and all constants to the 32-bit number at the start of each binding. A descriptor of a semaphore is a
+// file in memory that holds its value.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -27,7 +32,8 @@ struct halyard_driver_instance {
 
 struct halyard_driver_device {
   std::string path;
-  bool queued() const { return path == "queued"; }
+  bool passes() const { return path == "passing" || path == "apart"; }
+  bool queued() const { return path == "queued" || passes(); }
   bool bare() const { return path == "bare"; }
   bool opaque() const { return path == "opaque"; }
 };
@@ -48,6 +54,14 @@ struct halyard_driver_semaphore {
   uint64_t value = 0;
   halyard_status_t failure = nullptr;
   std::list<Subscription> subscriptions;
+  std::vector<int> exports;  // descriptors of the files that follow it
+  int import = -1;           // of the file that it follows
+};
+
+// What such a file begins with.
+struct Shared {
+  char is[8] = "fakesem";
+  uint64_t value = 0;
 };
 
 struct Function {
@@ -87,6 +101,11 @@ std::deque<std::unique_ptr<Work>> ready;
 std::string log_text;
 int32_t refusal = 0;
 int32_t failure = 0;
+int32_t export_refusal = 0;
+int32_t import_refusal = 0;
+size_t exports = 0;
+size_t imports = 0;
+bool holds_back = false;
 int64_t live_handles[FAKE_HANDLE_KINDS] = {};
 size_t closed_in_callbacks = 0;
 thread_local int calling = 0;  // callbacks of the host that run on this thread
@@ -212,6 +231,13 @@ halyard_status_t perform(Work& work) {
 
 // ---- Timelines and queue ----
 
+// Under the lock: to those that follow it.
+void publish(halyard_driver_semaphore_t semaphore) {
+  const Shared shared = {.value = semaphore->value};
+  for (const int fd : semaphore->exports)
+    if (!holds_back && ::pwrite(fd, &shared, sizeof shared, 0) != sizeof shared) std::abort();
+}
+
 // Under the lock.
 void advance(halyard_driver_semaphore_t semaphore, uint64_t value, halyard_status_t why) {
   if (semaphore->failure || (!why && value <= semaphore->value)) return;
@@ -219,8 +245,16 @@ void advance(halyard_driver_semaphore_t semaphore, uint64_t value, halyard_statu
     semaphore->failure = retain(why);
   } else {
     semaphore->value = value;
+    publish(semaphore);
   }
   changed.notify_all();
+}
+
+// Under the lock: what it follows may have moved.
+void follow(halyard_driver_semaphore_t semaphore) {
+  Shared shared;
+  if (semaphore->import < 0 || ::pread(semaphore->import, &shared, sizeof shared, 0) != sizeof shared) return;
+  advance(semaphore, shared.value, nullptr);
 }
 
 void run(std::unique_ptr<Work> work) {
@@ -253,6 +287,7 @@ void settle() {
     std::function<void()> next;
     {
       const std::lock_guard lock(mutex);
+      for (halyard_driver_semaphore_t semaphore : semaphores) follow(semaphore);
       for (auto it = held.begin(); it != held.end() && !next;) {
         if (!is_due(**it)) {
           ++it;
@@ -342,6 +377,11 @@ halyard_status_t device_properties(halyard_driver_device_t device, halyard_devic
   known.queue_count = 2;
   known.memory_alignment = 1;
   known.maximum_allocation = 1 << 20;
+  if (device->passes()) {
+    known.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
+    known.semaphore_fd_kind = HALYARD_SEMAPHORE_FD_OPAQUE;
+    device->path.copy(reinterpret_cast<char*>(known.semaphore_fd_group), sizeof known.semaphore_fd_group);
+  }
   answer(properties, known);
   return nullptr;
 }
@@ -409,11 +449,14 @@ void semaphore_destroy(halyard_driver_device_t, halyard_driver_semaphore_t semap
     --live_handles[FAKE_SEMAPHORE];
   }
   release(semaphore->failure);
+  for (const int fd : semaphore->exports) ::close(fd);
+  if (semaphore->import >= 0) ::close(semaphore->import);
   delete semaphore;
 }
 
 halyard_status_t semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t* value) {
   const std::lock_guard lock(mutex);
+  follow(semaphore);
   if (semaphore->failure) return retain(semaphore->failure);
   *value = semaphore->value;
   return nullptr;
@@ -473,6 +516,47 @@ int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subs
   const std::lock_guard lock(mutex);
   return semaphore->subscriptions.remove_if(
              [&](const Subscription& it) { return it.subscriber == subscriber && it.user == user; }) > 0;
+}
+
+halyard_status_t semaphore_export(halyard_driver_semaphore_t semaphore, int32_t* fd) {
+  const std::lock_guard lock(mutex);
+  if (const int32_t code = std::exchange(export_refusal, 0)) return fail(code, "told to export nothing");
+  const int file = ::memfd_create("fake semaphore", MFD_CLOEXEC);
+  const int other = ::dup(file);
+  const Shared shared = {.value = semaphore->value};
+  if (file < 0 || other < 0 || ::pwrite(file, &shared, sizeof shared, 0) != sizeof shared)
+    return fail(HALYARD_RESOURCE_EXHAUSTED, "no file");
+  semaphore->exports.push_back(file);
+  *fd = other;
+  ++exports;
+  return nullptr;
+}
+
+halyard_status_t semaphore_import(halyard_driver_device_t, int32_t fd,
+                                  halyard_driver_semaphore_t* semaphore) {
+  const std::lock_guard lock(mutex);
+  if (const int32_t code = std::exchange(import_refusal, 0)) return fail(code, "told to import nothing");
+  Shared shared;
+  if (::pread(fd, &shared, sizeof shared, 0) != sizeof shared || std::strcmp(shared.is, Shared().is) != 0)
+    return fail(HALYARD_INVALID_ARGUMENT, "not a semaphore of this driver");
+  *semaphore = new halyard_driver_semaphore();
+  (*semaphore)->value = shared.value;
+  (*semaphore)->import = fd;
+  semaphores.insert(*semaphore);
+  ++live_handles[FAKE_SEMAPHORE];
+  ++imports;
+  return nullptr;
+}
+
+// What is ready needs nothing but run_ready.
+int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
+  const std::lock_guard lock(mutex);
+  if (semaphore->failure) return 0;
+  if (semaphore->value >= value) return 1;
+  for (const std::unique_ptr<Work>& work : ready)
+    for (const halyard_timepoint_t& signal : work->signals)
+      if (signal.semaphore == semaphore && signal.value >= value) return 1;
+  return 0;
 }
 
 void executable_grade(halyard_driver_device_t, halyard_text_t format, const void*, uint64_t,
@@ -589,6 +673,9 @@ const halyard_driver_table_t table = [] {
   t.semaphore_wait = semaphore_wait;
   t.semaphore_subscribe = semaphore_subscribe;
   t.semaphore_unsubscribe = semaphore_unsubscribe;
+  t.semaphore_import = semaphore_import;
+  t.semaphore_export = semaphore_export;
+  t.semaphore_underway = semaphore_underway;
   t.executable_grade = executable_grade;
   t.executable_create = executable_create;
   t.executable_destroy = executable_destroy;
@@ -608,7 +695,8 @@ const FakeControls controls = {
     [] {
       const std::lock_guard lock(mutex);
       log_text.clear();
-      refusal = failure = 0;
+      refusal = failure = export_refusal = import_refusal = 0;
+      exports = imports = 0;
     },
     [](FakeHandle kind) {
       const std::lock_guard lock(mutex);
@@ -647,6 +735,30 @@ const FakeControls controls = {
     [] {
       const std::lock_guard lock(mutex);
       return closed_in_callbacks;
+    },
+    [] {
+      const std::lock_guard lock(mutex);
+      return exports;
+    },
+    [] {
+      const std::lock_guard lock(mutex);
+      return imports;
+    },
+    [](int32_t code) {
+      const std::lock_guard lock(mutex);
+      export_refusal = code;
+    },
+    [](int32_t code) {
+      const std::lock_guard lock(mutex);
+      import_refusal = code;
+    },
+    [](int32_t holds) {
+      {
+        const std::lock_guard lock(mutex);
+        holds_back = holds != 0;
+        for (halyard_driver_semaphore_t semaphore : semaphores) publish(semaphore);
+      }
+      settle();
     },
 };
 

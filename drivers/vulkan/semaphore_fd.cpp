@@ -1,0 +1,171 @@
+// Exporting, importing, and who signals what is exported.
+#include "semaphore_fd.h"
+
+#include "device.h"
+#include "timeline.h"
+
+namespace halyard::vulkan {
+
+namespace {
+
+constexpr VkExternalSemaphoreHandleTypeFlagBits kDescriptor = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
+
+Result<VkSemaphore> create_timeline(const Device& device, uint64_t initial, const void* next) {
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .pNext = next,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+                                          .initialValue = initial};
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  VkSemaphore handle = VK_NULL_HANDLE;
+  HALYARD_TRY(
+      check(device.vk().CreateSemaphore(device.handle(), &info, nullptr, &handle), "vkCreateSemaphore"));
+  return handle;
+}
+
+Result<> check_descriptors(const Device& device) {
+  if (device.features().semaphore_descriptors && device.vk().GetSemaphoreFdKHR &&
+      device.vk().ImportSemaphoreFdKHR)
+    return {};
+  return fail(Code::UNIMPLEMENTED,
+              "this device has no file descriptors for timeline semaphores ({}, OPAQUE_FD)",
+              VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+}
+
+}  // namespace
+
+Result<SharedSemaphore> SharedSemaphore::create(Device& device, uint64_t initial) {
+  HALYARD_TRY(check_descriptors(device));
+  const VkExportSemaphoreCreateInfo exportable = {.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
+                                                  .handleTypes = kDescriptor};
+  return SharedSemaphore(device, HALYARD_TRY(create_timeline(device, initial, &exportable)));
+}
+
+Result<SharedSemaphore> SharedSemaphore::create_empty(Device& device) {
+  HALYARD_TRY(check_descriptors(device));
+  return SharedSemaphore(device, HALYARD_TRY(create_timeline(device, 0, nullptr)));
+}
+
+Result<> SharedSemaphore::take(int32_t fd) {
+  const VkImportSemaphoreFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+                                           .semaphore = handle_,
+                                           .handleType = kDescriptor,
+                                           .fd = fd};
+  const VkResult result = device_.vk().ImportSemaphoreFdKHR(device_.handle(), &info);
+  if (result == VK_ERROR_INVALID_EXTERNAL_HANDLE)
+    return fail(Code::INVALID_ARGUMENT,
+                "file descriptor {} is no timeline semaphore that this device can import; expected one that "
+                "was exported by the same device and driver",
+                fd);
+  return check(result, "vkImportSemaphoreFdKHR");
+}
+
+SharedSemaphore::~SharedSemaphore() {
+  if (handle_ && queue_)
+    queue_->destroy_behind(handle_, number_);
+  else if (handle_)
+    device_.vk().DestroySemaphore(device_.handle(), handle_, nullptr);
+}
+
+Result<int32_t> SharedSemaphore::descriptor() const {
+  const VkSemaphoreGetFdInfoKHR info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR, .semaphore = handle_, .handleType = kDescriptor};
+  int fd = -1;
+  HALYARD_TRY(check(device_.vk().GetSemaphoreFdKHR(device_.handle(), &info, &fd), "vkGetSemaphoreFdKHR"));
+  return fd;
+}
+
+uint64_t SharedSemaphore::value() const {
+  uint64_t value = 0;
+  if (device_.vk().GetSemaphoreCounterValue(device_.handle(), handle_, &value) != VK_SUCCESS ||
+      value == UINT64_MAX)  // what some implementations say of a lost device
+    return 0;
+  return value;
+}
+
+void SharedSemaphore::signal(uint64_t value) {
+  if (queue_ && !queue_->has_done(number_)) {
+    (void)signal_behind(*queue_, value);
+    return;
+  }
+  const VkSemaphoreSignalInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = handle_, .value = value};
+  (void)device_.vk().SignalSemaphore(device_.handle(), &info);
+}
+
+bool SharedSemaphore::signal_behind(Queue& queue, uint64_t value) {
+  const uint64_t number = queue.signal(handle_, value);
+  if (number == 0) return false;
+  queue_ = &queue;
+  number_ = number;
+  return true;
+}
+
+// ---- Of timelines
+
+HostStatus Semaphore::export_to(int32_t& fd) {
+  if (import_) return {services_, {Code::UNIMPLEMENTED, "an imported semaphore cannot be exported again"}};
+  const std::lock_guard exports_lock(exports_mutex_);
+  uint64_t initial = 0;
+  QueuePoint point;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return failure_;
+    is_exported_ = true;
+    initial = value_;
+    if (const Promise* found = promise_for(initial + 1, nullptr)) {
+      // The queue can signal it where no other value may come before. Otherwise the host sees to it.
+      if (found->value == initial + 1 && &found->point.queue->device() == &device_)
+        point = found->point;
+      else
+        found->point.queue->want(found->point.number);
+    }
+  }
+  const auto made = [&]() -> Result<int32_t> {
+    SharedSemaphore semaphore = HALYARD_TRY(SharedSemaphore::create(device_, initial));
+    exports_.reserve(exports_.size() + 1);
+    const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
+    const bool is_told = point.queue && semaphore.signal_behind(*point.queue, initial + 1);
+    exports_.push_back({std::move(semaphore), is_told ? initial + 1 : initial});
+    return descriptor;
+  }();
+  if (!made) return {services_, made.error()};
+  fd = *made;
+  tell();
+  return {};
+}
+
+// What was signalled between two looks is told by the later one.
+void Semaphore::tell_exports() {
+  const std::lock_guard exports_lock(exports_mutex_);
+  tell();
+}
+
+void Semaphore::tell() {
+  const uint64_t value = this->value();
+  for (Export& each : exports_) {
+    if (value <= each.told) continue;
+    each.semaphore.signal(value);
+    each.told = value;
+  }
+}
+
+void Semaphore::look() {
+  DueList due;
+  if (import_) keep(import_->value(), {}, due);
+  due.run();
+}
+
+VkSemaphore Semaphore::await_on_device(uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  if (failed_) return VK_NULL_HANDLE;
+  awaited_ = std::max(awaited_, value);
+  return import_->handle();
+}
+
+// The device must not wait for what does not come any more. Who waits has been told of the failure, so what
+// runs for it now comes to nothing.
+void Semaphore::release_device() {
+  if (import_ && awaited_ > import_->value()) import_->signal(awaited_);
+}
+
+}  // namespace halyard::vulkan

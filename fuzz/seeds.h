@@ -1,0 +1,18 @@
+// The parts of the program that writes what targets start from.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace halyard::fuzz {
+
+void write_seed(const std::filesystem::path& path, const void* bytes, size_t size);
+inline void write_seed(const std::filesystem::path& path, const std::vector<uint8_t>& file) {
+  write_seed(path, file.data(), file.size());
+}
+
+void write_captures(const std::filesystem::path& folder);
+void write_parameter_files(const std::filesystem::path& folder);
+
+}  // namespace halyard::fuzz

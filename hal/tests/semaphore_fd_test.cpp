@@ -1,0 +1,164 @@
+// Waits that cross from driver to driver as descriptors, and when they do not.
+#include "hal/semaphore_fd.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "hal/queue.h"
+#include "hal_test.h"
+
+namespace halyard::hal {
+namespace {
+
+using Values = std::vector<uint8_t>;
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+class SemaphoreFdTest : public FakeDriverTest {
+ protected:
+  void SetUp() override {
+    FakeDriverTest::SetUp();
+    (void)fake();  // what stays open
+    descriptors_ = open_descriptors();
+    there_ = open_fake_device(first_, "passing");
+    here_ = open_fake_device(second_, "passing");
+  }
+  void TearDown() override {
+    there_ = here_ = nullptr;
+    EXPECT_EQ(open_descriptors(), descriptors_);
+    FakeDriverTest::TearDown();
+  }
+  static Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
+  // Work of `device` that is ready, and signals this.
+  static Ref<Fence> start_work(const Ref<Device>& device) {
+    Ref<Fence> fence = make_fence(device);
+    EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
+    EXPECT_EQ(fake().ready(), 1u);
+    return fence;
+  }
+
+  const Ref<DriverLibrary> first_ = open_fake_library();
+  const Ref<DriverLibrary> second_ = open_fake_library();
+  Ref<Device> there_, here_;
+  size_t descriptors_ = 0;
+};
+
+TEST_F(SemaphoreFdTest, WorkWaitsForADescriptor) {
+  const Ref<Buffer> buffer = make_buffer(*here_, Values(2));
+  const Ref<Fence> start = start_work(there_);
+  const Ref<Fence> end = make_fence(here_);
+  EXPECT_OK(queue_fill({*here_, kAnyQueue, start.get(), end.get()}, *buffer, 0, 2, 7, 1));
+  EXPECT_EQ(fake().exported(), 1u);
+  EXPECT_EQ(fake().imported(), 1u);
+  EXPECT_EQ(fake().ready(), 1u);  // it waits for the other one
+  EXPECT_EQ(fake().run_ready(), 2u);
+  EXPECT_OK(end->query());
+  EXPECT_EQ(bytes_of(*buffer), (Values{7, 7}));
+  // What is reached needs none.
+  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), make_fence(here_).get()}));
+  EXPECT_EQ(fake().run_ready(), 1u);
+  EXPECT_EQ(fake().exported(), 1u);
+}
+
+// The host hears of the signal before the importing device does.
+TEST_F(SemaphoreFdTest, ADescriptorThatIsLateIsWaitedFor) {
+  const Ref<Fence> start = start_work(there_);
+  const Ref<Fence> end = make_fence(here_);
+  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  fake().hold_back(1);
+  EXPECT_EQ(fake().run_ready(), 1u);
+  EXPECT_OK(start->query());
+  EXPECT_EQ(end->query().code(), Code::DEFERRED);
+  fake().hold_back(0);
+  EXPECT_EQ(fake().run_ready(), 1u);
+  EXPECT_OK(end->query());
+}
+
+TEST_F(SemaphoreFdTest, AFailureArrivesWithItsCause) {
+  const Ref<Fence> start = start_work(there_);
+  const Ref<Fence> end = make_fence(here_);
+  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  EXPECT_EQ(fake().imported(), 1u);
+  fake().fail_next(HALYARD_DATA_LOSS);
+  fake().run_ready();
+  EXPECT_FAILS(DATA_LOSS, "told to fail", start->query());
+  EXPECT_FAILS(DATA_LOSS, "told to fail", end->query());
+}
+
+TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
+  const Ref<Fence> start = start_work(there_);
+  const Ref<Fence> end = make_fence(here_);
+  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  start->fail(Status(Code::CANCELLED, "no longer wanted"));
+  fake().run_ready();
+  EXPECT_FAILS(CANCELLED, "no longer wanted", end->query());
+}
+
+// Each with a bridge in place of a descriptor, and the same end.
+TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
+  const Ref<Fence> start = make_fence(there_);
+  const Ref<Fence> end = make_fence(here_);
+  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  EXPECT_EQ(fake().exported(), 0u);
+  EXPECT_OK(start->signal());
+  EXPECT_EQ(fake().run_ready(), 1u);
+  EXPECT_OK(end->query());
+}
+
+TEST_F(SemaphoreFdTest, BridgedWhereDescriptorsDoNotFit) {
+  for (const char* path : {"apart", "queued"}) {
+    const Ref<Device> apart = open_fake_device(second_, path);
+    EXPECT_FALSE(can_pass(*there_, *apart));
+    EXPECT_FALSE(can_pass(*apart, *there_));
+    const Ref<Fence> start = start_work(there_);
+    const Ref<Fence> end = make_fence(apart);
+    EXPECT_OK(queue_barrier({*apart, kAnyQueue, start.get(), end.get()}));
+    EXPECT_EQ(fake().exported(), 0u);
+    EXPECT_EQ(fake().run_ready(), 2u);
+    EXPECT_OK(end->query());
+  }
+  EXPECT_TRUE(can_pass(*there_, *here_));
+}
+
+TEST_F(SemaphoreFdTest, BridgedWhereADescriptorCannotBeHad) {
+  for (void (*refuse)(int32_t) : {fake().refuse_export, fake().refuse_import}) {
+    const Ref<Fence> start = start_work(there_);
+    const Ref<Fence> end = make_fence(here_);
+    refuse(HALYARD_RESOURCE_EXHAUSTED);
+    EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+    EXPECT_EQ(fake().imported(), 0u);
+    EXPECT_EQ(fake().run_ready(), 2u);
+    EXPECT_OK(end->query());
+  }
+}
+
+// A descriptor that the driver refused is still the host's: closed by it, once.
+TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
+  const halyard_driver_table_t& table = first_->table();
+  halyard_driver_semaphore_t imported = nullptr;
+  const int32_t file = ::memfd_create("no semaphore", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  EXPECT_FAILS(INVALID_ARGUMENT, "not a semaphore",
+               Status::adopt(table.semaphore_import(there_->handle(), file, &imported)));
+  EXPECT_EQ(imported, nullptr);
+  EXPECT_EQ(::close(file), 0);
+}
+
+TEST_F(SemaphoreFdTest, RefusedWorkLeavesNothingBehind) {
+  const Ref<Fence> start = start_work(there_);
+  fake().refuse_next(HALYARD_UNAVAILABLE);
+  EXPECT_FAILS(UNAVAILABLE, "told to refuse", queue_barrier({*here_, kAnyQueue, start.get(), nullptr}));
+  EXPECT_EQ(fake().imported(), 1u);
+  fake().run_ready();
+  EXPECT_OK(start->query());
+}
+
+}  // namespace
+}  // namespace halyard::hal
