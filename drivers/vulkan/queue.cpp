@@ -140,7 +140,7 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
   DeviceWaits& on = work.device_waits;
   VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
-  if (trace_) stage = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;  // no timestamp before the waits are over
+  if (trace_) stage |= VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;  // no timestamp before the waits are over
   for (const Queue& queue : device_.queues()) {
     uint64_t number = queue.done_.load(std::memory_order_acquire);
     for (const QueuePoint& point : after)
