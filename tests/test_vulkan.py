@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import vmrun
+from perfetto import Trace
 
 DRIVER = os.path.join(vmrun.DRIVERS, "halyard-driver-vulkan.so")
 KERNELS = os.path.join(vmrun.BUILD, "tests", "vulkan")
@@ -77,6 +78,59 @@ class Vulkan(unittest.TestCase):
                          "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("8xf32=2 4 6 8 10 12 14 16", done.stdout)
+
+    def traced(self, device, *arguments):
+        """The trace, and what lies on the device's "queue 0" and "in flight"."""
+        with vmrun.temporary_folder() as folder:
+            path = os.path.join(folder, "run.perfetto")
+            done = vmrun.run("vm-run", f"--device={device}", *arguments, f"--trace={path}")
+            if "is not installed" in done.stderr:
+                self.skipTest("the validation layer is not installed")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            trace = Trace(path)
+        tracks = {number for number, track in trace.tracks.items() if track.name == device.partition("?")[0]}
+        self.assertEqual(len(tracks), 1, trace.tracks)
+        on = {"queue 0": [], "in flight": []}
+        for found in trace.slices():
+            if trace.tracks[found.track].parent in tracks:
+                on[trace.tracks[found.track].name].append(found)
+        return on["queue 0"], on["in flight"]
+
+    def test_a_trace_shows_what_the_device_did(self):
+        module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
+        for device in ("vulkan://0", "vulkan://0?validate=1", "vulkan://0?inline_completion=0"):
+            with self.subTest(device):
+                did, in_flight = self.traced(device, f"--module={module}", "--function=mul", "--input=8xf32=3", "--input=8xf32=2")
+                if not did:
+                    self.skipTest("the device has no timestamps")
+                self.assertEqual([(s.name, s.category) for s in did], [("mul", "device")])
+                execute, = (s for s in in_flight if s.name == "execute")
+                self.assertLessEqual(execute.begin, did[0].begin)
+                self.assertLess(did[0].begin, did[0].end)
+                self.assertLessEqual(did[0].end, execute.end)
+
+    @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
+    def test_a_trace_of_a_chain_of_dispatches(self):
+        module = os.path.join(vmrun.fixtures(), "compiled", "pipeline_chain.vulkan.vmfb")
+        did, in_flight = self.traced("vulkan://0", f"--module={module}", "--function=chain", "--input=16x16xf32=1")
+        if not did:
+            self.skipTest("the device has no timestamps")
+        self.assertEqual(len([s for s in did if s.name == "chain_dispatch_0_matmul_16x16x16_f32"]), 40)
+        did.sort(key=lambda s: s.begin)
+        for before, after in zip(did, did[1:]):
+            self.assertLessEqual(before.end, after.begin)
+        for s in did:
+            self.assertTrue(any(e.name == "execute" and e.begin <= s.begin and s.end <= e.end for e in in_flight), s)
+
+    def test_the_share_of_the_device(self):
+        module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
+        arguments = (f"--module={module}", "--function=mul", "--input=8xf32=3", "--input=8xf32=2", "--device=vulkan://0")
+        if not self.traced("vulkan://0", *arguments[:-1])[0]:
+            self.skipTest("the device has no timestamps")
+        done = vmrun.run("vm-bench", *arguments, "--benchmark_filter=BM_", "--benchmark_format=json", "--benchmark_min_time=0.05")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads(done.stdout)["benchmarks"][0]
+        self.assertGreater(row["device_percent"], 0)
 
     def counted(self, folder, name, file, kinds):
         """Builds the counting driver before a driver of this build."""

@@ -88,8 +88,8 @@ Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
       }
       case HALYARD_COMMAND_COPY: {
         const auto& copy = reinterpret_cast<const halyard_command_copy_t&>(command);
-        recorder.copy(HALYARD_TRY(resolve(copy.source, table)), HALYARD_TRY(resolve(copy.target, table)));
-        return {};
+        return recorder.copy(HALYARD_TRY(resolve(copy.source, table)),
+                             HALYARD_TRY(resolve(copy.target, table)));
       }
       case HALYARD_COMMAND_DISPATCH:
         return recorder.dispatch(reinterpret_cast<const halyard_command_dispatch_t&>(command), table);
@@ -147,6 +147,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
       chosen->in_use = true;
       chosen->last_use = ++clock_;
       use.commands = chosen->recorder->commands();
+      use.timestamps = chosen->recorder->timestamps();
       use.list = this;
       use.index = static_cast<size_t>(chosen - recordings_.data());
       return use;
@@ -155,6 +156,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
   use.once = HALYARD_TRY(device_.recorders(queue).take(make));
   HALYARD_TRY(record(*use.once, table));
   use.commands = use.once->commands();
+  use.timestamps = use.once->timestamps();
   return use;
 }
 

@@ -115,7 +115,7 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   return options;
 }
 
-Instance::Instance(const Services& host) : services(host) {}
+Instance::Instance(const Services& host) : services(host), trace_span(trace_function(host)) {}
 Instance::~Instance() = default;
 
 Device::Device(Instance& instance, const DeviceOptions& options) : instance_(instance), options_(options) {}
@@ -134,7 +134,7 @@ Result<> Device::start() {
     vulkan_ = validated_.get();
   }
   physical_ = *HALYARD_TRY(vulkan_->find(options_.path));
-  features_ = HALYARD_TRY(Features::of(*vulkan_, physical_));
+  features_ = HALYARD_TRY(Features::of(*vulkan_, physical_, instance_.trace_span != nullptr));
   HALYARD_TRY(create_device(physical_, *vulkan_));
   VkPhysicalDeviceMemoryProperties memory = {};
   vulkan_->vk().GetPhysicalDeviceMemoryProperties(physical_.handle, &memory);
@@ -155,7 +155,7 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
   vk.GetPhysicalDeviceQueueFamilyProperties(physical.handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vk.GetPhysicalDeviceQueueFamilyProperties(physical.handle, &count, families.data());
-  const std::vector<Queue::Traits> chosen = choose_queues(families, options_.queues);
+  std::vector<Queue::Traits> chosen = choose_queues(families, options_.queues);
 
   const std::vector<float> priorities(kMostQueues, 1.0f);
   std::vector<VkDeviceQueueCreateInfo> queues;
@@ -176,7 +176,12 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
       .ppEnabledExtensionNames = features_.extensions.data()};
   HALYARD_TRY(check(vk.CreateDevice(physical.handle, &info, nullptr, &device_), "vkCreateDevice"));
   vk_ = HALYARD_TRY(device_functions(vk, device_));
-  for (const Queue::Traits& traits : chosen) queues_.emplace_back(*this, traits);
+  features_.calibrated_timestamps &= vk_.GetCalibratedTimestampsEXT != nullptr;
+  for (Queue::Traits& traits : chosen) {
+    if (instance_.trace_span && features_.vulkan12.hostQueryReset)
+      traits.timestamp_bits = families[traits.family].timestampValidBits;
+    queues_.emplace_back(*this, traits);
+  }
   recorders_ = std::vector<NodePool<Recorder>>(families.size());
   return {};
 }

@@ -16,6 +16,7 @@
 #include "node_pool.h"
 #include "pipeline_cache.h"
 #include "queue.h"
+#include "trace.h"
 
 namespace halyard::vulkan {
 
@@ -26,6 +27,7 @@ struct Instance {
   explicit Instance(const Services& host);
   ~Instance();
   const Services& services;
+  const TraceSpanFunction trace_span;  // null: the host records no trace
   std::unique_ptr<VulkanInstance> vulkan;
   NodePool<Work> works;  // here, since a node may be given back after its device has closed
 };

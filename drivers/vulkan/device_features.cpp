@@ -71,6 +71,21 @@ bool passes_timelines(const InstanceFunctions& vk, VkPhysicalDevice device) {
   return (found.externalSemaphoreFeatures & kBoth) == kBoth;
 }
 
+// Whether timestamps can be read together with the host's clock.
+bool relates_clocks(const InstanceFunctions& vk, VkPhysicalDevice device) {
+  uint32_t count = 0;
+  if (!vk.GetPhysicalDeviceCalibrateableTimeDomainsEXT ||
+      vk.GetPhysicalDeviceCalibrateableTimeDomainsEXT(device, &count, nullptr) != VK_SUCCESS)
+    return false;
+  std::vector<VkTimeDomainEXT> domains(count);
+  if (vk.GetPhysicalDeviceCalibrateableTimeDomainsEXT(device, &count, domains.data()) != VK_SUCCESS)
+    return false;
+  const auto offers = [&](VkTimeDomainEXT domain) {
+    return std::ranges::find(domains, domain) != domains.end();
+  };
+  return offers(VK_TIME_DOMAIN_DEVICE_EXT) && offers(VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT);
+}
+
 constexpr VkStructureType kVulkan11 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
 constexpr VkStructureType kVulkan12 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
 constexpr VkStructureType kSubgroupSize = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
@@ -82,7 +97,7 @@ constexpr VkStructureType kZeroInitialize =
 
 }  // namespace
 
-Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevice& device) {
+Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevice& device, bool traced) {
   const InstanceFunctions& vk = instance.vk();
   Features features;
   features.api_version = std::min(instance.api_version(), device.properties.apiVersion);
@@ -105,6 +120,9 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   features.import_host_memory = use(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   features.semaphore_descriptors =
       passes_timelines(vk, device.handle) && use(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+  features.calibrated_timestamps = traced && has(available, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
+                                   relates_clocks(vk, device.handle) &&
+                                   use(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   use("VK_KHR_portability_subset");  // must be turned on where a device has it
 
   Chain chain;

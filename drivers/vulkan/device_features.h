@@ -25,6 +25,7 @@ struct Features {
   bool push_descriptors = false;
   bool import_host_memory = false;
   bool semaphore_descriptors = false;  // timelines as opaque file descriptors
+  bool calibrated_timestamps = false;  // read together with CLOCK_MONOTONIC
 
   VkPhysicalDeviceLimits limits = {};
   VkPhysicalDeviceSubgroupProperties subgroup = {};
@@ -38,8 +39,8 @@ struct Features {
 
   bool buffer_addresses() const { return vulkan12.bufferDeviceAddress != 0; }
 
-  // Looks at the device; what is not wanted is off.
-  static Result<Features> of(const VulkanInstance& instance, const PhysicalDevice& device);
+  // Looks at the device; what is not wanted is off. `traced`: the host records a trace.
+  static Result<Features> of(const VulkanInstance& instance, const PhysicalDevice& device, bool traced);
   // For vkCreateDevice. Pointers into this.
   std::vector<const char*> extensions;
   VkPhysicalDeviceFeatures2 chain();

@@ -23,6 +23,7 @@ namespace halyard::vulkan {
   F(CreateDevice)                                 \
   F(GetDeviceProcAddr)
 #define HALYARD_VULKAN_OPTIONAL_INSTANCE_FUNCTIONS(F) \
+  F(GetPhysicalDeviceCalibrateableTimeDomainsEXT)     \
   F(CreateDebugUtilsMessengerEXT)                     \
   F(DestroyDebugUtilsMessengerEXT)
 
@@ -78,12 +79,18 @@ namespace halyard::vulkan {
   F(CmdBindDescriptorSets)                 \
   F(CmdPushConstants)                      \
   F(CmdDispatch)                           \
-  F(CmdDispatchIndirect)
+  F(CmdDispatchIndirect)                   \
+  F(CreateQueryPool)                       \
+  F(DestroyQueryPool)                      \
+  F(ResetQueryPool)                        \
+  F(GetQueryPoolResults)                   \
+  F(CmdWriteTimestamp)
 #define HALYARD_VULKAN_OPTIONAL_DEVICE_FUNCTIONS(F) \
   F(CmdPushDescriptorSetKHR)                        \
   F(GetMemoryHostPointerPropertiesEXT)              \
   F(GetSemaphoreFdKHR)                              \
   F(ImportSemaphoreFdKHR)                           \
+  F(GetCalibratedTimestampsEXT)                     \
   F(CmdBeginDebugUtilsLabelEXT)                     \
   F(CmdEndDebugUtilsLabelEXT)
 

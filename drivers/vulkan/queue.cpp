@@ -69,6 +69,8 @@ Queue::~Queue() {
 
 Result<> Queue::start() {
   device_.vk().GetDeviceQueue(device_.handle(), traits_.family, traits_.index, &queue_);
+  if (traits_.timestamp_bits != 0)
+    trace_ = std::make_unique<QueueTrace>(device_, traits_.position, traits_.timestamp_bits);
   const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                           .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
   const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
@@ -99,12 +101,21 @@ VkResult Queue::wait_for(uint64_t number) const {
   return device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
 }
 
+// Under the lock: the work up to `number` is done, which a trace is told in the queue's order and before the
+// host is told.
+Work* Queue::land(uint64_t number) {
+  Work* const done = flights_.take(number);
+  if (trace_) [[unlikely]]
+    for (const Work* work = done; work; work = work->next_in_flight) trace_->tell(*work);
+  return done;
+}
+
 // Under the lock: the work is on its way, with its number. What is done by now; null: nothing.
 Work* Queue::fly(Work& work, DueList& due) {
   flights_.insert(work);
   work.queue = this;
   const uint64_t seen = device_.options().inline_completion ? done_now() : 0;
-  Work* done = flights_.take(seen);
+  Work* done = land(seen);
   if (flights_.empty()) return done;
   if (work.number > seen)
     for (const halyard_timepoint_t& signal : work.signals)
@@ -117,7 +128,7 @@ Work* Queue::fly(Work& work, DueList& due) {
   (void)wait_for(submitted_);  // no thread can be had: whoever submits waits
   Work** end = &done;
   while (*end) end = &(*end)->next_in_flight;
-  *end = flights_.take(done_now());
+  *end = land(done_now());
   return done;
 }
 
@@ -129,6 +140,7 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
   DeviceWaits& on = work.device_waits;
   VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+  if (trace_) stage |= VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;  // no timestamp before the waits are over
   for (const Queue& queue : device_.queues()) {
     uint64_t number = queue.done_.load(std::memory_order_acquire);
     for (const QueuePoint& point : after)
@@ -144,6 +156,8 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
     work.id = device_.next_submission();
     work.number = number;
     work.queue = this;
+    if (trace_) [[unlikely]]
+      work.submit_time = trace_time();
     const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                     .waitSemaphoreValueCount = waits,
                                                     .pWaitSemaphoreValues = on.values.data(),
@@ -217,7 +231,7 @@ void Queue::retire(DueList& due) {
   {
     const std::lock_guard lock(mutex_);
     if (flights_.empty()) return;
-    done = flights_.take(done_now());
+    done = land(done_now());
   }
   finish_all(done, HostStatus(), due);
 }

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "loader.h"
 #include "submission_log.h"
 #include "timeline.h"
+#include "trace.h"
 
 namespace halyard::vulkan {
 
@@ -44,9 +46,10 @@ class Queue {
  public:
   struct Traits {
     uint32_t family = 0;
-    uint32_t index = 0;     // in its family
-    bool computes = true;   // else it only transfers
-    uint32_t position = 0;  // among the device's queues: the bit of an affinity
+    uint32_t index = 0;           // in its family
+    bool computes = true;         // else it only transfers
+    uint32_t position = 0;        // among the device's queues: the bit of an affinity
+    uint32_t timestamp_bits = 0;  // 0: nothing is told to a trace
   };
 
   Queue(Device& device, const Traits& traits) : device_(device), traits_(traits) {}
@@ -88,6 +91,7 @@ class Queue {
   uint64_t done_now() const;
   VkResult wait_for(uint64_t number) const;
   Work* fly(Work& work, DueList& due);
+  Work* land(uint64_t number);
   bool start_thread();
   void run();
 
@@ -101,6 +105,7 @@ class Queue {
   uint64_t submitted_ = 0;
   SubmissionLog log_;
   FlightList flights_;
+  std::unique_ptr<QueueTrace> trace_;  // null: it tells nothing
   std::condition_variable changed_;
   std::thread thread_;
   bool stopping_ = false;

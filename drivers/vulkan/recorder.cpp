@@ -48,6 +48,7 @@ Recorder::Recorder(Device& device, const Queue& queue)
 
 Result<std::unique_ptr<Recorder>> Recorder::create(Device& device, const Queue& queue) {
   std::unique_ptr<Recorder> recorder(new Recorder(device, queue));
+  if (queue.traits().timestamp_bits != 0) recorder->timestamps_ = std::make_unique<Timestamps>(device);
   const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                         .queueFamilyIndex = recorder->family_};
   HALYARD_TRY(check(device.vk().CreateCommandPool(device.handle(), &pool, nullptr, &recorder->pool_),
@@ -78,6 +79,7 @@ Result<> Recorder::begin(bool once) {
     uploads_.pop_back();
   }
   uploaded_ = 0;
+  if (timestamps_) timestamps_->clear();
   const VkCommandBufferBeginInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
       .flags = once ? VkCommandBufferUsageFlags{VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT}
@@ -127,8 +129,12 @@ Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_s
   const uint64_t end = begin + target.length;
   const uint64_t first = std::min((begin + 3) / 4 * 4, end);
   const uint64_t last = std::max(end / 4 * 4, first);
+  HALYARD_TRY(before("fill"));
   if (last > first) vk_.CmdFillBuffer(commands_, target.buffer(), first, last - first, word);
-  if (first == begin && last == end) return {};
+  if (first == begin && last == end) {
+    after();
+    return {};
+  }
   const Upload source = HALYARD_TRY(upload(sizeof word, sizeof word));
   std::memcpy(source.bytes, &word, sizeof word);
   VkBufferCopy edges[2];
@@ -140,21 +146,32 @@ Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_s
   add(begin, first);
   add(last, end);
   vk_.CmdCopyBuffer(commands_, source.span.buffer(), target.buffer(), count, edges);
+  after();
   return {};
 }
 
 Result<> Recorder::update(const Span& target, const void* source) {
+  HALYARD_TRY(before("update"));
   if (target.position() % 4 == 0 && target.length % 4 == 0 && target.length <= kLargestInline) {
     vk_.CmdUpdateBuffer(commands_, target.buffer(), target.position(), target.length, source);
+    after();
     return {};
   }
   const Upload staged = HALYARD_TRY(upload(target.length, 16));
   std::memcpy(staged.bytes, source, target.length);
-  copy(staged.span, target);
+  move_bytes(staged.span, target);
+  after();
   return {};
 }
 
-void Recorder::copy(const Span& source, const Span& target) {
+Result<> Recorder::copy(const Span& source, const Span& target) {
+  HALYARD_TRY(before("copy"));
+  move_bytes(source, target);
+  after();
+  return {};
+}
+
+void Recorder::move_bytes(const Span& source, const Span& target) {
   const VkBufferCopy region = {
       .srcOffset = source.position(), .dstOffset = target.position(), .size = target.length};
   vk_.CmdCopyBuffer(commands_, source.buffer(), target.buffer(), 1, &region);
@@ -306,7 +323,9 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
     }
   }
   if (!indirect) {
+    HALYARD_TRY(before(pipeline.name));
     vk_.CmdDispatch(commands_, groups[0], groups[1], groups[2]);
+    after();
     return {};
   }
   const Span counts = HALYARD_TRY(resolve(command.indirect, table));
@@ -314,7 +333,9 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
     return fail(Code::INVALID_ARGUMENT,
                 "the workgroup counts of '{}' are at byte {} of their memory, expected a multiple of 4",
                 pipeline.name, counts.offset);
+  HALYARD_TRY(before(pipeline.name));
   vk_.CmdDispatchIndirect(commands_, counts.buffer(), counts.position());
+  after();
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "executable.h"
 #include "heap.h"
 #include "queue.h"
+#include "trace.h"
 
 namespace halyard::vulkan {
 
@@ -36,6 +37,7 @@ struct Recorder {
   ~Recorder();
 
   VkCommandBuffer commands() const { return commands_; }
+  Timestamps* timestamps() const { return timestamps_.get(); }  // null: there is no trace
 
   Result<> begin(bool once);
   Result<> end();
@@ -43,7 +45,7 @@ struct Recorder {
   void barrier();
   Result<> fill(const Span& target, uint32_t pattern, uint32_t pattern_size);
   Result<> update(const Span& target, const void* source);
-  void copy(const Span& source, const Span& target);
+  Result<> copy(const Span& source, const Span& target);
   Result<> dispatch(const halyard_command_dispatch_t& command, BindingTable table);
   void begin_group(std::string_view label);
   void end_group();
@@ -57,6 +59,16 @@ struct Recorder {
   Recorder(Device& device, const Queue& queue);
   void memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags writes,
                       VkAccessFlags uses);
+  Result<> before(std::string_view name) {
+    if (!timestamps_) [[likely]]
+      return {};
+    return timestamps_->before(commands_, name);
+  }
+  void after() {
+    if (timestamps_) [[unlikely]]
+      timestamps_->after(commands_);
+  }
+  void move_bytes(const Span& source, const Span& target);
   Result<Upload> upload(uint64_t size, uint64_t alignment);
   Result<VkDescriptorSet> descriptor_set(const Pipeline& pipeline, size_t set);
   Result<> bind_descriptors(const Pipeline& pipeline, std::span<const halyard_range_t> bindings,
@@ -71,6 +83,7 @@ struct Recorder {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   bool has_labels_ = false;
+  std::unique_ptr<Timestamps> timestamps_;
 
   std::vector<Block*> uploads_;  // the first is kept when it is reset
   uint64_t uploaded_ = 0;        // bytes of the last one
@@ -84,6 +97,7 @@ struct Recorder {
 // What a submission in flight holds: a recorder of its own, or one of a command list's.
 struct RecordingUse {
   VkCommandBuffer commands = VK_NULL_HANDLE;
+  Timestamps* timestamps = nullptr;
   std::unique_ptr<Recorder> once;
   CommandList* list = nullptr;
   size_t index = 0;

@@ -64,9 +64,8 @@ Result<> record_operation(const halyard_operation_t& operation, Recorder& record
     case HALYARD_OPERATION_UPDATE:
       return recorder.update(HALYARD_TRY(resolve(operation.update.target, {})), operation.update.source);
     case HALYARD_OPERATION_COPY:
-      recorder.copy(HALYARD_TRY(resolve(operation.copy.source, {})),
-                    HALYARD_TRY(resolve(operation.copy.target, {})));
-      return {};
+      return recorder.copy(HALYARD_TRY(resolve(operation.copy.source, {})),
+                           HALYARD_TRY(resolve(operation.copy.target, {})));
     default:  // HALYARD_OPERATION_DISPATCH
       return recorder.dispatch(*operation.dispatch.dispatch, {});
   }
@@ -83,6 +82,7 @@ Result<RecordingUse> commands_for(Work& work, Queue& queue) {
   HALYARD_TRY(record_operation(operation, *use.once));
   HALYARD_TRY(use.once->end());
   use.commands = use.once->commands();
+  use.timestamps = use.once->timestamps();
   return use;
 }
 

@@ -58,6 +58,7 @@ struct Work final : Due {
   // In flight.
   uint64_t id = 0;  // among those of the device; 0: nothing was submitted for it
   uint64_t number = 0;
+  uint64_t submit_time = 0;  // to the device, where there is a trace
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
   RecordingUse recording;

@@ -1,6 +1,8 @@
 // The host's side of the tests.
 #include "harness.h"
 
+#include <algorithm>
+
 namespace halyard::vulkan_tests {
 
 namespace {
@@ -65,6 +67,29 @@ halyard_status_t Host::give(Code code, std::string_view message) {
 std::vector<std::string> Host::log() const {
   const std::lock_guard lock(mutex_);
   return log_;
+}
+
+void Host::record_trace() {
+  told_.reserve(1024);
+  services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
+    Told told = {.kind = span->kind,
+                 .begin = span->begin_ns,
+                 .end = span->end_ns,
+                 .submission = static_cast<Completion*>(span->submission),
+                 .queue = span->queue};
+    if (span->name) std::copy_n(span->name, std::min(span->name_size, sizeof told.name - 1), told.name);
+    told.was_completed = told.submission && told.submission->calls > 0;
+    auto* self = static_cast<Host*>(host);
+    const std::lock_guard lock(self->mutex_);
+    self->told_.push_back(told);
+  };
+}
+
+std::vector<Told> Host::take_told() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Told> told = told_;
+  told_.clear();
+  return told;
 }
 
 const halyard_driver_table_t& table() {

@@ -34,6 +34,24 @@ struct Outcome {
   bool ok() const { return code == Code::OK; }
 };
 
+class Host;
+
+struct Completion {
+  Host* host = nullptr;
+  std::atomic<int> calls = 0;
+  Outcome outcome;
+};
+
+// What a trace was told.
+struct Told {
+  uint32_t kind = 0;
+  uint64_t begin = 0, end = 0;
+  char name[32] = {};  // cut to that; in place, so that hearing of it allocates nothing
+  Completion* submission = nullptr;
+  bool was_completed = false;  // the submission, by then
+  uint32_t queue = 0;
+};
+
 class Host {
  public:
   Host();
@@ -44,12 +62,16 @@ class Host {
   Outcome take(halyard_status_t status);                       // takes over a reference
   halyard_status_t give(Code code, std::string_view message);  // one for the driver to take over
   std::vector<std::string> log() const;
+  // Drivers that are initialized from now on tell a trace.
+  void record_trace();
+  std::vector<Told> take_told();  // since the last time
 
  private:
   halyard_host_services_t services_ = {};
   std::atomic<int> live_ = 0;
   mutable std::mutex mutex_;
   std::vector<std::string> log_;
+  std::vector<Told> told_;
 };
 
 inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
@@ -118,11 +140,7 @@ class VulkanTest : public testing::Test {
 
   // ---- Queue work
 
-  struct Completion {
-    Host* host = nullptr;
-    std::atomic<int> calls = 0;
-    Outcome outcome;
-  };
+  using Completion = vulkan_tests::Completion;
   Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                  Completion& completion, uint64_t affinity = 1);
   // Work that is due, to its end.
