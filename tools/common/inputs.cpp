@@ -293,7 +293,11 @@ Result<std::vector<std::string>> arrays_in(const std::string& folder) {
     return fail(HALYARD_NOT_FOUND, "--inputs_from={}: cannot read the folder: {}; check the path", folder,
                 error.message());
   if (names.empty())
-    return fail(HALYARD_NOT_FOUND, "--inputs_from={}: the folder has no file that ends in .npy", folder);
+    return fail(
+        HALYARD_NOT_FOUND,
+        "--inputs_from={}: the folder has no file that ends in .npy; save an array there for each argument, "
+        "such as input0.npy",
+        folder);
   std::ranges::sort(names, comes_before);
   std::vector<std::string> texts;
   for (const std::string& name : names) texts.push_back("*" + folder + "/" + name);
