@@ -124,16 +124,17 @@ Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it)
   return {};
 }
 
+// `keep` in what follows is this work, for as long as the step has not run.
 Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
-  const auto self = Ref<Work>::share(this);
-  return read(dispatch, before, [self, &dispatch]() -> Result<> {
-    self->number = self->trace->dispatches_.fetch_add(1);
-    HALYARD_TRY(self->show(dispatch, false));
-    const size_t place = self->next++;
-    return self->run(place, place + 1, [self, &dispatch] {
-      return self->read(dispatch, self->after, [self, &dispatch]() -> Result<> {
-        HALYARD_TRY(self->show(dispatch, true));
-        return self->go_on();
+  const auto keep = Ref<Work>::share(this);
+  return read(dispatch, before, [this, keep, &dispatch]() -> Result<> {
+    number = trace->dispatches_.fetch_add(1);
+    HALYARD_TRY(show(dispatch, false));
+    const size_t place = next++;
+    return run(place, place + 1, [this, keep, &dispatch] {
+      return read(dispatch, after, [this, keep, &dispatch]() -> Result<> {
+        HALYARD_TRY(show(dispatch, true));
+        return go_on();
       });
     });
   });
@@ -142,9 +143,9 @@ Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
 Result<> TensorTrace::Work::go_on() {
   const size_t begin = next;
   while (next < list.commands.size() && !shown(next)) ++next;
-  const auto then = [self = Ref<Work>::share(this)]() -> Result<> {
-    if (self->next < self->list.commands.size()) return self->show_dispatch(*self->shown(self->next));
-    self->finish({});
+  const auto then = [this, keep = Ref<Work>::share(this)]() -> Result<> {
+    if (next < list.commands.size()) return show_dispatch(*shown(next));
+    finish({});
     return {};
   };
   return next == begin ? then() : run(begin, next, then);
