@@ -219,7 +219,7 @@ class VmRun(unittest.TestCase):
             flags = ("--module=examples/fib.vmasm", "--function=recursive", "--input=5", f"--parameters={path}")
             terminal = Terminal("vm-run", *flags, "--parameter_mode=preload")
             self.assertEqual(terminal.end(), 0)
-            self.assertRegex(terminal.text, r"reading parameters: 4\.\d KiB\r\x1b\[K")
+            self.assertRegex(terminal.text, r"reading parameters: 4\.\d KiB of 4\.\d KiB\r\x1b\[K")
             terminal = Terminal("vm-run", *flags)
             self.assertEqual(terminal.end(), 0)
             self.assertNotIn("reading parameters", terminal.text)

@@ -36,6 +36,7 @@ class Recording {
   Recording& dispatch(const halyard_command_dispatch_t& command) {
     return add(HALYARD_COMMAND_DISPATCH, command);
   }
+  // The label must live as long as the list.
   Recording& begin_group(std::string_view label) {
     return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, {label.data(), label.size()}});
   }

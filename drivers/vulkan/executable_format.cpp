@@ -266,7 +266,7 @@ Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::spa
   const std::span<const uint8_t> content = HALYARD_TRY(flatbuffer_in(data));
   // The verifier wants it at a multiple of 8 bytes.
   std::vector<uint64_t> words((content.size() + 7) / 8);
-  std::memcpy(words.data(), content.data(), content.size());
+  if (!content.empty()) std::memcpy(words.data(), content.data(), content.size());
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
   flatbuffers::Verifier verifier(bytes, content.size());
   if (content.size() < 8 || !format::VerifyExecutableBuffer(verifier))

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <thread>
 
 #include "common/drivers.h"
@@ -53,17 +52,6 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
                 "--device_lead_allocator={}: expected the place of a --device, counted from 0; there {} {}",
                 place, device_count == 1 ? "is" : "are", device_count);
   return static_cast<uint32_t>(place) + 1;
-}
-
-// Of files; of those that are there.
-uint64_t size_of(const std::vector<std::string>& paths) {
-  uint64_t sum = 0;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const uintmax_t size = std::filesystem::file_size(path, error);
-    if (!error) sum += size;
-  }
-  return sum;
 }
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
@@ -229,16 +217,17 @@ Result<> ContextOptions::create(halyard_instance_t instance,
   options.modules = handles.data();
   options.module_count = handles.size();
   Progress progress("reading parameters:");
-  if (options.flags & HALYARD_CONTEXT_PRELOAD_PARAMETERS) progress.show(0, 0, format_size(size_of(paths_)));
+  options.progress = [](void* user, uint64_t done, uint64_t total) -> halyard_status_t {
+    static_cast<Progress*>(user)->show(0, 0, fmt::format("{} of {}", format_size(done), format_size(total)));
+    return nullptr;
+  };
+  options.progress_user = &progress;
   return check(halyard_context_create(instance, &options, out));
 }
 
 Result<> make_context(const Flags& flags, Program& program) {
   const Phase phase(program, "make context");
   const auto options = TOOL_TRY(ContextOptions::of(flags, program));
-  Progress progress("reading parameters:");
-  if (flags.value("parameter_mode") == "preload")
-    progress.show(0, 0, format_size(size_of(options->parameter_paths())));
   return options->create(program.instance.get(), program.modules, program.context.out());
 }
 

@@ -78,7 +78,6 @@ class ContextOptions {
   static Result<std::unique_ptr<const ContextOptions>> of(const Flags& flags, const Program& program);
   Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
                   halyard_context_t* out) const;
-  const std::vector<std::string>& parameter_paths() const { return paths_; }
 
  private:
   ContextOptions() = default;

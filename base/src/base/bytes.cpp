@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -76,13 +77,35 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   return borrow({static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); });
 }
 
-Ref<Bytes> Bytes::copy(std::span<const uint8_t> bytes) {
+namespace {
+
+uint8_t* aligned_memory(size_t size) {
   constexpr size_t kAlignment = 64;
-  const size_t capacity = (bytes.size() + kAlignment) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, capacity);
+  void* memory = std::aligned_alloc(kAlignment, (size + kAlignment) / kAlignment * kAlignment);
   if (!memory) throw std::bad_alloc();
+  return static_cast<uint8_t*>(memory);
+}
+
+}  // namespace
+
+Ref<Bytes> Bytes::copy(std::span<const uint8_t> bytes) {
+  uint8_t* memory = aligned_memory(bytes.size());
   if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
-  return borrow({static_cast<const uint8_t*>(memory), bytes.size()}, [memory] { std::free(memory); });
+  return borrow({memory, bytes.size()}, [memory] { std::free(memory); });
+}
+
+Result<Ref<Bytes>> Bytes::copy(std::span<const uint8_t> bytes,
+                               const std::function<Result<>(size_t)>& copied) {
+  constexpr size_t kPiece = size_t{16} << 20;
+  uint8_t* memory = aligned_memory(bytes.size());
+  Ref<Bytes> made = borrow({memory, bytes.size()}, [memory] { std::free(memory); });
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t size = std::min(kPiece, bytes.size() - at);
+    std::memcpy(memory + at, bytes.data() + at, size);
+    at += size;
+    HALYARD_TRY(copied(at));
+  }
+  return made;
 }
 
 Ref<Bytes> Bytes::own(std::vector<uint8_t> bytes) { return copy(bytes); }

@@ -22,6 +22,9 @@ class Bytes final : public ObjectOf<Bytes> {
   // system's reason.
   static Result<Ref<Bytes>> map_file(const std::string& path);
   static Ref<Bytes> copy(std::span<const uint8_t> bytes);  // 64-byte aligned
+  // The same in pieces: `copied` is told how many bytes are there after each, and ends it by a failure.
+  static Result<Ref<Bytes>> copy(std::span<const uint8_t> bytes,
+                                 const std::function<Result<>(size_t)>& copied);
   static Ref<Bytes> own(std::vector<uint8_t> bytes);
   // Borrows; `released` (may be empty) runs when the last reference goes.
   static Ref<Bytes> borrow(std::span<const uint8_t> bytes, std::function<void()> released);

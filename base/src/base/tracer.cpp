@@ -194,7 +194,7 @@ void Tracer::add(Record record, std::string_view name, std::span<const uint64_t>
   std::memcpy(to, &record, sizeof record);
   to += sizeof record;
   if (record.flows) std::memcpy(to, flows.data(), record.flows * sizeof(uint64_t));
-  std::memcpy(to + record.flows * sizeof(uint64_t), name.data(), record.name_size);
+  if (record.name_size) std::memcpy(to + record.flows * sizeof(uint64_t), name.data(), record.name_size);
   buffer->used += size;
 }
 

@@ -66,9 +66,16 @@ Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_
   for (size_t i = 0; i < options.parameter_count; ++i)
     files.push_back(
         {std::string(view(options.parameters[i].scope)), std::string(view(options.parameters[i].path))});
-  return modules::load_parameters(files, options.flags & HALYARD_CONTEXT_PRELOAD_PARAMETERS
-                                             ? modules::ParameterMode::preload
-                                             : modules::ParameterMode::file);
+  modules::ParameterProgress progress;
+  if (options.progress)
+    progress = [tell = options.progress, user = options.progress_user](uint64_t done, uint64_t total) {
+      return to_result(Status::adopt(tell(user, done, total)));
+    };
+  return modules::load_parameters(files,
+                                  options.flags & HALYARD_CONTEXT_PRELOAD_PARAMETERS
+                                      ? modules::ParameterMode::preload
+                                      : modules::ParameterMode::file,
+                                  progress);
 }
 
 }  // namespace

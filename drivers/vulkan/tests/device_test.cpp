@@ -234,18 +234,20 @@ TEST_F(LossTest, WhatIsDoneIsInTheReport) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>{1, 2});
   const halyard_command_dispatch_t increment = dispatch(loaded, 2, {range(memory, 0, 4)});
+  const std::string outer(150, 'a');
+  const std::string inner(150, 'b');
   List list_of_two = list(Recording()
-                              .begin_group(std::string(150, 'a'))
+                              .begin_group(outer)
                               .dispatch(increment)
                               .dispatch(increment)
-                              .begin_group(std::string(150, 'b'))
+                              .begin_group(inner)
                               .dispatch(dispatch(loaded, 0, {range(memory, 0, 8)}, {0, 1}))
                               .end_group()
                               .end_group());
   EXPECT_OK(run(execute(list_of_two)));
   lose();
   const std::string report = run(execute(list_of_two)).message;
-  const std::string groups = std::string(150, 'a') + ", " + std::string(37, 'a') + "...";
+  const std::string groups = outer + ", " + std::string(37, 'a') + "...";
   const std::string first = fmt::format(
       "last submissions: #1 execute of 'increment', 'iota' with groups {} on queue 0 (number 1), done; #2 ",
       groups);

@@ -39,9 +39,13 @@ Result<Reader> reader_for(const std::string& path) {
 }  // namespace
 
 Result<> ParameterScope::add_file(const std::string& path, ParameterMode mode) {
-  const Reader read = HALYARD_TRY(reader_for(path));
   Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
   if (mode == ParameterMode::preload) file = Bytes::copy(file->span());
+  return add(path, std::move(file));
+}
+
+Result<> ParameterScope::add(const std::string& path, Ref<Bytes> file) {
+  const Reader read = HALYARD_TRY(reader_for(path));
   for (auto& [key, parameter] : HALYARD_TRY(read(file, path)))
     parameters_.try_emplace(std::move(key), std::move(parameter));
   return {};
@@ -58,12 +62,27 @@ std::vector<std::string_view> ParameterScope::keys() const {
   return result;
 }
 
-Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, ParameterMode mode) {
-  ParameterScopes scopes;
+Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, ParameterMode mode,
+                                        const ParameterProgress& progress) {
+  std::vector<Ref<Bytes>> contents;
+  uint64_t total = 0;
   for (const ParameterFile& file : files) {
-    Ref<ParameterScope>& scope = scopes[file.scope];
+    HALYARD_TRY(reader_for(file.path));
+    contents.push_back(HALYARD_TRY(Bytes::map_file(file.path)));
+    total += contents.back()->size();
+  }
+  ParameterScopes scopes;
+  uint64_t done = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    Ref<Bytes>& file = contents[i];
+    if (mode == ParameterMode::preload) {
+      const auto copied = [&](size_t size) { return progress ? progress(done + size, total) : Result<>(); };
+      file = HALYARD_TRY(Bytes::copy(file->span(), copied));
+      done += file->size();
+    }
+    Ref<ParameterScope>& scope = scopes[files[i].scope];
     if (!scope) scope = make<ParameterScope>();
-    HALYARD_TRY(scope->add_file(file.path, mode));
+    HALYARD_TRY(scope->add(files[i].path, std::move(file)));
   }
   return scopes;
 }

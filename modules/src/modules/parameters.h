@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -29,6 +30,9 @@ enum class ParameterMode : uint8_t {
   preload,  // in memory: the file may change or go afterwards
 };
 
+// Told how far reading files into memory is, in bytes; a failure ends it.
+using ParameterProgress = std::function<Result<>(uint64_t done, uint64_t total)>;
+
 // All parameters of one scope.
 class ParameterScope final : public ObjectOf<ParameterScope> {
  public:
@@ -37,6 +41,8 @@ class ParameterScope final : public ObjectOf<ParameterScope> {
   // format, or a newer one; INVALID_ARGUMENT, OUT_OF_RANGE with what is wrong and where in the file.
   // ALREADY_EXISTS never: the first of a name stays. On failure nothing was added.
   Result<> add_file(const std::string& path, ParameterMode mode = ParameterMode::file);
+  // Of a file that is mapped, or read, already.
+  Result<> add(const std::string& path, Ref<Bytes> file);
   const Parameter* find(std::string_view key) const;  // null where unknown; valid while the scope is
   std::vector<std::string_view> keys() const;         // sorted
 
@@ -51,7 +57,8 @@ struct ParameterFile {
 
 using ParameterScopes = std::map<std::string, Ref<ParameterScope>, std::less<>>;
 Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files,
-                                        ParameterMode mode = ParameterMode::file);
+                                        ParameterMode mode = ParameterMode::file,
+                                        const ParameterProgress& progress = {});
 
 // The native module `io_parameters`: load, gather, scatter.
 Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes);

@@ -403,6 +403,10 @@ typedef struct halyard_parameter_file {
 typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_object_t* views,
                                  size_t view_count);
 
+/* How many bytes of how many are there. On the thread that made the call; a status that is not null (taken
+ * over) ends it with that failure. */
+typedef halyard_status_t (*halyard_progress_fn)(void* user, uint64_t done, uint64_t total);
+
 /* The bytes of one binding of a dispatch. Borrowed for the call. */
 typedef struct halyard_traced_tensor {
   uint32_t struct_size;
@@ -453,6 +457,9 @@ typedef struct halyard_context_options {
   const char* tensor_pattern;
   halyard_tensor_fn tensor;
   void* tensor_user;
+  /* Called while parameter files are read into memory (HALYARD_CONTEXT_PRELOAD_PARAMETERS); may be null. */
+  halyard_progress_fn progress;
+  void* progress_user;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
