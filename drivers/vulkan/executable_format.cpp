@@ -346,7 +346,7 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
     return fail(Code::INVALID_ARGUMENT, "a SPIR-V module has a multiple of 4 bytes; found {}", data.size());
   ModuleImage module;
   module.words.resize(data.size() / 4);
-  std::memcpy(module.words.data(), data.data(), data.size());
+  if (!data.empty()) std::memcpy(module.words.data(), data.data(), data.size());
   module.spirv = HALYARD_TRY(read_spirv(module.words));
   const SpirvModule& spirv = module.spirv;
   const bool has_model = spirv.memory_model == kModelGlsl ||

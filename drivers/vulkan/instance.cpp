@@ -1,6 +1,9 @@
 // Making an instance, and finding devices in it.
 #include "instance.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -73,6 +76,19 @@ std::string uuid_digits(std::string_view text) {
   const bool is_uuid =
       digits.size() == 2 * VK_UUID_SIZE && digits.find_first_not_of("0123456789abcdef") == std::string::npos;
   return is_uuid ? digits : "";
+}
+
+// The loader unloads Vulkan's implementations and layers with the last instance. What a sanitizer then finds
+// in their memory is reachable from nowhere and has no name: where there is one, they stay.
+void keep_libraries_for_sanitizers() {
+#if HALYARD_SANITIZER_KIND != 0
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, size_t, void*) {
+        if (library->dlpi_name[0] != 0) dlopen(library->dlpi_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        return 0;
+      },
+      nullptr);
+#endif
 }
 
 }  // namespace
@@ -182,6 +198,7 @@ Result<> VulkanInstance::start(const Services& services, bool validate) {
     return fail(Code::UNAVAILABLE,
                 "{}; no Vulkan driver is installed or it does not work (Debian: mesa-vulkan-drivers)",
                 made.error().message);
+  keep_libraries_for_sanitizers();
   vk_ = HALYARD_TRY(instance_functions(loader_, instance_));
   if (validate)
     HALYARD_TRY(check(vk_.CreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),

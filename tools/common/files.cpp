@@ -98,7 +98,8 @@ std::unexpected<Failure> cannot_write(const std::string& path) {
 Result<> write_file(const std::string& path, bool append, std::span<const uint8_t> bytes) {
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), append ? "ab" : "wb"));
   if (!file) return cannot_write(path);
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) return cannot_write(path);
+  if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
+    return cannot_write(path);
   if (std::fclose(file.release()) != 0) return cannot_write(path);
   return {};
 }

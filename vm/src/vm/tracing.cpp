@@ -22,7 +22,7 @@ class Name {
   }
   void add(std::string_view part) {
     const size_t count = std::min(part.size(), text_.size() - size_);
-    std::memcpy(text_.data() + size_, part.data(), count);
+    if (count != 0) std::memcpy(text_.data() + size_, part.data(), count);
     size_ += count;
   }
   std::string_view text() const { return {text_.data(), size_}; }
