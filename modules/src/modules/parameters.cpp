@@ -41,10 +41,10 @@ Result<Reader> reader_for(const std::string& path) {
 Result<> ParameterScope::add_file(const std::string& path, ParameterMode mode) {
   Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
   if (mode == ParameterMode::preload) file = Bytes::copy(file->span());
-  return add(path, std::move(file));
+  return add(path, file);
 }
 
-Result<> ParameterScope::add(const std::string& path, Ref<Bytes> file) {
+Result<> ParameterScope::add(const std::string& path, const Ref<Bytes>& file) {
   const Reader read = HALYARD_TRY(reader_for(path));
   for (auto& [key, parameter] : HALYARD_TRY(read(file, path)))
     parameters_.try_emplace(std::move(key), std::move(parameter));
@@ -82,7 +82,7 @@ Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, Pa
     }
     Ref<ParameterScope>& scope = scopes[files[i].scope];
     if (!scope) scope = make<ParameterScope>();
-    HALYARD_TRY(scope->add(files[i].path, std::move(file)));
+    HALYARD_TRY(scope->add(files[i].path, file));
   }
   return scopes;
 }

@@ -42,7 +42,7 @@ class ParameterScope final : public ObjectOf<ParameterScope> {
   // ALREADY_EXISTS never: the first of a name stays. On failure nothing was added.
   Result<> add_file(const std::string& path, ParameterMode mode = ParameterMode::file);
   // Of a file that is mapped, or read, already.
-  Result<> add(const std::string& path, Ref<Bytes> file);
+  Result<> add(const std::string& path, const Ref<Bytes>& file);
   const Parameter* find(std::string_view key) const;  // null where unknown; valid while the scope is
   std::vector<std::string_view> keys() const;         // sorted
 
