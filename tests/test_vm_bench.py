@@ -15,6 +15,7 @@ import time
 import unittest
 
 import vmrun
+from perfetto import Trace
 
 MUL = ["--module=examples/elementwise_mul.vmasm", "--device=local-sync", "--function=mul", "--input=8xf32=1,2,3,4,5,6,7,8",
        "--input=8xf32=10"]
@@ -662,6 +663,21 @@ vm.func @b(%i0: i32) -> () {
         self.assertEqual([row["rounds"] for row in rows], [2, 2])
         with self.assertRaises(ProcessLookupError):
             os.kill(self.runs()[2]["pid"], 0)
+
+
+class Traced(unittest.TestCase):
+    def test_the_file_holds_the_calls(self):
+        with vmrun.temporary_folder() as folder:
+            path = os.path.join(folder, "bench.perfetto")
+            done = vmrun.run("vm-bench", *MUL, "--benchmark_filter=BM_", "--benchmark_min_time=0.001", "--trace=" + path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            names = {s.name for s in Trace(path).slices()}
+        self.assertLessEqual({"elementwise_mul.mul", "hal.device.queue.execute.indirect", "mul"}, names)
+
+    def test_a_full_disk_is_told(self):
+        done = vmrun.run("vm-bench", *MUL, "--benchmark_filter=BM_", "--benchmark_min_time=0.001", "--trace=/dev/full")
+        self.assertIn("UNAVAILABLE; could not write all of the trace to '/dev/full'", done.stderr)
+        self.assertEqual(done.returncode, 14)
 
 
 if __name__ == "__main__":

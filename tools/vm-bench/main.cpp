@@ -156,6 +156,7 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
     std::fflush(stdout);
     TOOL_TRY(print_statistics(bench.program));
   }
+  if (bench.program.trace) TOOL_TRY(check(halyard_trace_finish(bench.program.trace.get())));
   return 0;
 }
 
