@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/system_error.h"
+
 namespace halyard {
 
 const ObjectType Bytes::kType = object_type<Bytes>("bytes");
@@ -19,10 +21,8 @@ namespace {
 
 std::unexpected<Status> file_error(const std::string& path, const char* action) {
   const int number = errno;
-  const Code code = number == ENOENT || number == ENOTDIR ? Code::NOT_FOUND
-                    : number == EACCES || number == EPERM ? Code::PERMISSION_DENIED
-                                                          : Code::UNAVAILABLE;
-  return fail(code, "cannot {} file '{}': {}; check the path", action, path, std::strerror(number));
+  return fail(code_of_errno(number), "cannot {} file '{}': {}; check the path", action, path,
+              std::strerror(number));
 }
 
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {

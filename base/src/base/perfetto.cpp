@@ -61,20 +61,26 @@ void put_fixed(std::string& out, uint32_t field, uint64_t value) {
 
 }  // namespace
 
-void PerfettoWriter::packet(uint64_t time, const std::string& event) {
+void PerfettoWriter::packet(uint64_t time) {
   std::string packet;
-  packet.reserve(event.size() + interned_.size() + 32);
+  packet.reserve(event_.size() + interned_.size() + 32);
   put_number(packet, kTimestamp, time);
   put_number(packet, kSequenceId, kSequence);
   if (!begun_) put_number(packet, kFirstOnSequence, 1);
   put_number(packet, kSequenceFlags, std::exchange(begun_, true) ? kNeedsState : kStateCleared | kNeedsState);
   if (!interned_.empty()) put_bytes(packet, kInternedData, interned_);
   interned_.clear();
-  put_bytes(packet, kTrackEvent, event);
+  put_bytes(packet, kTrackEvent, event_);
   put_bytes(bytes_, kPacket, packet);
 }
 
-void PerfettoWriter::descriptor(const std::string& fields) {
+void PerfettoWriter::descriptor(uint64_t track, uint64_t parent, std::string_view name, uint32_t kind,
+                                std::string_view inner) {
+  std::string fields;
+  put_number(fields, kUuid, track);
+  if (parent != 0) put_number(fields, kParent, parent);
+  if (!name.empty()) put_bytes(fields, kTrackName, name);
+  if (kind != 0) put_bytes(fields, kind, inner);
   std::string packet;
   put_number(packet, kSequenceId, kSequence);
   put_bytes(packet, kTrackDescriptor, fields);
@@ -85,10 +91,7 @@ void PerfettoWriter::process_track(uint64_t track, uint32_t process, std::string
   std::string inner;
   put_number(inner, kProcessId, process);
   put_bytes(inner, kProcessName, name);
-  std::string fields;
-  put_number(fields, kUuid, track);
-  put_bytes(fields, kProcess, inner);
-  descriptor(fields);
+  descriptor(track, 0, {}, kProcess, inner);
 }
 
 void PerfettoWriter::thread_track(uint64_t track, uint32_t process, uint32_t thread, std::string_view name) {
@@ -96,29 +99,17 @@ void PerfettoWriter::thread_track(uint64_t track, uint32_t process, uint32_t thr
   put_number(inner, kThreadsProcess, process);
   put_number(inner, kThreadId, thread);
   put_bytes(inner, kThreadName, name);
-  std::string fields;
-  put_number(fields, kUuid, track);
-  put_bytes(fields, kThread, inner);
-  descriptor(fields);
+  descriptor(track, 0, {}, kThread, inner);
 }
 
 void PerfettoWriter::track(uint64_t track, uint64_t parent, std::string_view name) {
-  std::string fields;
-  put_number(fields, kUuid, track);
-  put_number(fields, kParent, parent);
-  put_bytes(fields, kTrackName, name);
-  descriptor(fields);
+  descriptor(track, parent, name, 0, {});
 }
 
 void PerfettoWriter::counter_track(uint64_t track, uint64_t parent, std::string_view name) {
-  std::string counter;
-  put_number(counter, kUnit, kBytesUnit);
-  std::string fields;
-  put_number(fields, kUuid, track);
-  put_number(fields, kParent, parent);
-  put_bytes(fields, kTrackName, name);
-  put_bytes(fields, kCounterDescriptor, counter);
-  descriptor(fields);
+  std::string inner;
+  put_number(inner, kUnit, kBytesUnit);
+  descriptor(track, parent, name, kCounterDescriptor, inner);
 }
 
 uint64_t PerfettoWriter::number(Numbers& numbers, uint32_t field, std::string_view name) {
@@ -132,44 +123,40 @@ uint64_t PerfettoWriter::number(Numbers& numbers, uint32_t field, std::string_vi
   return number;
 }
 
-void PerfettoWriter::name_event(std::string& event, std::string_view category, std::string_view name) {
-  put_number(event, kCategory, number(categories_, kCategoryNames, category));
-  put_number(event, kName, number(names_, kEventNames, name));
+void PerfettoWriter::start_event(uint32_t type, uint64_t track) {
+  event_.clear();
+  put_number(event_, kType, type);
+  put_number(event_, kTrack, track);
+}
+
+void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, std::string_view category,
+                                 std::string_view name, std::span<const uint64_t> flows) {
+  start_event(type, track);
+  put_number(event_, kCategory, number(categories_, kCategoryNames, category));
+  put_number(event_, kName, number(names_, kEventNames, name));
+  for (const uint64_t flow : flows) put_fixed(event_, kFlows, flow);
+  packet(time);
 }
 
 void PerfettoWriter::begin(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
                            std::span<const uint64_t> flows) {
-  event_.clear();
-  put_number(event_, kType, kBegin);
-  put_number(event_, kTrack, track);
-  name_event(event_, category, name);
-  for (const uint64_t flow : flows) put_fixed(event_, kFlows, flow);
-  packet(time, event_);
+  named_event(kBegin, track, time, category, name, flows);
 }
 
 void PerfettoWriter::end(uint64_t track, uint64_t time) {
-  event_.clear();
-  put_number(event_, kType, kEnd);
-  put_number(event_, kTrack, track);
-  packet(time, event_);
+  start_event(kEnd, track);
+  packet(time);
 }
 
 void PerfettoWriter::instant(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
                              std::span<const uint64_t> flows) {
-  event_.clear();
-  put_number(event_, kType, kInstant);
-  put_number(event_, kTrack, track);
-  name_event(event_, category, name);
-  for (const uint64_t flow : flows) put_fixed(event_, kFlows, flow);
-  packet(time, event_);
+  named_event(kInstant, track, time, category, name, flows);
 }
 
 void PerfettoWriter::count(uint64_t track, uint64_t time, int64_t value) {
-  event_.clear();
-  put_number(event_, kType, kCounter);
-  put_number(event_, kTrack, track);
+  start_event(kCounter, track);
   put_number(event_, kCounterValue, static_cast<uint64_t>(value));
-  packet(time, event_);
+  packet(time);
 }
 
 std::string PerfettoWriter::take() { return std::exchange(bytes_, {}); }

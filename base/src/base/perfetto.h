@@ -33,10 +33,13 @@ class PerfettoWriter {
 
  private:
   using Numbers = std::map<std::string, uint64_t, std::less<>>;
-  void packet(uint64_t time, const std::string& event);
-  void descriptor(const std::string& fields);
+  void packet(uint64_t time);  // of event_
+  void descriptor(uint64_t track, uint64_t parent, std::string_view name, uint32_t kind,
+                  std::string_view inner);
   uint64_t number(Numbers& numbers, uint32_t field, std::string_view name);
-  void name_event(std::string& event, std::string_view category, std::string_view name);
+  void start_event(uint32_t type, uint64_t track);
+  void named_event(uint32_t type, uint64_t track, uint64_t time, std::string_view category,
+                   std::string_view name, std::span<const uint64_t> flows);
 
   std::string bytes_;
   std::string interned_;  // names that the next packet sends

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/c_boundary.h"
+#include "base/system_error.h"
 
 namespace halyard {
 
@@ -38,6 +39,12 @@ class Spinlock {
  private:
   std::atomic<bool> held_{false};
 };
+
+// From errno.
+Status cannot_write(const std::string& path) {
+  return Status(Code::UNAVAILABLE,
+                fmt::format("could not write all of the trace to '{}': {}", path, std::strerror(errno)));
+}
 
 uintptr_t this_thread() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
 
@@ -109,11 +116,10 @@ struct Tracer::Slots {
 Result<Ref<Tracer>> Tracer::create(const std::string& path) {
   std::FILE* file = nullptr;
   if (!path.empty() && !(file = std::fopen(path.c_str(), "wb"))) {
-    const Code code = errno == ENOENT   ? Code::NOT_FOUND
-                      : errno == EACCES ? Code::PERMISSION_DENIED
-                                        : Code::UNAVAILABLE;
-    return fail(code, "cannot write the trace to '{}': {}; choose a file in a folder that can be written",
-                path, std::strerror(errno));
+    const int number = errno;
+    return fail(code_of_errno(number),
+                "cannot write the trace to '{}': {}; choose a file in a folder that can be written", path,
+                std::strerror(number));
   }
   return make<Tracer>(file, path);
 }
@@ -146,9 +152,7 @@ void Tracer::with_writer(Write write) noexcept {
     write();
     const std::string bytes = writer_.take();
     if (!file_ || bytes.empty()) return;
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
-      lose(Status(Code::UNAVAILABLE,
-                  fmt::format("could not write all of the trace to '{}': {}", path_, std::strerror(errno))));
+    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) lose(cannot_write(path_));
   } catch (const std::exception&) {
     lose(caught_exception());
   }
@@ -324,9 +328,7 @@ Tracer::Totals Tracer::totals() {
 Result<> Tracer::finish() {
   flush_all();
   const std::lock_guard lock(mutex_);
-  if (file_ && std::fflush(file_) != 0)
-    lose(Status(Code::UNAVAILABLE,
-                fmt::format("could not write all of the trace to '{}': {}", path_, std::strerror(errno))));
+  if (file_ && std::fflush(file_) != 0) lose(cannot_write(path_));
   return to_result(lost_);
 }
 

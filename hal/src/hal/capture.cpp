@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/c_boundary.h"
-#include "hal/bridge.h"
 #include "hal/host_copy.h"
+#include "hal/stepwise.h"
 
 namespace halyard::hal {
 
@@ -22,14 +20,12 @@ namespace {
 // The bytes of every range that commands touch, in the order of buffers and ranges.
 using Snapshot = std::vector<std::vector<uint8_t>>;
 
-struct Work final : ObjectOf<Work> {
+struct Work final : ObjectOf<Work>, StepwiseExecution {
   static const ObjectType kType;
 
+  Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
+
   Ref<Capture> capture;
-  Ref<Device> device;
-  uint64_t affinity = kAnyQueue;
-  Ref<Fence> signal;
-  Ref<CommandBuffer> commands;
   std::vector<SlotEntry> entries;
   std::vector<Ref<Buffer>> buffers;  // whole allocations; also keeps those of the entries
   CapturedExecution captured;        // contents are views into the snapshots
@@ -37,26 +33,9 @@ struct Work final : ObjectOf<Work> {
   Snapshot before;
   Snapshot after;
   uint32_t number = 0;
-
-  // For the submitter, if all was done within its call and on its thread: anything else would depend on
-  // timing.
-  std::thread::id submitter = std::this_thread::get_id();
-  Status result;
 };
 
 const ObjectType Work::kType = object_type<Work>("hal.capture.work");
-
-void finish(Work& work, Status status) {
-  make_signals(work.signal.get(), *work.device, Makes::all, status);
-  if (std::this_thread::get_id() == work.submitter) work.result = std::move(status);
-}
-
-// Runs a step; its failure ends the work. Steps run in callbacks of drivers, so nothing may be thrown.
-template <typename Step>
-void attempt(Work& work, Step&& step) {
-  if (Status status = Status::adopt(guarded(std::forward<Step>(step))); !status.ok())
-    finish(work, std::move(status));
-}
 
 // ---- What is touched ----
 
@@ -153,8 +132,8 @@ Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedR
   for (const Ref<Fence>& fence : reading) fences.push_back(fence.get());
   const Ref<Fence> all = HALYARD_TRY(Fence::join(fences));
   return when_reached(all, [work, next = std::move(next)](Status status) mutable {
-    if (!status.ok()) return finish(*work, std::move(status));
-    attempt(*work, std::move(next));
+    if (!status.ok()) return work->finish(std::move(status));
+    work->attempt(std::move(next));
   });
 }
 
@@ -166,7 +145,7 @@ Result<> write_end(Work& work, const Status& failure) {
 void finish_failed(Work& work, Status failure) {
   if (Status written = Status::adopt(guarded([&] { return write_end(work, failure); })); !written.ok())
     failure = std::move(failure).note(written.message());
-  finish(work, std::move(failure));
+  work.finish(std::move(failure));
 }
 
 Result<> submit(const Ref<Work>& work) {
@@ -183,10 +162,10 @@ Result<> submit(const Ref<Work>& work) {
   }
   return when_reached(done, [work](Status status) {
     if (!status.ok()) return finish_failed(*work, std::move(status));
-    attempt(*work, [&] {
+    work->attempt([&] {
       return snapshot(work, work->after, &CapturedRange::after, [work]() -> Result<> {
         HALYARD_TRY(write_end(*work, {}));
-        finish(*work, {});
+        work->finish({});
         return {};
       });
     });
@@ -203,12 +182,8 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   SlotEntries entries;
   HALYARD_TRY(prepare_execute(point, commands, table, entries));
   CommandList list = commands.list();
-  const auto work = make<Work>();
+  const auto work = make<Work>(point, commands);
   work->capture = Ref<Capture>::share(this);
-  work->device = Ref<Device>::share(&point.device);
-  work->affinity = point.affinity;
-  work->signal = Ref<Fence>::share(point.signal);
-  work->commands = Ref<CommandBuffer>::share(&commands);
   work->entries.assign(entries.begin(), entries.end());
   work->executables = std::move(list.executables);
   work->captured.device = point.device.uri();
@@ -217,8 +192,8 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   work->captured.commands = std::move(list.commands);
   Touched(*work).collect(list.buffers);
   HALYARD_TRY(when_reached(Ref<Fence>::share(point.wait), [work](Status status) {
-    if (!status.ok()) return finish(*work, std::move(status));
-    attempt(*work, [&] {
+    if (!status.ok()) return work->finish(std::move(status));
+    work->attempt([&] {
       return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
     });
   }));

@@ -10,6 +10,8 @@
 #include <functional>
 #include <string_view>
 
+#include "base/system_error.h"
+
 namespace halyard::hal {
 
 namespace {
@@ -276,10 +278,8 @@ Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& 
   std::FILE* const file = std::fopen(path.c_str(), "w+be");
   if (!file) {
     const int number = errno;
-    const Code code = number == ENOENT || number == ENOTDIR ? Code::NOT_FOUND
-                      : number == EACCES || number == EPERM ? Code::PERMISSION_DENIED
-                                                            : Code::UNAVAILABLE;
-    return fail(code, "cannot create capture '{}': {}; check the path", path, std::strerror(number));
+    return fail(code_of_errno(number), "cannot create capture '{}': {}; check the path", path,
+                std::strerror(number));
   }
   auto writer = std::make_unique<CaptureWriter>(path, file);
   HALYARD_TRY(Records{*writer}.write_start());

@@ -79,14 +79,8 @@ DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri)
       track_(tracer_->add_track(uri)),
       memory_(tracer_->add_counter("memory", track_)) {}
 
-void DeviceTrace::allocated(uint64_t bytes) noexcept {
-  const auto size = static_cast<int64_t>(bytes);
-  tracer_->count(memory_, bytes_.fetch_add(size, std::memory_order_relaxed) + size);
-}
-
-void DeviceTrace::freed(uint64_t bytes) noexcept {
-  const auto size = static_cast<int64_t>(bytes);
-  tracer_->count(memory_, bytes_.fetch_sub(size, std::memory_order_relaxed) - size);
+void DeviceTrace::add_memory(int64_t bytes) noexcept {
+  tracer_->count(memory_, bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
 uint32_t DeviceTrace::take_lane() noexcept {

@@ -23,8 +23,8 @@ class DeviceTrace {
   DeviceTrace(Ref<Tracer> tracer, std::string_view uri);
 
   Tracer& tracer() const { return *tracer_; }
-  void allocated(uint64_t bytes) noexcept;
-  void freed(uint64_t bytes) noexcept;
+  void allocated(uint64_t bytes) noexcept { add_memory(static_cast<int64_t>(bytes)); }
+  void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
   // A slice of what the device did in its own time.
   void device_span(const halyard_trace_span_t& span) noexcept;
 
@@ -35,6 +35,7 @@ class DeviceTrace {
   Tracer::Track lane_track(uint32_t lane) const { return lanes_[lane]; }
 
  private:
+  void add_memory(int64_t bytes) noexcept;
   Tracer::Track queue_track(uint32_t queue) noexcept;
 
   const Ref<Tracer> tracer_;

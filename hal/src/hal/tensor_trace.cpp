@@ -2,27 +2,23 @@
 // to the next dispatch that is asked for, its buffers, the dispatch alone, its buffers again.
 #include "hal/tensor_trace.h"
 
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/c_boundary.h"
-#include "hal/bridge.h"
 #include "hal/host_copy.h"
 #include "hal/rerecord.h"
+#include "hal/stepwise.h"
 
 namespace halyard::hal {
 
 const ObjectType TensorTrace::kType = object_type<TensorTrace>("hal.tensor_trace");
 
-struct TensorTrace::Work final : ObjectOf<TensorTrace::Work> {
+struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution {
   static const ObjectType kType;
 
+  Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
+
   Ref<TensorTrace> trace;
-  Ref<Device> device;
-  uint64_t affinity = kAnyQueue;
-  Ref<Fence> signal;
-  Ref<CommandBuffer> commands;  // keeps what the list borrows
   CommandList list;
   std::vector<Ref<Buffer>> buffers;  // whole allocations, as the list numbers them
   std::vector<Ref<Executable>> executables;
@@ -37,21 +33,8 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work> {
   std::vector<std::vector<uint8_t>> before;
   std::vector<std::vector<uint8_t>> after;
 
-  // For the submitter, if all was done within its call and on its thread: anything else would depend on
-  // timing.
-  std::thread::id submitter = std::this_thread::get_id();
-  Status result;
-
   using Then = std::move_only_function<Result<>()>;
 
-  void finish(Status status) {
-    make_signals(signal.get(), *device, Makes::all, status);
-    if (std::this_thread::get_id() == submitter) result = std::move(status);
-  }
-  // Runs a step; its failure ends the work. Steps run in callbacks of drivers, so nothing may be thrown.
-  void attempt(Then step) {
-    if (Status status = Status::adopt(guarded(std::move(step))); !status.ok()) finish(std::move(status));
-  }
   Result<> when(const Ref<Fence>& fence, Then then) {
     return when_reached(fence,
                         [self = Ref<Work>::share(this), then = std::move(then)](Status status) mutable {
@@ -155,12 +138,8 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
                               std::span<const Binding> table) {
   SlotEntries entries;
   HALYARD_TRY(prepare_execute(point, commands, table, entries));
-  const auto work = make<Work>();
+  const auto work = make<Work>(point, commands);
   work->trace = Ref<TensorTrace>::share(this);
-  work->device = Ref<Device>::share(&point.device);
-  work->affinity = point.affinity;
-  work->signal = Ref<Fence>::share(point.signal);
-  work->commands = Ref<CommandBuffer>::share(&commands);
   work->list = commands.list();
   for (Allocation* buffer : work->list.buffers)
     work->buffers.push_back(Buffer::create(Ref<Allocation>::share(buffer)));
