@@ -233,7 +233,7 @@ struct InstructionWriter : RegisterPlan {
     const Bank bank = info(type.add).operands[0].bank;
     const auto any_op = [&] { return choices.one_of({type.add, type.sub, type.mul}); };
     code.op(any_op(), {value_source(bank), value_source(bank), scratch()});
-    for (uint32_t n = choices.below(2); n > 0; --n) {
+    for (uint32_t n = choices.below(3); n > 0; --n) {
       if (choices.one_in(2)) {
         code.op(any_op(), {scratch(), value_source(bank), scratch()});
       } else {

@@ -31,6 +31,7 @@ enum class InnerOp : uint16_t {
 #define LOOP_BY(op) loop_by_##op,
 #define CHAIN(type, first, second) first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) first##_##second##_right_##type,
+#define CHAIN_OF_THREE(type, first, second, third) first##_##second##_##third##_##type,
 #define INDEXED(op) op##_at_sum,
 #define INDEXED_KEPT(op) op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) op##_at_product,

@@ -166,4 +166,30 @@ constexpr InnerOp chain_of(Arithmetic first, Arithmetic second, bool right) {
                 [static_cast<size_t>(second.kind)][right && matters];
 }
 
+// What may follow a chain of two.
+struct ChainOfThree {
+  Arithmetic::Type type = Arithmetic::Type::none;
+  std::array<InnerOp, 3> by_third;
+};
+
+inline constexpr auto kChainsOfThree = [] {
+  std::array<ChainOfThree, static_cast<size_t>(InnerOp::kCount) - kOpCount> table;
+  for (ChainOfThree& row : table) row.by_third.fill(kNoInner);
+#define CHAIN_OF_THREE(chain_type, first, second, third)                                                 \
+  {                                                                                                      \
+    ChainOfThree& row = table[static_cast<size_t>(InnerOp::first##_##second##_##chain_type) - kOpCount]; \
+    row.type = Arithmetic::Type::chain_type;                                                             \
+    row.by_third[static_cast<size_t>(Arithmetic::Kind::third)] =                                         \
+        InnerOp::first##_##second##_##third##_##chain_type;                                              \
+  }
+#include "vm/inner_ops.inc"
+  return table;
+}();
+
+// third(chain, d), of the number of an instruction that only decoded code has.
+constexpr InnerOp chain_of_three(uint16_t chain, Arithmetic third) {
+  const ChainOfThree& row = kChainsOfThree[chain - kOpCount];
+  return row.type == third.type ? row.by_third[static_cast<size_t>(third.kind)] : kNoInner;
+}
+
 }  // namespace halyard::vm

@@ -118,6 +118,7 @@ CallOutcome interpret(Stack& stack) {
 #define LOOP_BY(op) &&inner_loop_by_##op,
 #define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
+#define CHAIN_OF_THREE(type, first, second, third) &&inner_##first##_##second##_##third##_##type,
 #define INDEXED(op) &&inner_##op##_at_sum,
 #define INDEXED_KEPT(op) &&inner_##op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
@@ -137,20 +138,18 @@ CallOutcome interpret(Stack& stack) {
       goto interrupted;                                                 \
     DISPATCH();                                                         \
   } while (false)
-// The branch that closes a loop. That it leads where the last one led is compared, for the sake of processors
-// that foresee the outcome of comparisons: they go on without waiting for the distance. In assembly, or the
-// compiler would see that both ways lead to the same place.
+// The branch that closes a loop. That it is the one that closed the last loop is compared, for the sake of
+// processors that foresee the outcome of comparisons: they go on without waiting for the distance. In assembly,
+// or the compiler would see that both ways lead to the same place.
 #if defined(__x86_64__)
-#define SAME_LOOP(target) \
-  asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(target), "r"(head) : "cc" : other_loop)
+#define SAME_LOOP() asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(ip), "rm"(tail) : "cc" : other_loop)
 #else
-#define SAME_LOOP(target) \
-  if ((target) != head) goto other_loop
+#define SAME_LOOP() \
+  if (ip != tail) goto other_loop
 #endif
-#define CLOSE_LOOP(distance)                                            \
+#define CLOSE_LOOP()                                                    \
   do {                                                                  \
-    target = ip + (distance);                                           \
-    SAME_LOOP(target);                                                  \
+    SAME_LOOP();                                                        \
     ip = head;                                                          \
     if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
       goto interrupted;                                                 \
@@ -179,8 +178,8 @@ CallOutcome interpret(Stack& stack) {
   uint32_t* values;
   Object** refs;
   const Word* ip;
-  const Word* head = nullptr;  // of the loop that was closed last
-  const Word* target;
+  const Word* tail = nullptr;  // the branch that closed a loop last, and
+  const Word* head = nullptr;  // where it led
   LOAD_FRAME();
   ip = stack.ip;
 
@@ -200,8 +199,9 @@ dispatch:
 #endif
 
 other_loop:
-  head = target;
-  ip = target;
+  tail = ip;
+  head = ip + ip[1].distance_if();
+  ip = head;
   if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
     DISPATCH();
 interrupted:

@@ -133,20 +133,28 @@ bool Joiner::join_chain(size_t step, const Instruction& instruction) {
   if (!last) return false;
   const uint32_t start = last->word;
   const Word first = build_.at(start);
-  if (first.op >= kOpCount) return false;
   const uint16_t middle = build_.result_of(*last);
   const uint16_t left = instruction.operands[0].reg;
   const uint16_t right = instruction.operands[1].reg;
   if ((left == middle) == (right == middle)) return false;
-  const InnerOp chained =
-      chain_of(arithmetic(static_cast<Op>(first.op)), arithmetic(instruction.op), right == middle);
+  const Arithmetic second = arithmetic(instruction.op);
+  const bool of_two = first.op < kOpCount;
+  const InnerOp chained = of_two ? chain_of(arithmetic(static_cast<Op>(first.op)), second, right == middle)
+                                 : chain_of_three(first.op, second);
   const bool wide = last->wide_result;
   if (chained == kNoInner || !last_read(step, middle, wide)) return false;
   build_.retract(start);
+  const uint16_t other = left == middle ? right : left;
   const uint16_t result = instruction.operands[2].reg;
-  build_.joinable({.word = start, .result_field = 4, .wide_result = wide});
-  build_.emit(CodeBuilder::word(chained, first.a, first.b, left == middle ? right : left));
-  build_.emit({result, 0, 0, 0});
+  if (of_two) {
+    build_.joinable({.word = start, .result_field = 4, .wide_result = wide});
+    build_.emit(CodeBuilder::word(chained, first.a, first.b, other));
+    build_.emit({result, 0, 0, 0});
+  } else {
+    build_.joinable({.word = start, .result_field = 5, .wide_result = wide});
+    build_.emit(CodeBuilder::word(chained, first.a, first.b, first.c));
+    build_.emit({other, result, 0, 0});
+  }
   for (const uint16_t reg : {left, right, result}) build_.mention(reg, wide);
   return true;
 }
