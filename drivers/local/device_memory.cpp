@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/atomics.h"
+
 namespace halyard::local {
 
 namespace {
@@ -41,14 +43,14 @@ std::unexpected<Status> not_there_any_more() {
 // Whether the limit leaves room for it.
 bool Heap::charge(Tally& tally, uint64_t size) {
   if (size > limit_) return false;
-  tally.allocated.fetch_add(size, std::memory_order_relaxed);
+  fetch_add(tally.allocated, size, std::memory_order_relaxed);
   if (tallies_[0].live() + tallies_[1].live() > limit_) {
-    tally.allocated.fetch_sub(size, std::memory_order_relaxed);
+    fetch_sub(tally.allocated, size, std::memory_order_relaxed);
     return false;
   }
   const uint64_t live = tally.live();
   uint64_t peak = tally.peak.load(std::memory_order_relaxed);
-  while (live > peak && !tally.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+  while (live > peak && !compare_exchange(tally.peak, peak, live, std::memory_order_relaxed)) {
   }
   return true;
 }
@@ -67,7 +69,7 @@ Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
   const bool fits = charge(tally, size);
   uint8_t* bytes = fits ? take(size) : nullptr;
   if (!bytes) {
-    if (fits) tally.allocated.fetch_sub(size, std::memory_order_relaxed);
+    if (fits) fetch_sub(tally.allocated, size, std::memory_order_relaxed);
     return fail(Code::RESOURCE_EXHAUSTED,
                 "no memory for {} bytes: the device has {} bytes, {} of them are in use", size, limit_,
                 tallies_[0].live() + tallies_[1].live());
@@ -77,7 +79,7 @@ Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
 }
 
 void Heap::free(uint8_t* bytes, uint64_t size, bool host_local) {
-  tallies_[host_local].freed.fetch_add(size, std::memory_order_release);
+  fetch_add(tallies_[host_local].freed, size, std::memory_order_release);
   if (!validates_) return cache_.give(bytes, size);
   std::memset(bytes, kFreedPattern, size);
   const std::lock_guard lock(mutex_);

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "base/atomics.h"
+
 namespace halyard::local {
 
 // `kNext` is the member of Node that links it.
@@ -19,14 +21,13 @@ class Stash {
     return node;
   }
   // A chain.
-  Node* take_all() { return first_.exchange(nullptr, std::memory_order_acquire); }
+  Node* take_all() { return exchange(first_, nullptr, std::memory_order_acquire); }
   void give(Node* node) { push(node, node); }
 
  private:
   void put_back(Node* rest) {
     Node* nothing = nullptr;
-    if (first_.compare_exchange_strong(nothing, rest, std::memory_order_release, std::memory_order_relaxed))
-      return;
+    if (compare_exchange(first_, nothing, rest, std::memory_order_release)) return;
     Node* last = rest;
     while (last->*kNext) last = last->*kNext;
     push(rest, last);
@@ -35,8 +36,7 @@ class Stash {
     Node* next = first_.load(std::memory_order_relaxed);
     do {
       last->*kNext = next;
-    } while (
-        !first_.compare_exchange_weak(next, first, std::memory_order_release, std::memory_order_relaxed));
+    } while (!compare_exchange(first_, next, first, std::memory_order_release));
   }
 
   std::atomic<Node*> first_ = nullptr;

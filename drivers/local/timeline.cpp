@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/atomics.h"
+
 namespace halyard::local {
 
 namespace {
@@ -72,7 +74,7 @@ void Semaphore::unlink(Waiter& waiter) {
 bool Semaphore::grow(uint64_t value) {
   uint64_t now = value_.load(std::memory_order_relaxed);
   while (now < value) {
-    if (value_.compare_exchange_weak(now, value)) return true;
+    if (compare_exchange(value_, now, value, std::memory_order_seq_cst)) return true;
   }
   return false;
 }

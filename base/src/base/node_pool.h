@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <new>
 
+#include "base/atomics.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
@@ -31,7 +33,7 @@ class NodePool {
     for (std::atomic<void*>& place : places_[index]) {
       // Looked at first: an exchange takes much longer.
       if (!place.load(std::memory_order_relaxed)) continue;
-      if (void* node = place.exchange(nullptr, std::memory_order_acquire)) {
+      if (void* node = exchange(place, nullptr, std::memory_order_acquire)) {
         allow(node, index);
         return node;
       }
@@ -46,8 +48,7 @@ class NodePool {
       for (std::atomic<void*>& place : places_[index]) {
         void* nothing = nullptr;
         if (!place.load(std::memory_order_relaxed) &&
-            place.compare_exchange_strong(nothing, node, std::memory_order_release,
-                                          std::memory_order_relaxed))
+            compare_exchange(place, nothing, node, std::memory_order_release))
           return;
       }
       allow(node, index);

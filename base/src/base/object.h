@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/atomics.h"
+
 namespace halyard {
 
 class Object;
@@ -27,10 +29,10 @@ class Object {
   Object& operator=(const Object&) = delete;
 
   const ObjectType* type() const { return type_; }
-  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void retain() { fetch_add(references_, 1, std::memory_order_relaxed); }
   void release() {
     // Who sees the only reference has it, and nobody can add one: looking is much quicker than counting.
-    if ((unique() && !type_->is_part) || references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if ((unique() && !type_->is_part) || fetch_sub(references_, 1, std::memory_order_acq_rel) == 1)
       type_->destroy(this);
   }
   uint32_t references() const { return references_.load(std::memory_order_acquire); }
@@ -41,7 +43,7 @@ class Object {
   // lets that go: retain_first() says whether it had none.
   struct Part {};
   Object(const ObjectType* type, Part) : type_(type), references_(0) {}
-  bool retain_first() { return references_.fetch_add(1, std::memory_order_relaxed) == 0; }
+  bool retain_first() { return fetch_add(references_, 1, std::memory_order_relaxed) == 0; }
   ~Object() = default;
 
  private:

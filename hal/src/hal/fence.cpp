@@ -12,6 +12,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/atomics.h"
 #include "base/c_boundary.h"
 #include "hal/callback_scope.h"
 #include "hal/inline_vector.h"
@@ -46,7 +47,7 @@ Ref<Device> Semaphore::leave() {
 
 void Semaphore::let_go() {
   // As with references: who sees that it is the only one, is.
-  if (holders_.load(std::memory_order_acquire) == 1 || holders_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+  if (holders_.load(std::memory_order_acquire) == 1 || fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1)
     destroy_pooled(this);
 }
 
@@ -73,10 +74,9 @@ void Semaphore::destroy(Object* object) {
 }
 
 Awaited::Awaited(Semaphore& semaphore, uint64_t value) : semaphore_(&semaphore) {
-  semaphore.holders_.fetch_add(1, std::memory_order_relaxed);
+  fetch_add(semaphore.holders_, 1, std::memory_order_relaxed);
   uint64_t known = semaphore.awaited_.load(std::memory_order_relaxed);
-  while (known < value &&
-         !semaphore.awaited_.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  while (known < value && !compare_exchange(semaphore.awaited_, known, value, std::memory_order_relaxed)) {
   }
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/atomics.h"
 #include "base/c_boundary.h"
 #include "hal/bridge.h"
 #include "hal/callback_scope.h"
@@ -76,7 +77,7 @@ struct InFlight : Step, WorkTrace {
     return Ref<Device>::adopt(home);
   }
   void let_go() noexcept {
-    if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
+    if (fetch_sub(holders, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
   // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
   // forgot leaves nobody waiting.
@@ -335,7 +336,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   const bool at_origin = (flags & kDeallocaPreferOrigin) || &point.device != &allocation.device();
   const QueuePoint origin = {allocation.device(), allocation.origin_affinity, point.wait, point.signal};
   const QueuePoint& place = at_origin ? origin : point;
-  if (allocation.deallocated.exchange(true))
+  if (exchange(allocation.deallocated, true, std::memory_order_relaxed))
     return fail(
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",

@@ -49,7 +49,7 @@ struct Semaphore::Imports {
   std::vector<Ref<Semaphore>> list;
 };
 
-void Semaphore::drop_imports() { delete imports_.exchange(nullptr, std::memory_order_acq_rel); }
+void Semaphore::drop_imports() { delete imports_.load(std::memory_order_acquire); }
 
 Result<Ref<Semaphore>> Semaphore::imported_by(Device& device) {
   Imports* imports = imports_.load(std::memory_order_acquire);

@@ -43,6 +43,7 @@ inline void pass_arguments(const Binding& binding, const uint32_t* from, Object*
                            Object** to_refs) {
   const ArgumentMove* move = binding.moves.data();
   for (uint32_t i = binding.narrow; i > 0; --i, ++move) to[move->destination] = from[move->source];
+  if (binding.moves.data() + binding.moves.size() == move) return;
   for (uint32_t i = binding.wide; i > 0; --i, ++move)
     store_pair(to + move->destination, load_pair(from + move->source));
   for (uint32_t i = binding.refs; i > 0; --i, ++move)

@@ -61,10 +61,9 @@ inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
 
 inline bool is_buffer(const Object* object) { return object && object->type() == &Buffer::kType; }
 
-// Where an element lies if the register has a list that packs values of this very type; null otherwise.
-inline uint8_t* packed_element(Object* object, ValueType type, uint32_t index, uint32_t width) {
-  if (!object || object->type() != &List::kType) return nullptr;
-  return static_cast<List*>(object)->packed(type, index, width);
+// Whether it is a list that packs values of this very type, this one among them.
+inline bool is_packed(const Object* object, ValueType type, uint32_t index) {
+  return object && object->type() == &List::kType && static_cast<const List*>(object)->packs(type, index);
 }
 
 // Copies or moves the ref of a field into a register. Onto itself nothing happens.

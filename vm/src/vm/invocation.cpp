@@ -192,7 +192,7 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   stack.callee = callee.function;
   stack.native = nullptr;
   stack.resumed = false;
-  stack.interrupted.store(0);
+  stack.interrupted.store(0, std::memory_order_relaxed);
   stack.results.clear();
   stack.result_types.clear();
   for (const ConventionItem& item : callee.convention.results) stack.result_types += item.type;

@@ -35,10 +35,9 @@ class List final : public ObjectOf<List> {
   Result<> reserve(uint32_t capacity, uint32_t limit);
   Result<> resize(uint32_t size, uint32_t limit);
 
-  // Where the element at `index` lies if it is a packed value of just this type; else null.
-  uint8_t* packed(ValueType type, uint32_t index, uint32_t width) {
-    return element_.value == type && index < size_ ? packed_.data() + size_t{index} * width : nullptr;
-  }
+  // Whether there is an element at `index` that is a packed value of just this type, and where it lies.
+  bool packs(ValueType type, uint32_t index) const { return element_.value == type && index < size_; }
+  uint8_t* packed(uint32_t index, uint32_t width) { return packed_.data() + size_t{index} * width; }
 
   // OUT_OF_RANGE, FAILED_PRECONDITION, INVALID_ARGUMENT as section 8.2 says.
   Result<uint64_t> get_value(uint32_t index, ValueType as, bool legacy_floats = false) const;
