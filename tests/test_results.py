@@ -267,6 +267,34 @@ class PrintStats(unittest.TestCase):
         memory = next(line for line in lines if line[0] == "local-sync://" and len(line) > 1)
         self.assertEqual((memory[2], memory[-2]), ("96", "0"))
 
+    def test_objects_of_modules(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".vmasm") as file:
+            file.write("""
+vm.module @made
+vm.type i32
+vm.type !vm.list<i32>
+vm.export @lists
+vm.func @lists(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32 1
+  %i2:3 = vm.const.i64 64
+  vm.br ^bb1()
+^bb1:
+  %r0 = vm.list.alloc %i1 : !vm.list<i32>
+  %r1 = vm.buffer.alloc %i2:3, %i1
+  %i0 = vm.sub.i32 %i0, %i1
+  vm.cond_br %i0, ^bb1(), ^bb2()
+^bb2:
+  vm.return %i0
+}
+""")
+            file.flush()
+            done = vmrun.run("vm-run", "--module=" + file.name, "--function=lists", "--input=3", "--print_stats")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line.split() for line in done.stderr.splitlines()]
+        self.assertNotIn("memory", [line[0] for line in lines])
+        objects = lines[lines.index(["objects", "made", "still", "there"]) + 1:]
+        self.assertEqual(objects, [["modules"], ["vm.list", "3", "0"], ["vm.buffer", "3", "0"]])
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -39,17 +39,26 @@ Result<> print_memory(const Program& program) {
   return {};
 }
 
+// `get`: one of the functions of the C ABI that count objects.
+template <typename Handle>
+Result<> print_counts(std::string_view whose, Handle handle,
+                      halyard_status_t (*get)(Handle, halyard_object_count_t**, size_t*)) {
+  halyard_object_count_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(get(handle, &entries, &count)));
+  const Block<halyard_object_count_t> owned(entries);
+  if (count == 0) return {};
+  fmt::print(stderr, "  {}\n", whose);
+  for (size_t i = 0; i < count; ++i)
+    fmt::print(stderr, "    {:<18} {:>10} {:>12}\n", entries[i].type, entries[i].made, entries[i].live);
+  return {};
+}
+
 Result<> print_objects(const Program& program) {
   fmt::print(stderr, "objects {:>26} {:>12}\n", "made", "still there");
-  for (const auto& device : program.devices) {
-    halyard_object_count_t* entries = nullptr;
-    size_t count = 0;
-    TOOL_TRY(check(halyard_device_objects(device.get(), &entries, &count)));
-    const Block<halyard_object_count_t> owned(entries);
-    fmt::print(stderr, "  {}\n", printable(halyard_device_uri(device.get())));
-    for (size_t i = 0; i < count; ++i)
-      fmt::print(stderr, "    {:<18} {:>10} {:>12}\n", entries[i].type, entries[i].made, entries[i].live);
-  }
+  TOOL_TRY(print_counts("modules", program.instance.get(), halyard_instance_objects));
+  for (const auto& device : program.devices)
+    TOOL_TRY(print_counts(printable(halyard_device_uri(device.get())), device.get(), halyard_device_objects));
   return {};
 }
 
@@ -59,8 +68,7 @@ Result<> print_stats(Program& program) {
   program.context = {};
   program.modules.clear();
   print_phases(program);
-  if (program.devices.empty()) return {};
-  TOOL_TRY(print_memory(program));
+  if (!program.devices.empty()) TOOL_TRY(print_memory(program));
   return print_objects(program);
 }
 

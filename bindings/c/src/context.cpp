@@ -52,9 +52,11 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
       });
 }
 
-vm::Limits limits_of(const halyard_context_options_t& options) {
+vm::Limits limits_of(const halyard_context_options_t& options, const Instance* instance) {
   vm::Limits limits;
-  if (options.max_memory) limits.memory = make<Budget>(options.max_memory);
+  const std::shared_ptr<LiveObjects> objects = instance ? instance->objects : nullptr;
+  if (options.max_memory || objects)
+    limits.memory = make<Budget>(options.max_memory ? options.max_memory : Budget::kNoLimit, objects);
   if (options.max_stack) limits.stack_bytes = options.max_stack;
   constexpr uint64_t kLongest = uint64_t{1} << 62;  // more than a century, and no clock overflows
   limits.time = std::chrono::nanoseconds(std::min(options.max_time_ns, kLongest));
@@ -92,11 +94,11 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     if (given.empty())
       return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
     modules::ParameterScopes parameters = HALYARD_TRY(parameter_scopes(known));
-    const vm::Limits limits = limits_of(known);
+    const Instance* const owner = instance ? from_handle<Instance>(instance) : nullptr;
+    const vm::Limits limits = limits_of(known, owner);
     Ref<hal::Capture> capture;
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
-    auto context =
-        vm::Context::create(limits, instance ? from_handle<Instance>(instance)->tracer : Ref<Tracer>());
+    auto context = vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>());
     Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));

@@ -127,7 +127,8 @@ class EntryBlock {
 struct Instance final : ObjectOf<Instance> {
   static const ObjectType kType;
   vm::TypeRegistry types;
-  Ref<Tracer> tracer;  // may be null
+  Ref<Tracer> tracer;                    // may be null
+  std::shared_ptr<LiveObjects> objects;  // that programs make; null: nobody counts
   Ref<hal::DriverRegistry> drivers;
 };
 

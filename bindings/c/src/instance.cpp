@@ -14,6 +14,17 @@ std::vector<std::string> strings(const char* const* texts, size_t count) {
   return count ? std::vector<std::string>(texts, texts + count) : std::vector<std::string>();
 }
 
+void give_counts(const LiveObjects& objects, halyard_object_count_t** out, size_t* count) {
+  EntryBlock<halyard_object_count_t> block;
+  objects.each([&](const ObjectType& type, uint64_t live, uint64_t made) {
+    halyard_object_count_t& entry = block.add();
+    entry.live = live;
+    entry.made = made;
+    block.text(&halyard_object_count_t::type, type.name);
+  });
+  block.give(out, count);
+}
+
 }  // namespace
 }  // namespace halyard::c
 
@@ -31,6 +42,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     if (known.trace) instance->tracer = Ref<Tracer>::share(from_handle<Tracer>(known.trace));
     registry.tracer = instance->tracer;
     registry.counts_objects = (known.flags & HALYARD_INSTANCE_COUNT_OBJECTS) != 0;
+    if (registry.counts_objects) instance->objects = std::make_shared<LiveObjects>();
     registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
     registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
     instance->drivers = hal::DriverRegistry::create(std::move(registry));
@@ -112,14 +124,19 @@ halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_
                   "device '{}' does not count its objects; make its instance with "
                   "HALYARD_INSTANCE_COUNT_OBJECTS",
                   of->uri());
-    EntryBlock<halyard_object_count_t> block;
-    of->live()->each([&](const ObjectType& type, uint64_t live, uint64_t made) {
-      halyard_object_count_t& entry = block.add();
-      entry.live = live;
-      entry.made = made;
-      block.text(&halyard_object_count_t::type, type.name);
-    });
-    block.give(out, count);
+    give_counts(*of->live(), out, count);
+    return {};
+  });
+}
+
+halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_object_count_t** out,
+                                          size_t* count) {
+  return guarded([&]() -> Result<> {
+    const auto& objects = from_handle<Instance>(instance)->objects;
+    if (!objects)
+      return fail(Code::FAILED_PRECONDITION,
+                  "the instance does not count objects; make it with HALYARD_INSTANCE_COUNT_OBJECTS");
+    give_counts(*objects, out, count);
     return {};
   });
 }

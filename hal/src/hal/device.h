@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "hal/device_trace.h"
 #include "hal/driver_library.h"
-#include "hal/live_objects.h"
+#include "base/live_objects.h"
 #include "hal/types.h"
 
 namespace halyard::hal {

@@ -43,6 +43,7 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
   auto buffer = make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
   buffer->charge_ = std::move(charge);
+  buffer->charge_.stand_for(kType);
   return buffer;
 }
 

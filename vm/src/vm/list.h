@@ -50,7 +50,9 @@ class List final : public ObjectOf<List> {
   Result<> set(uint32_t index, const Variant& variant);
 
   explicit List(ElementType element, Ref<Budget> budget = {})
-      : element_(element), charge_(std::move(budget)) {}
+      : element_(element), charge_(std::move(budget)) {
+    charge_.stand_for(kType);
+  }
   ~List() = default;
 
  private:

@@ -118,7 +118,7 @@ HALYARD_API halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard
 enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* do not look at $HALYARD_DRIVER_PATH */
   HALYARD_INSTANCE_NO_DEFAULT_FOLDERS = 1u << 1, /* neither the user's folder nor the one beside libhalyard */
-  HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects */
+  HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects and halyard_instance_objects */
 };
 
 typedef struct halyard_instance_options {
@@ -186,6 +186,10 @@ typedef struct halyard_object_count {
  * halyard_free. FAILED_PRECONDITION: the instance was made without HALYARD_INSTANCE_COUNT_OBJECTS. */
 HALYARD_API halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
                                                     size_t* count);
+/* The same for the buffers and lists ("vm.buffer", "vm.list") that programs have made, in every context of the
+ * instance. What is there when its contexts are gone is kept by results, or by the embedder. */
+HALYARD_API halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_object_count_t** out,
+                                                      size_t* count);
 
 /* ---- How drivers are looked for
  * ------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-// LiveObjects: how many objects of each type a device has, for who looks for what keeps them. Counted only
-// where the embedder asked for it.
+// LiveObjects: how many objects of each type there are of a device, or of programs, for who looks for what
+// keeps them. Counted only where the embedder asked for it.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "base/object.h"
 
-namespace halyard::hal {
+namespace halyard {
 
 // Thread-safe.
 class LiveObjects {
@@ -41,4 +41,4 @@ class LiveObjects {
   std::array<Entry, 16> entries_;  // there are fewer types
 };
 
-}  // namespace halyard::hal
+}  // namespace halyard
