@@ -7,6 +7,8 @@
 #include <mutex>
 #include <type_traits>
 
+#include "base/thread_local.h"
+
 #include "commands.h"
 #include "estimate.h"
 #include "trace.h"
@@ -69,7 +71,7 @@ class AtWork {
   static bool is_nested() { return depth != 0; }
 
  private:
-  static thread_local int depth;
+  HALYARD_SMALL_THREAD_LOCAL static thread_local int depth;
 };
 thread_local int AtWork::depth = 0;
 

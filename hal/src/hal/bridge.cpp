@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/c_boundary.h"
+#include "base/thread_local.h"
 #include "hal/callback_scope.h"
 
 namespace halyard::hal {
@@ -17,7 +18,7 @@ void run_step(Step& step) noexcept {
     Step* first = nullptr;
     Step* last = nullptr;
   };
-  static thread_local Queue queue;
+  HALYARD_SMALL_THREAD_LOCAL static thread_local Queue queue;
   step.next = nullptr;
   (queue.first ? queue.last->next : queue.first) = &step;
   queue.last = &step;

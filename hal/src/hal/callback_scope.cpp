@@ -6,11 +6,13 @@
 #include <mutex>
 #include <thread>
 
+#include "base/thread_local.h"
+
 namespace halyard::hal {
 
 namespace {
 
-thread_local int depth = 0;
+HALYARD_SMALL_THREAD_LOCAL thread_local int depth = 0;
 
 // Never destroyed: a thread may still be at work when the process ends.
 struct Pending {

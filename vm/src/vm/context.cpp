@@ -16,6 +16,22 @@ const ObjectType Context::kType = object_type<Context>("vm.context");
 
 namespace {
 
+// Of an item of a convention; none: a ref.
+ValueType value_type(char type) {
+  switch (type) {
+    case 'i':
+      return ValueType::i32;
+    case 'I':
+      return ValueType::i64;
+    case 'f':
+      return ValueType::f32;
+    case 'F':
+      return ValueType::f64;
+    default:
+      return ValueType::none;
+  }
+}
+
 using Instances = std::span<const std::unique_ptr<ModuleInstance>>;
 
 constexpr uint64_t kMaxSignatureBytes = 16384;
@@ -212,9 +228,15 @@ Result<Callable> Context::find(std::string_view module, std::string_view functio
 }
 
 Result<Callable> Context::callable(ModuleInstance* instance, const Export& function) const {
-  return Callable{.instance = instance,
-                  .function = &function,
-                  .convention = HALYARD_TRY(Convention::parse(function.convention))};
+  Callable callable{.instance = instance,
+                    .function = &function,
+                    .convention = HALYARD_TRY(Convention::parse(function.convention)),
+                    .arguments = {},
+                    .results = {}};
+  for (const ConventionItem& item : callable.convention.arguments)
+    callable.arguments.push_back(value_type(item.type));
+  for (const ConventionItem& item : callable.convention.results) callable.results += item.type;
+  return callable;
 }
 
 }  // namespace halyard::vm

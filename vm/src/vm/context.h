@@ -61,6 +61,9 @@ struct Callable {
   ModuleInstance* instance = nullptr;
   const Export* function = nullptr;
   Convention convention;
+  // The convention again, close together: what every call goes through.
+  std::vector<ValueType> arguments;  // none: a ref
+  std::string results;               // a character each
 };
 
 class Context final : public ObjectOf<Context> {

@@ -61,9 +61,11 @@ inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
 
 inline bool is_buffer(const Object* object) { return object && object->type() == &Buffer::kType; }
 
+inline bool is_list(const Object* object) { return object && object->type() == &List::kType; }
+
 // Whether it is a list that packs values of this very type, this one among them.
 inline bool is_packed(const Object* object, ValueType type, uint32_t index) {
-  return object && object->type() == &List::kType && static_cast<const List*>(object)->packs(type, index);
+  return is_list(object) && static_cast<const List*>(object)->packs(type, index);
 }
 
 // Copies or moves the ref of a field into a register. Onto itself nothing happens.

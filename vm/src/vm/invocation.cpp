@@ -12,38 +12,26 @@ namespace halyard::vm {
 
 namespace {
 
-ValueType value_type(char type) {
-  switch (type) {
-    case 'i':
-      return ValueType::i32;
-    case 'I':
-      return ValueType::i64;
-    case 'f':
-      return ValueType::f32;
-    default:
-      return ValueType::f64;
-  }
-}
-
-Result<> check_arguments(const Convention& convention, std::span<const Variant> arguments) {
-  if (convention.has_span) {
+[[gnu::cold]] std::unexpected<Status> wrong_count(const Callable& callee, size_t passed) {
+  if (callee.convention.has_span)
     return fail(Code::INVALID_ARGUMENT,
                 "a function with a variable number of arguments can be called by modules only");
-  }
-  if (arguments.size() != convention.arguments.size()) {
-    return fail(Code::INVALID_ARGUMENT, "expected {} arguments but passed {}", convention.arguments.size(),
-                arguments.size());
-  }
+  return fail(Code::INVALID_ARGUMENT, "expected {} arguments but passed {}", callee.arguments.size(), passed);
+}
+
+[[gnu::cold]] std::unexpected<Status> wrong_kind(size_t i, const Variant& argument) {
+  if (argument.is_value()) return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
+  const Object* object = argument.object();
+  return fail(Code::FAILED_PRECONDITION, "argument {} is {}; expected a value", i,
+              object ? object->type()->name : "empty");
+}
+
+Result<> check_arguments(const Callable& callee, std::span<const Variant> arguments) {
+  if (callee.convention.has_span || arguments.size() != callee.arguments.size())
+    return wrong_count(callee, arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const bool wants_ref = convention.arguments[i].type == 'r';
-    if (wants_ref && arguments[i].is_value()) {
-      return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
-    }
-    if (!wants_ref && !arguments[i].is_value()) {
-      const Object* object = arguments[i].object();
-      return fail(Code::FAILED_PRECONDITION, "argument {} is {}; expected a value", i,
-                  object ? object->type()->name : "empty");
-    }
+    const bool wants_ref = callee.arguments[i] == ValueType::none;
+    if (wants_ref == arguments[i].is_value()) return wrong_kind(i, arguments[i]);
   }
   return {};
 }
@@ -56,15 +44,14 @@ Object* owned(Variant& argument) { return argument.detach(); }
 
 // V: Variant, to be moved from, or const Variant.
 template <typename V>
-void place_argument(Frame& frame, uint16_t place, char type, V& argument) {
+void place_argument(uint32_t* values, Object** refs, uint16_t place, ValueType wanted, V& argument) {
   if (place & kRefBit) {
-    frame.refs()[place & kRegisterMask] = owned(argument);
+    refs[place & kRegisterMask] = owned(argument);
     return;
   }
-  const ValueType wanted = value_type(type);
   const uint64_t bits =
       argument.type() == wanted ? argument.bits() : coerce(argument.type(), argument.bits(), wanted);
-  uint32_t* slot = frame.values() + (place & kRegisterMask);
+  uint32_t* slot = values + (place & kRegisterMask);
   if (place & kWideBit) {
     store_pair(slot, bits);
   } else {
@@ -95,9 +82,10 @@ Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<V> argu
   const FunctionCode* code = HALYARD_TRY(callee.instance->bytecode->code(callee.function->function));
   Frame* frame = stack.push(code, callee.instance, nullptr);
   if (!frame) return std::unexpected(std::move(stack.error));
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    place_argument(*frame, code->arguments[i], callee.convention.arguments[i].type, arguments[i]);
-  }
+  uint32_t* const values = frame->values();
+  Object** const refs = frame->refs();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    place_argument(values, refs, code->arguments[i], callee.arguments[i], arguments[i]);
   stack.ip = code->words.data();
   return {};
 }
@@ -123,7 +111,7 @@ Result<> set_up_native(Stack& stack, const Callable& callee, std::span<V> argume
   for (size_t i = 0; i < arguments.size(); ++i) {
     const char type = callee.convention.arguments[i].type;
     const uint16_t place = stack.native_arguments[i] | (is_wide(type) ? kWideBit : 0);
-    place_argument(*frame, place, type, arguments[i]);
+    place_argument(frame->values(), frame->refs(), place, callee.arguments[i], arguments[i]);
   }
   const auto& module = static_cast<const NativeModule&>(*callee.instance->module);
   stack.native = &module.native_export(callee.function->function);
@@ -194,9 +182,8 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   stack.resumed = false;
   stack.interrupted.store(0, std::memory_order_relaxed);
   stack.results.clear();
-  stack.result_types.clear();
-  for (const ConventionItem& item : callee.convention.results) stack.result_types += item.type;
-  Result<> ready = check_arguments(callee.convention, arguments);
+  stack.result_types = callee.results;
+  Result<> ready = check_arguments(callee, arguments);
   if (ready) {
     ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
                                       : set_up_native(stack, callee, arguments);

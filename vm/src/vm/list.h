@@ -37,6 +37,11 @@ class List final : public ObjectOf<List> {
 
   // Whether there is an element at `index` that is a packed value of just this type, and where it lies.
   bool packs(ValueType type, uint32_t index) const { return element_.value == type && index < size_; }
+  // Whether there is an element at `index` that is a ref of just this type, or null, and which.
+  bool holds(const ObjectType* type, uint32_t index) const {
+    return type && element_.object == type && index < size_;
+  }
+  Object* held(uint32_t index) const { return refs_[index].get(); }
   uint8_t* packed(uint32_t index, uint32_t width) { return packed_.data() + size_t{index} * width; }
 
   // OUT_OF_RANGE, FAILED_PRECONDITION, INVALID_ARGUMENT as section 8.2 says.
