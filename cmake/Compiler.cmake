@@ -52,6 +52,24 @@ if(HALYARD_SANITIZE)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
   endif()
 endif()
+
+# What is linked into the shared libraries of the product is compiled for both: for them, which are optimized as wholes,
+# and for tests, whose programs are linked as ever, since that is quicker.
+if(HALYARD_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT HALYARD_SANITIZE)
+  set(halyard_lto TRUE)
+  add_link_options("$<IF:$<BOOL:$<TARGET_PROPERTY:HALYARD_LTO>>,-flto=auto,-fno-lto>")
+endif()
+# halyard_lto_objects(TARGET): its objects may become part of such a library.
+function(halyard_lto_objects target)
+  if(halyard_lto)
+    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+  endif()
+endfunction()
+# halyard_lto_library(TARGET): it is such a library.
+function(halyard_lto_library target)
+  set_target_properties(${target} PROPERTIES HALYARD_LTO ON)
+endfunction()
+
 if(HALYARD_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID}; expected clang for HALYARD_FUZZ. Use the preset fuzz")

@@ -1,8 +1,10 @@
 // Joined instructions against the same programs with every instruction on its own: LoadOptions::fuse is the
 // switch that turns joining off.
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "machine_testing.h"
 
@@ -96,6 +98,110 @@ TEST(Joining, CasesGiveTheSame) {
     for (const int input : each.inputs)
       EXPECT_EQ(outcome(text, true, "f", {i32(input)}), outcome(text, false, "f", {i32(input)}))
           << each.name << ' ' << input;
+  }
+}
+
+// What is computed from what was just computed from what was just computed, by all of four registers.
+TEST(Joining, ChainsGiveTheSame) {
+  struct Type {
+    const char* name;
+    std::string load;   // constants into A, B, C and D, which stand for registers
+    std::string store;  // R, or its bits, added to %i0
+    std::array<const char*, 5> registers;
+  };
+  const Type types[] = {
+      {"i32", "  A = vm.const.i32 70001\n  B = vm.const.i32 -300007\n  C = vm.const.i32 0x7FFFFFF1\n  D = vm.const.i32 500009\n",
+       "  %i0 = vm.add.i32 %i0, R\n", {"%i2", "%i3", "%i4", "%i5", "%i6"}},
+      {"i64",
+       "  A = vm.const.i64 70001\n  B = vm.const.i64 -300007\n  C = vm.const.i64 0x7FFFFFFFFFFFFFF1\n  D = vm.const.i64 500009\n",
+       "  %i1 = vm.trunc.i64.i32 R\n  %i0 = vm.add.i32 %i0, %i1\n",
+       {"%i2:3", "%i4:5", "%i6:7", "%i8:9", "%i10:11"}},
+      // One rounding instead of several gives another result.
+      {"f32", "  A = vm.const.f32 1.0000001\n  B = vm.const.f32 1.0000002\n  C = vm.const.f32 -1.0000004\n"
+              "  D = vm.const.f32 3.1\n",
+       "  %i1 = vm.bitcast.f32.i32 R\n  %i0 = vm.add.i32 %i0, %i1\n", {"%i2", "%i3", "%i4", "%i5", "%i6"}},
+      {"f64", "  A = vm.const.f64 1.0000000000000002\n  B = vm.const.f64 1.0000000000000004\n"
+              "  C = vm.const.f64 -1.0000000000000009\n  D = vm.const.f64 3.1\n",
+       "  %i12:13 = vm.bitcast.f64.i64 R\n  %i1 = vm.trunc.i64.i32 %i12:13\n  %i0 = vm.add.i32 %i0, %i1\n",
+       {"%i2:3", "%i4:5", "%i6:7", "%i8:9", "%i10:11"}},
+  };
+  const char* const ops[] = {"add", "sub", "mul"};
+  for (const Type& type : types) {
+    for (int shape = 0; shape < 27 * 8; ++shape) {
+      const auto arithmetic = [&](const char* op, std::string left, std::string right, bool swap) {
+        if (swap) std::swap(left, right);
+        return fmt::format("  R = vm.{}.{} {}, {}\n", op, type.name, left, right);
+      };
+      const int first = shape % 3, second = shape / 3 % 3, third = shape / 9 % 3, swaps = shape / 27;
+      const std::string body = type.load + arithmetic(ops[first], "A", "B", swaps & 1) +
+                         arithmetic(ops[second], "R", "C", swaps & 2) +
+                         arithmetic(ops[third], "R", "D", swaps & 4) + type.store;
+      std::string text = "vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n";
+      for (const char c : body) {
+        const size_t name = std::string_view("ABCDR").find(c);
+        text += name == std::string_view::npos ? std::string(1, c) : type.registers[name];
+      }
+      text += "  vm.return %i0\n}\n";
+      EXPECT_EQ(outcome(text, true, "f", {i32(11)}), outcome(text, false, "f", {i32(11)})) << text;
+    }
+  }
+}
+
+// Loops within loops, and calls of functions with loops: each goes on where it belongs.
+TEST(Joining, LoopsGiveTheSame) {
+  const char* const text = R"(
+vm.module @m
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32.zero
+  %i3 = vm.const.i32 1
+  vm.br ^bb1()
+^bb1:
+  %i4 = vm.const.i32.zero
+  vm.br ^bb2()
+^bb2:
+  %i5 = vm.call @turns(%i4)
+  %i1 = vm.add.i32 %i1, %i5
+  %i4 = vm.add.i32 %i4, %i3
+  %i6 = vm.cmp.lt.i32.s %i4, %i0
+  vm.cond_br %i6, ^bb2(), ^bb3()
+^bb3:
+  %i1 = vm.mul.i32 %i1, %i0
+  %i2 = vm.add.i32 %i2, %i3
+  %i6 = vm.cmp.lt.i32.s %i2, %i0
+  vm.cond_br %i6, ^bb1(), ^bb4()
+^bb4:
+  vm.return %i1
+}
+vm.func @turns(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32.zero
+  %i3 = vm.const.i32 1
+  vm.br ^bb1()
+^bb1:
+  %i1 = vm.add.i32 %i1, %i2
+  %i2 = vm.add.i32 %i2, %i3
+  %i4 = vm.cmp.lt.i32.s %i2, %i0
+  vm.cond_br %i4, ^bb1(), ^bb2()
+^bb2:
+  vm.return %i1
+}
+)";
+  for (const int32_t size : {1, 2, 7}) {
+    uint32_t expected = 0;
+    for (int32_t i = 0; i < size; ++i) {
+      for (int32_t j = 0; j < size; ++j) expected += static_cast<uint32_t>(j * (j - 1) / 2);
+      expected *= static_cast<uint32_t>(size);
+    }
+    for (const bool fuse : {true, false}) {
+      Machine machine;
+      machine.fuse = fuse;
+      machine.add(text);
+      const Result<Values> results = machine.call("f", {i32(size)});
+      ASSERT_TRUE(results) << results.error().text();
+      EXPECT_EQ(results->front().as_i32(), static_cast<int32_t>(expected)) << size << ' ' << fuse;
+    }
   }
 }
 

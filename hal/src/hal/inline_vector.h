@@ -24,7 +24,10 @@ class InlineVector {
     take(other);
     return *this;
   }
-  ~InlineVector() { clear(); }
+  ~InlineVector() {
+    std::destroy_n(data_, size_);
+    free();
+  }
 
   void push_back(T value) {
     if (size_ == capacity_) grow(capacity_ * 2);
