@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "base/thread_local.h"
-
 #include "commands.h"
 #include "estimate.h"
 #include "trace.h"
@@ -60,20 +59,18 @@ Result<> run_operation(const Work& work) {
   }
 }
 
+HALYARD_SMALL_THREAD_LOCAL thread_local int work_depth = 0;
+
 // This thread is doing a piece of work, or telling the host about it. What is submitted meanwhile goes to the
 // workers, where there are some: a chain of work is no recursion.
 class AtWork {
  public:
-  AtWork() { ++depth; }
+  AtWork() { ++work_depth; }
   AtWork(const AtWork&) = delete;
   AtWork& operator=(const AtWork&) = delete;
-  ~AtWork() { --depth; }
-  static bool is_nested() { return depth != 0; }
-
- private:
-  HALYARD_SMALL_THREAD_LOCAL static thread_local int depth;
+  ~AtWork() { --work_depth; }
+  static bool is_nested() { return work_depth != 0; }
 };
-thread_local int AtWork::depth = 0;
 
 // The operation, unless a wait has failed; then the signals; then the host is told.
 void finish(const Work& work, HostStatus failure, DueList& due) {

@@ -217,11 +217,16 @@ template <typename... Types>
 inline constexpr bool kIsSpan<Span<Types...>> = true;
 
 template <typename P>
+[[gnu::cold, gnu::noinline]] void refuse(const NativeCall& call, uint16_t reg, Status& error) {
+  error = Passing<P>::refusal(call, reg);
+}
+
+template <typename P>
 bool check_next(BindCursor& cursor, Status& error) {
   const uint16_t reg = *cursor.argument++;
   if (Passing<P>::accepts(cursor.call, reg)) [[likely]]
     return true;
-  error = Passing<P>::refusal(cursor.call, reg);
+  refuse<P>(cursor.call, reg, error);
   return false;
 }
 
