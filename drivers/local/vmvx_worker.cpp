@@ -52,8 +52,9 @@ Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> const
   if (arguments_[kBindings].empty())
     arguments_[kBindings] = vm::Variant::ref(vm::List::create({vm::ValueType::none, &vm::Buffer::kType}));
   if (bindings_.size() < binding_count) bindings_.resize(binding_count);
-  return static_cast<vm::List*>(arguments_[kBindings].object())
-      ->resize(binding_count, std::numeric_limits<uint32_t>::max());
+  auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
+  if (list->size() == binding_count) return {};
+  return list->resize(binding_count, std::numeric_limits<uint32_t>::max());
 }
 
 Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
@@ -62,7 +63,7 @@ Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writabl
   buffer->rebind(bytes, writable);
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
   // It is there since the last dispatch, unless the kernel has put something else there.
-  if (HALYARD_TRY(list->get_ref(index)) == buffer.get()) return {};
+  if (list->held(index) == buffer.get()) return {};
   return list->set_ref(index, buffer);
 }
 
@@ -111,7 +112,7 @@ void VmvxWorker::end() {
   for (uint32_t i = 0; i < bindings_.size(); ++i) {
     Ref<vm::Buffer>& binding = bindings_[i];
     if (!binding) continue;
-    const bool is_listed = list && i < list->size() && *list->get_ref(i) == binding.get();
+    const bool is_listed = list && i < list->size() && list->held(i) == binding.get();
     if (binding->references() == (is_listed ? 2 : 1)) continue;
     binding->rebind(nothing(), false);
     binding = nullptr;

@@ -110,18 +110,25 @@ TEST(Joining, ChainsGiveTheSame) {
     std::array<const char*, 5> registers;
   };
   const Type types[] = {
-      {"i32", "  A = vm.const.i32 70001\n  B = vm.const.i32 -300007\n  C = vm.const.i32 0x7FFFFFF1\n  D = vm.const.i32 500009\n",
-       "  %i0 = vm.add.i32 %i0, R\n", {"%i2", "%i3", "%i4", "%i5", "%i6"}},
+      {"i32",
+       "  A = vm.const.i32 70001\n  B = vm.const.i32 -300007\n  C = vm.const.i32 0x7FFFFFF1\n  D = "
+       "vm.const.i32 500009\n",
+       "  %i0 = vm.add.i32 %i0, R\n",
+       {"%i2", "%i3", "%i4", "%i5", "%i6"}},
       {"i64",
-       "  A = vm.const.i64 70001\n  B = vm.const.i64 -300007\n  C = vm.const.i64 0x7FFFFFFFFFFFFFF1\n  D = vm.const.i64 500009\n",
+       "  A = vm.const.i64 70001\n  B = vm.const.i64 -300007\n  C = vm.const.i64 0x7FFFFFFFFFFFFFF1\n  D = "
+       "vm.const.i64 500009\n",
        "  %i1 = vm.trunc.i64.i32 R\n  %i0 = vm.add.i32 %i0, %i1\n",
        {"%i2:3", "%i4:5", "%i6:7", "%i8:9", "%i10:11"}},
       // One rounding instead of several gives another result.
-      {"f32", "  A = vm.const.f32 1.0000001\n  B = vm.const.f32 1.0000002\n  C = vm.const.f32 -1.0000004\n"
-              "  D = vm.const.f32 3.1\n",
-       "  %i1 = vm.bitcast.f32.i32 R\n  %i0 = vm.add.i32 %i0, %i1\n", {"%i2", "%i3", "%i4", "%i5", "%i6"}},
-      {"f64", "  A = vm.const.f64 1.0000000000000002\n  B = vm.const.f64 1.0000000000000004\n"
-              "  C = vm.const.f64 -1.0000000000000009\n  D = vm.const.f64 3.1\n",
+      {"f32",
+       "  A = vm.const.f32 1.0000001\n  B = vm.const.f32 1.0000002\n  C = vm.const.f32 -1.0000004\n"
+       "  D = vm.const.f32 3.1\n",
+       "  %i1 = vm.bitcast.f32.i32 R\n  %i0 = vm.add.i32 %i0, %i1\n",
+       {"%i2", "%i3", "%i4", "%i5", "%i6"}},
+      {"f64",
+       "  A = vm.const.f64 1.0000000000000002\n  B = vm.const.f64 1.0000000000000004\n"
+       "  C = vm.const.f64 -1.0000000000000009\n  D = vm.const.f64 3.1\n",
        "  %i12:13 = vm.bitcast.f64.i64 R\n  %i1 = vm.trunc.i64.i32 %i12:13\n  %i0 = vm.add.i32 %i0, %i1\n",
        {"%i2:3", "%i4:5", "%i6:7", "%i8:9", "%i10:11"}},
   };
@@ -134,8 +141,8 @@ TEST(Joining, ChainsGiveTheSame) {
       };
       const int first = shape % 3, second = shape / 3 % 3, third = shape / 9 % 3, swaps = shape / 27;
       const std::string body = type.load + arithmetic(ops[first], "A", "B", swaps & 1) +
-                         arithmetic(ops[second], "R", "C", swaps & 2) +
-                         arithmetic(ops[third], "R", "D", swaps & 4) + type.store;
+                               arithmetic(ops[second], "R", "C", swaps & 2) +
+                               arithmetic(ops[third], "R", "D", swaps & 4) + type.store;
       std::string text = "vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n";
       for (const char c : body) {
         const size_t name = std::string_view("ABCDR").find(c);

@@ -1,5 +1,5 @@
-// Atomic changes that cost no atomic instruction while the process has one thread only, as the C library knows
-// it does. A counted reference that comes and goes takes a few nanoseconds else, most of a small call.
+// Atomic changes that cost no atomic instruction while the process has one thread only, as the C library
+// knows it does. A counted reference that comes and goes takes a few nanoseconds else, most of a small call.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace halyard {
 
-// Whether there is no other thread; who sees it can rely on it until it starts one. The C library says no from
-// the first thread on, and may say so longer than is true.
+// Whether there is no other thread; who sees it can rely on it until it starts one. The C library says no
+// from the first thread on, and may say so longer than is true.
 inline bool single_threaded() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded;
@@ -48,7 +48,8 @@ T exchange(std::atomic<T>& value, std::type_identity_t<T> desired, std::memory_o
 
 // False, with `expected` as it was found, where the value is another. The order of a failure is relaxed.
 template <typename T>
-bool compare_exchange(std::atomic<T>& value, T& expected, std::type_identity_t<T> desired, std::memory_order order) {
+bool compare_exchange(std::atomic<T>& value, T& expected, std::type_identity_t<T> desired,
+                      std::memory_order order) {
   if (!single_threaded())
     return value.compare_exchange_strong(expected, desired, order, std::memory_order_relaxed);
   const T before = value.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Budget: memory that the objects of one context may take together, and, where somebody wants to know, how many
-// they are. Charge: one object's part of it, given back at the object's end. Any thread.
+// Budget: memory that the objects of one context may take together, and, where somebody wants to know, how
+// many they are. Charge: one object's part of it, given back at the object's end. Any thread.
 #pragma once
 
 #include <atomic>

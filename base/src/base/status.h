@@ -72,10 +72,11 @@ class [[nodiscard]] Status {
 template <typename T = void>
 using Result = std::expected<T, Status>;
 
-// fail(Code::NOT_FOUND, "no function '{}'", name) as the value of any failing Result. Cold: what leads to it stays
-// out of the way of what succeeds, which is a matter of the instruction cache.
+// fail(Code::NOT_FOUND, "no function '{}'", name) as the value of any failing Result. Cold: what leads to it
+// stays out of the way of what succeeds, which is a matter of the instruction cache.
 template <typename... Args>
-[[gnu::cold, gnu::noinline]] std::unexpected<Status> fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
+[[gnu::cold, gnu::noinline]] std::unexpected<Status> fail(Code code, fmt::format_string<Args...> format,
+                                                          Args&&... args) {
   return std::unexpected(Status(code, fmt::format(format, std::forward<Args>(args)...)));
 }
 

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/live_objects.h"
 #include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device_trace.h"
 #include "hal/driver_library.h"
-#include "base/live_objects.h"
 #include "hal/types.h"
 
 namespace halyard::hal {

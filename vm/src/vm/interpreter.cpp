@@ -140,8 +140,8 @@ CallOutcome interpret(Stack& stack) {
     DISPATCH();                                                         \
   } while (false)
 // The branch that closes a loop. That it is the one that closed the last loop is compared, for the sake of
-// processors that foresee the outcome of comparisons: they go on without waiting for the distance. In assembly,
-// or the compiler would see that both ways lead to the same place.
+// processors that foresee the outcome of comparisons: they go on without waiting for the distance. In
+// assembly, or the compiler would see that both ways lead to the same place.
 #if defined(__x86_64__)
 #define SAME_LOOP() asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(ip), "rm"(tail) : "cc" : other_loop)
 #else

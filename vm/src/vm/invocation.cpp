@@ -20,7 +20,8 @@ namespace {
 }
 
 [[gnu::cold]] std::unexpected<Status> wrong_kind(size_t i, const Variant& argument) {
-  if (argument.is_value()) return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
+  if (argument.is_value())
+    return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
   const Object* object = argument.object();
   return fail(Code::FAILED_PRECONDITION, "argument {} is {}; expected a value", i,
               object ? object->type()->name : "empty");

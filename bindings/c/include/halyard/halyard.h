@@ -186,10 +186,10 @@ typedef struct halyard_object_count {
  * halyard_free. FAILED_PRECONDITION: the instance was made without HALYARD_INSTANCE_COUNT_OBJECTS. */
 HALYARD_API halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
                                                     size_t* count);
-/* The same for the buffers and lists ("vm.buffer", "vm.list") that programs have made, in every context of the
- * instance. What is there when its contexts are gone is kept by results, or by the embedder. */
-HALYARD_API halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_object_count_t** out,
-                                                      size_t* count);
+/* The same for the buffers and lists ("vm.buffer", "vm.list") that programs have made, in every context of
+ * the instance. What is there when its contexts are gone is kept by results, or by the embedder. */
+HALYARD_API halyard_status_t halyard_instance_objects(halyard_instance_t instance,
+                                                      halyard_object_count_t** out, size_t* count);
 
 /* ---- How drivers are looked for
  * ------------------------------------------------------------------------------------------- */
