@@ -154,6 +154,79 @@ TEST(Joining, ChainsGiveTheSame) {
   }
 }
 
+// What ends the body of a loop, before each kind of loop that it is joined with; stores and lists also past
+// their ends.
+TEST(Joining, EndsOfLoopsGiveTheSame) {
+  const char* const ends[] = {
+      "%i1 = vm.add.i32 %i1, %i4",
+      "%i6:7 = vm.add.i64 %i6:7, %i8:9",
+      "%i16 = vm.add.f32 %i16, %i17",
+      "%i18:19 = vm.add.f64 %i18:19, %i20:21",
+      "%i22 = vm.mul.f32 %i16, %i17\n  %i16 = vm.add.f32 %i22, %i16",
+      "%i24:25 = vm.mul.f64 %i18:19, %i20:21\n  %i18:19 = vm.add.f64 %i24:25, %i18:19",
+      "vm.buffer.store.i8 %i4, %r0, %i8:9",
+      "vm.buffer.store.i32 %i4, %r0, %i8:9",
+      "vm.buffer.store.f32 %i17, %r0, %i8:9",
+      "vm.buffer.store.i64 %i8:9, %r0, %i8:9",
+      "vm.buffer.store.f64 %i18:19, %r0, %i8:9",
+      "vm.list.set.i32 %r1, %i4, %i4",
+  };
+  const char* const loops[] = {
+      "%i4 = vm.add.i32 %i4, %i5\n  %i10 = vm.cmp.lt.i32.s %i4, %i2",  // a constant
+      "%i4 = vm.add.i32 %i4, %i3\n  %i10 = vm.cmp.lt.i32.s %i4, %i2",  // a register
+      "%i8:9 = vm.add.i64 %i8:9, %i12:13\n  %i10 = vm.cmp.lt.i64.s %i8:9, %i14:15",
+      "%i8:9 = vm.add.i64 %i8:9, %i26:27\n  %i10 = vm.cmp.lt.i64.s %i8:9, %i14:15",
+  };
+  for (const char* end : ends) {
+    for (const char* loop : loops) {
+      const std::string text = fmt::format(R"(
+vm.module @m
+vm.type i32
+vm.type !vm.list<i32>
+vm.export @f
+vm.func @f(%i0: i32, %i1: i32) -> (i32, i32, i64, f32, f64, i64, i32) {{
+  %i2 = vm.or.i32 %i0, %i0
+  %i3 = vm.or.i32 %i1, %i1
+  %i0 = vm.const.i32 64
+  %i28:29 = vm.const.i64 64
+  %i30:31 = vm.const.i64.zero
+  %i1 = vm.const.i32 100000
+  %i4 = vm.const.i32.zero
+  %i5 = vm.const.i32 1
+  %i6:7 = vm.const.i64 0x1234567812345678
+  %i8:9 = vm.const.i64.zero
+  %i12:13 = vm.const.i64 1
+  %i14:15 = vm.ext.i32.i64.s %i2
+  %i26:27 = vm.ext.i32.i64.s %i3
+  %i16 = vm.const.f32 1.5
+  %i17 = vm.const.f32 0.3
+  %i18:19 = vm.const.f64 1.5
+  %i20:21 = vm.const.f64 0.3
+  %r0 = vm.buffer.alloc %i28:29, %i0
+  %i11 = vm.const.i32 16
+  %r1 = vm.list.alloc %i11 : !vm.list<i32>
+  vm.list.resize %r1, %i11
+  vm.br ^bb1()
+^bb1:
+  {}
+  {}
+  vm.cond_br %i10, ^bb1(), ^bb2()
+^bb2:
+  %i24:25 = vm.buffer.load.i64 %r0, %i12:13
+  %i11 = vm.list.get.i32 %r1, %i5
+  vm.return %i1, %i4, %i6:7, %i16, %i18:19, %i24:25, %i11
+}}
+)",
+                                           end, loop);
+      for (const int size : {1, 7, 8, 16, 40})
+        for (const int step : {1, 3})
+          EXPECT_EQ(outcome(text, true, "f", {i32(size), i32(step)}),
+                    outcome(text, false, "f", {i32(size), i32(step)}))
+              << text << size << ' ' << step;
+    }
+  }
+}
+
 // Loops within loops, and calls of functions with loops: each goes on where it belongs.
 TEST(Joining, LoopsGiveTheSame) {
   const char* const text = R"(

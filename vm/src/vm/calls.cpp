@@ -132,6 +132,8 @@ Binding make_binding(const FunctionCode& caller, const CallSite& site, const Fun
   } else {
     bind_by_lists(caller, site, callee, binding);
   }
+  binding.narrow_only =
+      binding.moves.size() == binding.narrow && sizeof(Frame) + binding.zero_from == binding.frame_bytes;
   return binding;
 }
 
@@ -168,7 +170,6 @@ const Binding* bind_call(Stack& stack, const CallSite& site) {
   const Binding* there = nullptr;
   if (std::atomic_ref(site.binding)
           .compare_exchange_strong(there, binding.get(), std::memory_order_acq_rel)) {
-    site.bound[1] = CodeBuilder::data(binding->entry);
     std::atomic_ref(*reinterpret_cast<uint64_t*>(site.bound))
         .store(reinterpret_cast<uintptr_t>(binding.get()), std::memory_order_release);
     return binding.release();

@@ -38,12 +38,16 @@ const Binding* bind_call(Stack& stack, const CallSite& site);
 // whose ip is at the call. Null, with stack.error set, where the stack is full or the import is not there.
 Frame* enter_import(Stack& stack, const Target& target, const CallSite& site);
 
+inline const ArgumentMove* pass_narrow(const Binding& binding, const uint32_t* from, uint32_t* to) {
+  const ArgumentMove* move = binding.moves.data();
+  for (uint32_t i = binding.narrow; i > 0; --i, ++move) to[move->destination] = from[move->source];
+  return move;
+}
+
 // Fills the argument registers of a new frame. Refs are taken one after another, as they are listed.
 inline void pass_arguments(const Binding& binding, const uint32_t* from, Object** from_refs, uint32_t* to,
                            Object** to_refs) {
-  const ArgumentMove* move = binding.moves.data();
-  for (uint32_t i = binding.narrow; i > 0; --i, ++move) to[move->destination] = from[move->source];
-  if (binding.moves.data() + binding.moves.size() == move) return;
+  const ArgumentMove* move = pass_narrow(binding, from, to);
   for (uint32_t i = binding.wide; i > 0; --i, ++move)
     store_pair(to + move->destination, load_pair(from + move->source));
   for (uint32_t i = binding.refs; i > 0; --i, ++move)

@@ -32,6 +32,7 @@ enum class InnerOp : uint16_t {
 #define CHAIN(type, first, second) first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) first##_##second##_right_##type,
 #define CHAIN_OF_THREE(type, first, second, third) first##_##second##_##third##_##type,
+#define LAST_OF(kind, first, loop) first##_last_of_##loop,
 #define INDEXED(op) op##_at_sum,
 #define INDEXED_KEPT(op) op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) op##_at_product,
@@ -99,10 +100,11 @@ struct Binding {
   uint32_t frame_bytes = 0;
   uint32_t zero_from = 0;
   uint32_t refs_offset = 0;
-  uint32_t narrow = 0;   // moves of 32 bits, which come first; then those
-  uint32_t wide = 0;     // of pairs, then those
-  uint32_t refs = 0;     // of refs, and last the
-  uint32_t dropped = 0;  // refs that are moved to a callee that has no place for them
+  uint32_t narrow = 0;       // moves of 32 bits, which come first; then those
+  uint32_t wide = 0;         // of pairs, then those
+  uint32_t refs = 0;         // of refs, and last the
+  uint32_t dropped = 0;      // refs that are moved to a callee that has no place for them
+  bool narrow_only = false;  // the only moves are those, and nothing of the new frame is to be zero
   std::vector<ArgumentMove> moves;
 };
 
@@ -121,8 +123,8 @@ struct CallSite {
   uint32_t results = 0;
   uint32_t segments = 0;  // one number for each item of the convention
   uint32_t releases = 0;  // ref registers to empty after a native call: moved and not written
-  // Of a call within the module, once it has been made: owned, used through std::atomic_ref. It also stands,
-  // with the callee's entry behind it, in these words of the call.
+  // Of a call within the module, once it has been made: owned, used through std::atomic_ref. It also stands
+  // in this word of the call.
   mutable const Binding* binding = nullptr;
   Word* bound = nullptr;
 };
@@ -164,8 +166,8 @@ struct FunctionCode {
 
 // The call that a call instruction makes.
 inline const CallSite& call_site(const Word* call) { return *call[1].pointer<const CallSite>(); }
-// Words of a call instruction: call sites, and within the module what the call is bound to.
-inline constexpr uint32_t kCallWords = 4;
+// Words of a call instruction: itself, its call site, and within the module what the call is bound to.
+inline constexpr uint32_t kCallWords = 3;
 inline constexpr uint32_t kImportCallWords = 2;
 inline const Word* after_call(const Word* call) {
   return call + (call->op == static_cast<uint16_t>(Op::call) ? kCallWords : kImportCallWords);

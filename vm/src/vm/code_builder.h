@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "vm/arena.h"
@@ -89,7 +90,17 @@ class CodeBuilder {
     bool wide_result;
   };
   void joinable(Joinable instruction) { history_.push_back(instruction); }
-  void enter_block() { history_.clear(); }
+  void enter_block() {
+    history_.clear();
+    block_ = here();
+  }
+  // The first word of the instruction that was put out in this block before the one being decoded; maybe one
+  // that puts out none, then that of the one behind it.
+  std::optional<uint32_t> previous() const {
+    const size_t count = places_.size();
+    if (count < 2 || places_[count - 2].word < block_) return {};
+    return places_[count - 2].word;
+  }
   // The last instruction if it is joinable, and the one before; null where it is not.
   const Joinable* last() const { return ending_at(here(), 0); }
   const Joinable* before(const Joinable& instruction) const {
@@ -136,6 +147,7 @@ class CodeBuilder {
   Array<uint32_t> call_words_;  // where each of them is made
   Array<uint16_t> arguments_;
   Array<Joinable> history_;
+  uint32_t block_ = 0;  // its first word
   uint32_t value_slots_ = 0;
   uint32_t ref_slots_ = 0;
 };

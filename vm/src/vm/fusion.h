@@ -166,6 +166,27 @@ constexpr InnerOp chain_of(Arithmetic first, Arithmetic second, bool right) {
                 [static_cast<size_t>(second.kind)][right && matters];
 }
 
+// The end of a loop's body, as decoded, and the loop instruction behind it.
+struct LastOfLoop {
+  uint16_t first;
+  InnerOp loop;
+  InnerOp joined;
+};
+
+inline constexpr LastOfLoop kLastOfLoop[] = {
+#define LAST_OF(kind, first, loop) \
+  {static_cast<uint16_t>(kind::first), InnerOp::loop, InnerOp::first##_last_of_##loop},
+#include "vm/inner_ops.inc"
+};
+
+// `first` as a word of code has it.
+constexpr InnerOp last_of_loop(uint16_t first, InnerOp loop) {
+  if (first < kOpCount) first = static_cast<uint16_t>(same_bits(static_cast<Op>(first)));
+  for (const LastOfLoop& row : kLastOfLoop)
+    if (row.first == first && row.loop == loop) return row.joined;
+  return kNoInner;
+}
+
 // What may follow a chain of two.
 struct ChainOfThree {
   Arithmetic::Type type = Arithmetic::Type::none;

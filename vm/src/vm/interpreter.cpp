@@ -120,6 +120,7 @@ CallOutcome interpret(Stack& stack) {
 #define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
 #define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
 #define CHAIN_OF_THREE(type, first, second, third) &&inner_##first##_##second##_##third##_##type,
+#define LAST_OF(kind, first, loop) &&inner_##first##_last_of_##loop,
 #define INDEXED(op) &&inner_##op##_at_sum,
 #define INDEXED_KEPT(op) &&inner_##op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
@@ -131,13 +132,22 @@ CallOutcome interpret(Stack& stack) {
     ip += (words);  \
     DISPATCH();     \
   } while (false)
-// The branch that ends an instruction. Every loop goes through one, and looks whether it is to stop.
-#define BRANCH_BY(distance)                                             \
-  do {                                                                  \
-    ip += (distance);                                                   \
-    if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
-      goto interrupted;                                                 \
-    DISPATCH();                                                         \
+// Every loop goes through one of the branches below, which look whether it is to stop. In assembly, since
+// compilers take the byte of an atomic into a register first.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define STOP_IF_INTERRUPTED() \
+  asm goto("cmpb $0, %0\n\tjne %l[interrupted]" ::"m"(stack.interrupted) : "cc" : interrupted)
+#else
+#define STOP_IF_INTERRUPTED()                                         \
+  if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
+  goto interrupted
+#endif
+// The branch that ends an instruction.
+#define BRANCH_BY(distance) \
+  do {                      \
+    ip += (distance);       \
+    STOP_IF_INTERRUPTED();  \
+    DISPATCH();             \
   } while (false)
 // The branch that closes a loop. That it is the one that closed the last loop is compared, for the sake of
 // processors that foresee the outcome of comparisons: they go on without waiting for the distance. In
@@ -148,13 +158,12 @@ CallOutcome interpret(Stack& stack) {
 #define SAME_LOOP() \
   if (ip != tail) goto other_loop
 #endif
-#define CLOSE_LOOP()                                                    \
-  do {                                                                  \
-    SAME_LOOP();                                                        \
-    ip = head;                                                          \
-    if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
-      goto interrupted;                                                 \
-    DISPATCH();                                                         \
+#define CLOSE_LOOP()       \
+  do {                     \
+    SAME_LOOP();           \
+    ip = head;             \
+    STOP_IF_INTERRUPTED(); \
+    DISPATCH();            \
   } while (false)
 #define RAISE() goto raise
 #define RAISE_STATUS(status) \
@@ -219,6 +228,7 @@ raise:
 #undef NEXT
 #undef RAISE
 #undef RAISE_STATUS
+#undef STOP_IF_INTERRUPTED
 #undef BRANCH_BY
 #undef SAME_LOOP
 #undef CLOSE_LOOP

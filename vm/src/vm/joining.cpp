@@ -195,10 +195,22 @@ bool Joiner::join_loop(const CodeBuilder::Joinable& addition, Op op, Word compar
   // The counter is what is added to, on either side.
   if (add.a != counter && (by_constant || add.b != counter)) return false;
   const uint16_t step = add.a == counter ? add.b : add.a;
-  build_.retract(addition.word);
-  build_.emit(CodeBuilder::word(by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op), counter,
-                                bound, step));
+  const uint32_t word = addition.word;
+  const InnerOp loop = by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op);
+  build_.retract(word);
+  join_last(loop, word);
+  build_.emit(CodeBuilder::word(loop, counter, bound, step));
   return true;
+}
+
+// The instruction before the one that closes a loop at `word`.
+void Joiner::join_last(InnerOp loop, uint32_t word) {
+  const std::optional<uint32_t> previous = build_.previous();
+  if (!previous) return;
+  Word& first = build_.at(*previous);
+  const InnerOp joined = last_of_loop(first.op, loop);
+  if (joined != kNoInner && *previous + (first.op < kOpCount ? 1 : 2) == word)
+    first.op = static_cast<uint16_t>(joined);
 }
 
 }  // namespace halyard::vm

@@ -25,6 +25,7 @@ class Joiner {
   bool join_index(size_t step, const Instruction& instruction);
   bool join_chain(size_t step, const Instruction& instruction);
   bool join_loop(const CodeBuilder::Joinable& addition, Op op, Word compare);
+  void join_last(InnerOp loop, uint32_t word);
   std::optional<int16_t> small_constant(const Instruction& instruction, size_t operand) const;
   bool last_read(size_t step, uint16_t slot, bool wide) const;
 
