@@ -1,5 +1,6 @@
 // Packing and unpacking: the plain loops against the definition of exec-vmvx.md, 5.7, every instruction set
 // against the plain loops.
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -92,6 +93,49 @@ TEST_P(VmvxTiles, AgreeAndComeBack) {
   round_trip<uint8_t>(kernels(), 0);
   round_trip<uint16_t>(kernels(), 1);
   round_trip<uint32_t>(kernels(), 2);
+}
+
+// Where a line begins; there are 64 bytes more than are used.
+uint8_t* line(std::vector<uint8_t>& bytes) {
+  return bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
+}
+
+// What is too large for the caches goes past them, if lines are where lines are.
+template <typename T>
+void large_round_trip(const Kernels& kernels, size_t log2, const Case& c) {
+  const Tiling tiling = c.tiling();
+  std::vector<uint8_t> matrix(64 + tiling.size0 * tiling.stride0 * sizeof(T));
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<uint8_t>(i * 2654435761u >> 13);
+  const size_t size = tiling.o0 * tiling.tile_stride0 * sizeof(T);
+  std::vector<uint8_t> tiles(64 + size), plain(64 + size);
+  kernels.pack[log2](line(matrix), line(tiles), tiling, 0x11);
+  scalar_kernels().pack[log2](line(matrix), line(plain), tiling, 0x11);
+  ASSERT_EQ(std::memcmp(line(tiles), line(plain), size), 0) << text(c);
+
+  std::vector<uint8_t> back(matrix.size());
+  kernels.unpack[log2](line(tiles), line(back), tiling);
+  ASSERT_EQ(std::memcmp(line(back), line(matrix), tiling.size0 * tiling.stride0 * sizeof(T)), 0) << text(c);
+}
+
+TEST_P(VmvxTiles, LargeOnesAgree) {
+  constexpr Case kWords[] = {
+      {2065, 2109, 16, 1, 0, 1, true, true},     // the right side of a product
+      {2065, 2109, 16, 1, 0, 1, false, false},   // the left side
+      {2065, 2112, 16, 16, 0, 1, false, false},  // a result
+      {2065, 2112, 16, 16, 0, 1, true, false},
+      {209, 21008, 16, 16, 0, 1, false, false},  // whose rows of tiles are large, too
+  };
+  for (const Case& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
+  large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 16, 4, 0, 1, true, true});
+  // Every row of the matrix is the same one.
+  Tiling tiling = kWords[0].tiling();
+  tiling.stride0 = 0;
+  const std::vector<uint8_t> row(tiling.size1 * 4, 0x5A);
+  const size_t size = tiling.o0 * tiling.tile_stride0 * 4;
+  std::vector<uint8_t> tiles(64 + size), plain(64 + size);
+  kernels().pack[2](row.data(), line(tiles), tiling, 0x5A5A5A5A);
+  scalar_kernels().pack[2](row.data(), line(plain), tiling, 0x5A5A5A5A);
+  EXPECT_EQ(std::memcmp(line(tiles), line(plain), size), 0);
 }
 
 // The definition, element by element.

@@ -42,6 +42,12 @@ constexpr uint64_t kPanels = 8;
 constexpr uint64_t kAhead = 4096;  // bytes to prefetch
 // More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
 constexpr uint64_t kStreamed = uint64_t{1} << 24;
+// Then lines go to, or come from, as many pages as there are columns of tiles. So rows are packed in blocks
+// of so many bytes, so many columns of tiles at a time, while the next block is fetched; and a row of tiles
+// of at most so many bytes is unpacked as a whole while the next one is.
+constexpr uint64_t kPackedBlock = 64 << 10;
+constexpr uint64_t kPackedPanels = 32;
+constexpr uint64_t kUnpackedRow = 512 << 10;
 
 // ---- Tiles as bytes
 
@@ -192,6 +198,7 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
 struct Steps {
   uint64_t count0, count1;
   uint64_t tile0, tile1;
+  uint64_t ahead = 0;  // bytes from what is read to what the next call reads; 0: not known
 };
 using PackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles);
 
@@ -214,7 +221,9 @@ void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix,
       const uint64_t row = x * layout.rows + p;
       const uint8_t* const from = matrix + row * layout.stride;
       // Pieces of rows are too short for the processor to see what comes next.
-      const uint64_t ahead = row + rows_ahead < rows ? rows_ahead * layout.stride : 0;
+      const uint64_t ahead = steps.ahead               ? steps.ahead
+                             : row + rows_ahead < rows ? rows_ahead * layout.stride
+                                                       : 0;
       uint8_t* to = tiles + x * steps.tile0 + p * kLine;
       for (uint64_t y = 0; y < steps.count1; ++y, to += steps.tile1) {
         hwy::Prefetch(from + ahead + y * kLine);
@@ -238,7 +247,7 @@ template <bool kStream>
 void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   for (uint64_t x = 0; x < steps.count0; ++x) {
     const uint8_t* const from = matrix + x * 4 * layout.stride;
-    const uint64_t ahead = x + 2 < steps.count0 ? 8 * layout.stride : 0;
+    const uint64_t ahead = steps.ahead ? steps.ahead : x + 2 < steps.count0 ? 8 * layout.stride : 0;
     uint8_t* const to = tiles + x * steps.tile0;
     uint64_t y = 0;
     for (; y + kBlocks <= steps.count1; y += kBlocks) {
@@ -280,10 +289,22 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  const uint64_t panels = tiling.outer_transposed && !stream ? kPanels : std::max<uint64_t>(full1, 1);
-  for (uint64_t y = 0; full0 != 0 && y < full1; y += panels)
-    function(layout, {full0, std::min(panels, full1 - y), x_step, tile_step}, matrix + y * width,
-             tiles + y * tile_step);
+  if (stream && tiling.outer_transposed) {
+    const uint64_t tile_row = layout.rows * layout.stride;
+    const uint64_t block = std::max<uint64_t>(1, kPackedBlock / std::max<uint64_t>(1, tile_row));
+    for (uint64_t x = 0; x < full0; x += block) {
+      const uint64_t ahead = x + 2 * block <= full0 ? block * tile_row : 0;
+      for (uint64_t y = 0; y < full1; y += kPackedPanels)
+        function(layout,
+                 {std::min(block, full0 - x), std::min(kPackedPanels, full1 - y), x_step, tile_step, ahead},
+                 matrix + x * tile_row + y * width, tiles + x * x_step + y * tile_step);
+    }
+  } else {
+    const uint64_t panels = tiling.outer_transposed ? kPanels : std::max<uint64_t>(full1, 1);
+    for (uint64_t y = 0; full0 != 0 && y < full1; y += panels)
+      function(layout, {full0, std::min(panels, full1 - y), x_step, tile_step}, matrix + y * width,
+               tiles + y * tile_step);
+  }
   if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x < tiling.grid0(); ++x)
     for (uint64_t y = x < full0 ? full1 : 0; y < tiling.grid1(); ++y)
@@ -304,11 +325,17 @@ void unpack_runs(const Layout& layout, const Steps& steps, const uint8_t* tiles,
 }
 template <bool kStream>
 void unpack_lines(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
+  const uint8_t* ahead = tiles + steps.ahead;
   for (uint64_t x = 0; x < steps.count0; ++x)
     for (uint64_t p = 0; p < layout.rows; ++p)
-      for (uint64_t y = 0; y < steps.count1; ++y)
+      for (uint64_t y = 0; y < steps.count1; ++y) {
+        if constexpr (kStream) {
+          hwy::Prefetch(ahead);
+          ahead += steps.ahead ? kLine : 0;
+        }
         copy_line<kStream>(tiles + x * steps.tile0 + y * steps.tile1 + p * kLine,
                            matrix + (x * layout.rows + p) * layout.stride + y * kLine);
+      }
 }
 void unpack_units(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
   const bool dense = steps.tile1 == layout.tile;
@@ -339,9 +366,12 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
+  const bool whole = stream && tile_step == layout.tile && full1 * layout.tile <= kUnpackedRow;
+  const uint64_t panels = whole ? full1 : kPanels;
   for (uint64_t x = 0; x < full0; ++x)
-    for (uint64_t y = 0; y < full1; y += kPanels)
-      function(layout, {1, std::min(kPanels, full1 - y), x_step, tile_step},
+    for (uint64_t y = 0; y < full1; y += panels)
+      function(layout,
+               {1, std::min(panels, full1 - y), x_step, tile_step, whole && x + 1 < full0 ? x_step : 0},
                tiles + x * x_step + y * tile_step, matrix + x * layout.rows * layout.stride + y * width);
   if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x * tiling.extent0() < tiling.size0; ++x)
