@@ -53,9 +53,12 @@ if(HALYARD_SANITIZE)
   endif()
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT HALYARD_SANITIZE)
+  set(halyard_gnu_release TRUE)
+endif()
 # What is linked into the shared libraries of the product is compiled for both: for them, which are optimized as wholes,
 # and for tests, whose programs are linked as ever, since that is quicker.
-if(HALYARD_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT HALYARD_SANITIZE)
+if(HALYARD_LTO AND halyard_gnu_release)
   set(halyard_lto TRUE)
   add_link_options("$<IF:$<BOOL:$<TARGET_PROPERTY:HALYARD_LTO>>,-flto=auto,-fno-lto>")
 endif()

@@ -289,21 +289,18 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  if (stream && tiling.outer_transposed) {
-    const uint64_t tile_row = layout.rows * layout.stride;
-    const uint64_t block = std::max<uint64_t>(1, kPackedBlock / std::max<uint64_t>(1, tile_row));
-    for (uint64_t x = 0; x < full0; x += block) {
-      const uint64_t ahead = x + 2 * block <= full0 ? block * tile_row : 0;
-      for (uint64_t y = 0; y < full1; y += kPackedPanels)
-        function(layout,
-                 {std::min(block, full0 - x), std::min(kPackedPanels, full1 - y), x_step, tile_step, ahead},
-                 matrix + x * tile_row + y * width, tiles + x * x_step + y * tile_step);
-    }
-  } else {
-    const uint64_t panels = tiling.outer_transposed ? kPanels : std::max<uint64_t>(full1, 1);
-    for (uint64_t y = 0; full0 != 0 && y < full1; y += panels)
-      function(layout, {full0, std::min(panels, full1 - y), x_step, tile_step}, matrix + y * width,
-               tiles + y * tile_step);
+  const bool blocked = stream && tiling.outer_transposed;
+  const uint64_t tile_row = layout.rows * layout.stride;
+  const uint64_t block =
+      std::max<uint64_t>(1, blocked ? kPackedBlock / std::max<uint64_t>(1, tile_row) : full0);
+  const uint64_t panels = blocked                   ? kPackedPanels
+                          : tiling.outer_transposed ? kPanels
+                                                    : std::max<uint64_t>(1, full1);
+  for (uint64_t x = 0; x < full0; x += block) {
+    const uint64_t ahead = x + 2 * block <= full0 ? block * tile_row : 0;
+    for (uint64_t y = 0; y < full1; y += panels)
+      function(layout, {std::min(block, full0 - x), std::min(panels, full1 - y), x_step, tile_step, ahead},
+               matrix + x * tile_row + y * width, tiles + x * x_step + y * tile_step);
   }
   if (stream) hwy::FlushStream();
   for (uint64_t x = 0; x < tiling.grid0(); ++x)

@@ -44,6 +44,12 @@ struct Convention {
   std::vector<ConventionItem> results;  // never spans
   bool has_span = false;                // among the arguments
 
+  std::string result_types() const {  // a character each
+    std::string types;
+    for (const ConventionItem& item : results) types += item.type;
+    return types;
+  }
+
   // The empty string means () -> (). UNIMPLEMENTED: a version other than '0', or an unknown character.
   // INVALID_ARGUMENT: a nested or empty span, a span in the results.
   static Result<Convention> parse(std::string_view text);

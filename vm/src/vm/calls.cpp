@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <new>
 
-#include "vm/code_builder.h"
 #include "vm/source_location.h"
 #include "vm/verifier.h"
 

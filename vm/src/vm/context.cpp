@@ -228,15 +228,15 @@ Result<Callable> Context::find(std::string_view module, std::string_view functio
 }
 
 Result<Callable> Context::callable(ModuleInstance* instance, const Export& function) const {
-  Callable callable{.instance = instance,
-                    .function = &function,
-                    .convention = HALYARD_TRY(Convention::parse(function.convention)),
-                    .arguments = {},
-                    .results = {}};
-  for (const ConventionItem& item : callable.convention.arguments)
-    callable.arguments.push_back(value_type(item.type));
-  for (const ConventionItem& item : callable.convention.results) callable.results += item.type;
-  return callable;
+  Convention convention = HALYARD_TRY(Convention::parse(function.convention));
+  std::vector<ValueType> arguments;
+  for (const ConventionItem& item : convention.arguments) arguments.push_back(value_type(item.type));
+  std::string results = convention.result_types();
+  return Callable{.instance = instance,
+                  .function = &function,
+                  .convention = std::move(convention),
+                  .arguments = std::move(arguments),
+                  .results = std::move(results)};
 }
 
 }  // namespace halyard::vm

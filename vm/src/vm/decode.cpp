@@ -146,7 +146,7 @@ class Decoder {
     const Convention convention = HALYARD_TRY(Convention::parse(function_.convention));
     std::string arguments;
     for (const ConventionItem& item : convention.arguments) arguments += item.type;
-    for (const ConventionItem& item : convention.results) result_types_ += item.type;
+    result_types_ = convention.result_types();
     place_arguments(arguments);
     return {};
   }

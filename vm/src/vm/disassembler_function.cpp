@@ -43,12 +43,6 @@ std::string argument_types(const Convention& convention, RegList segments, size_
   return types;
 }
 
-std::string result_types(const Convention& convention) {
-  std::string types;
-  for (const ConventionItem& item : convention.results) types += item.type;
-  return types;
-}
-
 // Whether the bytes are those that the assembler writes for it: the bytes that are skipped are 0.
 bool skips_only_zeros(std::span<const uint8_t> code, const Instruction& instruction) {
   const OpInfo& op = info(instruction.op);
@@ -113,7 +107,7 @@ class FunctionText {
     const bool raw = !verified || !exact_;
     const Result<Convention> own = Convention::parse(function_.convention);
     const std::string signature = signature_text(own);
-    if (own) returned_types_ = result_types(*own);
+    if (own) returned_types_ = own->result_types();
 
     Listing body(listing.room());
     print_instructions(body);
@@ -315,7 +309,7 @@ class FunctionText {
         arguments = instruction.operands[i].regs;
     }
     argument_types_ = argument_types(*convention, segments, arguments.size());
-    result_types_ = result_types(*convention);
+    result_types_ = convention->result_types();
   }
 
   std::string instruction_text(const Instruction& instruction) {

@@ -132,16 +132,10 @@ CallOutcome interpret(Stack& stack) {
     ip += (words);  \
     DISPATCH();     \
   } while (false)
-// Every loop goes through one of the branches below, which look whether it is to stop. In assembly, since
-// compilers take the byte of an atomic into a register first.
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define STOP_IF_INTERRUPTED() \
-  asm goto("cmpb $0, %0\n\tjne %l[interrupted]" ::"m"(stack.interrupted) : "cc" : interrupted)
-#else
+// Every loop goes through one of the branches below, which look whether it is to stop.
 #define STOP_IF_INTERRUPTED()                                         \
   if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
   goto interrupted
-#endif
 // The branch that ends an instruction.
 #define BRANCH_BY(distance) \
   do {                      \

@@ -272,7 +272,7 @@ class FunctionVerifier {
                   function_.convention);
     std::string arguments;
     for (const ConventionItem& item : convention.arguments) arguments += item.type;
-    for (const ConventionItem& item : convention.results) result_types_ += item.type;
+    result_types_ = convention.result_types();
     return arguments;
   }
 
