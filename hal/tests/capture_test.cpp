@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -200,6 +201,32 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   ASSERT_EQ(file.executions.size(), 1u);
   EXPECT_EQ(joined(file.executions[0].buffers[0].ranges[0].before), (Values{7}));
   EXPECT_EQ(joined(file.executions[0].buffers[0].ranges[0].after), (Values{9}));
+}
+
+// A program may end as soon as its fence is reached.
+TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
+  const Ref<Device> device = open_fake_device("queued");
+  const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
+  const Ref<CommandBuffer> commands = record(device);
+  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
+  EXPECT_OK(commands->finalize());
+  const Ref<Fence> signal = Fence::create(device).value();
+  EXPECT_OK(open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
+  struct Told {
+    std::function<size_t()> count;
+    size_t executions = 0;
+  } told{[this] { return captured().executions.size(); }};
+  const auto count = [](void* user, halyard_status_t failure) {
+    EXPECT_EQ(failure, nullptr);
+    auto& self = *static_cast<Told*>(user);
+    self.executions = self.count();
+  };
+  const Timepoint& point = signal->timepoints().front();
+  ASSERT_EQ(device->table().semaphore_subscribe(point.semaphore->handle(), point.value, count, &told),
+            nullptr);
+  EXPECT_EQ(told.executions, 0u);
+  EXPECT_GT(fake().run_ready(), 0u);
+  EXPECT_EQ(told.executions, 1u);
 }
 
 TEST_F(CaptureTest, ArgumentErrorsReturnAtOnceAndAreNotCaptured) {

@@ -24,6 +24,8 @@ struct Work final : ObjectOf<Work>, StepwiseExecution {
   static const ObjectType kType;
 
   Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
+  // A program that is told, and ends, finds its file closed.
+  void let_go() override { capture = {}; }
 
   Ref<Capture> capture;
   std::vector<SlotEntry> entries;

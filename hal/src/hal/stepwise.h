@@ -25,6 +25,7 @@ struct StepwiseExecution {
 
   // Once, at the end.
   void finish(Status status) {
+    let_go();
     make_signals(signal.get(), *device, Makes::all, status);
     if (std::this_thread::get_id() == submitter) result = std::move(status);
   }
@@ -37,6 +38,10 @@ struct StepwiseExecution {
   }
 
  protected:
+  // Gives back what the program may want to find given back as soon as its signals are made.
+  virtual void let_go() {}
+
+  ~StepwiseExecution() = default;
   StepwiseExecution(const QueuePoint& point, CommandBuffer& executed)
       : device(Ref<Device>::share(&point.device)),
         affinity(point.affinity),
