@@ -8,24 +8,15 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <utility>
 
-#include "tiles.h"
+#include "batch.h"
+#include "dispatch.h"
 #include "trace.h"
 
 namespace halyard::local {
 
 namespace {
-
-// Whether kernels may write to what the range names; the host has seen to it for other commands.
-bool writable(const halyard_range_t& range, const Execution& execution) {
-  return (range.memory ? range.memory : execution.table[range.slot].memory)->writable();
-}
-
-Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution) {
-  if (range.memory) return bytes_at(*range.memory, range.offset, range.length);
-  const halyard_binding_t& entry = execution.table[range.slot];
-  return bytes_at(*entry.memory, entry.offset + range.offset, range.length);
-}
 
 template <typename T>
 const T& as(const halyard_command_t* command) {
@@ -50,7 +41,7 @@ Result<> execute_copy(const halyard_command_t* command, const Execution& executi
 Result<> execute_dispatch(const halyard_command_t* command, const Execution& execution) {
   return dispatch(as<halyard_command_dispatch_t>(command), execution);
 }
-// Order is kept anyway, and groups are for people.
+// Batches end at barriers, and groups are for people.
 Result<> execute_nothing(const halyard_command_t*, const Execution&) { return {}; }
 
 // By kind.
@@ -65,24 +56,6 @@ constexpr Execute kExecute[] = {
     nullptr,           // HALYARD_COMMAND_COLLECTIVE
     execute_nothing,   // HALYARD_COMMAND_BEGIN_GROUP
     execute_nothing,   // HALYARD_COMMAND_END_GROUP
-};
-
-// What work takes, where anybody wants to know: devices without workers have no choice anyway.
-class Stopwatch {
- public:
-  explicit Stopwatch(const Execution& execution) : runs_(execution.workers) {
-    if (runs_) begin_ = Clock::now();
-  }
-  // One of so many equal parts.
-  void tell(Cost& cost, uint64_t parts = 1) const {
-    if (!runs_) return;
-    const std::chrono::nanoseconds taken = Clock::now() - begin_;
-    cost.set(static_cast<uint64_t>(taken.count()) / parts + 1);
-  }
-
- private:
-  bool runs_;
-  Clock::time_point begin_;
 };
 
 const halyard_command_t* command_at(const uint8_t* bytes) {
@@ -119,6 +92,16 @@ Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direct
 
 }  // namespace
 
+Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution) {
+  if (range.memory) return bytes_at(*range.memory, range.offset, range.length);
+  const halyard_binding_t& entry = execution.table[range.slot];
+  return bytes_at(*entry.memory, entry.offset + range.offset, range.length);
+}
+
+Result<> execute(const halyard_command_t& command, const Execution& execution) {
+  return kExecute[command.kind](&command, execution);
+}
+
 Result<> CommandList::check(const halyard_command_list_args_t& args) {
   HALYARD_TRY(check_extensions(args.extensions));
   const auto* bytes = reinterpret_cast<const uint8_t*>(args.commands);
@@ -132,11 +115,20 @@ Result<> CommandList::check(const halyard_command_list_args_t& args) {
 }
 
 Result<> CommandList::execute(const Execution& execution) const {
-  const Stopwatch watch(execution);
+  const Stopwatch watch(execution.workers);
+  const halyard_command_t* batch[kMostInBatch];
+  size_t batched = 0;
   for (size_t position = 0; position < commands_.size();) {
     const halyard_command_t* command = command_at(commands_.data() + position);
-    HALYARD_TRY(kExecute[command->kind](command, execution));
     position += command->size;
+    if (!execution.workers) {
+      HALYARD_TRY(local::execute(*command, execution));
+      continue;
+    }
+    if (kExecute[command->kind] != execute_nothing) batch[batched++] = command;
+    const bool ends_batch = command->kind == HALYARD_COMMAND_BARRIER || position == commands_.size();
+    if (ends_batch || batched == kMostInBatch)
+      HALYARD_TRY(run_batch({batch, std::exchange(batched, 0)}, execution));
   }
   watch.tell(cost_);
   return {};
@@ -167,32 +159,6 @@ Result<> copy(const halyard_range_t& source, const halyard_range_t& target, cons
   const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, execution));
   const std::span<uint8_t> to = HALYARD_TRY(resolve(target, execution));
   std::memmove(to.data(), from.data(), from.size());  // slots may overlap
-  return {};
-}
-
-Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution) {
-  Executable::Lease worker = HALYARD_TRY(command.executable->lease());
-  HALYARD_TRY(worker->begin(command.executable->kernel(command.function),
-                            {command.constants, command.constant_count}, command.binding_count));
-  for (uint32_t i = 0; i < command.binding_count; ++i) {
-    const halyard_range_t& binding = command.bindings[i];
-    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(binding, execution)), writable(binding, execution)));
-  }
-  return worker;
-}
-
-Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution) {
-  WorkgroupCount count = {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
-  if (command.flags & HALYARD_DISPATCH_INDIRECT) {
-    const std::span<const uint8_t> bytes = HALYARD_TRY(resolve(command.indirect, execution));
-    std::memcpy(count.data(), bytes.data(), sizeof count);
-  }
-  if (std::ranges::find(count, 0u) != count.end()) return {};
-  const Stopwatch watch(execution);
-  const TraceSpan span(command.executable->services(), command.executable->kernel(command.function).name);
-  Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
-  HALYARD_TRY(run_tiles(command, execution, count, worker));
-  watch.tell(command.executable->workgroup_cost(command.function), total(count));
   return {};
 }
 

@@ -36,7 +36,7 @@ class CommandList {
 
   std::span<const uint8_t> commands() const { return commands_; }
   Cost& cost() const { return cost_; }  // of the last execution
-  // One command after the other; that is one of the orders that barriers allow.
+  // Commands that no barrier parts may run at once, where there are workers.
   Result<> execute(const Execution& execution) const;
 
  private:
@@ -48,10 +48,12 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
               const Execution& execution);
 Result<> update(const void* source, const halyard_range_t& target, const Execution& execution);
 Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution);
-Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution);
 
-// A worker of the dispatch's executable that has been given its constants and bindings.
-Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution);
+// The bytes of a range; see bytes_at().
+Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution);
+
+// A command of a list, of a kind that check() has let through.
+Result<> execute(const halyard_command_t& command, const Execution& execution);
 
 // OUT_OF_RANGE: the file ends too early. UNAVAILABLE: the system's reason.
 Result<> read_file(const halyard_operation_transfer_file_t& transfer);

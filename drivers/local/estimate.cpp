@@ -4,26 +4,34 @@
 #include <algorithm>
 
 #include "commands.h"
-#include "executable.h"
+#include "dispatch.h"
 
 namespace halyard::local {
 
 namespace {
 
-constexpr uint64_t kEnough = kWorthWaking.count();
 constexpr uint64_t kBytesPerNanosecond = 4;  // memory that is written and maybe read, on a slow day
 
-uint64_t bytes_cost(uint64_t length) { return length / kBytesPerNanosecond; }
+uint64_t bytes_cost(uint64_t length) { return std::min(length / kBytesPerNanosecond, kLongestCost); }
 
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
-  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT) return kEnough;
-  const uint64_t workgroup = dispatch.executable->workgroup_cost(dispatch.function).value();
-  const uint64_t workgroups = total({dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]});
-  if (workgroups == 0) return 0;
+  const Cost& workgroup = dispatch.executable->workgroup_cost(dispatch.function);
+  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || !workgroup.is_known()) return kWorthWaking;
+  return cost_of(workgroup.value(), total(workgroups_of(dispatch)));
+}
+
+uint64_t list_cost(const CommandList& list) {
+  if (list.cost().is_known()) return list.cost().value();
   uint64_t cost = 0;
-  if (workgroup == Cost::kUnknown || __builtin_mul_overflow(workgroup, workgroups, &cost)) return kEnough;
+  for (auto command = list.commands(); !command.empty() && cost < kWorthWaking;) {
+    const auto& header = *reinterpret_cast<const halyard_command_t*>(command.data());
+    cost += std::min(command_cost(header), kWorthWaking);
+    command = command.subspan(header.size);
+  }
   return cost;
 }
+
+}  // namespace
 
 uint64_t command_cost(const halyard_command_t& command) {
   switch (command.kind) {
@@ -40,19 +48,6 @@ uint64_t command_cost(const halyard_command_t& command) {
   }
 }
 
-uint64_t list_cost(const CommandList& list) {
-  if (list.cost().value() != Cost::kUnknown) return list.cost().value();
-  uint64_t cost = 0;
-  for (auto command = list.commands(); !command.empty() && cost < kEnough;) {
-    const auto& header = *reinterpret_cast<const halyard_command_t*>(command.data());
-    cost += std::min(command_cost(header), kEnough);
-    command = command.subspan(header.size);
-  }
-  return cost;
-}
-
-}  // namespace
-
 bool is_quick(const halyard_operation_t& operation) {
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:
@@ -60,15 +55,15 @@ bool is_quick(const halyard_operation_t& operation) {
     case HALYARD_OPERATION_DEALLOCA:
       return true;
     case HALYARD_OPERATION_FILL:
-      return bytes_cost(operation.fill.target.length) < kEnough;
+      return bytes_cost(operation.fill.target.length) < kWorthWaking;
     case HALYARD_OPERATION_UPDATE:
-      return bytes_cost(operation.update.target.length) < kEnough;
+      return bytes_cost(operation.update.target.length) < kWorthWaking;
     case HALYARD_OPERATION_COPY:
-      return bytes_cost(operation.copy.target.length) < kEnough;
+      return bytes_cost(operation.copy.target.length) < kWorthWaking;
     case HALYARD_OPERATION_DISPATCH:
-      return dispatch_cost(*operation.dispatch.dispatch) < kEnough;
+      return dispatch_cost(*operation.dispatch.dispatch) < kWorthWaking;
     case HALYARD_OPERATION_EXECUTE:
-      return list_cost(*operation.execute.list) < kEnough;
+      return list_cost(*operation.execute.list) < kWorthWaking;
     default:  // files
       return false;
   }

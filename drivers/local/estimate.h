@@ -12,19 +12,50 @@ namespace halyard::local {
 
 using Clock = std::chrono::steady_clock;
 
-// What waking a thread, and waiting for it, takes; less is not worth it.
-inline constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(50);
+// Nanoseconds.
+inline constexpr uint64_t kWorthWaking = 50'000;   // work that takes less is done by who submits it
+inline constexpr uint64_t kWorthHelping = 25'000;  // what a thread that helps has to take off the others
 
 // Nanoseconds of what is done again and again; any thread.
 class Cost {
  public:
-  static constexpr uint64_t kUnknown = UINT64_MAX;
+  bool is_known() const { return value() != kUnknown; }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
   void set(uint64_t nanoseconds) { value_.store(nanoseconds, std::memory_order_relaxed); }
 
  private:
+  static constexpr uint64_t kUnknown = UINT64_MAX;
   std::atomic<uint64_t> value_ = kUnknown;
 };
+
+// What work takes, where anybody wants to know: devices without workers have no choice anyway.
+class Stopwatch {
+ public:
+  explicit Stopwatch(bool runs) : runs_(runs) {
+    if (runs_) begin_ = Clock::now();
+  }
+  uint64_t elapsed() const {  // nanoseconds, of one that runs
+    return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin_).count());
+  }
+  // One of so many equal parts.
+  void tell(Cost& cost, uint64_t parts = 1) const {
+    if (runs_) cost.set(elapsed() / parts + 1);
+  }
+
+ private:
+  bool runs_;
+  Clock::time_point begin_;
+};
+
+// Nothing is said to take longer, in nanoseconds: sums of a few stay numbers.
+inline constexpr uint64_t kLongestCost = 1'000'000'000;
+
+inline uint64_t cost_of(uint64_t each, uint64_t count) {
+  return each != 0 && count > kLongestCost / each ? kLongestCost : each * count;
+}
+
+// At least kWorthWaking where nothing is known.
+uint64_t command_cost(const halyard_command_t& command);
 
 // Whether all of it is surely over before a worker would have begun. False where nothing is known.
 bool is_quick(const halyard_operation_t& operation);

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/thread_local.h"
-#include "commands.h"
+#include "dispatch.h"
 #include "estimate.h"
 #include "trace.h"
 

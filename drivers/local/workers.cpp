@@ -67,15 +67,14 @@ void Workers::post(Due& due) {
   const unsigned queued = queued_.load(std::memory_order_relaxed) + 1;
   queued_.store(queued, std::memory_order_relaxed);
   // Where none can be started there is one at least.
-  if (queued > idle_ && threads_.size() < limit_) (void)start_thread();
+  if (busy_ + queued > threads_.size() && threads_.size() < limit_) (void)start_thread();
   wake_.notify_one();
 }
 
 unsigned Workers::spare() {
   const std::lock_guard lock(mutex_);
-  const unsigned busy =
-      static_cast<unsigned>(threads_.size()) - idle_ + queued_.load(std::memory_order_relaxed);
-  return busy < limit_ ? limit_ - busy : 0;
+  const unsigned wanted = busy_ + queued_.load(std::memory_order_relaxed);
+  return wanted < limit_ ? limit_ - wanted : 0;
 }
 
 void Workers::work() {
@@ -83,17 +82,17 @@ void Workers::work() {
   while (true) {
     if (Due* due = queue_.pop()) {
       queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+      ++busy_;
       lock.unlock();
       DueList made_due(*this);
       due->run(*due, made_due);
       made_due.run();
       lock.lock();
+      --busy_;
     } else if (stopping_) {
       return;
     } else {
-      ++idle_;
       wake_.wait(lock);
-      --idle_;
     }
   }
 }

@@ -45,7 +45,7 @@ class Workers {
   std::condition_variable wake_;
   DueQueue queue_;
   std::atomic<unsigned> queued_ = 0;
-  unsigned idle_ = 0;  // threads that wait
+  unsigned busy_ = 0;  // threads that have taken something
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

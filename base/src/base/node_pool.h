@@ -19,7 +19,7 @@ namespace halyard {
 class NodePool {
  public:
   static constexpr size_t kAlignment = 64;      // of every node
-  static constexpr size_t kLargestKept = 1024;  // bytes
+  static constexpr size_t kLargestKept = 4096;  // bytes
 
   NodePool() = default;
   NodePool(const NodePool&) = delete;

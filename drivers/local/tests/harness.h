@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -65,6 +66,13 @@ class Host {
   Host(const Host&) = delete;
 
   const halyard_host_services_t& services() const { return services_; }
+  // Records a trace from now on. `told` is called by the thread that did what the span tells, at its end.
+  void trace(std::function<void(const halyard_trace_span_t& span)> told) {
+    told_ = std::move(told);
+    services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
+      static_cast<Host*>(host)->told_(*span);
+    };
+  }
   // Takes over a reference that the driver gave.
   Outcome take(halyard_status_t status) {
     if (status) --live_;
@@ -78,6 +86,7 @@ class Host {
 
  private:
   halyard_host_services_t services_ = {};
+  std::function<void(const halyard_trace_span_t&)> told_;
   std::atomic<int> live_ = 0;
 };
 

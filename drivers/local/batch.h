@@ -1,0 +1,30 @@
+// Batch: commands that no barrier parts, shared out between whichever workers of the device have nothing else
+// to do. Each of them takes tiles, a few workgroups of a dispatch or the whole of another command, in the
+// order of the commands. The thread that has the batch takes tiles, too, and waits at the end for those who
+// took the last ones; it waits for nobody who has not begun.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "commands.h"
+
+namespace halyard::local {
+
+// More are worked on as several batches, one after the other.
+inline constexpr size_t kMostInBatch = 32;
+
+// All of them. The failure is that of the first command that fails, and there of the first
+// workgroup in the order of Worker::run.
+Result<> run_batch(std::span<const halyard_command_t* const> commands, const Execution& execution);
+
+// How many threads would shorten work of this cost, in so many pieces, the longest of which takes `longest`.
+// Nanoseconds. Takes no lock where nobody would.
+uint32_t helpers_for(uint64_t cost, uint64_t longest, uint64_t pieces, const Execution& execution);
+
+// The workgroups of a dispatch from `first` on; those before it have taken `spent` nanoseconds. At least one
+// helper.
+Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,
+                   uint64_t spent, uint32_t helpers, const Execution& execution);
+
+}  // namespace halyard::local

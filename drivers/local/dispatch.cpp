@@ -1,0 +1,78 @@
+// Giving a kernel what it is given, and finding out whether others should help.
+#include "dispatch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "batch.h"
+#include "trace.h"
+
+namespace halyard::local {
+
+namespace {
+
+// Whether kernels may write to what the range names; the host has seen to it for other commands.
+bool writable(const halyard_range_t& range, const Execution& execution) {
+  return (range.memory ? range.memory : execution.table[range.slot].memory)->writable();
+}
+
+bool is_sequential(const halyard_command_dispatch_t& command) {
+  return command.executable->kernel(command.function).sequential;
+}
+
+}  // namespace
+
+uint64_t pieces_of(const halyard_command_t& command) {
+  if (command.kind != HALYARD_COMMAND_DISPATCH) return 1;
+  const auto& dispatch = reinterpret_cast<const halyard_command_dispatch_t&>(command);
+  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || is_sequential(dispatch)) return 1;
+  return std::max<uint64_t>(total(workgroups_of(dispatch)), 1);
+}
+
+Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution) {
+  Executable::Lease worker = HALYARD_TRY(command.executable->lease());
+  HALYARD_TRY(worker->begin(command.executable->kernel(command.function),
+                            {command.constants, command.constant_count}, command.binding_count));
+  for (uint32_t i = 0; i < command.binding_count; ++i) {
+    const halyard_range_t& binding = command.bindings[i];
+    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(binding, execution)), writable(binding, execution)));
+  }
+  return worker;
+}
+
+Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution) {
+  WorkgroupCount count = workgroups_of(command);
+  if (command.flags & HALYARD_DISPATCH_INDIRECT) {
+    const std::span<const uint8_t> bytes = HALYARD_TRY(resolve(command.indirect, execution));
+    std::memcpy(count.data(), bytes.data(), sizeof count);
+  }
+  const uint64_t total = local::total(count);
+  if (total == 0) return {};
+  Cost& cost = command.executable->workgroup_cost(command.function);
+  const bool may_share = execution.workers && total > 1 && !is_sequential(command);
+  uint64_t each = may_share && cost.is_known() ? cost.value() : 0;
+  uint32_t helpers = helpers_for(cost_of(each, total), each, total, execution);
+  Tile tile = {0, total};
+  if (helpers == 0) {
+    const Stopwatch watch(execution.workers);
+    const TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
+    const Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
+    const std::atomic<uint64_t> end = total;
+    if (may_share) {  // the first workgroup tells what the others will take
+      tile.last = 1;
+      HALYARD_TRY(worker->run(command.function, count, tile, end));
+      each = watch.elapsed();
+      helpers = helpers_for(cost_of(each, total - 1), each, total - 1, execution);
+      tile.last = total;
+    }
+    if (helpers == 0) {
+      HALYARD_TRY(worker->run(command.function, count, tile, end));
+      watch.tell(cost, total);
+      return {};
+    }
+  }
+  return share_out(command, count, tile.first, each * tile.first, helpers, execution);
+}
+
+}  // namespace halyard::local

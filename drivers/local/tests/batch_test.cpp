@@ -1,0 +1,338 @@
+// Commands that are shared out between workers: the workgroups of one dispatch, and commands that no barrier
+// parts. The kernels take long enough to be worth it.
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "allocation_count.h"
+#include "kernels.h"
+
+namespace halyard::local_tests {
+namespace {
+
+// %i9: the number of the workgroup; %r3: the first binding; then some hundred instructions of nothing.
+constexpr std::string_view kSlow =
+    "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
+    "  %i9 = vm.mul.i32 %i2, %i7\n  %i9 = vm.add.i32 %i9, %i1\n  %i9 = vm.mul.i32 %i9, %i6\n"
+    "  %i9 = vm.add.i32 %i9, %i0\n  %i12:13 = vm.ext.i32.i64.u %i9\n"
+    "  %i10 = vm.const.i32 1\n  %i11 = vm.const.i32 100\n  vm.br ^bb1\n"
+    "^bb1:\n  %i11 = vm.sub.i32 %i11, %i10\n  vm.cond_br %i11, ^bb1, ^bb2\n^bb2:\n";
+
+class BatchTest : public KernelTest {
+ public:
+  BatchTest() : KernelTest("local-task", "3") {}
+
+  static std::string slow_kernel(std::string_view body, std::string_view directives = "") {
+    return kernel(std::string(kSlow) + std::string(body), directives);
+  }
+};
+
+// Adds one to the word of the workgroup.
+constexpr std::string_view kCount =
+    "  %i14 = vm.buffer.load.i32 %r3, %i12:13\n  %i14 = vm.add.i32 %i14, %i10\n"
+    "  vm.buffer.store.i32 %i14, %r3, %i12:13";
+
+TEST_F(BatchTest, EveryWorkgroupRunsOnce) {
+  Executable executable = load(slow_kernel(kCount));
+  for (const auto& [x, y, z] : {std::array{3000u, 1u, 1u}, std::array{1u, 1u, 2999u}, std::array{7u, 5u, 90u},
+                                std::array{2u, 1500u, 1u}, std::array{1u, 2u, 1u}, std::array{3u, 1u, 1u}}) {
+    const uint32_t total = x * y * z;
+    Memory memory = allocate(std::vector<uint32_t>(total + 1, 0));
+    for (uint32_t round = 1; round <= 5; ++round) {
+      EXPECT_OK(dispatch(executable, {.x = x, .y = y, .z = z, .bindings = {range(memory, 0, 4 * total)}}));
+      std::vector<uint32_t> expected(total, round);
+      expected.push_back(0);
+      ASSERT_EQ(content<uint32_t>(memory, total + 1), expected) << x << "x" << y << "x" << z;
+    }
+  }
+}
+
+TEST_F(BatchTest, IndirectCountsAreSharedOutToo) {
+  Executable executable = load(slow_kernel(kCount));
+  Memory memory = allocate(std::vector<uint32_t>(4000, 0));
+  Memory counts = allocate(std::vector<uint32_t>{2000, 1, 2});
+  const halyard_range_t indirect = range(counts, 0, 12);
+  EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 16000)}, .indirect = &indirect}));
+  EXPECT_EQ(content<uint32_t>(memory, 4000), std::vector<uint32_t>(4000, 1));
+}
+
+// A global counts the calls of one instantiation of the module: there are as many ones as workers that took
+// part.
+TEST_F(BatchTest, SeveralWorkersTakePart) {
+  const std::string source = slow_kernel(
+      "  %i14 = vm.global.load.i32 @calls\n  %i14 = vm.add.i32 %i14, %i10\n"
+      "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
+      "vm.global.i32 private mutable @calls\n");
+  constexpr uint32_t kWorkgroups = 20000;
+  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  // Once in a while the others get no processor before all is done.
+  EXPECT_TRUE(comes_true([&] {
+    Executable executable = load(source);
+    EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+    const std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
+    const auto workers = std::ranges::count(calls, 1u);
+    EXPECT_GE(workers, 1);
+    EXPECT_LE(workers, 3);
+    return workers > 1;
+  }));
+}
+
+TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
+  Executable executable = load(
+      kernel("  %i14:15 = vm.const.i64.zero\n  vm.buffer.store.i32 %i0, %r0, %i14:15\n" + std::string(kSlow) +
+                 "  %i14:15 = vm.const.i64.zero\n  %i16 = vm.buffer.load.i32 %r0, %i14:15\n"
+                 "  vm.buffer.store.i32 %i16, %r3, %i12:13",
+             "vm.attr @k \"local_memory\" \"4096\"\n"));
+  constexpr uint32_t kWorkgroups = 5000;
+  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+  const std::vector<uint32_t> ids = content<uint32_t>(memory, kWorkgroups);
+  for (uint32_t i = 0; i < kWorkgroups; ++i) ASSERT_EQ(ids[i], i);
+}
+
+// Whoever fails first in time: the one that a single thread would have found is told, and all before it have
+// run.
+TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
+  const std::string counted = slow_kernel(
+      std::string(kCount) +
+      "\n  %i15 = vm.const.i32 777\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
+      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:");
+  Executable executable = load(counted);
+  constexpr uint32_t kWorkgroups = 3000;
+  for (int round = 0; round < 20; ++round) {
+    Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+    const Outcome outcome =
+        dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}});
+    EXPECT_CODE(FAILED_PRECONDITION, outcome);
+    EXPECT_NE(outcome.message().find("workgroup 777,0,0 of 3000,1,1"), std::string::npos) << outcome.text();
+    const std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
+    EXPECT_EQ(std::vector<uint32_t>(calls.begin(), calls.begin() + 778), std::vector<uint32_t>(778, 1));
+    EXPECT_EQ(std::ranges::count_if(calls, [](uint32_t n) { return n > 1; }), 0);
+  }
+}
+
+// Dispatches of one executable at the same time, more of them than workers: whoever helps one is missed
+// elsewhere, and each ends all the same.
+TEST_F(BatchTest, DispatchesCompeteForWorkers) {
+  Executable executable = load(slow_kernel(kCount));
+  constexpr uint32_t kDispatches = 12, kWorkgroups = 1000;
+  Semaphore start = semaphore(0);
+  struct Piece {
+    Memory memory;
+    Dispatch described;
+    halyard_command_dispatch_t recorded;
+    Completion completion;
+  };
+  std::vector<Piece> pieces(kDispatches);
+  for (Piece& piece : pieces) {
+    piece.memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+    piece.described = {.x = kWorkgroups, .bindings = {range(piece.memory, 0, 4 * kWorkgroups)}};
+    piece.recorded = command(executable, piece.described);
+    halyard_operation_t work = operation(HALYARD_OPERATION_DISPATCH);
+    work.dispatch = {&piece.recorded};
+    EXPECT_OK(submit(work, {{start, 1}}, {}, piece.completion));
+  }
+  EXPECT_OK(signal(start, 1));
+  for (Piece& piece : pieces) {
+    EXPECT_OK(outcome(piece.completion));
+    EXPECT_EQ(content<uint32_t>(piece.memory, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 1));
+  }
+}
+
+// Barriers of a list order one dispatch against the next, however many threads each has.
+TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
+  Executable executable = load(slow_kernel(kCount));
+  constexpr uint32_t kWorkgroups = 2000;
+  Memory first = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory second = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  const Dispatch on_first = {.x = kWorkgroups, .bindings = {range(first, 0, 4 * kWorkgroups)}};
+  const Dispatch on_second = {.x = kWorkgroups, .bindings = {range(second, 0, 4 * kWorkgroups)}};
+  Recording recording;
+  recording.dispatch(command(executable, on_first))
+      .barrier()
+      .copy(range(first, 0, 4 * kWorkgroups), range(second, 0, 4 * kWorkgroups))
+      .barrier()
+      .dispatch(command(executable, on_second))
+      .dispatch(command(executable, on_first));
+  List list = finish(recording);
+  for (uint32_t round = 0; round < 5; ++round) {
+    EXPECT_OK(run(execute(list, {})));
+    EXPECT_EQ(content<uint32_t>(first, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 2 * round + 2));
+    EXPECT_EQ(content<uint32_t>(second, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 2 * round + 2));
+  }
+}
+
+// Threads that have done a piece of work wait for each other here: only work that is done at the same time
+// gets them all together.
+class Meeting {
+ public:
+  explicit Meeting(size_t expected) : expected_(expected) {}
+  void come() {
+    std::unique_lock lock(mutex_);
+    there_.insert(std::this_thread::get_id());
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::seconds(30), [&] { return there_.size() == expected_; });
+  }
+  size_t size() const { return there_.size(); }
+
+ private:
+  const size_t expected_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::thread::id> there_;
+};
+
+std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
+
+TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
+  // What it takes is not known, so others are asked to help.
+  Executable executable = load(slow_kernel(kCount));
+  Memory words = allocate(std::vector<uint32_t>(3, 0));
+  Memory large = allocate(uint64_t{12} << 20);
+  std::vector<Dispatch> dispatches;
+  Recording of_dispatches, of_fills;
+  for (uint64_t i = 0; i < 3; ++i) dispatches.push_back({.bindings = {range(words, 4 * i, 4)}});
+  for (uint64_t i = 0; i < 3; ++i) {
+    of_dispatches.dispatch(command(executable, dispatches[i]));
+    of_fills.fill(range(large, i << 22, 4 << 20), 7, 4);
+  }
+  for (const auto& [recording, name] : {std::pair{&of_dispatches, "k"}, {&of_fills, "fill"}}) {
+    Meeting meeting(3);
+    host_.trace([&](const halyard_trace_span_t& span) {
+      if (name_of(span) == name) meeting.come();
+    });
+    EXPECT_OK(run(execute(finish(*recording), {})));
+    EXPECT_EQ(meeting.size(), 3u) << name;
+  }
+  EXPECT_EQ(content<uint32_t>(words, 3), std::vector<uint32_t>(3, 1));
+  EXPECT_EQ(content<uint32_t>(large, 3 << 20), std::vector<uint32_t>(3 << 20, 7));
+}
+
+// Large commands, one of which begins when the one before has ended.
+TEST_F(BatchTest, NothingPassesABarrier) {
+  Memory memory = allocate(uint64_t{4} << 20);
+  Recording recording;
+  for (uint32_t i = 0; i < 6; ++i) {
+    recording.fill(range(memory, 0, 2 << 20), i, 4).fill(range(memory, 2 << 20, 2 << 20), i, 4);
+    recording.begin_group("parts nothing").end_group().barrier();
+  }
+  std::mutex mutex;
+  std::vector<std::pair<uint64_t, uint64_t>> times;
+  host_.trace([&](const halyard_trace_span_t& span) {
+    if (name_of(span) != "fill") return;
+    const std::lock_guard lock(mutex);
+    times.emplace_back(span.begin_ns, span.end_ns);
+  });
+  EXPECT_OK(run(execute(finish(recording), {})));
+  EXPECT_EQ(content<uint32_t>(memory, 1 << 20), std::vector<uint32_t>(1 << 20, 5));
+  ASSERT_EQ(times.size(), 12u);
+  std::ranges::sort(times);
+  for (size_t i = 2; i < times.size(); i += 2) {
+    EXPECT_GE(times[i].first, times[i - 2].second);
+    EXPECT_GE(times[i].first, times[i - 1].second);
+  }
+}
+
+// More commands than one batch has, of every kind, each with bytes of its own.
+TEST_F(BatchTest, EveryCommandIsDoneOnce) {
+  constexpr uint32_t kRows = 90, kColumns = 300;
+  Executable executable = load(slow_kernel(kCount));
+  Memory memory = allocate(std::vector<uint32_t>(kRows * kColumns, 0));
+  Memory counts = allocate(std::vector<uint32_t>{kColumns, 1, 1});
+  const halyard_range_t indirect = range(counts, 0, 12);
+  const std::vector<uint32_t> sevens(kColumns, 7);
+  Memory source = allocate(sevens);
+  std::vector<Dispatch> dispatches;
+  dispatches.reserve(kRows);
+  Recording recording;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const halyard_range_t target = range(memory, uint64_t{4} * row * kColumns, 4 * kColumns);
+    switch (row % 6) {
+      case 0:
+        recording.fill(target, 7, 4);
+        break;
+      case 1:
+        recording.update(sevens.data(), target);
+        break;
+      case 2:
+        recording.copy(range(source, 0, 4 * kColumns), target);
+        break;
+      case 3:
+        recording.dispatch(
+            command(executable, dispatches.emplace_back(Dispatch{.x = kColumns, .bindings = {target}})));
+        break;
+      case 4:
+        recording.dispatch(command(
+            executable, dispatches.emplace_back(Dispatch{.bindings = {target}, .indirect = &indirect})));
+        break;
+      default:
+        recording.dispatch(
+            command(executable, dispatches.emplace_back(Dispatch{.x = 0, .bindings = {target}})));
+    }
+  }
+  List list = finish(recording);
+  for (uint32_t round = 1; round <= 10; ++round) {
+    EXPECT_OK(run(execute(list, {})));
+    std::vector<uint32_t> expected;
+    for (uint32_t row = 0; row < kRows; ++row) {
+      const uint32_t by_kind[] = {7, 7, 7, round, round, 0};
+      expected.insert(expected.end(), kColumns, by_kind[row % 6]);
+    }
+    ASSERT_EQ(content<uint32_t>(memory, kRows * kColumns), expected) << round;
+  }
+}
+
+// Several commands fail: the first of them in the list is told, and those before it are done.
+TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
+  Executable counting = load(slow_kernel(kCount));
+  Executable failing = load(slow_kernel(
+      std::string(kCount) +
+      "\n  %i15 = vm.const.i32 100\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
+      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:"));
+  constexpr uint32_t kCommands = 20, kWorkgroups = 400, kFirst = 7;
+  std::vector<Dispatch> dispatches;
+  dispatches.reserve(kCommands);
+  Memory memory = allocate(std::vector<uint32_t>(kCommands * kWorkgroups, 0));
+  Recording recording;
+  for (uint32_t i = 0; i < kCommands; ++i) {
+    // Of different sizes, so that messages tell them apart.
+    dispatches.push_back(
+        {.x = kWorkgroups - i, .bindings = {range(memory, uint64_t{4} * i * kWorkgroups, 4 * kWorkgroups)}});
+    const bool fails = i >= kFirst && i % 2 == kFirst % 2;
+    recording.dispatch(command(fails ? failing : counting, dispatches.back()));
+  }
+  List list = finish(recording);
+  for (uint32_t round = 1; round <= 10; ++round) {
+    const Outcome outcome = run(execute(list, {}));
+    EXPECT_CODE(FAILED_PRECONDITION, outcome);
+    EXPECT_NE(outcome.message().find("workgroup 100,0,0 of 393,1,1"), std::string::npos) << outcome.text();
+    const std::vector<uint32_t> calls = content<uint32_t>(memory, kCommands * kWorkgroups);
+    for (uint32_t i = 0; i < kFirst; ++i)
+      for (uint32_t x = 0; x < kWorkgroups - i; ++x) ASSERT_EQ(calls[i * kWorkgroups + x], round) << i;
+  }
+}
+
+// Once all workers have been there. They come as they like, so not every round is without.
+TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
+  if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
+  Executable executable = load(slow_kernel(kCount));
+  Memory memory = allocate(std::vector<uint32_t>(2000, 0));
+  std::vector<Dispatch> dispatches;
+  Recording recording;
+  for (uint64_t i = 0; i < 20; ++i)
+    dispatches.push_back({.x = 100, .bindings = {range(memory, 400 * i, 400)}});
+  for (const Dispatch& d : dispatches) recording.dispatch(command(executable, d));
+  const halyard_operation_t work = execute(finish(recording), {});
+  EXPECT_OK(run(work));
+  EXPECT_TRUE(comes_true([&] {
+    const int64_t before = driver_tests::allocation_count().made;
+    EXPECT_OK(run(work));
+    return driver_tests::allocation_count().made == before;
+  }));
+}
+
+}  // namespace
+}  // namespace halyard::local_tests
