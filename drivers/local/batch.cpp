@@ -54,9 +54,10 @@ struct Part {
 // but this. One block of memory: this, then the arrays.
 class Batch {
  public:
-  static Batch* create(size_t parts, uint32_t helpers, const Execution& execution) {
+  // `cost` of all of it.
+  static Batch* create(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution) {
     const size_t size = sizeof(Batch) + parts * sizeof(Part) + helpers * sizeof(Helper);
-    return new (execution.nodes->take(size)) Batch(parts, helpers, execution, size);
+    return new (execution.nodes->take(size)) Batch(parts, helpers, cost, execution, size);
   }
 
   std::span<Part> parts() { return parts_; }
@@ -66,6 +67,8 @@ class Batch {
     const std::unique_ptr<Batch, Release> released(this);
     for (Helper& helper : std::span(helpers_)) execution_.workers->post(helper);
     work(Role::owner);
+    for (Helper& helper : helpers_)  // others may need who would come too late
+      if (execution_.workers->take_back(helper)) release();
     close();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
@@ -83,7 +86,7 @@ class Batch {
     void operator()(Batch* batch) const { batch->release(); }
   };
 
-  Batch(size_t parts, uint32_t helpers, const Execution& execution, size_t size)
+  Batch(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution, size_t size)
       : execution_(execution),
         nodes_(*execution.nodes),
         size_(size),
@@ -96,6 +99,7 @@ class Batch {
     for (Helper& helper : helpers_) {
       helper.run = help;
       helper.workers = execution.workers;
+      helper.is_brief = cost < kBrief;
       helper.batch = this;
     }
   }
@@ -218,26 +222,26 @@ uint32_t helpers_for(uint64_t cost, uint64_t longest, uint64_t pieces, const Exe
 }
 
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,
-                   uint64_t spent, uint32_t helpers, const Execution& execution) {
-  Batch* const batch = Batch::create(1, helpers, execution);
+                   uint64_t each, uint32_t helpers, const Execution& execution) {
+  Batch* const batch = Batch::create(1, helpers, cost_of(each, total(count) - first), execution);
   Part& part = batch->parts()[0];
   part.command = &command.header;
   part.divide(count, first);
-  part.spent = spent;
+  part.spent = each * first;
   return batch->run();
 }
 
 Result<> run_batch(std::span<const halyard_command_t* const> commands, const Execution& execution) {
   uint32_t helpers = 0;
+  uint64_t cost = 0;
   if (commands.size() > 1) {
-    uint64_t cost = 0;
     uint64_t longest = 0;
     uint64_t pieces = 0;
     for (const halyard_command_t* command : commands) {
-      const uint64_t cost_of_all = command_cost(*command);
+      const uint64_t whole = cost_of(*command);
       const uint64_t count = std::min<uint64_t>(pieces_of(*command), UINT32_MAX);
-      cost += cost_of_all;
-      longest = std::max(longest, cost_of_all / count);
+      cost += whole;
+      longest = std::max(longest, whole / count);
       pieces += count;
     }
     helpers = helpers_for(cost, longest, pieces, execution);
@@ -246,7 +250,7 @@ Result<> run_batch(std::span<const halyard_command_t* const> commands, const Exe
     for (const halyard_command_t* command : commands) HALYARD_TRY(execute(*command, execution));
     return {};
   }
-  Batch* const batch = Batch::create(commands.size(), helpers, execution);
+  Batch* const batch = Batch::create(commands.size(), helpers, cost, execution);
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];

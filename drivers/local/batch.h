@@ -22,9 +22,9 @@ Result<> run_batch(std::span<const halyard_command_t* const> commands, const Exe
 // Nanoseconds. Takes no lock where nobody would.
 uint32_t helpers_for(uint64_t cost, uint64_t longest, uint64_t pieces, const Execution& execution);
 
-// The workgroups of a dispatch from `first` on; those before it have taken `spent` nanoseconds. At least one
+// The workgroups of a dispatch from `first` on, each of which takes about `each` nanoseconds. At least one
 // helper.
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,
-                   uint64_t spent, uint32_t helpers, const Execution& execution);
+                   uint64_t each, uint32_t helpers, const Execution& execution);
 
 }  // namespace halyard::local

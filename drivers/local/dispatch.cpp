@@ -72,7 +72,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       return {};
     }
   }
-  return share_out(command, count, tile.first, each * tile.first, helpers, execution);
+  return share_out(command, count, tile.first, each, helpers, execution);
 }
 
 }  // namespace halyard::local

@@ -209,8 +209,13 @@ void semaphore_fail(halyard_driver_semaphore_t semaphore, halyard_status_t statu
   due.run();
 }
 
+void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args) {
+  help(*device, {args->timepoints, args->timepoint_count}, args->any != 0);
+}
+
 halyard_status_t semaphore_wait(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args) {
   const Services& services = device->services();
+  if (args->deadline_ns == HALYARD_WAIT_FOREVER) device_help(device, args);
   return guarded(services,
                  [&] {
                    return wait_for(services, {args->timepoints, args->timepoint_count}, args->any != 0,
@@ -325,6 +330,7 @@ constexpr halyard_driver_table_t kTable = {
     .command_list_create = command_list_create,
     .command_list_destroy = command_list_destroy,
     .queue_submit = queue_submit,
+    .device_help = device_help,
 };
 
 struct Kinds {

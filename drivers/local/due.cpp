@@ -7,23 +7,33 @@ namespace halyard::local {
 
 void DueQueue::push(Due& due) {
   due.next_due = nullptr;
+  due.is_queued = true;
   (last_ ? last_->next_due : first_) = &due;
   last_ = &due;
 }
 
 Due* DueQueue::pop() {
-  Due* due = first_;
-  if (due) first_ = due->next_due;
-  if (!first_) last_ = nullptr;
+  Due* const due = first_;
+  if (due) remove(*due);
   return due;
 }
 
+void DueQueue::remove(Due& due) {
+  Due* before = nullptr;
+  for (Due* at = first_; at != &due; at = at->next_due) before = at;
+  (before ? before->next_due : first_) = due.next_due;
+  if (last_ == &due) last_ = before;
+  due.is_queued = false;
+}
+
 // A worker that has made just one piece of its own device's work due, and has nothing else to do, goes on
-// with it: waking another thread takes longer than many a dispatch.
+// with it: waking another thread takes longer than many a dispatch. A guest finds it in the queue, if it
+// still wants to.
 void DueList::hand_over() {
   while (const Due* next = handed_.first()) {
     const bool is_all_there_is = !next->next_due && work_.empty() && calls_.empty();
-    if (is_all_there_is && home_ && next->workers == home_ && !home_->has_queued()) return;
+    const bool is_resident = home_ && stay_ == Stay::resident && next->workers == home_;
+    if (is_all_there_is && is_resident && !home_->has_queued()) return;
     Due& due = *handed_.pop();
     due.workers->post(due);
   }

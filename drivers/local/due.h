@@ -6,6 +6,8 @@
 // is given to them.
 #pragma once
 
+#include <cstdint>
+
 namespace halyard::local {
 
 class DueList;
@@ -15,7 +17,9 @@ class Workers;
 struct Due {
   void (*run)(Due& self, DueList& due) = nullptr;
   Workers* workers = nullptr;  // who does it; null: whoever has the list
+  bool is_brief = false;       // known to be over soon: a thread that waits may do it meanwhile
   Due* next_due = nullptr;
+  bool is_queued = false;
 };
 
 // First in, first out. Not synchronised.
@@ -23,7 +27,8 @@ class DueQueue {
  public:
   bool empty() const { return !first_; }
   void push(Due& due);
-  Due* pop();  // null where empty
+  Due* pop();             // null where empty
+  void remove(Due& due);  // one that is in it
   const Due* first() const { return first_; }
 
  private:
@@ -34,7 +39,9 @@ class DueQueue {
 class DueList {
  public:
   DueList() = default;
-  explicit DueList(Workers& home) : home_(&home) {}  // of one of these workers' threads
+  // Of a thread that works as one of these. A guest has its own to do before long.
+  enum class Stay : uint8_t { resident, guest };
+  DueList(Workers& home, Stay stay) : home_(&home), stay_(stay) {}
   DueList(const DueList&) = delete;
   DueList& operator=(const DueList&) = delete;
 
@@ -48,6 +55,7 @@ class DueList {
 
  private:
   Workers* const home_ = nullptr;
+  const Stay stay_ = Stay::resident;
   DueQueue work_;
   DueQueue calls_;
   DueQueue handed_;

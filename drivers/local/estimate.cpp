@@ -16,24 +16,24 @@ uint64_t bytes_cost(uint64_t length) { return std::min(length / kBytesPerNanosec
 
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
   const Cost& workgroup = dispatch.executable->workgroup_cost(dispatch.function);
-  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || !workgroup.is_known()) return kWorthWaking;
+  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || !workgroup.is_known()) return kLongestCost;
   return cost_of(workgroup.value(), total(workgroups_of(dispatch)));
 }
 
 uint64_t list_cost(const CommandList& list) {
   if (list.cost().is_known()) return list.cost().value();
   uint64_t cost = 0;
-  for (auto command = list.commands(); !command.empty() && cost < kWorthWaking;) {
+  for (auto command = list.commands(); !command.empty() && cost < kLongestCost;) {
     const auto& header = *reinterpret_cast<const halyard_command_t*>(command.data());
-    cost += std::min(command_cost(header), kWorthWaking);
+    cost += cost_of(header);
     command = command.subspan(header.size);
   }
-  return cost;
+  return std::min(cost, kLongestCost);
 }
 
 }  // namespace
 
-uint64_t command_cost(const halyard_command_t& command) {
+uint64_t cost_of(const halyard_command_t& command) {
   switch (command.kind) {
     case HALYARD_COMMAND_FILL:
       return bytes_cost(reinterpret_cast<const halyard_command_fill_t&>(command).target.length);
@@ -48,24 +48,24 @@ uint64_t command_cost(const halyard_command_t& command) {
   }
 }
 
-bool is_quick(const halyard_operation_t& operation) {
+uint64_t cost_of(const halyard_operation_t& operation) {
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:
     case HALYARD_OPERATION_ALLOCA:
     case HALYARD_OPERATION_DEALLOCA:
-      return true;
+      return 0;
     case HALYARD_OPERATION_FILL:
-      return bytes_cost(operation.fill.target.length) < kWorthWaking;
+      return bytes_cost(operation.fill.target.length);
     case HALYARD_OPERATION_UPDATE:
-      return bytes_cost(operation.update.target.length) < kWorthWaking;
+      return bytes_cost(operation.update.target.length);
     case HALYARD_OPERATION_COPY:
-      return bytes_cost(operation.copy.target.length) < kWorthWaking;
+      return bytes_cost(operation.copy.target.length);
     case HALYARD_OPERATION_DISPATCH:
-      return dispatch_cost(*operation.dispatch.dispatch) < kWorthWaking;
+      return dispatch_cost(*operation.dispatch.dispatch);
     case HALYARD_OPERATION_EXECUTE:
-      return list_cost(*operation.execute.list) < kWorthWaking;
+      return list_cost(*operation.execute.list);
     default:  // files
-      return false;
+      return kLongestCost;
   }
 }
 

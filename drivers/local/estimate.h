@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 // Nanoseconds.
 inline constexpr uint64_t kWorthWaking = 50'000;   // work that takes less is done by who submits it
 inline constexpr uint64_t kWorthHelping = 25'000;  // what a thread that helps has to take off the others
+inline constexpr uint64_t kBrief = 10'000'000;     // a thread that waits may work so long, and longer no more
 
 // Nanoseconds of what is done again and again; any thread.
 class Cost {
@@ -47,17 +48,14 @@ class Stopwatch {
   Clock::time_point begin_;
 };
 
-// Nothing is said to take longer, in nanoseconds: sums of a few stay numbers.
+// Nothing is said to take longer, and what is not known is said to take so long. Sums of a few stay numbers.
 inline constexpr uint64_t kLongestCost = 1'000'000'000;
 
 inline uint64_t cost_of(uint64_t each, uint64_t count) {
   return each != 0 && count > kLongestCost / each ? kLongestCost : each * count;
 }
 
-// At least kWorthWaking where nothing is known.
-uint64_t command_cost(const halyard_command_t& command);
-
-// Whether all of it is surely over before a worker would have begun. False where nothing is known.
-bool is_quick(const halyard_operation_t& operation);
+uint64_t cost_of(const halyard_command_t& command);
+uint64_t cost_of(const halyard_operation_t& operation);
 
 }  // namespace halyard::local

@@ -267,8 +267,12 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   Memory* const alloca_memory = transient.get();
   WaitState state = look_at({submission.waits, submission.wait_count});
   HeldWork* held = nullptr;
-  const bool needs_worker = device.workers() && (AtWork::is_nested() || !is_quick(operation));
-  if (state.pending || needs_worker) held = HeldWork::create(device, submission, alloca_memory);
+  const uint64_t cost = device.workers() ? cost_of(operation) : 0;
+  const bool needs_worker = device.workers() && (AtWork::is_nested() || cost >= kWorthWaking);
+  if (state.pending || needs_worker) {
+    held = HeldWork::create(device, submission, alloca_memory);
+    held->is_brief = cost < kBrief;
+  }
 
   // Nothing fails from here on.
   if (transient) {
@@ -291,6 +295,12 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
           submission.completed_user},
          std::move(state.failure), due);
   return {};
+}
+
+// Within other work there is enough to do.
+void help(Device& device, Timepoints timepoints, bool any) {
+  if (device.workers() && !AtWork::is_nested())
+    device.workers()->help([&] { return is_over(timepoints, any); });
 }
 
 }  // namespace halyard::local

@@ -3,6 +3,8 @@
 // workers they do it, whoever makes it due. Until then it is held, with copies of what was only borrowed.
 #pragma once
 
+#include <span>
+
 #include "device.h"
 #include "status.h"
 #include "timeline.h"
@@ -11,5 +13,8 @@ namespace halyard::local {
 
 // As queue_submit in driver.h. Work that it makes due goes to `due`.
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
+
+// As device_help in driver.h.
+void help(Device& device, std::span<const halyard_timepoint_t> timepoints, bool any);
 
 }  // namespace halyard::local

@@ -208,17 +208,39 @@ std::unexpected<Status> deadline_exceeded(size_t reached, size_t count) {
               count);
 }
 
+// How far they are; the first that has failed.
+struct Look {
+  size_t reached = 0;
+  const Semaphore* failed = nullptr;
+};
+
+Look look_at(std::span<const halyard_timepoint_t> timepoints) {
+  Look look;
+  for (const halyard_timepoint_t& point : timepoints) {
+    const Progress progress = point.semaphore->progress(point.value);
+    if (progress == Progress::failed) return {look.reached, point.semaphore};
+    if (progress == Progress::reached) ++look.reached;
+  }
+  return look;
+}
+
+size_t needed_of(std::span<const halyard_timepoint_t> timepoints, bool any) {
+  return any && !timepoints.empty() ? 1 : timepoints.size();
+}
+
 }  // namespace
+
+bool is_over(std::span<const halyard_timepoint_t> timepoints, bool any) {
+  const Look look = look_at(timepoints);
+  return look.failed || look.reached >= needed_of(timepoints, any);
+}
 
 HostStatus wait_for(const Services& services, std::span<const halyard_timepoint_t> timepoints, bool any,
                     int64_t deadline_ns) {
-  size_t reached = 0;
-  for (const halyard_timepoint_t& point : timepoints) {
-    const Progress progress = point.semaphore->progress(point.value);
-    if (progress == Progress::failed) return point.semaphore->failure();
-    if (progress == Progress::reached) ++reached;
-  }
-  const size_t needed = any && !timepoints.empty() ? 1 : timepoints.size();
+  const Look look = look_at(timepoints);
+  if (look.failed) return look.failed->failure();
+  size_t reached = look.reached;
+  const size_t needed = needed_of(timepoints, any);
   if (reached >= needed) return {};
   if (deadline_ns == 0) return to_host(services, deadline_exceeded(reached, timepoints.size()));
 

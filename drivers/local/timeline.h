@@ -82,6 +82,9 @@ class Semaphore {
   Waiter* last_ = nullptr;
 };
 
+// Whether all, or any, of the timepoints are reached, or one has failed.
+bool is_over(std::span<const halyard_timepoint_t> timepoints, bool any);
+
 // Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in
 // driver.h.
 HostStatus wait_for(const Services& services, std::span<const halyard_timepoint_t> timepoints, bool any,

@@ -64,37 +64,61 @@ std::error_code Workers::start_thread() {
 void Workers::post(Due& due) {
   const std::lock_guard lock(mutex_);
   queue_.push(due);
-  const unsigned queued = queued_.load(std::memory_order_relaxed) + 1;
-  queued_.store(queued, std::memory_order_relaxed);
-  // Where none can be started there is one at least.
-  if (busy_ + queued > threads_.size() && threads_.size() < limit_) (void)start_thread();
+  ++queued_;
+  const unsigned looking = residents_ + (due.is_brief ? guests_ : 0);
+  if (queued_ > looking) wake_one();
+}
+
+bool Workers::take_back(Due& due) {
+  const std::lock_guard lock(mutex_);
+  if (!due.is_queued) return false;
+  queue_.remove(due);
+  --queued_;
+  return true;
+}
+
+// Under the lock. A thread is started where all have something to do; where none can be, there is one at
+// least.
+void Workers::wake_one() {
+  if (busy_ + queued_ > threads_.size() && threads_.size() < limit_) (void)start_thread();
   wake_.notify_one();
 }
 
 unsigned Workers::spare() {
   const std::lock_guard lock(mutex_);
-  const unsigned wanted = busy_ + queued_.load(std::memory_order_relaxed);
+  const unsigned wanted = busy_ + queued_;
   return wanted < limit_ ? limit_ - wanted : 0;
 }
 
 void Workers::work() {
   std::unique_lock lock(mutex_);
+  Stopwatch idle(true);
   while (true) {
-    if (Due* due = queue_.pop()) {
-      queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-      ++busy_;
-      lock.unlock();
-      DueList made_due(*this);
-      due->run(*due, made_due);
-      made_due.run();
-      lock.lock();
-      --busy_;
+    if (!queue_.empty()) {
+      do_first(lock, DueList::Stay::resident);
+      idle = Stopwatch(true);
     } else if (stopping_) {
       return;
+    } else if (is_under_way() && idle.elapsed() < kWorthWaking) {
+      // Those who are at it may soon need help, sooner than a thread could be woken.
+      look_out(lock, residents_, [&] { return idle.elapsed() >= kWorthWaking; });
     } else {
       wake_.wait(lock);
     }
   }
+}
+
+// Of the queue, which is not empty; the lock is given back meanwhile.
+void Workers::do_first(std::unique_lock<std::mutex>& lock, DueList::Stay stay) {
+  Due* const due = queue_.pop();
+  --queued_;
+  ++busy_;
+  lock.unlock();
+  DueList made_due(*this, stay);
+  due->run(*due, made_due);
+  made_due.run();
+  lock.lock();
+  --busy_;
 }
 
 }  // namespace halyard::local

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "due.h"
+#include "estimate.h"
 #include "status.h"
 
 namespace halyard::local {
@@ -30,6 +31,27 @@ class Workers {
   Result<> start();
   // `due.run` is called on one of the threads. Any thread. As soon as it can have run, the pool may be gone.
   void post(Due& due);
+  // Takes it out of the queue; false where `due.run` was or is being called.
+  bool take_back(Due& due);
+  // The calling thread is one of these as long as one of them has nothing to do: it does what is queued and
+  // brief until `over()`, but not for long. Where nothing is under way it returns at once.
+  template <typename Over>
+  void help(Over&& over) {
+    if (!is_under_way()) return;
+    const Stopwatch whole(true);
+    Stopwatch idle(true);
+    const auto is_late = [&] { return idle.elapsed() >= kWorthWaking || whole.elapsed() >= kBrief; };
+    std::unique_lock lock(mutex_);
+    while (!over() && is_under_way() && !is_late()) {
+      if (has_brief()) {
+        do_first(lock, DueList::Stay::guest);
+        idle = Stopwatch(true);
+      } else {
+        look_out(lock, guests_, [&] { return over() || is_late(); });
+      }
+    }
+    if (!queue_.empty()) wake_one();  // nobody was woken for what this thread might have done
+  }
 
   unsigned limit() const { return limit_; }  // threads
   // How many threads have nothing to do now, those included that have not been started.
@@ -38,14 +60,36 @@ class Workers {
 
  private:
   std::error_code start_thread();
+  void wake_one();
   void work();
+  void do_first(std::unique_lock<std::mutex>& lock, DueList::Stay stay);
+  bool has_brief() const { return has_queued() && queue_.first()->is_brief; }
+  // Until something changes or `stop()`. It may come sooner than a thread could be woken for it; and none is
+  // woken for what this one finds: it is counted in `looking`. It does not yield: a thread that is said to
+  // look should run.
+  template <typename Stop>
+  void look_out(std::unique_lock<std::mutex>& lock, unsigned& looking, Stop&& stop) {
+    ++looking;
+    lock.unlock();
+    const unsigned queued = queued_;
+    const unsigned busy = busy_;
+    while (queued_ == queued && busy_ == busy && !stop()) continue;
+    lock.lock();
+    --looking;
+  }
+  bool is_under_way() const {
+    const unsigned busy = busy_.load(std::memory_order_relaxed);
+    return busy < limit_ && (busy != 0 || has_queued());
+  }
 
   const unsigned limit_;
-  std::mutex mutex_;  // of all that follows; `queued_` may be read without
+  std::mutex mutex_;  // of all that follows; `queued_` and `busy_` may be read without
   std::condition_variable wake_;
   DueQueue queue_;
   std::atomic<unsigned> queued_ = 0;
-  unsigned busy_ = 0;  // threads that have taken something
+  std::atomic<unsigned> busy_ = 0;  // threads that do what they have taken
+  unsigned residents_ = 0;          // threads that will look into the queue in a moment
+  unsigned guests_ = 0;             // others that will, for what is brief
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -389,6 +389,22 @@ Status check_reachable(std::span<Fence* const> fences) {
   return {};
 }
 
+void help(std::span<Fence* const> fences) {
+  Unreached unreached;
+  if (!look(fences, unreached).ok()) return;
+  for (const Timepoint* timepoint : unreached) {
+    const Device& device = timepoint->semaphore->device();
+    if (!device.table().device_help) continue;
+    const halyard_timepoint_t point = {timepoint->semaphore->handle(), timepoint->value};
+    halyard_semaphore_wait_args_t args = {};
+    args.struct_size = sizeof args;
+    args.timepoint_count = 1;
+    args.timepoints = &point;
+    args.deadline_ns = HALYARD_WAIT_FOREVER;
+    device.table().device_help(device.handle(), &args);
+  }
+}
+
 Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended) {
   Unreached unreached;
   if (Status failure = look(fences, unreached); !failure.ok() || unreached.empty()) {

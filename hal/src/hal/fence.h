@@ -117,6 +117,10 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
 // fences; or their failure.
 Status check_reachable(std::span<Fence* const> fences);
 
+// For a caller that is about to block: lends its thread to the devices, for as long as there is something for
+// it to do that is over soon.
+void help(std::span<Fence* const> fences);
+
 // Calls `ended` once, on any thread and maybe before it returns: when all fences are reached or one has
 // failed. It must neither block nor drop the object that is given, which stands for the watch: dropping that
 // ends it.

@@ -55,8 +55,11 @@ Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds
   const bool again = call.resumed();
   if (timeout_milliseconds == 0) return kTimedOut;
   if (again && !forever && vm::Clock::now() >= *invocation.wait_deadline()) return kTimedOut;
-  if (forever && (call.caller_blocks() || !call.may_defer()))
+  if (forever && (call.caller_blocks() || !call.may_defer())) {
     HALYARD_TRY(to_result(hal::check_reachable(awaited)));
+    hal::help(awaited);
+    if (HALYARD_TRY(all_reached(awaited))) return 0;
+  }
   vm::Deadline deadline;
   if (!forever)
     deadline = again ? invocation.wait_deadline()
