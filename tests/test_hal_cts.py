@@ -30,6 +30,8 @@ BUGS = {
                                 ["--timeout=6s", "--filter=semaphore.export*", "--filter=semaphore.i*"]),
     "descriptor-closed": (["semaphore.import_of_something_else"], "$", ["[R75]", "open"], []),
     "crashes": (["device.queries"], "$", ["died of signal 6"], []),
+    "helps-for-ever": (["semaphore.help_comes_back"], "$", ["no answer in 4 s"],
+                       ["--timeout=4s", "--filter=semaphore.help*", "--filter=semaphore.initial_values"]),
     "hangs": (["semaphore.deadlines"], r"semaphore\.wait", ["no answer in 4 s"],
               ["--timeout=4s", "--filter=semaphore.d*", "--filter=semaphore.initial_values"]),
 }

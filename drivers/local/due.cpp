@@ -27,12 +27,16 @@ void DueQueue::remove(Due& due) {
 }
 
 // A worker that has made just one piece of its own device's work due, and has nothing else to do, goes on
-// with it: waking another thread takes longer than many a dispatch. A guest finds it in the queue, if it
-// still wants to.
+// with it: waking another thread takes longer than many a dispatch. A guest leaves everything to the workers,
+// calls too: they may take their time.
 void DueList::hand_over() {
+  if (is_guest_) {
+    for (DueQueue* queue : {&work_, &calls_})
+      while (Due* due = queue->pop()) home_->post(*due);
+  }
   while (const Due* next = handed_.first()) {
     const bool is_all_there_is = !next->next_due && work_.empty() && calls_.empty();
-    const bool is_resident = home_ && stay_ == Stay::resident && next->workers == home_;
+    const bool is_resident = home_ == next->workers && !is_guest_;
     if (is_all_there_is && is_resident && !home_->has_queued()) return;
     Due& due = *handed_.pop();
     due.workers->post(due);

@@ -6,8 +6,6 @@
 // is given to them.
 #pragma once
 
-#include <cstdint>
-
 namespace halyard::local {
 
 class DueList;
@@ -39,9 +37,8 @@ class DueQueue {
 class DueList {
  public:
   DueList() = default;
-  // Of a thread that works as one of these. A guest has its own to do before long.
-  enum class Stay : uint8_t { resident, guest };
-  DueList(Workers& home, Stay stay) : home_(&home), stay_(stay) {}
+  // Of a thread that works as one of these; a guest has its own to do before long.
+  DueList(Workers& home, bool is_guest) : home_(&home), is_guest_(is_guest) {}
   DueList(const DueList&) = delete;
   DueList& operator=(const DueList&) = delete;
 
@@ -55,7 +52,7 @@ class DueList {
 
  private:
   Workers* const home_ = nullptr;
-  const Stay stay_ = Stay::resident;
+  const bool is_guest_ = false;
   DueQueue work_;
   DueQueue calls_;
   DueQueue handed_;

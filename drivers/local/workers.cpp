@@ -95,7 +95,7 @@ void Workers::work() {
   Stopwatch idle(true);
   while (true) {
     if (!queue_.empty()) {
-      do_first(lock, DueList::Stay::resident);
+      do_first(lock, false);
       idle = Stopwatch(true);
     } else if (stopping_) {
       return;
@@ -109,12 +109,12 @@ void Workers::work() {
 }
 
 // Of the queue, which is not empty; the lock is given back meanwhile.
-void Workers::do_first(std::unique_lock<std::mutex>& lock, DueList::Stay stay) {
+void Workers::do_first(std::unique_lock<std::mutex>& lock, bool is_guest) {
   Due* const due = queue_.pop();
   --queued_;
   ++busy_;
   lock.unlock();
-  DueList made_due(*this, stay);
+  DueList made_due(*this, is_guest);
   due->run(*due, made_due);
   made_due.run();
   lock.lock();

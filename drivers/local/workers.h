@@ -44,7 +44,7 @@ class Workers {
     std::unique_lock lock(mutex_);
     while (!over() && is_under_way() && !is_late()) {
       if (has_brief()) {
-        do_first(lock, DueList::Stay::guest);
+        do_first(lock, true);
         idle = Stopwatch(true);
       } else {
         look_out(lock, guests_, [&] { return over() || is_late(); });
@@ -62,7 +62,7 @@ class Workers {
   std::error_code start_thread();
   void wake_one();
   void work();
-  void do_first(std::unique_lock<std::mutex>& lock, DueList::Stay stay);
+  void do_first(std::unique_lock<std::mutex>& lock, bool is_guest);
   bool has_brief() const { return has_queued() && queue_.first()->is_brief; }
   // Until something changes or `stop()`. It may come sooner than a thread could be woken for it; and none is
   // woken for what this one finds: it is counted in `looking`. It does not yield: a thread that is said to

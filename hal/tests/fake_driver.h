@@ -1,8 +1,8 @@
 // The fake driver's controls, for tests of the host's half of the HAL: drivers/fake.cpp exports one table of
 // them beside the driver ABI. Devices, by the path of their URI: "" runs in the caller; "queued" collects
-// what is due until run_ready; "bare" has only the mandatory operations; "opaque" gives memory that the host
-// cannot see unless it is asked for; "passing" is queued and has descriptors of semaphores, "apart" too, but
-// others.
+// what is due until run_ready; "helped" does, too, and runs it on threads that are lent; "bare" has only the
+// mandatory operations; "opaque" gives memory that the host cannot see unless it is asked for; "passing" is
+// queued and has descriptors of semaphores, "apart" too, but others.
 #pragma once
 
 #include <stddef.h>

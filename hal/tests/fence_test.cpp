@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "hal/queue.h"
 #include "hal_test.h"
 
 namespace halyard::hal {
@@ -164,6 +165,37 @@ TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1));
   std::thread signaller([&] { EXPECT_OK(there->signal()); });
   EXPECT_OK(wait({both.get()}, kWaitForever));
+  signaller.join();
+}
+
+// A thread that would only wait does what there is for it to do.
+TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
+  const Ref<Device> helped = open_fake_device("helped");
+  const Ref<Device> queued = open_fake_device("queued");  // cannot use it
+  const Ref<Fence> first = make_fence(helped), second = make_fence(helped), other = make_fence(queued);
+  EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, first.get()}));
+  Fence* const all[] = {nullptr, first.get(), other.get()};
+  help(all);
+  EXPECT_OK(first->query());
+  EXPECT_EQ(other->query().code(), Code::DEFERRED);
+  help(all);  // nothing is left to do
+  other->fail(Status(Code::DATA_LOSS, "lost"));
+  EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, second.get()}));
+  Fence* const failed[] = {other.get(), second.get()};
+  help(failed);  // who waits is told at once
+  EXPECT_EQ(second->query().code(), Code::DEFERRED);
+  help({});
+  fake().run_ready();
+}
+
+// Several drivers have no common wait that could see to it.
+TEST_F(FenceTest, AwaitAcrossDriversLendsTheThread) {
+  const Ref<Device> device = open_fake_device("helped");
+  const Ref<Fence> here = make_fence(device);
+  const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
+  EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, here.get()}));
+  std::thread signaller([&] { EXPECT_OK(there->signal()); });
+  EXPECT_OK(wait({here.get(), there.get()}, kWaitForever));
   signaller.join();
 }
 

@@ -116,6 +116,61 @@ void semaphore_slow_subscribers_delay_nobody(Session& s) {
           "a failure");
 }
 
+void semaphore_help_comes_back(Session& s) {
+  if (!s.table().device_help) unsupported("device_help is null");
+  const auto help = [&](Semaphore semaphore, uint64_t value) {
+    s.note(fmt::format("device_help until {}", value));
+    const halyard_timepoint_t point = {semaphore, value};
+    halyard_semaphore_wait_args_t args = {};
+    args.struct_size = sizeof args;
+    args.timepoint_count = 1;
+    args.timepoints = &point;
+    args.deadline_ns = HALYARD_WAIT_FOREVER;
+    s.table().device_help(s.device(), &args);
+  };
+  halyard_operation_t nothing = {};
+  nothing.struct_size = sizeof nothing;
+  nothing.kind = HALYARD_OPERATION_BARRIER;
+
+  // Where there is nothing to do, or nobody does it.
+  const Semaphore start = s.semaphore(1), failed = s.semaphore();
+  s.fail(failed, HALYARD_ABORTED, "failed");
+  help(start, 1);
+  help(start, 2);
+  help(failed, 1);
+
+  // Threads lend themselves for what others make due.
+  constexpr uint64_t kTurns = 50;
+  const Semaphore turns = s.semaphore();
+  for (uint64_t turn = 1; turn < kTurns; ++turn) s.submit(nothing, {{turns, turn}}, {{turns, turn + 1}});
+  help(turns, kTurns);
+  at_once(4, [&](int thread) {
+    if (thread == 0) s.must("semaphore_signal", "signal of 1", s.signal(turns, 1));
+    help(turns, kTurns);
+    s.succeeded("R60", "the end of work that threads have helped with", s.await(turns, kTurns));
+  });
+
+  // A subscriber waits for what the thread that helps does only then.
+  const Semaphore middle = s.semaphore(), end = s.semaphore(), freed = s.semaphore();
+  std::atomic<bool> was_freed = false;
+  Subscription slow(s, [&] { was_freed = s.wait({{freed, 1}}, false, s.patience()).ok(); });
+  s.must("semaphore_subscribe", "semaphore_subscribe", slow.to(middle, 1));
+  s.submit(nothing, {{start, 2}}, {{middle, 1}});
+  s.submit(nothing, {{middle, 1}}, {{end, 1}});
+  at_once(2, [&](int thread) {
+    if (thread == 0) {
+      s.must("semaphore_signal", "signal of 2", s.signal(start, 2));
+    } else {
+      help(end, 1);
+      s.succeeded("R88", "a wait behind a value to which a subscriber is still busy", s.await(end, 1));
+      s.must("semaphore_signal", "signal", s.signal(freed, 1));
+    }
+  });
+  slow.is_called("R88", "the slow subscriber", 1);
+  s.check("R89", was_freed, "the slow subscriber's wait for what the thread that helped did then", "success",
+          "a failure");
+}
+
 void semaphore_threads(Session& s) {
   // Each thread waits for the one before it: the value goes up by one with each turn.
   constexpr int kThreads = 8, kTurns = 50;

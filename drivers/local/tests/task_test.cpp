@@ -174,6 +174,64 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
   EXPECT_TRUE(is_done(first));
 }
 
+// A thread that waits does what is known to be over soon, in the place of a worker: once in a while it is
+// there before one is awake.
+TEST_F(TaskTest, AThreadThatWaitsHelps) {
+  Memory memory = allocate(std::vector<uint32_t>(1 << 18));
+  const halyard_operation_t brief = fill(range(memory, 0, 1 << 20), 7, 4);
+  Semaphore timeline = semaphore(0);
+  uint64_t value = 0;
+  EXPECT_TRUE(comes_true([&] {
+    Witness witness;
+    EXPECT_OK(submit_seen(device_, {}, {{timeline, ++value}}, witness, &brief));
+    EXPECT_OK(wait({{timeline, value}}, false, HALYARD_WAIT_FOREVER));
+    EXPECT_TRUE(is_done(witness));
+    return witness.thread == here_;
+  }));
+  EXPECT_EQ(content<uint32_t>(memory, 1 << 18), std::vector<uint32_t>(1 << 18, 7));
+}
+
+// What may take long could not be left for something else: a deadline, a call that is cancelled.
+TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
+  Memory memory = allocate(uint64_t{64} << 20);
+  const halyard_operation_t work = fill(range(memory, 0, uint64_t{64} << 20), 7, 4);
+  Semaphore timeline = semaphore(0);
+  for (uint64_t value = 1; value <= 20; ++value) {
+    Witness witness;
+    EXPECT_OK(submit_seen(device_, {}, {{timeline, value}}, witness, &work));
+    EXPECT_OK(wait({{timeline, value}}, false, HALYARD_WAIT_FOREVER));
+    ASSERT_TRUE(is_done(witness));
+    EXPECT_NE(witness.thread, here_);
+  }
+}
+
+// Many wait for, and help with, chains of work across one another, on more threads than there are workers.
+TEST_F(TaskTest, ThreadsHelpEachOther) {
+  constexpr size_t kThreads = 6;
+  constexpr uint64_t kPieces = 60;
+  Memory memory = allocate(std::vector<uint32_t>(kThreads << 16));
+  std::vector<Semaphore> timelines;
+  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore(0));
+  std::vector<std::vector<Completion>> completions(kThreads);
+  for (auto& list : completions) list = std::vector<Completion>(kPieces);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const auto neighbour = timelines[(i + 1) % kThreads];
+      for (uint64_t n = 0; n < kPieces; ++n) {
+        const auto value = static_cast<uint32_t>(n + 1);
+        EXPECT_OK(submit(fill(range(memory, i << 18, 1 << 18), value, 4), {{neighbour, n}},
+                         {{timelines[i], n + 1}}, completions[i][n]));
+        EXPECT_OK(wait({{timelines[i], n + 1}}, false, HALYARD_WAIT_FOREVER));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& list : completions)
+    for (const Completion& completion : list) EXPECT_OK(outcome(completion));
+  EXPECT_EQ(content<uint32_t>(memory, kThreads << 16), std::vector<uint32_t>(kThreads << 16, kPieces));
+}
+
 // Closing waits for threads that are not quite done, and finds no work left.
 TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
   for (int round = 0; round < 100; ++round) {

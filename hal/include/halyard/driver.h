@@ -731,10 +731,9 @@ typedef struct halyard_driver_table {
    * [R111].
    */
   int32_t (*semaphore_underway)(halyard_driver_semaphore_t semaphore, uint64_t value);
-  /* The calling thread is about to block until the timepoints are reached (args as for semaphore_wait; the
-   * deadline is ignored): it may do work of the device meanwhile, with its callbacks. Returns when they are
-   * reached or one has failed, when there is nothing for it to do, and after some 10 ms at the latest; so it
-   * never waits for what may not come. Null: the device needs no help [R113]. */
+  /* The calling thread is about to block for these timepoints (the deadline is ignored): it may do work of
+   * the device instead, with its `completed`. Returns when the wait is over, when there is nothing for it to
+   * do, and after some 10 ms at the latest [R89]. Null: the device needs no help. */
   void (*device_help)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
 } halyard_driver_table_t;
 

@@ -237,6 +237,20 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
   return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
 }
 
+void lend_thread(const Unreached& unreached) {
+  for (const Timepoint* timepoint : unreached) {
+    const Device& device = timepoint->semaphore->device();
+    if (!device.table().device_help) continue;
+    const halyard_timepoint_t point = {timepoint->semaphore->handle(), timepoint->value};
+    halyard_semaphore_wait_args_t args = {};
+    args.struct_size = sizeof(args);
+    args.timepoint_count = 1;
+    args.timepoints = &point;
+    args.deadline_ns = HALYARD_WAIT_FOREVER;
+    device.table().device_help(device.handle(), &args);
+  }
+}
+
 // Subscriptions to several timepoints, and what has come of them.
 class Subscriptions {
  public:
@@ -329,6 +343,7 @@ class Subscriptions {
 };
 
 Status wait_on_host(Unreached& unreached, const Deadline& deadline) {
+  if (deadline.forever()) lend_thread(unreached);
   Subscriptions subscriptions({});
   if (Status failure = subscriptions.start(unreached)) return failure;
   return subscriptions.wait(deadline);
@@ -391,18 +406,7 @@ Status check_reachable(std::span<Fence* const> fences) {
 
 void help(std::span<Fence* const> fences) {
   Unreached unreached;
-  if (!look(fences, unreached).ok()) return;
-  for (const Timepoint* timepoint : unreached) {
-    const Device& device = timepoint->semaphore->device();
-    if (!device.table().device_help) continue;
-    const halyard_timepoint_t point = {timepoint->semaphore->handle(), timepoint->value};
-    halyard_semaphore_wait_args_t args = {};
-    args.struct_size = sizeof args;
-    args.timepoint_count = 1;
-    args.timepoints = &point;
-    args.deadline_ns = HALYARD_WAIT_FOREVER;
-    device.table().device_help(device.handle(), &args);
-  }
+  if (look(fences, unreached).ok()) lend_thread(unreached);
 }
 
 Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended) {

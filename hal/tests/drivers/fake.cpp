@@ -33,7 +33,8 @@ struct halyard_driver_instance {
 struct halyard_driver_device {
   std::string path;
   bool passes() const { return path == "passing" || path == "apart"; }
-  bool queued() const { return path == "queued" || passes(); }
+  bool helped() const { return path == "helped"; }
+  bool queued() const { return path == "queued" || helped() || passes(); }
   bool bare() const { return path == "bare"; }
   bool opaque() const { return path == "opaque"; }
 };
@@ -548,6 +549,25 @@ halyard_status_t semaphore_import(halyard_driver_device_t, int32_t fd,
   return nullptr;
 }
 
+size_t run_ready() {
+  for (size_t done = 0;; ++done) {
+    std::unique_ptr<Work> work;
+    {
+      const std::lock_guard lock(mutex);
+      if (ready.empty()) return done;
+      work = std::move(ready.front());
+      ready.pop_front();
+    }
+    run(std::move(work));
+    settle();
+  }
+}
+
+// Whatever the caller waits for.
+void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_args_t*) {
+  if (device->helped()) run_ready();
+}
+
 // What is ready needs nothing but run_ready.
 int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
   const std::lock_guard lock(mutex);
@@ -684,6 +704,7 @@ const halyard_driver_table_t table = [] {
   t.command_list_create = command_list_create;
   t.command_list_destroy = command_list_destroy;
   t.queue_submit = queue_submit;
+  t.device_help = device_help;
   return t;
 }();
 
@@ -706,19 +727,7 @@ const FakeControls controls = {
       const std::lock_guard lock(mutex);
       return ready.size();
     },
-    [] {
-      for (size_t done = 0;; ++done) {
-        std::unique_ptr<Work> work;
-        {
-          const std::lock_guard lock(mutex);
-          if (ready.empty()) return done;
-          work = std::move(ready.front());
-          ready.pop_front();
-        }
-        run(std::move(work));
-        settle();
-      }
-    },
+    run_ready,
     [](char* text, size_t capacity) {
       const std::lock_guard lock(mutex);
       std::copy_n(log_text.data(), std::min(capacity, log_text.size()), text);
