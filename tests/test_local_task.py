@@ -1,8 +1,10 @@
 """The device with worker threads: the examples print there what they print on local-sync, whatever its options; programs that use
 both kinds of device at once; wrong options."""
+import os
 import sys
 import unittest
 
+import perfetto
 import test_examples
 import vmrun
 
@@ -57,6 +59,53 @@ vm.func @main(%i0: i32) -> (i32) {
 """
 
 
+# So many times: two fills of 512 KiB that no barrier parts, and the wait for them.
+FILLS = """
+vm.module @fills
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.device.queue.alloca cconv "0rIrrIiiII_r"
+vm.import @hal.device.queue.execute.indirect cconv "0rIrrrICrIID_v"
+vm.import @hal.command_buffer.create cconv "0riiIi_r"
+vm.import @hal.command_buffer.fill_buffer cconv "0rrIIiIiI_v"
+vm.import @hal.command_buffer.finalize cconv "0r_v"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.export @main
+vm.func @main(%i0: i32) -> (i32) {
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32 1
+  %i3 = vm.const.i32 4
+  %i4:5 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 -1
+  %i8:9 = vm.const.i64 524288
+  %i10:11 = vm.const.i64 1048576
+  %i12 = vm.const.i32 0x30
+  %i13 = vm.const.i32 0x3000C03
+  %i14 = vm.const.i32 3
+  %i15 = vm.const.i32 -1
+  %r9 = vm.const.ref.zero
+  %r0 = vm.call @hal.devices.get(%i1)
+  %r1 = vm.call @hal.fence.create(%r0, %i4:5)
+  %r2 = vm.call @hal.device.queue.alloca(%r0, %i6:7, %r9, %r1, %i4:5, %i12, %i13, %i10:11, %i4:5)
+  %r3 = vm.call @hal.command_buffer.create(%r0, %i1, %i14, %i6:7, %i2)
+  vm.call @hal.command_buffer.fill_buffer(%r3, %r9, %i4:5, %i8:9, %i1, %i4:5, %i3, %i4:5)
+  vm.call @hal.command_buffer.fill_buffer(%r3, %r9, %i8:9, %i8:9, %i1, %i4:5, %i3, %i4:5)
+  vm.call @hal.command_buffer.finalize(%r3)
+  vm.br ^bb1
+^bb1:
+  %r4 = vm.call @hal.fence.create(%r0, %i4:5)
+  vm.call.variadic @hal.device.queue.execute.indirect segments[65535, 65535, 65535, 65535, 65535, 65535, 1](%r0, %i6:7, %r1, %r4, %r3, %i4:5, %r2, %i4:5, %i10:11)
+  %r1 = vm.assign.ref %r4
+  %i16 = vm.call.variadic @hal.fence.await segments[65535, 65535, 1](%i15, %i4:5, %r1)
+  %i0 = vm.sub.i32 %i0, %i2
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb2:
+  vm.return %i16
+}
+"""
+
+
 class LocalTask(unittest.TestCase):
     def expect_same(self, flags):
         ran = 0
@@ -85,6 +134,21 @@ class LocalTask(unittest.TestCase):
                 done = vmrun.run("vm-run", f"--device=local-task?workers={count % 3 + 1}", f"--module={folder}/module.vmfb",
                                  "--function=main", f"--input={count}")
                 self.assertEqual((done.returncode, done.stdout), (0, f"EXEC @main\nresult[0]: i32={count}\n"), done.stderr)
+
+    def test_whoever_has_nothing_else_to_do_takes_part(self):
+        rounds = 500
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(FILLS, folder)
+            done = vmrun.run("vm-run", "--device=local-task?workers=2", f"--module={folder}/module.vmfb", "--function=main",
+                             f"--input={rounds}", f"--trace={folder}/trace")
+            self.assertEqual((done.returncode, done.stdout), (0, "EXEC @main\nresult[0]: i32=0\n"), done.stderr)
+            trace = perfetto.Trace(f"{folder}/trace")
+        fills = sorted((piece for piece in trace.slices() if piece.name == "fill"), key=lambda piece: piece.begin)
+        self.assertEqual(len(fills), 2 * rounds)
+        threads = [trace.tracks[piece.track].name for piece in fills]
+        self.assertEqual(set(threads), {"vm-run", "halyard-worker"})
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertTrue(any(fills[i].track != fills[i + 1].track for i in range(0, len(fills), 2)), "none ran at once")
 
     def test_is_listed(self):
         done = vmrun.run("vm-run", "--list_devices")

@@ -65,7 +65,7 @@ class Batch {
   // Does all of it; once. It may be gone then.
   Result<> run() {
     const std::unique_ptr<Batch, Release> released(this);
-    for (Helper& helper : std::span(helpers_)) execution_.workers->post(helper);
+    for (Helper& helper : helpers_) execution_.workers->post(helper);
     work(Role::owner);
     for (Helper& helper : helpers_)  // others may need who would come too late
       if (execution_.workers->take_back(helper)) release();
@@ -115,7 +115,7 @@ class Batch {
       if (part.next.load(std::memory_order_relaxed) >= part.end.load(std::memory_order_relaxed)) continue;
       if (!part.is_divisible) {
         do_whole(i);
-      } else if (Status status = outcome_of([&] { return do_tiles(i); }); !status.ok()) {
+      } else if (Status status = outcome_of([&] { return do_tiles(i, role); }); !status.ok()) {
         // A helper that cannot begin does not: the work is done without it.
         if (role == Role::owner) failed(i, 0, std::move(status));
       }
@@ -129,7 +129,7 @@ class Batch {
       failed(i, 0, std::move(status));
   }
 
-  Result<> do_tiles(size_t i) {
+  Result<> do_tiles(size_t i, Role role) {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
@@ -138,6 +138,7 @@ class Batch {
     for (Tile tile; part.take(tile, threads());) {
       Status status = outcome_of([&] { return worker->run(command.function, part.count, tile, part.end); });
       if (!status.ok()) failed(i, tile.first, std::move(status));
+      if (role == Role::owner && !std::exchange(has_asked_again_, true)) execution_.workers->wake_another();
     }
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     return {};
@@ -201,6 +202,8 @@ class Batch {
   const size_t size_;  // of the block
   const std::span<Part> parts_;
   const std::span<Helper> helpers_;
+
+  bool has_asked_again_ = false;  // the owner's
 
   std::mutex mutex_;  // of what follows; `active_` may be read without
   std::condition_variable changed_;

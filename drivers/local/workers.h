@@ -33,6 +33,10 @@ class Workers {
   void post(Due& due);
   // Takes it out of the queue; false where `due.run` was or is being called.
   bool take_back(Due& due);
+  // Where something is queued still: who was woken for it may have to wait for a processor.
+  void wake_another() {
+    if (has_queued()) wake_.notify_one();
+  }
   // The calling thread is one of these as long as one of them has nothing to do: it does what is queued and
   // brief until `over()`, but not for long. Where nothing is under way it returns at once.
   template <typename Over>
