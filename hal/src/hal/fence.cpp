@@ -237,8 +237,11 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
   return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
 }
 
+// Not for much longer than one device may take [R89].
 void lend_thread(const Unreached& unreached) {
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(10);
   for (const Timepoint* timepoint : unreached) {
+    if (Clock::now() >= end) return;
     const Device& device = timepoint->semaphore->device();
     if (!device.table().device_help) continue;
     const halyard_timepoint_t point = {timepoint->semaphore->handle(), timepoint->value};
