@@ -68,7 +68,7 @@ class Batch {
     for (Helper& helper : helpers_) execution_.workers->post(helper);
     work(Role::owner);
     for (Helper& helper : helpers_)  // others may need who would come too late
-      if (execution_.workers->take_back(helper)) release();
+      if (execution_.workers->take_back(helper)) references_.fetch_sub(1, std::memory_order_relaxed);
     close();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
@@ -134,9 +134,12 @@ class Batch {
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
     const TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
-    const Executable::Lease worker = HALYARD_TRY(prepare(command, execution_));
+    // Named, so that clang's analyzer sees when there is none to give back.
+    const Result<Executable::Lease> worker = prepare(command, execution_);
+    if (!worker) return std::unexpected(worker.error());
     for (Tile tile; part.take(tile, threads());) {
-      Status status = outcome_of([&] { return worker->run(command.function, part.count, tile, part.end); });
+      Status status =
+          outcome_of([&] { return (*worker)->run(command.function, part.count, tile, part.end); });
       if (!status.ok()) failed(i, tile.first, std::move(status));
       if (role == Role::owner && !std::exchange(has_asked_again_, true)) execution_.workers->wake_another();
     }
