@@ -1,6 +1,7 @@
 // Starting, feeding and joining the threads.
 #include "workers.h"
 
+#include <algorithm>
 #include <csignal>
 #include <new>
 
@@ -65,8 +66,8 @@ void Workers::post(Due& due) {
   const std::lock_guard lock(mutex_);
   queue_.push(due);
   ++queued_;
-  const unsigned looking = residents_ + (due.is_brief ? guests_ : 0);
-  if (queued_ > looking) wake_one();
+  const unsigned coming = woken_ + residents_ + (due.is_brief ? guests_ : 0);
+  if (queued_ > coming) wake_one();
 }
 
 bool Workers::take_back(Due& due) {
@@ -81,7 +82,10 @@ bool Workers::take_back(Due& due) {
 // least.
 void Workers::wake_one() {
   if (busy_ + queued_ > threads_.size() && threads_.size() < limit_) (void)start_thread();
-  wake_.notify_one();
+  if (woken_ < waiting_) {
+    ++woken_;
+    wake_.notify_one();
+  }
 }
 
 unsigned Workers::spare() {
@@ -103,7 +107,10 @@ void Workers::work() {
       // Those who are at it may soon need help, sooner than a thread could be woken.
       look_out(lock, residents_, [&] { return idle.elapsed() >= kWorthWaking; });
     } else {
+      ++waiting_;
       wake_.wait(lock);
+      --waiting_;
+      woken_ = std::min(woken_ - (woken_ != 0), waiting_);
     }
   }
 }

@@ -92,6 +92,8 @@ class Workers {
   DueQueue queue_;
   std::atomic<unsigned> queued_ = 0;
   std::atomic<unsigned> busy_ = 0;  // threads that do what they have taken
+  unsigned waiting_ = 0;            // threads
+  unsigned woken_ = 0;              // of those, who will look into the queue as soon as they run
   unsigned residents_ = 0;          // threads that will look into the queue in a moment
   unsigned guests_ = 0;             // others that will, for what is brief
   bool stopping_ = false;
