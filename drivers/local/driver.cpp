@@ -215,7 +215,6 @@ void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_ar
 
 halyard_status_t semaphore_wait(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args) {
   const Services& services = device->services();
-  if (args->deadline_ns == HALYARD_WAIT_FOREVER) device_help(device, args);
   return guarded(services,
                  [&] {
                    return wait_for(services, {args->timepoints, args->timepoint_count}, args->any != 0,

@@ -38,6 +38,14 @@ class TaskTest : public LocalTest {
         .completed_user = &witness};
     return host_.take(table_.queue_submit(device, &submission));
   }
+  // As the host waits: it lends the thread first.
+  Outcome help_and_wait(Semaphore semaphore, uint64_t value) {
+    const halyard_timepoint_t point = {semaphore, value};
+    const halyard_semaphore_wait_args_t args = {
+        .struct_size = sizeof args, .timepoint_count = 1, .timepoints = &point};
+    table_.device_help(device_, &args);
+    return wait({{semaphore, value}}, false, HALYARD_WAIT_FOREVER);
+  }
   const std::thread::id here_ = std::this_thread::get_id();
 };
 
@@ -166,7 +174,7 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
   EXPECT_OK(submit(barrier(), {{timeline, 2}}, {{timeline, 3}}, second));
   EXPECT_OK(submit(barrier(), {{timeline, 1}}, {{timeline, 2}}, first));
   EXPECT_OK(signal(timeline, 1));
-  EXPECT_OK(wait({{timeline, 3}}, false, HALYARD_WAIT_FOREVER));
+  EXPECT_OK(help_and_wait(timeline, 3));
   EXPECT_TRUE(is_done(second));
   EXPECT_FALSE(slow.ended);
   slow.may_end.count_down();
@@ -184,7 +192,7 @@ TEST_F(TaskTest, AThreadThatWaitsHelps) {
   EXPECT_TRUE(comes_true([&] {
     Witness witness;
     EXPECT_OK(submit_seen(device_, {}, {{timeline, ++value}}, witness, &brief));
-    EXPECT_OK(wait({{timeline, value}}, false, HALYARD_WAIT_FOREVER));
+    EXPECT_OK(help_and_wait(timeline, value));
     EXPECT_TRUE(is_done(witness));
     return witness.thread == here_;
   }));
@@ -199,7 +207,7 @@ TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
   for (uint64_t value = 1; value <= 20; ++value) {
     Witness witness;
     EXPECT_OK(submit_seen(device_, {}, {{timeline, value}}, witness, &work));
-    EXPECT_OK(wait({{timeline, value}}, false, HALYARD_WAIT_FOREVER));
+    EXPECT_OK(help_and_wait(timeline, value));
     ASSERT_TRUE(is_done(witness));
     EXPECT_NE(witness.thread, here_);
   }
@@ -222,7 +230,7 @@ TEST_F(TaskTest, ThreadsHelpEachOther) {
         const auto value = static_cast<uint32_t>(n + 1);
         EXPECT_OK(submit(fill(range(memory, i << 18, 1 << 18), value, 4), {{neighbour, n}},
                          {{timelines[i], n + 1}}, completions[i][n]));
-        EXPECT_OK(wait({{timelines[i], n + 1}}, false, HALYARD_WAIT_FOREVER));
+        EXPECT_OK(help_and_wait(timelines[i], n + 1));
       }
     });
   }

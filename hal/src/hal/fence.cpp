@@ -346,7 +346,6 @@ class Subscriptions {
 };
 
 Status wait_on_host(Unreached& unreached, const Deadline& deadline) {
-  if (deadline.forever()) lend_thread(unreached);
   Subscriptions subscriptions({});
   if (Status failure = subscriptions.start(unreached)) return failure;
   return subscriptions.wait(deadline);
@@ -385,7 +384,10 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
   if (timeout_milliseconds != 0) {
     const Deadline deadline = {timeout_milliseconds,
                                Clock::now() + std::chrono::milliseconds(timeout_milliseconds)};
-    if (deadline.forever() && can_never_be_reached(unreached)) return never_reached(*unreached[0]);
+    if (deadline.forever()) {
+      if (can_never_be_reached(unreached)) return never_reached(*unreached[0]);
+      lend_thread(unreached);
+    }
     bool one_driver = true;
     for (const Timepoint* timepoint : unreached)
       one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();
