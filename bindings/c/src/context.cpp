@@ -98,7 +98,8 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     const vm::Limits limits = limits_of(known, owner);
     Ref<hal::Capture> capture;
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
-    auto context = vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>());
+    auto context =
+        vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>(), owner ? owner->loop : Ref<Loop>());
     Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));

@@ -119,6 +119,8 @@ enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* do not look at $HALYARD_DRIVER_PATH */
   HALYARD_INSTANCE_NO_DEFAULT_FOLDERS = 1u << 1, /* neither the user's folder nor the one beside libhalyard */
   HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects and halyard_instance_objects */
+  HALYARD_INSTANCE_RUN_BY_EMBEDDER =
+      1u << 3, /* halyard_instance_run runs its event loop; no thread is started */
 };
 
 typedef struct halyard_instance_options {
@@ -129,11 +131,32 @@ typedef struct halyard_instance_options {
   const char* const* driver_folders; /* then these folders */
   size_t driver_folder_count;
   halyard_trace_t trace; /* of all that its devices and contexts do; may be null */
+  /* A boost::asio::io_context that the embedder runs, instead of an event loop of the instance; no thread is
+   * started. It must outlive the instance and all that was made with it. Null: none. */
+  void* asio_context;
+  uint32_t asio_version; /* BOOST_ASIO_VERSION of that context */
+  uint32_t reserved;
 } halyard_instance_options_t;
 
-/* `options` may be null. No driver is loaded yet. */
+/* `options` may be null. No driver is loaded yet.
+ *
+ * Time limits of calls, and closing a device whose last user was its own work, need an event loop. The
+ * instance has one, whose thread starts when it is first needed, unless the options say who runs it. An
+ * embedder that stops running it stops time limits, too.
+ *
+ * FAILED_PRECONDITION: asio_version is not the one that Halyard was built with (the message names both):
+ * layouts differ between versions. INVALID_ARGUMENT: a context and HALYARD_INSTANCE_RUN_BY_EMBEDDER. */
 HALYARD_API halyard_status_t halyard_instance_create(const halyard_instance_options_t* options,
                                                      halyard_instance_t* out);
+
+/* Runs what is due on the event loop of an instance made with HALYARD_INSTANCE_RUN_BY_EMBEDDER, and returns
+ * then; where nothing is due, waits for it for up to `timeout_ns` nanoseconds (0: does not wait; negative:
+ * without limit). *ran (may be null) is how many handlers ran. Any thread, also several at once.
+ * FAILED_PRECONDITION: the instance was made otherwise. */
+HALYARD_API halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeout_ns,
+                                                  size_t* ran);
+/* Makes calls of halyard_instance_run that are under way return. Any thread. No effect on other instances. */
+HALYARD_API void halyard_instance_interrupt_run(halyard_instance_t instance);
 
 typedef struct halyard_driver_entry {
   const char* name;        /* "local-sync" */
