@@ -467,8 +467,8 @@ typedef struct halyard_context_options {
   /* Limits of what programs may take; 0: the default. Passing one fails the call (RESOURCE_EXHAUSTED). */
   uint64_t max_memory; /* bytes of buffers (also on devices), lists, globals and stacks together; no limit */
   uint64_t max_stack;  /* bytes of one call's stack; 8 MiB */
-  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. A context with a
-   * limit keeps one thread, which watches. What runs on a device, or in a native function, is not stopped. */
+  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The
+   * instance's event loop measures it. What runs on a device, or in a native function, is not stopped. */
   uint64_t max_time_ns;
   /* Which device gives memory for several: its place in `devices`, counted from 1, preferred wherever a
    * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
