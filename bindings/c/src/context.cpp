@@ -110,7 +110,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }
     if (needs(given, "io_parameters"))
-      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters))));
+      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters), limits.memory)));
     for (halyard_module_t module : given)
       HALYARD_TRY(context->add(Ref<vm::Module>::share(from_handle<vm::Module>(module))));
     *out = give<halyard_context_t>(std::move(context));

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "hal/driver_memory.h"
 #include "hal/pooled.h"
 
 namespace halyard::hal {
@@ -64,6 +65,14 @@ Result<> synchronize(const Allocation& allocation, Synchronize function, const c
 
 }  // namespace
 
+Result<> Allocation::charge_to(Budget* budget, uint64_t bytes) {
+  constexpr uint64_t kObjects = NodePool::footprint(sizeof(Allocation)) + NodePool::footprint(sizeof(Buffer));
+  return charge_.start(
+      budget,
+      saturating_add(kObjects, driver_memory::allocation(bytes, device_->properties().memory_alignment)),
+      "a device buffer");
+}
+
 Ref<Device> Allocation::leave() {
   trace_end();
   for (const Import& import : shared.imports)
@@ -78,7 +87,7 @@ Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
   return make_pooled<Buffer>(allocation->device(), std::move(allocation), uint64_t{0}, size);
 }
 
-Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
+Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length, Budget* memory) {
   if (length == kWholeLength && offset <= length_) length = length_ - offset;
   if (!lies_within(offset, length, length_)) {
     const auto note =
@@ -86,7 +95,9 @@ Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
     return std::unexpected(std::move(check_range(offset, length).error()).note(note));
   }
   if (offset == 0 && length == length_) return Ref<Buffer>::share(this);
-  return make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
+  Ref<Buffer> part = make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
+  HALYARD_TRY(part->charge_.start(memory, NodePool::footprint(sizeof(Buffer)), "a part of a buffer"));
+  return part;
 }
 
 Result<> Buffer::check_range(uint64_t offset, uint64_t length) const {

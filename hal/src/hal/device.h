@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/live_objects.h"
 #include "base/loop.h"
 #include "base/node_pool.h"
@@ -83,12 +84,14 @@ class Device final : public ObjectOf<Device>, Step {
   Result<halyard_memory_statistics_t> statistics() const;
 
   // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
-  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says.
-  Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size);
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says. `memory` (may be null) is charged; also
+  // below, where the host's bytes are charged to whoever made them.
+  Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
+                               Budget* memory = nullptr);
   // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
   // ALL. OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
-                                  void* pointer, uint64_t size, Ref<Object> keep);
+                                  void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
 
   Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop);
   ~Device();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "hal/driver_memory.h"
 
 namespace halyard::hal {
 
@@ -32,7 +33,8 @@ std::string hint(const std::vector<ExecutableFunction>& functions, std::string_v
 
 Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t affinity,
                                            std::string_view format, std::span<const uint8_t> data,
-                                           Ref<Object> keep, std::span<const uint32_t> constants) {
+                                           Ref<Object> keep, std::span<const uint32_t> constants,
+                                           Budget* memory) {
   // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks
   // at it anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
@@ -52,6 +54,9 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.affinity = device->queues(affinity);
   // Made before the handle, which it then owns.
   Ref<Executable> executable = make<Executable>(device, std::move(keep));
+  HALYARD_TRY(executable->charge_.start(
+      memory, saturating_add(block_bytes(sizeof(Executable)), driver_memory::executable(data.size())),
+      "an executable"));
   halyard_driver_executable_t handle = nullptr;
   if (halyard_status_t status = table.executable_create(device->handle(), &args, &handle))
     return std::unexpected(

@@ -28,11 +28,12 @@ class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
-  // `keep` owns `data` and is kept; `data` does not change while the executable lives. NOT_FOUND: unknown
-  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
+  // `keep` owns `data` and is kept; `data` does not change while the executable lives. `memory` (may be null)
+  // is charged. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT;
+  // RESOURCE_EXHAUSTED.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
-                                        std::span<const uint32_t> constants);
+                                        std::span<const uint32_t> constants, Budget* memory = nullptr);
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }
@@ -55,6 +56,7 @@ class Executable final : public ObjectOf<Executable> {
   std::span<const uint8_t> data_;
   std::vector<uint32_t> constants_;
   std::vector<ExecutableFunction> functions_;
+  Charge charge_;
 };
 
 }  // namespace halyard::hal

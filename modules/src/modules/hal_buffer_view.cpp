@@ -20,17 +20,17 @@ Result<T*> required(Object* object, std::string_view what) {
 
 }  // namespace
 
-Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer& buffer, uint64_t offset, uint64_t length,
-                                                uint32_t element_type, uint32_t encoding,
+Result<Ref<hal::BufferView>> buffer_view_create(HalOptions& state, hal::Buffer& buffer, uint64_t offset,
+                                                uint64_t length, uint32_t element_type, uint32_t encoding,
                                                 Span<int64_t> shape) {
   if (shape.size() > hal::kMaximumRank)
     return fail(Code::OUT_OF_RANGE, "count {} > {}; a view has at most {} dimensions", shape.size(),
                 hal::kMaximumRank, hal::kMaximumRank);
   Shape dimensions;
   collect(shape, dimensions);
-  Ref<hal::Buffer> range =
-      HALYARD_TRY(buffer.subspan(offset, length));  // the same object for the whole buffer
-  return hal::BufferView::create(std::move(range), dimensions, element_type, encoding);
+  Ref<hal::Buffer> range = HALYARD_TRY(
+      buffer.subspan(offset, length, state.memory.get()));  // the same object for the whole buffer
+  return hal::BufferView::create(std::move(range), dimensions, element_type, encoding, state.memory.get());
 }
 
 Result<> buffer_view_assert(hal::BufferView& view, vm::Buffer& message, uint32_t element_type,

@@ -8,14 +8,14 @@
 
 namespace halyard::modules::hal_functions {
 
-Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t, uint32_t access, vm::Buffer& source,
-                                        uint64_t offset, uint64_t length, uint32_t) {
+Result<Ref<hal::File>> file_from_memory(HalOptions& state, hal::Device&, uint64_t, uint32_t access,
+                                        vm::Buffer& source, uint64_t offset, uint64_t length, uint32_t) {
   if (access & ~uint32_t{hal::kRead})
     return fail(Code::PERMISSION_DENIED,
                 "only read-only memory can be accessed via a file handle; asked for {}",
                 hal::access_text(access));
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, offset, length));
-  return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source));
+  return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source), state.memory.get());
 }
 
 Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& device, uint64_t affinity,
@@ -43,7 +43,7 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
     keep = std::move(copy);
   }
   return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes,
-                                 std::move(keep), values);
+                                 std::move(keep), values, state.memory.get());
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

@@ -38,7 +38,7 @@ struct HalOptions {
   Ref<hal::Capture> capture;      // of every command buffer that programs execute; null: none
   Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
   TargetFeatures targets;         // what the modules of the context say about their device code
-  Ref<Budget> memory;             // what programs allocate on devices is charged to it; null: not counted
+  Ref<Budget> memory;             // what programs make is charged to it; null: not counted
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.

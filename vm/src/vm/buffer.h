@@ -17,9 +17,10 @@ class Buffer final : public ObjectOf<Buffer> {
   static const ObjectType kType;  // "vm.buffer"
 
   // Zero-filled and mutable. `alignment` is 0 or a power of two (INVALID_ARGUMENT); at least 16 is given.
-  // RESOURCE_EXHAUSTED past `limit` bytes, the budget (may be null), or memory.
+  // RESOURCE_EXHAUSTED past `limit` bytes, the budget (may be null), which is charged for the header and for
+  // what the alignment wastes, too, or memory.
   static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
-                                      Ref<Budget> budget = {});
+                                      Budget* budget = nullptr);
   // Over somebody's bytes, which stay while the buffer does; `released` (may be empty) runs at its end.
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released);
@@ -44,6 +45,7 @@ class Buffer final : public ObjectOf<Buffer> {
         mutable_(is_mutable),
         released_(std::move(released)) {}
   ~Buffer() {
+    charge_.count(kType, -1);
     if (released_) released_();
   }
 

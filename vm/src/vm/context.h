@@ -26,7 +26,7 @@ struct Limits {
   uint64_t stack_bytes = 8u << 20;             // of one invocation
   uint64_t buffer_bytes = uint64_t{16} << 30;  // of one vm.buffer
   uint32_t list_elements = 1u << 28;           // of one vm.list
-  Ref<Budget> memory;                          // of all buffers, lists, globals and stacks; null: no limit
+  Ref<Budget> memory;                          // of all that the program takes; null: no limit
   std::chrono::nanoseconds time{0};            // of one call from outside, waits included; 0: no limit
 };
 
