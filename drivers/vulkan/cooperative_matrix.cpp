@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <optional>
+#include <set>
 
 #include "spirv_numbers.h"
 
@@ -31,7 +31,7 @@ struct Matrix {  // a type of matrices
 
 // Signedness is in the product's operands, not in the types.
 Number number_of(VkComponentTypeKHR type) {
-  constexpr Number kNumbers[] = {{true, 16},  {true, 32},  {true, 64},  {false, 8}, {false, 16}, {false, 32},
+  constexpr Number kNumbers[] = {{true, 16},  {true, 32}, {true, 64},  {false, 8},  {false, 16}, {false, 32},
                                  {false, 64}, {false, 8}, {false, 16}, {false, 32}, {false, 64}};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNumbers) ? kNumbers[index] : Number{};
@@ -62,7 +62,8 @@ struct MatrixReader {
   }
 };
 
-bool lists(const Features& features, const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& result) {
+bool lists(const Features& features, const Matrix& a, const Matrix& b, const Matrix& c,
+           const Matrix& result) {
   return std::ranges::any_of(features.matrix_shapes, [&](const VkCooperativeMatrixPropertiesKHR& shape) {
     return shape.scope == VK_SCOPE_SUBGROUP_KHR && shape.MSize == a.rows && shape.KSize == a.columns &&
            shape.KSize == b.rows && shape.NSize == b.columns && number_of(shape.AType) == a.component &&
@@ -98,8 +99,8 @@ struct Constant {
   uint32_t type, value;
 };
 
-// One instruction. The older extension has a boolean for the layout, wants the stride in any case, and does not
-// tell the three uses of a matrix apart; what is constant has to be a constant, not this one.
+// One instruction. The older extension has a boolean for the layout, wants the stride in any case, and does
+// not tell the three uses of a matrix apart; what is constant has to be a constant, not this one.
 class OlderMatrices {
  public:
   explicit OlderMatrices(Operands words) : writer_(words.first(kSpirvHeaderWords)) {
@@ -109,33 +110,88 @@ class OlderMatrices {
     });
   }
 
-  void rewrite(uint16_t op, Operands operands) {
+  Result<> rewrite(uint16_t op, Operands operands) {
     const size_t count = operands.size();
-    if (op == kOpConstant && count == 3) constants_[operands[1]] = {operands[0], operands[2]};
-    if (op == kOpCapability && count == 1 && operands[0] == kCapabilityCooperativeMatrixKHR)
-      return writer_.add(op, {kCapabilityCooperativeMatrixNV});
-    if (op == kOpExtension && text_of(operands) == kExtension) {
-      std::vector<uint32_t> name(kOlderExtension.size() / sizeof(uint32_t) + 1, 0);
-      std::memcpy(name.data(), kOlderExtension.data(), kOlderExtension.size());
-      return writer_.add(op, name);
+    switch (op) {
+      case kOpTypeInt:
+        if (count == 3 && operands[1] == 32) integers_.insert(operands[0]);
+        break;
+      case kOpConstant:
+        if (count == 3 && integers_.contains(operands[0]))
+          constants_[operands[1]] = {operands[0], operands[2]};
+        break;
+      case kOpCapability:
+        if (count == 1 && operands[0] == kCapabilityCooperativeMatrixKHR)
+          return add(op, {kCapabilityCooperativeMatrixNV});
+        break;
+      case kOpExtension:
+        if (text_of(operands) != kExtension) break;
+        writer_.add(op, words_of(kOlderExtension));
+        return {};
+      case kOpTypeCooperativeMatrixKHR:
+        HALYARD_TRY(check_form(op, count, 6, 6));
+        HALYARD_TRY(check_constant("use", operands[5], kLastUse));
+        return type(operands);
+      case kOpCooperativeMatrixLoadKHR:
+        HALYARD_TRY(check_form(op, count, 4, kAny));
+        HALYARD_TRY(check_constant("layout", operands[3], kLastLayout));
+        return add(kOpCooperativeMatrixLoadNV,
+                   {operands[0], operands[1], operands[2], stride(operands, 3), true_}, rest(operands, 5));
+      case kOpCooperativeMatrixStoreKHR:
+        HALYARD_TRY(check_form(op, count, 3, kAny));
+        HALYARD_TRY(check_constant("layout", operands[2], kLastLayout));
+        return add(kOpCooperativeMatrixStoreNV, {operands[0], operands[1], stride(operands, 2), true_},
+                   rest(operands, 4));
+      case kOpCooperativeMatrixMulAddKHR:
+        HALYARD_TRY(check_form(op, count, 5, 6));
+        if (count == 6 && operands[5] > kAllOperandBits) return unjudged("operands", operands[5]);
+        return add(kOpCooperativeMatrixMulAddNV, {}, operands.first(5));
+      case kOpCooperativeMatrixLengthKHR:
+        return add(kOpCooperativeMatrixLengthNV, {}, operands);
+      case kOpTypeCooperativeMatrixNV:
+      case kOpCooperativeMatrixLoadNV:
+      case kOpCooperativeMatrixStoreNV:
+      case kOpCooperativeMatrixMulAddNV:
+      case kOpCooperativeMatrixLengthNV:
+        return unjudged("an instruction of the older extension,", op);  // the module does not declare it
+      default:
+        break;
     }
-    if (op == kOpTypeCooperativeMatrixKHR && count == 6) return type(operands);
-    if (op == kOpCooperativeMatrixLoadKHR && count >= 4)
-      return writer_.add(kOpCooperativeMatrixLoadNV,
-                         {operands[0], operands[1], operands[2], stride(operands, 3), true_}, rest(operands, 5));
-    if (op == kOpCooperativeMatrixStoreKHR && count >= 3)
-      return writer_.add(kOpCooperativeMatrixStoreNV, {operands[0], operands[1], stride(operands, 2), true_},
-                         rest(operands, 4));
-    if (op == kOpCooperativeMatrixMulAddKHR && count >= 5)
-      return writer_.add(kOpCooperativeMatrixMulAddNV, operands.first(5));
-    if (op == kOpCooperativeMatrixLengthKHR) return writer_.add(kOpCooperativeMatrixLengthNV, operands);
     writer_.add(op, operands);
     if (op == kOpTypeBool && count == 1 && true_ == 0) add_true(operands[0]);
+    return {};
   }
 
   std::vector<uint32_t> take() { return writer_.take(); }
 
  private:
+  static constexpr size_t kAny = 0xFFFF;
+  static constexpr uint32_t kLastUse = 2;            // accumulator
+  static constexpr uint32_t kLastLayout = 1;         // by columns
+  static constexpr uint32_t kAllOperandBits = 0x1F;  // four for signedness, one for saturation
+
+  Result<> add(uint16_t op, std::initializer_list<uint32_t> operands, Operands more = {}) {
+    writer_.add(op, operands, more);
+    return {};
+  }
+  static Result<> unjudged(std::string_view what, uint32_t number) {
+    return fail(Code::INVALID_ARGUMENT,
+                "the SPIR-V module is not valid for Vulkan: {} {} of cooperative matrices is none of the KHR "
+                "extension; compile it again, or open the device with spirv=off if it can be trusted",
+                what, number);
+  }
+  static Result<> check_form(uint16_t op, size_t count, size_t least, size_t most) {
+    return count >= least && count <= most ? Result<>() : unjudged("the form of instruction", op);
+  }
+  Result<> check_constant(std::string_view what, uint32_t id, uint32_t last) const {
+    const auto found = constants_.find(id);
+    return found != constants_.end() && found->second.value <= last ? Result<>() : unjudged(what, id);
+  }
+  static std::vector<uint32_t> words_of(std::string_view text) {
+    std::vector<uint32_t> words(text.size() / sizeof(uint32_t) + 1, 0);
+    std::memcpy(words.data(), text.data(), text.size());
+    return words;
+  }
   static uint32_t stride(Operands operands, size_t layout) {
     return operands[layout + 1 < operands.size() ? layout + 1 : layout];
   }
@@ -149,7 +205,7 @@ class OlderMatrices {
 
   // Types that differ in their use alone would be one type twice, which is not allowed. A constant of its own
   // makes each another.
-  void type(Operands operands) {
+  Result<> type(Operands operands) {
     if (!has_bool_ && true_ == 0) {
       const uint32_t bool_type = writer_.new_id();
       writer_.add(kOpTypeBool, {bool_type});
@@ -160,10 +216,11 @@ class OlderMatrices {
       rows = writer_.new_id();
       writer_.add(kOpConstant, {found->second.type, rows, found->second.value});
     }
-    writer_.add(kOpTypeCooperativeMatrixNV, {operands[0], operands[1], operands[2], rows, operands[4]});
+    return add(kOpTypeCooperativeMatrixNV, {operands[0], operands[1], operands[2], rows, operands[4]});
   }
 
   Writer writer_;
+  std::set<uint32_t> integers_;  // types of 32 bits
   std::map<uint32_t, Constant> constants_;
   bool has_bool_ = false;
   uint32_t true_ = 0;
@@ -181,20 +238,23 @@ Result<> check_cooperative_matrices(Operands words, const Features& features, st
     const Matrix* const c = reader.find(operands[4]);
     const Matrix* const result = reader.find(operands[1]);
     if (!a || !b || !c || !result || lists(features, *a, *b, *c, *result)) return {};
-    return fail(Code::INCOMPATIBLE,
-                "the executable multiplies cooperative matrices of {}x{}x{} ({} by {}, added to {}), which are "
-                "not among the {} kinds of product that device '{}' lists; compile it for this device",
-                a->rows, b->columns, a->columns, a->component.text(), b->component.text(), c->component.text(),
-                features.matrix_shapes.size(), device);
+    return fail(
+        Code::INCOMPATIBLE,
+        "the executable multiplies cooperative matrices of {}x{}x{} ({} by {}, added to {}), which are "
+        "not among the {} kinds of product that device '{}' lists; compile it for this device",
+        a->rows, b->columns, a->columns, a->component.text(), b->component.text(), c->component.text(),
+        features.matrix_shapes.size(), device);
   });
 }
 
-std::vector<uint32_t> with_older_matrices(Operands words) {
+Result<std::vector<uint32_t>> with_older_matrices(Operands words) {
+  constexpr uint32_t kMostIds = 0x3FFFFF;  // of any module; ids are added here
+  if (words[3] > kMostIds)
+    return fail(Code::INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
+                kMostIds);
   OlderMatrices older(words);
-  (void)for_each_instruction(words, [&](uint16_t op, Operands operands) -> Result<> {
-    older.rewrite(op, operands);
-    return {};
-  });
+  HALYARD_TRY(for_each_instruction(
+      words, [&](uint16_t op, Operands operands) { return older.rewrite(op, operands); }));
   return older.take();
 }
 

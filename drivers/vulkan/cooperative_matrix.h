@@ -17,6 +17,7 @@ Result<> check_cooperative_matrices(std::span<const uint32_t> words, const Featu
 
 // The same module with the matrices of SPV_NV_cooperative_matrix, from which the KHR extension was made: the
 // instructions are the same but for the order of operands, and SPIRV-Tools knows them. For judging only.
-std::vector<uint32_t> with_older_matrices(std::span<const uint32_t> words);
+// INVALID_ARGUMENT: what would be lost on the way, and so be judged by nobody, is not as it should be.
+Result<std::vector<uint32_t>> with_older_matrices(std::span<const uint32_t> words);
 
 }  // namespace halyard::vulkan

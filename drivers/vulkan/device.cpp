@@ -153,8 +153,8 @@ Result<> Device::start() {
     vulkan_ = validated_.get();
   }
   physical_ = *HALYARD_TRY(vulkan_->find(options_.path));
-  features_ = HALYARD_TRY(Features::of(*vulkan_, physical_,
-                                       {.traced = instance_.trace_span != nullptr, .robust = options_.robust}));
+  features_ = HALYARD_TRY(Features::of(
+      *vulkan_, physical_, {.traced = instance_.trace_span != nullptr, .robust = options_.robust}));
   HALYARD_TRY(create_device(physical_, *vulkan_));
   VkPhysicalDeviceMemoryProperties memory = {};
   vulkan_->vk().GetPhysicalDeviceMemoryProperties(physical_.handle, &memory);

@@ -36,11 +36,11 @@ struct Instance {
 struct DeviceOptions {
   std::string path;
   bool validate = false;
-  uint32_t queues = 0;               // compute queues at most; 0: as the driver likes
-  uint32_t compile_threads = 1;      // that create pipelines of one executable
-  bool inline_completion = true;     // whoever submits or waits sees to what is done
-  bool push_descriptors = true;      // used where there are some
-  bool robust = true;                // accesses beyond a binding are bounded, where the device can do that
+  uint32_t queues = 0;            // compute queues at most; 0: as the driver likes
+  uint32_t compile_threads = 1;   // that create pipelines of one executable
+  bool inline_completion = true;  // whoever submits or waits sees to what is done
+  bool push_descriptors = true;   // used where there are some
+  bool robust = true;             // accesses beyond a binding are bounded, where the device can do that
   SpirvPolicy spirv = SpirvPolicy::tolerant;
   std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not given: the user's
   // Of `kind://path?key=value`. INVALID_ARGUMENT: an option.

@@ -104,13 +104,14 @@ constexpr VkStructureType kCooperativeMatrix =
 
 // The products of cooperative matrices that the device has.
 Result<std::vector<VkCooperativeMatrixPropertiesKHR>> find_matrix_shapes(const InstanceFunctions& vk,
-                                                                    VkPhysicalDevice device) {
+                                                                         VkPhysicalDevice device) {
   constexpr const char* kName = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
   uint32_t count = 0;
   HALYARD_TRY(check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, nullptr), kName));
   std::vector<VkCooperativeMatrixPropertiesKHR> shapes(
       count, {.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR});
-  HALYARD_TRY(check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, shapes.data()), kName));
+  HALYARD_TRY(
+      check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, shapes.data()), kName));
   shapes.resize(count);
   return shapes;
 }
@@ -141,9 +142,9 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   features.import_host_memory = use(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   features.semaphore_descriptors =
       passes_timelines(vk, device.handle) && use(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
-  features.calibrated_timestamps = choice.traced && has(available, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
-                                   relates_clocks(vk, device.handle) &&
-                                   use(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
+  features.calibrated_timestamps =
+      choice.traced && has(available, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
+      relates_clocks(vk, device.handle) && use(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   use("VK_KHR_portability_subset");  // must be turned on where a device has it
 
   Chain chain;
@@ -230,7 +231,8 @@ bool multiplies_half_matrices(const Features& features) {
          std::ranges::any_of(features.matrix_shapes, [](const VkCooperativeMatrixPropertiesKHR& shape) {
            return shape.MSize == 16 && shape.NSize == 16 && shape.KSize == 16 &&
                   shape.scope == VK_SCOPE_SUBGROUP_KHR && shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-                  shape.BType == VK_COMPONENT_TYPE_FLOAT16_KHR && shape.CType == VK_COMPONENT_TYPE_FLOAT16_KHR;
+                  shape.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                  shape.CType == VK_COMPONENT_TYPE_FLOAT16_KHR;
          });
 }
 

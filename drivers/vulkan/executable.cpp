@@ -36,7 +36,8 @@ uint32_t most_push_bytes(const Device& device) {
   return std::min(device.features().limits.maxPushConstantsSize, kMostPushBytes);
 }
 
-// Before anything is made: whether the device has what the pipelines need, and which subgroup sizes to ask for.
+// Before anything is made: whether the device has what the pipelines need, and which subgroup sizes to ask
+// for.
 Result<> check_needs(const Device& device, ExecutableImage& image) {
   const Features& features = device.features();
   for (PipelineImage& pipeline : image.pipelines) {

@@ -54,8 +54,8 @@ struct VkCooperativeMatrixPropertiesKHR {
   VkBool32 saturatingAccumulation;
   VkScopeKHR scope;
 };
-using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
-    VkResult(VKAPI_PTR*)(VkPhysicalDevice device, uint32_t* count, VkCooperativeMatrixPropertiesKHR* properties);
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR*)(
+    VkPhysicalDevice device, uint32_t* count, VkCooperativeMatrixPropertiesKHR* properties);
 #endif
 
 namespace halyard::vulkan {

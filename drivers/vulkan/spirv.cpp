@@ -20,8 +20,8 @@ std::string text_at(std::span<const uint32_t> operands) {
 constexpr uint32_t kLargestSubgroup = 128;  // of any device
 
 bool is_about_subgroups(uint32_t builtin) {
-  return builtin == kBuiltInSubgroupSize || builtin == kBuiltInNumSubgroups || builtin == kBuiltInSubgroupId ||
-         builtin == kBuiltInSubgroupInvocation ||
+  return builtin == kBuiltInSubgroupSize || builtin == kBuiltInNumSubgroups ||
+         builtin == kBuiltInSubgroupId || builtin == kBuiltInSubgroupInvocation ||
          (builtin >= kBuiltInSubgroupEqMask && builtin <= kBuiltInSubgroupLtMask);
 }
 
@@ -96,15 +96,14 @@ void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
   }
 }
 
-// A lane, a distance or a cluster that is a constant says how large the author took subgroups to be, at least:
-// compilers write a reduction over 32 invocations as steps of 16, 8, 4, 2 and 1.
+// A lane, a distance or a cluster that is a constant says how large the author took subgroups to be, at
+// least: compilers write a reduction over 32 invocations as steps of 16, 8, 4, 2 and 1.
 void Reader::read_subgroups(uint16_t op, std::span<const uint32_t> operands) {
-  const bool is_operation =
-      (op >= kOpGroupNonUniformElect && op <= kOpGroupNonUniformQuadSwap) ||
-      op == kOpSubgroupBallotKHR || op == kOpSubgroupFirstInvocationKHR ||
-      (op >= kOpSubgroupAllKHR && op <= kOpSubgroupReadInvocationKHR) ||
-      (op >= kOpTypeCooperativeMatrixKHR && op <= kOpCooperativeMatrixLengthKHR) ||
-      (op >= kOpTypeCooperativeMatrixNV && op <= kOpCooperativeMatrixLengthNV);
+  const bool is_operation = (op >= kOpGroupNonUniformElect && op <= kOpGroupNonUniformQuadSwap) ||
+                            op == kOpSubgroupBallotKHR || op == kOpSubgroupFirstInvocationKHR ||
+                            (op >= kOpSubgroupAllKHR && op <= kOpSubgroupReadInvocationKHR) ||
+                            (op >= kOpTypeCooperativeMatrixKHR && op <= kOpCooperativeMatrixLengthKHR) ||
+                            (op >= kOpTypeCooperativeMatrixNV && op <= kOpCooperativeMatrixLengthNV);
   if (function == 0 || !is_operation) return;
   SubgroupUse& use = subgroups_of[function];
   use.any = true;

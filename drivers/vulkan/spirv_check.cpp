@@ -20,7 +20,8 @@ Context make_context() { return {spvContextCreate(SPV_ENV_VULKAN_1_3), spvContex
 
 const char* advice(SpirvPolicy policy) {
   return policy == SpirvPolicy::strict
-             ? "the device was opened with spirv=strict, spirv=tolerant takes what compilers are known to write"
+             ? "the device was opened with spirv=strict, spirv=tolerant takes what compilers are known to "
+               "write"
              : "compile it again, or open the device with spirv=off if it can be trusted";
 }
 
@@ -43,8 +44,7 @@ Result<> validate(std::span<const uint32_t> words, SpirvPolicy policy) {
 
 // Whether a module that declares nothing but this capability can be parsed.
 bool is_known_to_tools(const Context& context, uint32_t capability) {
-  const uint32_t words[] = {kSpirvMagic, spirv_version(1, 6),     0,         1,
-                            0,           2u << 16 | kOpCapability, capability};
+  const uint32_t words[] = {kSpirvMagic, spirv_version(1, 6), 0, 1, 0, 2u << 16 | kOpCapability, capability};
   spv_diagnostic diagnostic = nullptr;
   const spv_result_t result =
       spvBinaryParse(context.get(), nullptr, words, std::size(words), nullptr, nullptr, &diagnostic);
@@ -71,19 +71,21 @@ Result<> check_capability(uint32_t capability, const Context& context, const Spi
                   "the executable needs {}, which device '{}' has not; compile it for this device",
                   answer.feature, judge.device);
     case CapabilityState::unused:
-      return fail(Code::INCOMPATIBLE,
-                  "the executable needs {}, which this driver does not turn on, on no device and not on '{}'; "
-                  "compile it without",
-                  answer.feature, judge.device);
+      return fail(
+          Code::INCOMPATIBLE,
+          "the executable needs {}, which this driver does not turn on, on no device and not on '{}'; "
+          "compile it without",
+          answer.feature, judge.device);
     case CapabilityState::unknown:
       break;
   }
   if (judge.policy == SpirvPolicy::off || is_known_to_tools(context, capability)) return {};
-  return fail(Code::INCOMPATIBLE,
-              "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, so "
-              "that nothing says whether device '{}' has it; compile it without, or open the device with "
-              "spirv=off if the executable can be trusted",
-              capability, judge.device);
+  return fail(
+      Code::INCOMPATIBLE,
+      "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, so "
+      "that nothing says whether device '{}' has it; compile it without, or open the device with "
+      "spirv=off if the executable can be trusted",
+      capability, judge.device);
 }
 
 // The words of a text, its end included.
@@ -113,9 +115,8 @@ std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words) {
   (void)for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
     const size_t begin = result.size();
     result.push_back(0);
-    const size_t kept = op == kOpEntryPoint && operands.size() >= 2
-                            ? 2 + text_words(operands.subspan(2))
-                            : operands.size();
+    const size_t kept =
+        op == kOpEntryPoint && operands.size() >= 2 ? 2 + text_words(operands.subspan(2)) : operands.size();
     result.insert(result.end(), operands.begin(), operands.begin() + static_cast<ptrdiff_t>(kept));
     std::ranges::remove_copy_if(operands.subspan(kept), std::back_inserter(result), is_for_later);
     result[begin] = static_cast<uint32_t>(result.size() - begin) << 16 | op;
@@ -135,13 +136,14 @@ Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge) {
   HALYARD_TRY(check_version(words[1], judge));
   const Context context = make_context();
   for (const uint32_t capability : capabilities) HALYARD_TRY(check_capability(capability, context, judge));
-  const bool has_matrices = std::ranges::find(capabilities, kCapabilityCooperativeMatrixKHR) != capabilities.end();
+  const bool has_matrices =
+      std::ranges::find(capabilities, kCapabilityCooperativeMatrixKHR) != capabilities.end();
   if (has_matrices) HALYARD_TRY(check_cooperative_matrices(words, judge.features, judge.device));
   if (judge.policy != SpirvPolicy::tolerant) return {};
   words = with_short_interfaces(words);
   if (!has_matrices || is_known_to_tools(context, kCapabilityCooperativeMatrixKHR))
     return validate(words, judge.policy);
-  return validate(with_older_matrices(words), judge.policy);
+  return validate(HALYARD_TRY(with_older_matrices(words)), judge.policy);
 }
 
 }  // namespace halyard::vulkan

@@ -51,10 +51,11 @@ Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features
   if (needed <= least) return 0;
   const uint32_t wanted = std::max(needed, features.subgroup_sizes.minSubgroupSize);
   if (can_ask_for(wanted, pipeline, features)) return wanted;
-  return fail(Code::INCOMPATIBLE,
-              "pipeline '{}' names lanes, distances or clusters of subgroups of {} or more, but device '{}' has "
-              "{}; compile it for this device",
-              pipeline.name, needed, device, sizes_text(features));
+  return fail(
+      Code::INCOMPATIBLE,
+      "pipeline '{}' names lanes, distances or clusters of subgroups of {} or more, but device '{}' has "
+      "{}; compile it for this device",
+      pipeline.name, needed, device, sizes_text(features));
 }
 
 }  // namespace halyard::vulkan

@@ -9,8 +9,8 @@
 
 namespace halyard::vulkan {
 
-// The size to ask the device for; 0: none, since any does, or since the device has no other. INCOMPATIBLE: the
-// kernel needs a size that the device cannot give.
+// The size to ask the device for; 0: none, since any does, or since the device has no other. INCOMPATIBLE:
+// the kernel needs a size that the device cannot give.
 Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features& features,
                                    std::string_view device);
 
