@@ -214,6 +214,7 @@ constexpr const char* kProduct = R"(
       %begin = OpLabel
        %from = OpAccessChain %byte_pointer %given %uint_0 %uint_0
          %to = OpAccessChain %int_pointer %result %uint_0 %uint_0
+               OpNoLine
                !0x00061169 %a %left %from %uint_0 %16
                !0x00061169 %b %right %from %uint_0 %16
                !0x0007116B %c %product %left %right {0} !15

@@ -20,7 +20,7 @@ constexpr const char* kAmongInvocations = R"(
                OpCapability GroupNonUniformBallot
                OpCapability GroupNonUniformShuffle
                OpCapability GroupNonUniformShuffleRelative
-               OpCapability GroupNonUniformClustered
+               {2}
                OpMemoryModel Logical GLSL450
                OpEntryPoint GLCompute %main "main" %index %size
                OpExecutionMode %main LocalSize 8 1 1
@@ -65,7 +65,9 @@ constexpr const char* kAmongInvocations = R"(
 )";
 
 Words among(uint32_t number, const std::string& operation) {
-  return assemble(fmt::format(fmt::runtime(kAmongInvocations), number, operation));
+  const bool clusters = operation.contains("Clustered");
+  return assemble(fmt::format(fmt::runtime(kAmongInvocations), number, operation,
+                              clusters ? "OpCapability GroupNonUniformClustered" : ""));
 }
 
 constexpr const char* kXor = "%taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number";
@@ -140,7 +142,8 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
   const Case kCases[] = {
       // A module that states a size gets it, where pipelines can ask.
       {amd, k13, 32, true, 1, 32},
-      {amd, k13, 64, true, 1, 64},
+      {amd, k13, 64, true, 1, 0},   // all that it gives where nobody asks
+      {amd, k16, 64, true, 1, 64},  // might get 32 otherwise
       {nvidia, k16, 32, true, 1, 0},
       {nvidia, k13, 64, true, 1, kRefused},
       {intel, k13, 64, true, 32, kRefused},
