@@ -168,9 +168,32 @@ Result<> open_devices(const Flags& flags, Program& program) {
                                               settings.begin() + static_cast<ptrdiff_t>(count));
     if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags.on("vulkan_validation_layers"))
       own.push_back({"validate", "1"});
+    if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has("vulkan_robust_buffer_access"))
+      own.push_back({"robust", flags.on("vulkan_robust_buffer_access") ? "1" : "0"});
     TOOL_TRY(check(
         halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
     program.devices.push_back(std::move(device));
+  }
+  return {};
+}
+
+Result<> print_warnings(const Program& program, std::string_view tool) {
+  const auto is_vulkan = [](const Handle<halyard_device_t>& device) {
+    return std::string_view(halyard_device_uri(device.get())).starts_with("vulkan");
+  };
+  if (std::ranges::none_of(program.devices, is_vulkan))
+    return {};  // all that is known so far is about shaders
+  for (const auto& module : program.modules) {
+    char* text = nullptr;
+    size_t size = 0;
+    TOOL_TRY(check(halyard_module_warnings(module.get(), &text, &size)));
+    const Block<char> owned(text);
+    std::string_view lines(text, size);
+    while (!lines.empty()) {
+      const size_t end = std::min(lines.find('\n'), lines.size());
+      fmt::print(stderr, "{}: warning: {}\n", tool, printable(lines.substr(0, end)));
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
   }
   return {};
 }

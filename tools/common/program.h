@@ -71,6 +71,9 @@ Result<> dump_workers(const Flags& flags);
 // --device and the flags that open devices; without --device, the default device where a module needs one.
 Result<> open_devices(const Flags& flags, Program& program);
 
+// On standard error, what is likely to give wrong results on the devices that are open.
+Result<> print_warnings(const Program& program, std::string_view tool);
+
 // What the flags say about contexts, but for their modules. Any thread.
 class ContextOptions {
  public:

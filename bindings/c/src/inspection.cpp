@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "module_warnings.h"
 #include "modules/hal_module.h"
 #include "vm/bytecode_reader.h"
 #include "vm/calling_convention.h"
@@ -220,6 +221,7 @@ Result<Inspection> inspect(Ref<Bytes> bytes) {
   inspection.zip = zip;
   find_hal_versions(inspection);
   find_executables(inspection);
+  inspection.warnings = warnings_about(inspection.view.module());
   const size_t count = inspection.view.module().functions().size();
   for (uint32_t i = 0; i < count && inspection.broken.size() < kMostBroken; ++i)
     if (const Result<> verified = inspection.view.verify(i); !verified)

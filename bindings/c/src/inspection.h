@@ -55,6 +55,7 @@ struct Inspection {
   Range bytecode_releases;             // that make this bytecode
   Range hal_releases;                  // that make programs for these versions of hal
   std::vector<Executable> executables;
+  std::vector<std::string> warnings;   // what is likely to give wrong results, module_warnings.h
   std::vector<BrokenFunction> broken;  // the first kMostBroken; functions after them were not looked at
 
   bool is_from_hal(uint32_t import) const;

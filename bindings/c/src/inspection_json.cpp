@@ -45,6 +45,10 @@ class Writer {
     });
     list("executables", inspection_.executables.size(),
          [&](size_t i) { executable(inspection_.executables[i]); });
+    json_.key("warnings");
+    json_.begin('[');
+    for (const std::string& warning : inspection_.warnings) json_.string(warning);
+    json_.end(']');
     list("broken_functions", inspection_.broken.size(), [&](size_t i) {
       json_.field("function", inspection_.broken[i].function);
       json_.field("reason", inspection_.broken[i].reason);

@@ -51,6 +51,7 @@ class Report {
     overview();
     exports();
     executables();
+    warnings();
     imports();
     attributes();
     types();
@@ -196,6 +197,12 @@ class Report {
       text += fmt::format("{}{} = {}", i ? ", " : "", shown_name(entry.attributes[i].key),
                           shown_name(entry.attributes[i].value));
     return text;
+  }
+
+  void warnings() {
+    if (inspection_.warnings.empty()) return;
+    section("warnings", inspection_.warnings.size());
+    for (const std::string& warning : inspection_.warnings) wrapped("", 2, shown(warning, kMostText));
   }
 
   void imports() {

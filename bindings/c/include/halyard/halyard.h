@@ -390,6 +390,12 @@ typedef struct halyard_module_info {
 } halyard_module_info_t;
 HALYARD_API halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info);
 
+/* What is likely to give wrong results although the module loads and runs, found by looking at it: a sentence
+ * for each, and a newline behind each; "" where there is nothing, as for native modules. So far: Vulkan
+ * shaders for targets without the 8- or 16-bit types of the functions' tensors. *out ends in 0 and is to be
+ * given to halyard_free; `out_size` may be null. Any thread. */
+HALYARD_API halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, size_t* out_size);
+
 typedef struct halyard_function_description {
   uint32_t struct_size;
   uint32_t argument_count; /* as the convention says; async functions include their two fences */
