@@ -10,6 +10,7 @@
 #include "hal/fence.h"
 #include "hal/file.h"
 #include "hal/queue.h"
+#include "modules/parameter_pages.h"
 #include "modules/parameters.h"
 #include "vm/bind.h"
 #include "vm/buffer.h"
@@ -208,16 +209,22 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
       .value_or(nullptr);
 }
 
+// Of one context.
+struct State {
+  ParameterScopes scopes;
+  ParameterPages pages;
+};
+
 struct Target {
   uint64_t affinity;
   uint32_t memory_types;
   uint32_t usage;
 };
 
-Result<Ref<vm::List>> load_all(const ParameterScopes& scopes, hal::Device& device, Batch& batch,
+Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch,
                                const vm::Buffer* scope, Target target, const vm::Buffer& key_table,
                                const vm::Buffer& key_data, const vm::Buffer& spans) {
-  const ParameterScope* source = HALYARD_TRY(find_scope(scopes, text(scope)));
+  const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
   const std::vector<Operation> operations = HALYARD_TRY(read_operations(*source, key_table, key_data, spans));
   for (const Operation& operation : operations) {
     if (operation.buffer_offset != 0)
@@ -231,11 +238,16 @@ Result<Ref<vm::List>> load_all(const ParameterScopes& scopes, hal::Device& devic
                 operations.size(), UINT32_MAX);
   const auto count = static_cast<uint32_t>(operations.size());
   HALYARD_TRY(list->resize(count, count));
+  std::vector<ParameterPages::Range> in_place;
   for (uint32_t i = 0; i < count; ++i) {
     const Operation& operation = operations[i];
     Ref<hal::Buffer> buffer =
         import_in_place(device, target.affinity, target.memory_types, target.usage, operation);
-    if (!buffer) {
+    if (buffer) {
+      const Parameter& parameter = *operation.parameter;
+      in_place.push_back(
+          {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
+    } else {
       batch.next_lane();
       buffer = HALYARD_TRY(batch.step(target.affinity, [&](const hal::QueuePoint& point) {
         return hal::queue_alloca(point, 0, target.memory_types, target.usage, operation.length, 0);
@@ -245,6 +257,7 @@ Result<Ref<vm::List>> load_all(const ParameterScopes& scopes, hal::Device& devic
     HALYARD_TRY(list->set_ref(i, std::move(buffer)));
   }
   HALYARD_TRY(batch.finish());
+  state.pages.prepare(std::move(in_place));
   return list;
 }
 
@@ -285,7 +298,7 @@ Result<T> signalled(Result<T> result, OptionalFence signal) {
   return result;
 }
 
-Result<Ref<vm::List>> load(ParameterScopes& scopes, hal::Device& device, uint64_t affinity,
+Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity,
                            OptionalFence wait, OptionalFence signal, vm::Buffer* scope,
                            uint64_t target_affinity, uint32_t memory_types, uint32_t usage,
                            vm::Buffer& key_table, vm::Buffer& key_data, vm::Buffer& spans) {
@@ -293,21 +306,21 @@ Result<Ref<vm::List>> load(ParameterScopes& scopes, hal::Device& device, uint64_
   // Whatever else the program does with the buffer, its contents arrive by transfer.
   const Target target = {target_affinity, memory_types,
                          (usage ? usage : uint32_t{HALYARD_USAGE_DEFAULT}) | HALYARD_USAGE_TRANSFER_TARGET};
-  return signalled(load_all(scopes, device, batch, scope, target, key_table, key_data, spans), signal);
+  return signalled(load_all(state, device, batch, scope, target, key_table, key_data, spans), signal);
 }
 
-Result<> gather(ParameterScopes& scopes, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> gather(State& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                 OptionalFence signal, vm::Buffer* scope, hal::Buffer& target, vm::Buffer& key_table,
                 vm::Buffer& key_data, vm::Buffer& spans) {
   Batch batch(device, affinity, wait, signal);
-  return signalled(gather_all(scopes, batch, scope, target, key_table, key_data, spans), signal);
+  return signalled(gather_all(state.scopes, batch, scope, target, key_table, key_data, spans), signal);
 }
 
-Result<> scatter(ParameterScopes& scopes, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> scatter(State& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                  OptionalFence signal, hal::Buffer& source, vm::Buffer* scope, vm::Buffer& key_table,
                  vm::Buffer& key_data, vm::Buffer& spans) {
   Batch batch(device, affinity, wait, signal);
-  return signalled(scatter_all(scopes, batch, source, scope, key_table, key_data, spans), signal);
+  return signalled(scatter_all(state.scopes, batch, source, scope, key_table, key_data, spans), signal);
 }
 
 constexpr vm::NativeExport kExports[] = {
@@ -327,8 +340,8 @@ Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes) {
   definition.version = 0;
   definition.exports.assign(std::begin(kExports), std::end(kExports));
   definition.create_state = [scopes = std::move(scopes)]() -> Result<vm::NativeState> {
-    return vm::NativeState{new ParameterScopes(scopes),
-                           [](void* state) { delete static_cast<ParameterScopes*>(state); }};
+    return vm::NativeState{new State{.scopes = scopes, .pages = {}},
+                           [](void* state) { delete static_cast<State*>(state); }};
   };
   return vm::NativeModule::create(std::move(definition));
 }
