@@ -28,9 +28,13 @@ std::unexpected<Status> file_error(const std::string& path, const char* action) 
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   std::vector<uint8_t> bytes;
   constexpr size_t kStep = 1 << 16;
-  constexpr size_t kMostOfAStream = size_t{1} << 32;  // /dev/zero never ends
+  constexpr size_t kMostOfAStream = size_t{1} << 30;  // /dev/zero never ends
   while (true) {
     const size_t size = bytes.size();
+    if (size > kMostOfAStream)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "'{}' gives more than {} bytes and is no regular file; save it as one first", path,
+                  kMostOfAStream);
     bytes.resize(size + kStep);
     const ssize_t count = ::read(file, bytes.data() + size, kStep);
     if (count < 0 && errno == EINTR) {
@@ -40,9 +44,6 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
     if (count < 0) return file_error(path, "read");
     bytes.resize(size + static_cast<size_t>(count));
     if (count == 0) return Bytes::copy(bytes);
-    if (bytes.size() > kMostOfAStream)
-      return fail(Code::RESOURCE_EXHAUSTED, "'{}' gives more than {} bytes; save it as a file first", path,
-                  kMostOfAStream);
   }
 }
 
