@@ -230,6 +230,7 @@ class Endless(unittest.TestCase):
         ["vm-dump", "/dev/zero"],
         ["vm-run", "--flagfile=/dev/zero"],
         ["hal-info", "print", "/dev/zero"],
+        ["hal-cts", NULL, "--expect_failures=/dev/zero"],
     ]
 
     def test_files_without_an_end_are_refused(self):
@@ -245,7 +246,7 @@ class Endless(unittest.TestCase):
         for command, parts in (
                 (["vm-run", *MUL[:3], "--input=8xf32=@/dev/zero", "--input=8xf32=1"], ["not a regular file"]),
                 (["vm-run", *MUL[:3], "--input=@/dev/zero", "--input=8xf32=1"], ["not an npy file"]),
-                (["vm-run", *MUL, "--parameters=/dev/zero"], ["does not look like a parameter file", "RESOURCE_EXHAUSTED"])):
+                (["vm-run", *MUL, "--parameters=/dev/zero"], ["does not look like a parameter file"])):
             with self.subTest(command):
                 done = shell(command, "")
                 self.assertIsNone(vmrun.why_bad_failure(done, "/dev/zero"), done.stderr)
