@@ -9,6 +9,7 @@
 #include "common/printable.h"
 #include "common/progress.h"
 #include "common/quantities.h"
+#include "common/standard_streams.h"
 
 namespace halyard::tools {
 
@@ -22,16 +23,9 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 namespace {
 
 // The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
-// former.
+// former. Chosen by the drivers' notes: no driver but the one that is chosen is loaded.
 Result<std::string> default_device(halyard_instance_t instance) {
-  halyard_driver_entry_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
-  const Block<halyard_driver_entry_t> owned(entries);
-  const bool has_task = std::any_of(entries, entries + count, [](const auto& entry) {
-    return std::string_view(entry.name) == "local-task";
-  });
-  return has_task ? "local-task" : "local-sync";
+  return TOOL_TRY(DriverSearch::of(instance)).serving("local-task") ? "local-task" : "local-sync";
 }
 
 // What the task flags make of the option `workers`; empty where none of them is given.
@@ -56,12 +50,12 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
 void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
-  fmt::print(stderr, "=== {} ===\n", printable(view(key)));
+  print_error("=== {} ===\n", printable(view(key)));
   for (size_t i = 0; i < count; ++i) {
     char* text = nullptr;
     const Result<> done = check(halyard_view_text(views[i], kDefaultMaxElements, &text));
     const Block<char> owned(text);
-    fmt::print(stderr, "{}\n", done ? text : done.error().line());
+    print_error("{}\n", done ? text : done.error().line());
   }
 }
 
@@ -298,12 +292,12 @@ Result<> print_statistics(const Program& program) {
     TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
     std::string_view uri = halyard_device_uri(device.get());
     if (uri.ends_with("://")) uri.remove_suffix(3);
-    fmt::print(stderr,
-               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
-               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
-               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
-               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
-               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
+    print_error(
+        "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
+        "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
+        "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
+        printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live, use.device_peak,
+        use.device_allocated, use.device_freed, use.device_live);
   }
   return {};
 }

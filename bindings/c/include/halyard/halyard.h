@@ -138,7 +138,8 @@ typedef struct halyard_instance_options {
   uint32_t reserved;
 } halyard_instance_options_t;
 
-/* `options` may be null. No driver is loaded yet.
+/* `options` may be null. Reads the notes of the drivers that are found; no code of one runs yet. There is no
+ * default device: which drivers there are, halyard_instance_search says without running any.
  *
  * Time limits of calls, and closing a device whose last user was its own work, need an event loop. The
  * instance has one, whose thread starts when it is first needed, unless the options say who runs it. An
@@ -163,7 +164,10 @@ typedef struct halyard_driver_entry {
   const char* description; /* one line */
   const char* library;     /* path */
 } halyard_driver_entry_t;
-/* Drivers that load, sorted by name. The array and its texts are one block for halyard_free. */
+/* Drivers that load, sorted by name. Loads every one into this process: a driver that crashes or hangs as it
+ * is loaded takes the process with it. Who cannot rule that out asks halyard_instance_search, and tries
+ * drivers with halyard_driver_probe in a process of their own. The array and its texts are one block for
+ * halyard_free. */
 HALYARD_API halyard_status_t halyard_instance_drivers(halyard_instance_t instance,
                                                       halyard_driver_entry_t** out, size_t* count);
 
@@ -171,8 +175,8 @@ typedef struct halyard_device_entry {
   const char* uri; /* "local-sync://": what halyard_device_open takes */
   const char* name;
 } halyard_device_entry_t;
-/* Devices of one driver, or of all (null or ""). NOT_FOUND: no such driver; the message names those there
- * are. */
+/* Devices of one driver, or of all (null or ""), which are loaded as above; one by name loads no other.
+ * NOT_FOUND: no such driver; the message names those there are. */
 HALYARD_API halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver,
                                                       halyard_device_entry_t** out, size_t* count);
 
@@ -357,7 +361,8 @@ enum {
 };
 
 /* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
- * reads standard input. Without PRELOAD the file must not change while the module lives.
+ * reads standard input; it and other files that are not regular ones are read into memory, up to 1 GiB
+ * (RESOURCE_EXHAUSTED). Without PRELOAD the file must not change while the module lives.
  *
  * A shared library is loaded as a native module (halyard/module.h); "library.so@text" gives it `text` as its
  * argument. Its types are known to modules that are loaded after it. It stays mapped until the process ends.

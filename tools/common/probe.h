@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/failure.h"
+#include "common/flags.h"
 
 namespace halyard::tools {
 
@@ -14,9 +15,12 @@ namespace halyard::tools {
 // name the step.
 Result<> probe_driver(const std::string& path, std::chrono::nanoseconds limit);
 
-// The argument by which this program knows that it is such a process; a path follows it.
+// The argument by which a tool knows that it is such a process; a path follows it. run_tool() looks for it.
 inline constexpr char kProbeArgument[] = "--probe-driver";
 // What such a process does; its exit status.
 int probe_main(const char* path);
+
+// How long a driver may take to be tried: --timeout, or 10 s.
+Result<std::chrono::nanoseconds> probe_limit(const Flags& flags);
 
 }  // namespace halyard::tools

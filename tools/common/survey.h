@@ -1,6 +1,5 @@
-// What hal-info knows: how drivers were looked for, which of them work, their devices. Gathered once, printed
-// as text (text.cpp) or JSON (json.cpp). Code of a driver runs here only after it has run in a process of its
-// own without harm.
+// How drivers were looked for, which of them work, their devices: what listings show. Code of a driver runs
+// here only after it has run in a process of its own without harm.
 #pragma once
 
 #include <chrono>
@@ -42,7 +41,11 @@ struct Survey {
 // Where drivers are looked for; the files that fit are tried, each within the limit.
 Result<Survey> survey_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit);
 // The same, and all drivers and devices.
-Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit);
+enum class Depth { listed, opened };  // of the devices
+Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit, Depth depth);
+// The devices of one driver, listed, after trying it. NOT_FOUND: no such driver; else why it is refused.
+Result<std::vector<DeviceInfo>> survey_devices(halyard_instance_t instance, const std::string& driver,
+                                               std::chrono::nanoseconds limit);
 // One device, by its URI. Fails with why there is none, after trying the driver that would serve it.
 Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
                                  std::chrono::nanoseconds limit);

@@ -1,6 +1,6 @@
 // The two processes of a probe. The child writes records to a pipe, each ended by a zero byte: 's' and the
 // step that it begins, at the end 'r' and its result.
-#include "probe.h"
+#include "common/probe.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "common/printable.h"
+#include "common/quantities.h"
 
 extern char** environ;
 
@@ -79,7 +80,7 @@ Result<pid_t> start(const std::string& path, const Pipe& records, const Pipe& er
   ::posix_spawn_file_actions_adddup2(&actions, errors.ends[1], STDERR_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, records.ends[1], kReportFd);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::string program = "hal-info";
+  std::string program = program_invocation_short_name;
   std::string argument = kProbeArgument;
   std::string file = path;
   char* const arguments[] = {program.data(), argument.data(), file.data(), nullptr};
@@ -189,6 +190,13 @@ Result<> probe_driver(const std::string& path, std::chrono::nanoseconds limit) {
                   std::strerror(errno));
   }
   return verdict(path, child, limit);
+}
+
+Result<std::chrono::nanoseconds> probe_limit(const Flags& flags) {
+  constexpr uint64_t kLongest = uint64_t{1} << 60;
+  if (!flags.has("timeout")) return std::chrono::seconds(10);
+  return std::chrono::nanoseconds(
+      std::min(TOOL_TRY(parse_duration("timeout", flags.value("timeout"))), kLongest));
 }
 
 int probe_main(const char* path) {

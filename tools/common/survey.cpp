@@ -1,11 +1,11 @@
 // The order of things: search, probes, then an instance that knows only what survived them.
-#include "survey.h"
+#include "common/survey.h"
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
 
-#include "probe.h"
+#include "common/probe.h"
 
 namespace halyard::tools {
 
@@ -21,15 +21,6 @@ Result<Handle<halyard_instance_t>> instance_of(const std::vector<const char*>& l
   Handle<halyard_instance_t> instance;
   TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
   return instance;
-}
-
-// The entry whose library serves devices of that kind; null where none does.
-const halyard_search_entry_t* entry_serving(const DriverSearch& search, std::string_view kind) {
-  for (const halyard_search_entry_t& entry : search.entries()) {
-    const std::vector<std::string> kinds = split_list(is_accepted_driver(entry) ? entry.serves : "");
-    if (std::ranges::find(kinds, kind) != kinds.end()) return &entry;
-  }
-  return nullptr;
 }
 
 Result<> open(halyard_instance_t instance, DeviceInfo& info) {
@@ -56,7 +47,7 @@ Result<std::vector<DeviceInfo>> list(halyard_instance_t instance, const std::str
   return devices;
 }
 
-void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& found) {
+void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& found, Depth depth) {
   DriverInfo& driver = survey.drivers.emplace_back();
   driver.entry = entry;
   driver.name = found.name;
@@ -68,6 +59,7 @@ void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& fou
   }
   driver.device_count = devices->size();
   for (DeviceInfo& device : *devices) {
+    if (depth == Depth::listed) break;
     if (Result<> opened = open(survey.instance.get(), device); !opened)
       device.failure = std::move(opened.error());
   }
@@ -112,7 +104,7 @@ Result<Survey> survey_drivers(Handle<halyard_instance_t> instance, std::chrono::
   return survey;
 }
 
-Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
+Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit, Depth depth) {
   Survey survey = TOOL_TRY(survey_drivers(std::move(instance), limit));
   std::vector<const char*> sound;
   for (size_t i = 0; i < survey.failures.size(); ++i) {
@@ -126,19 +118,34 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
   const Block<halyard_driver_entry_t> owned(entries);
   for (const halyard_driver_entry_t& found : std::span(entries, count)) {
     // A kind whose first driver is broken has no driver, even if a later one would do.
-    const halyard_search_entry_t* const server = entry_serving(survey.search, found.name);
+    const halyard_search_entry_t* const server = survey.search.serving(found.name);
     if (server && std::string_view(server->path) == found.library)
-      take_driver(survey, static_cast<size_t>(server - survey.search.entries().data()), found);
+      take_driver(survey, static_cast<size_t>(server - survey.search.entries().data()), found, depth);
   }
   return survey;
 }
 
+namespace {
+
+// Tries the driver that would serve devices of that kind, if there is one.
+Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chrono::nanoseconds limit) {
+  const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
+  const halyard_search_entry_t* const entry = search.serving(kind);
+  return entry ? probe_driver(entry->path, limit) : Result<>();
+}
+
+}  // namespace
+
+Result<std::vector<DeviceInfo>> survey_devices(halyard_instance_t instance, const std::string& driver,
+                                               std::chrono::nanoseconds limit) {
+  TOOL_TRY(try_driver(instance, driver, limit));
+  return list(instance, driver);
+}
+
 Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
                                  std::chrono::nanoseconds limit) {
-  const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
   const std::string kind = uri.substr(0, uri.find_first_of(":?"));
-  if (const halyard_search_entry_t* const entry = entry_serving(search, kind))
-    TOOL_TRY(probe_driver(entry->path, limit));
+  TOOL_TRY(try_driver(instance, kind, limit));
   DeviceInfo info;
   info.uri = uri;
   TOOL_TRY(open(instance, info));
