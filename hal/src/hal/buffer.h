@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,9 @@ class Allocation final : public ObjectOf<Allocation> {
       device_->trace()->freed(std::exchange(traced_, 0));
   }
 
+  // Takes back one Buffer::map().
+  void unmap() { device_->table().memory_unmap(device_->handle(), memory); }
+
   Ref<Device> leave();
 
   explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
@@ -101,6 +105,9 @@ class Buffer final : public ObjectOf<Buffer> {
   // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
   Result<> read(uint64_t offset, void* target, uint64_t length) const;
   Result<> write(uint64_t offset, const void* source, uint64_t length);
+  // The bytes in this process, until Allocation::unmap(); the caller keeps the allocation until then. Checks
+  // access and mappability, and that memory is coherent. The host may write where access() has WRITE.
+  Result<std::span<uint8_t>> map();
 
   Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)
       : allocation_(std::move(allocation)), offset_(offset), length_(length) {}

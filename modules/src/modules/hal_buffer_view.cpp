@@ -54,7 +54,11 @@ Result<int64_t> buffer_view_dim(hal::BufferView& view, uint32_t index) {
 }
 
 Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operands) {
-  if (!state.trace) return {};
+  return trace_views(state.trace, key, operands);
+}
+
+Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands) {
+  if (!sink) return {};
   if (operands.size() > kMaximumTracedViews)
     return fail(Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call ({} > {})",
                 operands.size(), kMaximumTracedViews);
@@ -63,7 +67,7 @@ Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operand
   for (size_t i = 0; i < views.size(); ++i)
     views[i] = HALYARD_TRY(
         required<hal::BufferView>(std::get<0>(operands[i]), fmt::format("operand {} of a trace", i)));
-  state.trace(text(*title), views);
+  sink(text(*title), views);
   return {};
 }
 

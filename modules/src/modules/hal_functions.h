@@ -192,6 +192,13 @@ inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t 
   return buffer.span().subspan(offset, length);
 }
 
+// Loads an executable for the device. `constants` may be null.
+Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
+                                             uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
+                                             const vm::Buffer* constants);
+// Gives the views to the sink; without one nothing is checked.
+Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands);
+
 // The entries of a variadic argument of one item each.
 template <typename T, size_t N>
 void collect(const Span<T>& entries, hal::InlineVector<T, N>& into) {
