@@ -27,10 +27,11 @@ constexpr uint32_t kLargestAlignment = 1u << 16;  // bytes
 Ref<vm::Buffer> storage_of(hal::Buffer& buffer, std::span<uint8_t> bytes) {
   Ref<hal::Allocation> kept = Ref<hal::Allocation>::share(&buffer.allocation());
   hal::Allocation* const allocation = kept.get();
-  Ref<vm::Buffer> storage = vm::Buffer::wrap(bytes, (allocation->access & hal::kWrite) != 0, [allocation] {
-    allocation->unmap();
-    allocation->release();
-  });
+  Ref<vm::Buffer> storage =
+      vm::Buffer::wrap(bytes, (allocation->access & hal::kWrite) != 0, buffer.device().nodes(), [allocation] {
+        allocation->unmap();
+        allocation->release();
+      });
   (void)kept.detach();  // the storage has the reference now
   return storage;
 }
