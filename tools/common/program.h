@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/failure.h"
@@ -89,6 +90,8 @@ class ContextOptions {
   std::vector<std::string> scopes_;
   std::vector<std::string> paths_;
   std::vector<halyard_parameter_file_t> files_;
+  std::vector<std::pair<std::string, std::string>> local_options_;
+  std::vector<halyard_device_setting_t> local_settings_;
   std::string capture_;
   std::string tensor_pattern_;
   halyard_context_options_t options_ = {};  // points to the above
