@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/c_boundary.h"
+#include "vm/calls.h"
 #include "vm/interpreter.h"
 #include "vm/tracing.h"
 
@@ -269,6 +270,11 @@ void Invocation::end() {
   if (watch_ != 0) context_->watchdog().end(std::exchange(watch_, 0));
   waker_->leave_wait();
   wait_state_ = {};
+}
+
+std::string Invocation::place() const {
+  const Stack& stack = *stack_;
+  return stack.native || !stack.top ? "" : place_text(*stack.top->code, stack.ip);
 }
 
 size_t Invocation::result_count() const { return stack_->results.size(); }
