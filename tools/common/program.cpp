@@ -244,7 +244,7 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
 
 Result<> ContextOptions::create(halyard_instance_t instance,
                                 const std::vector<Handle<halyard_module_t>>& modules,
-                                halyard_context_t* out) const {
+                                halyard_context_t* out, ExpectationSink expectations) const {
   std::vector<halyard_module_t> handles;
   for (const auto& module : modules) handles.push_back(module.get());
   halyard_context_options_t options = options_;
@@ -256,13 +256,16 @@ Result<> ContextOptions::create(halyard_instance_t instance,
     return nullptr;
   };
   options.progress_user = &progress;
+  options.expectation = expectations.function;
+  options.expectation_user = expectations.user;
   return check(halyard_context_create(instance, &options, out));
 }
 
 Result<> make_context(const Flags& flags, Program& program) {
   const Phase phase(program, "make context");
   const auto options = TOOL_TRY(ContextOptions::of(flags, program));
-  return options->create(program.instance.get(), program.modules, program.context.out());
+  return options->create(program.instance.get(), program.modules, program.context.out(),
+                         program.expectations);
 }
 
 // The function asked for, or the only one that can be meant.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/expectations.h"
 #include "common/failure.h"
 #include "common/flags.h"
 
@@ -31,6 +32,7 @@ struct Program {
   std::string tensor_pattern;
   halyard_tensor_fn tensor = nullptr;
   void* tensor_user = nullptr;
+  ExpectationSink expectations;
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
   std::vector<Handle<halyard_device_t>> devices;
@@ -81,7 +83,7 @@ class ContextOptions {
   // With the program's devices, which must live as long as this.
   static Result<std::unique_ptr<const ContextOptions>> of(const Flags& flags, const Program& program);
   Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
-                  halyard_context_t* out) const;
+                  halyard_context_t* out, ExpectationSink expectations = {}) const;
 
  private:
   ContextOptions() = default;

@@ -1,4 +1,4 @@
-// The flags that name a program and its devices: vm-run and vm-bench take them alike. Specified by
+// The flags that name a program and its devices: vm-run, vm-bench and vm-check take them alike. Specified by
 // run-module-cli.md, sections 1 and 2.
 #pragma once
 
@@ -28,6 +28,10 @@ inline constexpr Flag kProgramFlags[] = {
      "array "
      "after another.",
      "--inputs_from=inputs"},
+};
+
+// How programs are loaded, what they are given, what they may take.
+inline constexpr Flag kLoadingFlags[] = {
     {"parameters", FlagKind::list, "[SCOPE=]FILE",
      "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. Repeated: of several files of a "
      "scope, the first\n"

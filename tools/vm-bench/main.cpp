@@ -51,7 +51,7 @@ constexpr Flag kAgainstFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags}, {"Devices", kDeviceFlags},         {"From other runtimes", kForeignFlags},
+    {"Program", kProgramFlags}, {"Loading and limits", kLoadingFlags}, {"Devices", kDeviceFlags},         {"From other runtimes", kForeignFlags},
     {"Calls", kCallFlags},      {"Another runner", kAgainstFlags}, {"Google Benchmark", kBenchmarkFlags},
 };
 

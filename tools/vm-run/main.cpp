@@ -95,13 +95,20 @@ constexpr Flag kListFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags}, {"Devices", kDeviceFlags}, {"From other runtimes", kForeignFlags},
-    {"Results", kResultFlags},  {"Records", kRecordFlags}, {"Lists, instead of a call", kListFlags},
+    {"Program", kProgramFlags},
+    {"Loading and limits", kLoadingFlags},
+    {"Devices", kDeviceFlags},
+    {"From other runtimes", kForeignFlags},
+    {"Results", kResultFlags},
+    {"Records", kRecordFlags},
+    {"Lists, instead of a call", kListFlags},
 };
 
 constexpr ExitCode kExitCodes[] = {
     {0, "Success; with --expected_output, every result is what was expected."},
-    {1, "A failure, which standard error tells, or a result that is not what was expected."},
+    {1,
+     "A failure, which standard error tells; a result that is not what was expected; or an expectation of a "
+     "test program that does not hold (vm-check)."},
     {kInterrupted, "The run was stopped by Ctrl-C."},
     {kTerminated, "It was stopped by SIGTERM."},
     {kHungUp, "It was stopped by SIGHUP: its terminal is gone."},
@@ -222,8 +229,17 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
                        limit);
 }
 
+// Counts expectations that fail, and tells each when it does: what comes after it may fail the call.
+void print_failed(void* user, const halyard_failed_expectation_t* failed) {
+  ++*static_cast<size_t*>(user);
+  const std::string line = "vm-run: expectation failed: " + FailedExpectation(*failed).text() + "\n";
+  std::fflush(stdout);
+  std::fputs(printable(line).c_str(), stderr);
+}
+
 Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may still write when it goes
+  size_t failed = 0;    // expectations
   Program program;
   TOOL_TRY(make_instance(flags, program));
   if (flags.on("list_drivers")) {
@@ -255,10 +271,11 @@ Result<int> vm_run(const Flags& flags) {
     if (flags.on("json") && flags.has(other))
       return fail(HALYARD_INVALID_ARGUMENT, "--json and --{} are both given; expected one of them", other);
   TOOL_TRY(tensors.begin(flags, program));
+  program.expectations = {print_failed, &failed};
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
-  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop));
+  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed == 0;
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (flags.on("print_statistics")) {
     std::fflush(stdout);

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "handles.h"
+#include "modules/check_module.h"
 #include "modules/hal_inline_module.h"
 #include "modules/hal_loader_module.h"
 #include "modules/hal_module.h"
@@ -86,6 +87,19 @@ vm::Limits limits_of(const halyard_context_options_t& options, const Instance* i
   return limits;
 }
 
+modules::ExpectationSink expectation_sink(const halyard_context_options_t& options) {
+  if (!options.expectation) return {};
+  return [tell = options.expectation,
+          user = options.expectation_user](const modules::FailedExpectation& failed) {
+    const halyard_failed_expectation_t given = {.struct_size = sizeof given,
+                                                .reserved = 0,
+                                                .function = to_text(failed.function),
+                                                .message = to_text(failed.message),
+                                                .place = to_text(failed.place)};
+    tell(user, &given);
+  };
+}
+
 Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_t& options) {
   std::vector<modules::ParameterFile> files;
   for (size_t i = 0; i < options.parameter_count; ++i)
@@ -142,6 +156,9 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
       loader.memory = limits.memory;
       HALYARD_TRY(context->add(modules::create_hal_loader_module(std::move(loader))));
     }
+    if (needs(given, "check"))
+      HALYARD_TRY(context->add(
+          modules::create_check_module({.failed = expectation_sink(known), .memory = limits.memory})));
     for (halyard_module_t module : given)
       HALYARD_TRY(context->add(Ref<vm::Module>::share(from_handle<vm::Module>(module))));
     *out = give<halyard_context_t>(std::move(context));

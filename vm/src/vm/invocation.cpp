@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/c_boundary.h"
+#include "vm/calls.h"
 #include "vm/interpreter.h"
 #include "vm/tracing.h"
 
@@ -270,6 +271,11 @@ void Invocation::end() {
   if (time_limit_) time_limit_->clear();
   waker_->leave_wait();
   wait_state_ = {};
+}
+
+std::string Invocation::place() const {
+  const Stack& stack = *stack_;
+  return stack.native || !stack.top ? "" : place_text(*stack.top->code, stack.ip);
 }
 
 size_t Invocation::result_count() const { return stack_->results.size(); }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/status.h"
 #include "vm/context.h"
@@ -63,6 +64,9 @@ class Invocation {
   void abandon_wait() { waker_->leave_wait(); }  // the function does not defer after all
   // What such a function keeps between its attempts; released when it is done, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
+
+  // For native functions: where the bytecode is that calls them, for messages. Empty where none does.
+  std::string place() const;
 
   Context& context() const { return *context_; }
 

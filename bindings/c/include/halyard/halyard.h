@@ -460,6 +460,18 @@ typedef struct halyard_traced_tensor {
  * A status that is not null (taken over) fails the work. */
 typedef halyard_status_t (*halyard_tensor_fn)(void* user, const halyard_traced_tensor_t* tensor);
 
+/* An expectation of a test program, stated through the module `check`, that does not hold. Borrowed for the
+ * call. */
+typedef struct halyard_failed_expectation {
+  uint32_t struct_size;
+  uint32_t reserved;
+  halyard_text_t function; /* of `check`: "expect_eq" */
+  halyard_text_t message;  /* lines: the first says what was expected and found, others show tensors */
+  halyard_text_t place;    /* of the program: "at module.function+0000001A (model.mlir:3:5)"; may be empty */
+} halyard_failed_expectation_t;
+/* Called on the thread that runs the call, which goes on afterwards. */
+typedef void (*halyard_expectation_fn)(void* user, const halyard_failed_expectation_t* failed);
+
 enum {
   HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
 };
@@ -498,17 +510,22 @@ typedef struct halyard_context_options {
   /* Called while parameter files are read into memory (HALYARD_CONTEXT_PRELOAD_PARAMETERS); may be null. */
   halyard_progress_fn progress;
   void* progress_user;
-  /* Settings, as for halyard_device_open_with, of the device "local-sync" that the built-in module `hal_loader`
-   * opens where no device of the list is a local one; those of `native` and `plugin`, say. Copied. */
+  /* Settings, as for halyard_device_open_with, of the device "local-sync" that the built-in module
+   * `hal_loader` opens where no device of the list is a local one; those of `native` and `plugin`, say.
+   * Copied. */
   const halyard_device_setting_t* loader_settings;
   size_t loader_setting_count;
+  /* Told of each failed expectation of a test program: a test is a call that fails none. Null: the first one
+   * fails the call (FAILED_PRECONDITION). */
+  halyard_expectation_fn expectation;
+  void* expectation_user;
 } halyard_context_options_t;
 
-/* Links the modules and runs each `__init`. The built-in modules `hal`, `io_parameters`, `hal_inline` and
- * `hal_loader` come first where a module depends on them or imports from them. The last two are for programs
- * that use no device and need none given: `hal_inline` has its buffers in memory of the host, `hal_loader` runs
- * kernels in the call, by the first local device of the list, or by one that it opens when a program first
- * asks. */
+/* Links the modules and runs each `__init`. The built-in modules `hal`, `io_parameters`, `hal_inline`,
+ * `hal_loader` and `check` come first where a module depends on them or imports from them. `hal_inline` and
+ * `hal_loader` are for programs that use no device and need none given: the one has its buffers in memory of
+ * the host, the other runs kernels in the call, by the first local device of the list, or by one that it
+ * opens when a program first asks. */
 HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance,
                                                     const halyard_context_options_t* options,
                                                     halyard_context_t* out);
