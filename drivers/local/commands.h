@@ -52,6 +52,12 @@ Result<> copy(const halyard_range_t& source, const halyard_range_t& target, cons
 // The bytes of a range; see bytes_at().
 Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution);
 
+// The same for work that may write to them. PERMISSION_DENIED: constants of a device that validates.
+Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const Execution& execution);
+inline Memory& memory_of(const halyard_range_t& range, const Execution& execution) {
+  return range.memory ? *range.memory : *execution.table[range.slot].memory;
+}
+
 // A command of a list, of a kind that check() has let through.
 Result<> execute(const halyard_command_t& command, const Execution& execution);
 

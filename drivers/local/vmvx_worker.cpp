@@ -1,6 +1,8 @@
 // Calling a kernel for every workgroup of a grid.
 #include "vmvx_worker.h"
 
+#include <fmt/ranges.h>
+
 #include <limits>
 
 namespace halyard::local {
@@ -52,6 +54,7 @@ Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> const
   if (arguments_[kBindings].empty())
     arguments_[kBindings] = vm::Variant::ref(vm::List::create({vm::ValueType::none, &vm::Buffer::kType}));
   if (bindings_.size() < binding_count) bindings_.resize(binding_count);
+  read_only_.clear();
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
   if (list->size() == binding_count) return {};
   return list->resize(binding_count, std::numeric_limits<uint32_t>::max());
@@ -61,6 +64,7 @@ Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writabl
   Ref<vm::Buffer>& buffer = bindings_[index];
   if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
   buffer->rebind(bytes, writable);
+  if (!writable) read_only_.push_back(index);
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
   // It is there since the last dispatch, unless the kernel has put something else there.
   if (list->held(index) == buffer.get()) return {};
@@ -77,12 +81,21 @@ Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& t
     arguments_[kId + 2] = number(at.z);
     Result<> result = call(function);
     if (!result)
-      return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
+      return with_note(Result<>(std::unexpected(explain(std::move(result).error()))), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
                                                       callables_[function].function->name, at.x, at.y, at.z,
                                                       count[0], count[1], count[2]));
     at.next(count);
   }
   return {};
+}
+
+// What a kernel may not write to, where it was refused.
+Status VmvxWorker::explain(Status failure) const {
+  if (failure.code() != Code::PERMISSION_DENIED || read_only_.empty()) return failure;
+  return std::move(failure).note(
+      fmt::format("{} {} hold constant data of the program, which kernels may not write to on this device (option "
+                  "validate=1)",
+                  read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", ")));
 }
 
 Result<> VmvxWorker::call(uint32_t function) {

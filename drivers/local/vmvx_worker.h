@@ -32,12 +32,14 @@ class VmvxWorker final : public Worker {
 
  private:
   Result<> call(uint32_t function);
+  Status explain(Status failure) const;
 
   Ref<vm::Context> context_;
   vm::Invocation invocation_;
   std::vector<vm::Callable> callables_;  // by function number
   LocalMemory local_memory_;
   std::vector<Ref<vm::Buffer>> bindings_;  // may be more than in use
+  std::vector<uint32_t> read_only_;        // those of the dispatch that may not be written
   // Local memory, constants, bindings; workgroup id, size and count.
   std::array<vm::Variant, 12> arguments_;
 };

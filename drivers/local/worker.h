@@ -62,7 +62,9 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   virtual ~Worker() = default;
 
-  // What the next run gives to the kernel: first the constants, then the bindings in order.
+  // What the next run gives to the kernel: first the constants, then the bindings in order. Those that are
+  // not `writable` are constant data of a device that validates: a kernel that writes to one fails with
+  // PERMISSION_DENIED, naming it, and the bytes stay as they are.
   virtual Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants,
                          uint32_t binding_count) = 0;
   virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;

@@ -1,6 +1,8 @@
 // Calling a function for every workgroup of a grid.
 #include "native_worker.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "processor.h"
@@ -41,11 +43,28 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
   return {};
 }
 
-// Bytes that are not to be written to are given all the same: constants are such bytes, and what a function
-// does is its compiler's promise.
-Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool) {
+Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   bindings_[index] = bytes.data();
   binding_sizes_[index] = bytes.size();
+  if (writable || bytes.empty()) return {};
+  Guarded& guarded = guarded_.emplace_back(Guarded{index, bytes});
+  if (!guarded.copy.reserve(bytes.size()))
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a copy of the {} bytes of binding {}", bytes.size(),
+                index);
+  std::memcpy(guarded.copy.bytes(), bytes.data(), bytes.size());
+  bindings_[index] = guarded.copy.bytes();
+  return {};
+}
+
+Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) const {
+  for (const Guarded& guarded : guarded_) {
+    const auto found = std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
+    if (found.in1 == guarded.bytes.end()) continue;
+    return fail(Code::PERMISSION_DENIED,
+                "kernel {} writes to byte {} of binding {}, which is constant data of the program; this device "
+                "was told to refuse that (option validate=1)",
+                kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
+  }
   return {};
 }
 
@@ -77,12 +96,13 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
           kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
     at.next(count);
   }
-  return {};
+  return check_guarded(kernel, function);
 }
 
 void NativeWorker::end() {
   dispatch_.constants = nullptr;
   std::fill_n(bindings_.begin(), dispatch_.binding_count, nullptr);
+  guarded_.clear();
 }
 
 }  // namespace halyard::local

@@ -34,6 +34,15 @@ class NativeWorker final : public Worker {
   LocalMemory local_memory_;
   std::vector<void*> bindings_;  // may be more than in use, as their sizes
   std::vector<size_t> binding_sizes_;
+
+  // A binding that may not be written: the function gets a copy, which is compared with it afterwards.
+  struct Guarded {
+    uint32_t binding;
+    std::span<const uint8_t> bytes;
+    LocalMemory copy = {};
+  };
+  Result<> check_guarded(const Kernel& kernel, uint32_t function) const;
+  std::vector<Guarded> guarded_;
 };
 
 // How a message names a kernel: functions need not have names.

@@ -199,6 +199,9 @@ enum {
       1u << 3, /* the alloca and dealloca operations; without it the host's pool serves */
   HALYARD_DEVICE_SEMAPHORE_EXPORT = 1u << 4, /* semaphore_export and semaphore_import with file descriptors */
   HALYARD_DEVICE_COLLECTIVES = 1u << 5,      /* collective commands */
+  /* Since 0.2. Kernels, and commands through slots, may write to imports without HALYARD_MAP_WRITE: to the
+   * bytes themselves with HALYARD_MAP_PRIVATE, else to a copy that the driver makes [R77]. */
+  HALYARD_DEVICE_WRITES_CONSTANTS = 1u << 6,
 };
 
 typedef struct halyard_device_properties {
@@ -283,11 +286,19 @@ typedef struct halyard_external_memory {
   int32_t fd;
   uint32_t
       access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages, and a
-                 kernel that writes to them must fail with PERMISSION_DENIED or not be given them [R77] */
+                 kernel that writes to them must fail with PERMISSION_DENIED or not be given them [R77], unless
+                 HALYARD_MAP_PRIVATE says that it may write */
   uint64_t size; /* bytes */
 } halyard_external_memory_t;
 
-enum { HALYARD_MAP_READ = 1, HALYARD_MAP_WRITE = 2, HALYARD_MAP_DISCARD = 4 };
+enum {
+  HALYARD_MAP_READ = 1,
+  HALYARD_MAP_WRITE = 2,
+  HALYARD_MAP_DISCARD = 4,
+  /* Since 0.2, of imports without WRITE: constants of a program. The bytes can be written and belong to this
+   * process alone; the program's kernels may write to them, the host never does. */
+  HALYARD_MAP_PRIVATE = 8,
+};
 
 /* Bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other memory
  * as device memory. */

@@ -485,12 +485,19 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
 
 namespace {
 
-Result<SlotEntry> checked_entry(const Binding& binding, const SlotNeeds& needs) {
+// What the work may do with constants that a program passes in a slot, on devices that let it (ruling 31).
+uint32_t needed_access(const Device& device, const Allocation& allocation, const SlotNeeds& needs) {
+  const bool lets = allocation.is_constant && &allocation.device().library() == &device.library() &&
+                    (device.properties().capabilities & HALYARD_DEVICE_WRITES_CONSTANTS);
+  return lets ? needs.access & ~uint32_t{kWrite} : needs.access;
+}
+
+Result<SlotEntry> checked_entry(const Device& device, const Binding& binding, const SlotNeeds& needs) {
   if (!binding.buffer)
     return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
   const Buffer& buffer = *binding.buffer;
   HALYARD_TRY(buffer.check_usage(needs.usage));
-  HALYARD_TRY(buffer.check_access(needs.access));
+  HALYARD_TRY(buffer.check_access(needed_access(device, buffer.allocation(), needs)));
   HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
   const uint64_t length = rest(buffer, binding.offset, binding.length);
   HALYARD_TRY(buffer.check_range(binding.offset, length));
@@ -529,7 +536,7 @@ Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding>
       entries.push_back({&allocation, 0, allocation.size});
       continue;
     }
-    Result<SlotEntry> entry = checked_entry(table[i], slots[i]);
+    Result<SlotEntry> entry = checked_entry(commands.device(), table[i], slots[i]);
     if (!entry) return std::unexpected(std::move(entry.error()).note(slot_note(commands, i)));
     entries.push_back(*entry);
   }
