@@ -110,6 +110,7 @@ Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const 
 }
 
 Result<> execute(const halyard_command_t& command, const Execution& execution) {
+  HALYARD_TRY(go_on_unless_stopped(execution.stop));
   return kExecute[command.kind](&command, execution);
 }
 

@@ -59,13 +59,13 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // the first workgroup tells what the others will take
       tile.last = 1;
-      HALYARD_TRY(worker->run(command.function, count, tile, end));
+      HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
       each = watch.elapsed();
       helpers = helpers_for(cost_of(each, total - 1), each, total - 1, execution);
       tile.last = total;
     }
     if (helpers == 0) {
-      HALYARD_TRY(worker->run(command.function, count, tile, end));
+      HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
       watch.tell(cost, total);
       return {};
     }

@@ -27,6 +27,7 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
     return fail(Code::INVALID_ARGUMENT,
                 "a dispatch with {} constants and {} bindings; native executables take at most {} and {}",
                 constants.size(), binding_count, kMostConstants, kMostBindings);
+  HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", kernel.local_memory);
   if (bindings_.size() < binding_count) {
@@ -69,7 +70,7 @@ Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) co
 }
 
 Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                           const std::atomic<uint64_t>& end) {
+                           const std::atomic<uint64_t>& end, const uint32_t* stop) {
   const Kernel& kernel = kernels_[function];
   if (count[2] > kMostZ)
     return fail(Code::OUT_OF_RANGE,
@@ -85,6 +86,7 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
   GridPosition at(tile.first, count);
   const KernelFloatMode float_mode;
   for (; tile.first < tile.last && tile.first < end.load(std::memory_order_relaxed); ++tile.first) {
+    HALYARD_TRY(go_on_unless_stopped(stop));
     workgroup_.x = at.x;
     workgroup_.y = at.y;
     workgroup_.z = static_cast<uint16_t>(at.z);

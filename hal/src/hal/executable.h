@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -29,10 +30,11 @@ class Executable final : public ObjectOf<Executable> {
   static const ObjectType kType;  // "hal.executable"
 
   // `keep` owns `data` and is kept; `data` does not change while the executable lives. NOT_FOUND: unknown
-  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
+  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT. What its kernels allocate on the host is
+  // charged to `memory`.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
-                                        std::span<const uint32_t> constants);
+                                        std::span<const uint32_t> constants, Ref<Budget> memory = {});
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }
@@ -44,13 +46,15 @@ class Executable final : public ObjectOf<Executable> {
   // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;
 
-  Executable(Ref<Device> device, Ref<Object> keep);
+  Executable(Ref<Device> device, Ref<Object> keep, Ref<Budget> memory);
   ~Executable();
 
  private:
   Ref<Device> device_;
   halyard_driver_executable_t handle_ = nullptr;
   Ref<Object> keep_;
+  const Ref<Budget> memory_;  // may be null
+  const halyard_memory_budget_t budget_;
   std::string format_;
   std::span<const uint8_t> data_;
   std::vector<uint32_t> constants_;

@@ -42,6 +42,7 @@ struct InFlight : Step, WorkTrace {
 
   Device* const home;   // where it is queued
   Fence* const signal;  // may be null
+  WorkScope* const scope;  // may be null
   Makes makes = Makes::foreign;
   InlineVector<Object*, 6> resources;
   bool keeps = false;              // references to these
@@ -57,7 +58,8 @@ struct InFlight : Step, WorkTrace {
     uint64_t length = 0;
   } write;
 
-  explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal) {
+  explicit InFlight(const QueuePoint& point)
+      : home(&point.device), signal(point.signal), scope(point.scope) {
     run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
   }
 
@@ -67,12 +69,14 @@ struct InFlight : Step, WorkTrace {
   void keep() {
     home->retain();
     if (signal) signal->retain();
+    if (scope) scope->retain();
     for (Object* object : resources) object->retain();
     keeps = true;
   }
   Ref<Device> leave() {
     if (!keeps) return {};
     if (signal) signal->release();
+    if (scope) scope->release();
     for (Object* object : resources) object->release();
     return Ref<Device>::adopt(home);
   }
@@ -160,6 +164,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.signal_count = static_cast<uint32_t>(signals.size());
   submission.signals = signals.data();
   submission.operation = &operation;
+  submission.stop = work->scope ? work->scope->stop_word() : nullptr;
   submission.completed = completed;
   submission.completed_user = static_cast<WorkTrace*>(work.get());
   work->trace_submit(device.trace(), operation.kind, point.wait);
@@ -236,7 +241,7 @@ halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length)
 // Where work on this buffer alone is queued.
 QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
   if (!is_foreign(point.device, buffer)) return point;
-  return {buffer.device(), kAnyQueue, point.wait, point.signal};
+  return {buffer.device(), kAnyQueue, point.wait, point.signal, point.scope};
 }
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
@@ -255,9 +260,10 @@ Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const Qu
   return when_reached(
       Ref<Fence>::share(point.wait),
       [again = std::move(again), device = Ref<Device>::share(&point.device), affinity = point.affinity,
-       signal = Ref<Fence>::share(point.signal)](Status status) mutable {
+       signal = Ref<Fence>::share(point.signal),
+       scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
         if (status.ok())
-          status = outcome_of([&] { return again({*device, affinity, nullptr, signal.get()}); });
+          status = outcome_of([&] { return again({*device, affinity, nullptr, signal.get(), scope.get()}); });
         // A failure that the signals have been told already makes no difference to them.
         if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
       });

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/status.h"
+#include "base/work_scope.h"
 #include "hal/buffer.h"
 #include "hal/command_buffer.h"
 #include "hal/device.h"
@@ -22,6 +23,7 @@ struct QueuePoint {
   uint64_t affinity = kAnyQueue;
   Fence* wait = nullptr;
   Fence* signal = nullptr;
+  WorkScope* scope = nullptr;  // what stops the work; null: nothing
 };
 
 // One entry of a binding table; null for an unused slot.

@@ -43,7 +43,7 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
     keep = std::move(copy);
   }
   return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes,
-                                 std::move(keep), values);
+                                 std::move(keep), values, state.memory);
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

@@ -10,6 +10,11 @@ hal::QueuePoint at(hal::Device& device, uint64_t affinity, OptionalFence wait, O
   return {device, affinity, wait.get(), signal.get()};
 }
 
+hal::QueuePoint at(const vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                   OptionalFence signal) {
+  return {device, affinity, wait.get(), signal.get(), call.work_scope()};
+}
+
 Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBuffer& commands,
                  std::span<const hal::Binding> table) {
   if (state.capture) [[unlikely]]
@@ -75,12 +80,12 @@ Result<> queue_barrier(hal::Device& device, uint64_t affinity, OptionalFence wai
   return hal::queue_barrier(at(device, affinity, wait, signal));
 }
 
-Result<> queue_execute(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> queue_execute(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
                        OptionalFence signal, hal::CommandBuffer& commands, uint64_t) {
-  return execute(state, at(device, affinity, wait, signal), commands, {});
+  return execute(state, at(call, device, affinity, wait, signal), commands, {});
 }
 
-Result<> queue_execute_indirect(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> queue_execute_indirect(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
                                 OptionalFence signal, hal::CommandBuffer& commands, uint64_t,
                                 BindingTable table) {
   hal::InlineVector<hal::Binding, 16> bindings;
@@ -88,18 +93,18 @@ Result<> queue_execute_indirect(HalOptions& state, hal::Device& device, uint64_t
     const auto [buffer, offset, length] = table[i];
     bindings.push_back({buffer, offset, length});
   }
-  return execute(state, at(device, affinity, wait, signal), commands, bindings);
+  return execute(state, at(call, device, affinity, wait, signal), commands, bindings);
 }
 
 Result<> queue_flush(hal::Device& device, uint64_t affinity) { return hal::queue_flush(device, affinity); }
 
-Result<> queue_execute_list(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> queue_execute_list(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
                             OptionalFence signal, Span<hal::CommandBuffer&> command_buffers) {
   if (command_buffers.empty()) return queue_barrier(device, affinity, wait, signal, 0);
   if (command_buffers.size() > 1)
     return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}",
                 command_buffers.size());
-  return queue_execute(state, device, affinity, wait, signal, std::get<0>(command_buffers[0]), 0);
+  return queue_execute(state, call, device, affinity, wait, signal, std::get<0>(command_buffers[0]), 0);
 }
 
 }  // namespace halyard::modules::hal_functions

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/work_scope.h"
 #include "vm/source_location.h"
 #include "vm/verifier.h"
 
@@ -312,6 +313,7 @@ std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
 }  // namespace
 
 Status interruption(const Stack& stack) {
+  if (const Code stopped = stop_code(stack.stop); stopped != Code::OK) return stopped_work(stopped);
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);
