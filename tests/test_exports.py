@@ -23,6 +23,19 @@ def needed(library: pathlib.Path) -> set[str]:
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
 
 
+# What runs destructors of static objects at exit, while threads of a library may still use those objects.
+AT_EXIT = {"__cxa_atexit", "atexit", "__cxa_thread_atexit_impl", "__cxa_thread_atexit"}
+# The libraries that check shaders, which come with the system, bring some; no thread of ours uses them.
+OTHERS_AT_EXIT = {"halyard-driver-vulkan.so"}
+
+
+def undefined(library: pathlib.Path) -> set[str]:
+    lines = subprocess.run(
+        ["nm", "--dynamic", "--undefined-only", "--format=posix", library], check=True, text=True, capture_output=True
+    ).stdout.splitlines()
+    return {line.split()[0].split("@")[0] for line in lines}
+
+
 def main() -> int:
     failures = []
     runtime = BUILD / "lib" / "libhalyard.so"
@@ -42,6 +55,11 @@ def main() -> int:
     for library in [runtime] * runtime.exists() + drivers:
         foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard"))}
         failures += [f"{library.name} needs {name} at run time" for name in sorted(foreign)]
+    for library in [runtime] * runtime.exists() + drivers:
+        names = undefined(library)
+        is_instrumented = any(re.match(r"__(asan|tsan|ubsan|msan|sanitizer)_", name) for name in names)
+        if library.name not in OTHERS_AT_EXIT and not is_instrumented:
+            failures += [f"{library.name} has static objects with destructors ({name})" for name in sorted(names & AT_EXIT)]
     for failure in failures:
         print(f"FAILED: {failure}")
     print(f"libhalyard.so: {runtime.exists()}, drivers: {[driver.name for driver in drivers]}")

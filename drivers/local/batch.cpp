@@ -73,7 +73,9 @@ class Batch {
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
       if (part.is_divisible)
-        part.dispatch().executable->workgroup_cost(part.dispatch().function).learn(part.spent / part.total + 1);
+        part.dispatch()
+            .executable->workgroup_cost(part.dispatch().function)
+            .learn(part.spent / part.total + 1);
     return {};
   }
 
@@ -138,8 +140,8 @@ class Batch {
     const Result<Executable::Lease> worker = prepare(command, execution_);
     if (!worker) return std::unexpected(worker.error());
     for (Tile tile; part.take(tile, threads());) {
-      Status status =
-          outcome_of([&] { return (*worker)->run(command.function, part.count, tile, part.end); });
+      Status status = outcome_of(
+          [&] { return (*worker)->run(command.function, part.count, tile, part.end, execution_.stop); });
       if (!status.ok()) failed(i, tile.first, std::move(status));
       if (role == Role::owner && !std::exchange(has_asked_again_, true)) execution_.workers->wake_another();
     }

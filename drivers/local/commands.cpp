@@ -98,7 +98,19 @@ Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution
   return bytes_at(*entry.memory, entry.offset + range.offset, range.length);
 }
 
+Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const Execution& execution) {
+  Memory& memory = memory_of(range, execution);
+  if (!memory.is_writable())
+    return fail(Code::PERMISSION_DENIED,
+                "a command writes {} bytes to constant data of the program, in slot {} of the binding table; "
+                "this device was told to refuse that (option validate=1)",
+                range.length, range.slot);
+  const uint64_t offset = range.memory ? 0 : execution.table[range.slot].offset;
+  return std::span<uint8_t>(HALYARD_TRY(memory.bytes_to_write()) + offset + range.offset, range.length);
+}
+
 Result<> execute(const halyard_command_t& command, const Execution& execution) {
+  HALYARD_TRY(go_on_unless_stopped(execution.stop));
   return kExecute[command.kind](&command, execution);
 }
 
@@ -166,7 +178,7 @@ Result<> CommandList::execute(const Execution& execution) const {
 
 Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
               const Execution& execution) {
-  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, execution));
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(target, execution));
   // Eight bytes that hold the pattern once or more.
   uint64_t block = pattern;
   if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
@@ -180,14 +192,15 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
 }
 
 Result<> update(const void* source, const halyard_range_t& target, const Execution& execution) {
-  const std::span<uint8_t> bytes = HALYARD_TRY(resolve(target, execution));
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(target, execution));
   if (!bytes.empty()) std::memcpy(bytes.data(), source, bytes.size());
   return {};
 }
 
 Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution) {
+  // The target first: a copy of constants that is made for it is what the source may name, too.
+  const std::span<uint8_t> to = HALYARD_TRY(resolve_to_write(target, execution));
   const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, execution));
-  const std::span<uint8_t> to = HALYARD_TRY(resolve(target, execution));
   std::memmove(to.data(), from.data(), from.size());  // slots may overlap
   return {};
 }

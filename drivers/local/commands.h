@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "base/work_scope.h"
 #include "device_memory.h"
 #include "estimate.h"
 #include "executable.h"
@@ -24,7 +25,8 @@ struct Execution {
   Workers* workers = nullptr;  // who may help with a dispatch; null: nobody
   NodeCache* nodes = nullptr;
   const Services* services = nullptr;  // who is told of the commands of a list
-  bool is_shared = false;  // part of work that is worth sharing: others are awake, or will be
+  bool is_shared = false;              // part of work that is worth sharing: others are awake, or will be
+  const uint32_t* stop = nullptr;      // the word that stops the work; may be null
 };
 
 // A finished recording: the host's, which it keeps unchanged until the list is destroyed.
@@ -58,7 +60,13 @@ Result<> copy(const halyard_range_t& source, const halyard_range_t& target, cons
 // The bytes of a range; see bytes_at().
 Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution);
 
-// A command of a list, of a kind that check() has let through.
+// The same for work that may write to them. PERMISSION_DENIED: constants of a device that validates.
+Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const Execution& execution);
+inline Memory& memory_of(const halyard_range_t& range, const Execution& execution) {
+  return range.memory ? *range.memory : *execution.table[range.slot].memory;
+}
+
+// A command of a list, of a kind that check() has let through. Begins nothing where the work is to stop.
 Result<> execute(const halyard_command_t& command, const Execution& execution);
 
 // OUT_OF_RANGE: the file ends too early. UNAVAILABLE: the system's reason.

@@ -126,23 +126,24 @@ Result<> check_type(const halyard_memory_request_t& request) {
 }
 
 Memory::Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered)
-    : heap_(&heap),
+    : heap_(heap),
       size_(request.size),
       type_(granted_type(request.memory_type)),
       usage_(request.usage | kAddedUsage),
       queue_ordered_(queue_ordered) {}
 
-Memory::Memory(uint8_t* bytes, bool writable, const halyard_memory_request_t& request)
-    : heap_(nullptr),
+Memory::Memory(Heap& heap, uint8_t* bytes, uint32_t access, const halyard_memory_request_t& request)
+    : heap_(heap),
+      imported_(bytes),
       size_(request.size),
       type_(granted_type(request.memory_type)),
       usage_(request.usage | kAddedUsage),
-      writable_(writable),
+      access_(access),
       bytes_(bytes) {}
 
 Memory::~Memory() {
   uint8_t* bytes = bytes_.load(std::memory_order_acquire);
-  if (heap_ && bytes) heap_->free(bytes, size_, host_local());
+  if (bytes && bytes != imported_) heap_.free(bytes, size_, host_local());
 }
 
 bool Memory::host_local() const { return (type_ & HALYARD_MEMORY_HOST_LOCAL) == HALYARD_MEMORY_HOST_LOCAL; }
@@ -154,13 +155,13 @@ void Memory::describe(halyard_memory_info_t& info) const {
 }
 
 Result<> Memory::commit() {
-  bytes_.store(HALYARD_TRY(heap_->allocate(size_, host_local())), std::memory_order_release);
+  bytes_.store(HALYARD_TRY(heap_.allocate(size_, host_local())), std::memory_order_release);
   return {};
 }
 
 // The bytes stay this memory's: a use that races with its dealloca sees the pattern at worst.
 Result<> Memory::dealloca() {
-  if (!queue_ordered_ || !heap_->validates()) return {};
+  if (!queue_ordered_ || !heap_.validates()) return {};
   uint8_t* bytes = HALYARD_TRY(this->bytes());
   deallocated_.store(true, std::memory_order_release);
   std::memset(bytes, Heap::kFreedPattern, size_);
@@ -172,6 +173,22 @@ Result<uint8_t*> Memory::bytes() const {
   if (!bytes) return not_there();
   if (deallocated_.load(std::memory_order_acquire)) return not_there_any_more();
   return bytes;
+}
+
+Result<uint8_t*> Memory::bytes_to_write() {
+  uint8_t* bytes = HALYARD_TRY(this->bytes());
+  const bool can_be_written = (access_ & (HALYARD_MAP_WRITE | HALYARD_MAP_PRIVATE)) != 0;
+  return can_be_written || bytes != imported_ ? bytes : copy_constant(bytes);
+}
+
+// Of threads that come at the same time, one makes the copy that all use.
+Result<uint8_t*> Memory::copy_constant(uint8_t* original) {
+  uint8_t* const copy = HALYARD_TRY(heap_.allocate(size_, host_local()));
+  if (size_ != 0) std::memcpy(copy, original, size_);
+  uint8_t* current = original;
+  if (bytes_.compare_exchange_strong(current, copy, std::memory_order_acq_rel)) return copy;
+  heap_.free(copy, size_, host_local());
+  return current;
 }
 
 Result<std::span<uint8_t>> bytes_at(const Memory& memory, uint64_t offset, uint64_t length) {

@@ -10,6 +10,10 @@
 // dealloca ends in FAILED_PRECONDITION, too; new bytes and bytes that were given back hold a pattern; and
 // given back bytes stay unused for long, so that whoever still has their address finds the pattern there and
 // no other program's data.
+//
+// Constants of a program are imported bytes that the host never writes to, but the program's kernels may
+// (spec ruling 31). They write to the bytes themselves where those are private to the process, else to a copy
+// that takes their place. A device that validates gives neither: such a write is found and refused.
 #pragma once
 
 #include <atomic>
@@ -77,8 +81,8 @@ class Memory {
  public:
   // Of the heap, without bytes until commit(), which queue work does for memory that is `queue_ordered`.
   Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered);
-  // Over the host's bytes, which may not be `writable`.
-  Memory(uint8_t* bytes, bool writable, const halyard_memory_request_t& request);
+  // Over the host's bytes. `access`: HALYARD_MAP_*.
+  Memory(Heap& heap, uint8_t* bytes, uint32_t access, const halyard_memory_request_t& request);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory();
@@ -87,20 +91,28 @@ class Memory {
   uint64_t size() const { return size_; }  // bytes
   // FAILED_PRECONDITION before commit(), and after dealloca() where the heap validates. Any thread.
   Result<uint8_t*> bytes() const;
+  // Imported bytes that the host does not write to.
+  bool is_constant() const { return (access_ & HALYARD_MAP_WRITE) == 0; }
+  // Whether work may write to it: anything but constants of a device that validates.
+  bool is_writable() const { return !is_constant() || !heap_.validates(); }
+  // The bytes for work that may write to them, where that is allowed. Those of constants that cannot be
+  // written are copied now, and the copy stands for them from now on. As bytes(), or RESOURCE_EXHAUSTED.
+  Result<uint8_t*> bytes_to_write();
 
   Result<> commit();
   // The turn of the dealloca. No effect on memory of another origin than commit() in queue order.
   Result<> dealloca();
-  bool writable() const { return writable_; }
 
  private:
   bool host_local() const;
+  Result<uint8_t*> copy_constant(uint8_t* original);
 
-  Heap* const heap_;  // null: the bytes are the host's
+  Heap& heap_;
+  uint8_t* const imported_ = nullptr;  // the host's
   const uint64_t size_;
   const uint32_t type_;
   const uint32_t usage_;
-  const bool writable_ = true;
+  const uint32_t access_ = HALYARD_MAP_READ | HALYARD_MAP_WRITE;  // of imported bytes
   const bool queue_ordered_ = false;
   std::atomic<bool> deallocated_ = false;  // only where the heap validates
   std::atomic<uint8_t*> bytes_ = nullptr;

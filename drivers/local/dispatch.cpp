@@ -12,11 +12,6 @@ namespace halyard::local {
 
 namespace {
 
-// Whether kernels may write to what the range names; the host has seen to it for other commands.
-bool writable(const halyard_range_t& range, const Execution& execution) {
-  return (range.memory ? range.memory : execution.table[range.slot].memory)->writable();
-}
-
 bool is_sequential(const halyard_command_dispatch_t& command) {
   return command.executable->kernel(command.function).sequential;
 }
@@ -36,7 +31,10 @@ Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, con
                             {command.constants, command.constant_count}, command.binding_count));
   for (uint32_t i = 0; i < command.binding_count; ++i) {
     const halyard_range_t& binding = command.bindings[i];
-    HALYARD_TRY(worker->bind(i, HALYARD_TRY(resolve(binding, execution)), writable(binding, execution)));
+    const bool writable = memory_of(binding, execution).is_writable();
+    const auto bytes =
+        HALYARD_TRY(writable ? resolve_to_write(binding, execution) : resolve(binding, execution));
+    HALYARD_TRY(worker->bind(i, bytes, writable));
   }
   return worker;
 }
@@ -64,13 +62,13 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // the first workgroup tells what the others will take
       tile.last = 1;
-      HALYARD_TRY(worker->run(command.function, count, tile, end));
+      HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       tile.last = total;
     }
     if (helpers == 0) {
-      HALYARD_TRY(worker->run(command.function, count, tile, end));
+      HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
       watch.tell(cost, total);
       return {};
     }

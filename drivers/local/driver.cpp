@@ -140,8 +140,8 @@ halyard_status_t memory_import(halyard_driver_device_t device, const halyard_mem
                                  "cannot import {} bytes from the {} bytes of host memory at {}",
                                  request->size, external->size, external->pointer);
                    HALYARD_TRY(check_type(*request));
-                   auto made = device->instance.nodes.make<halyard_driver_memory>(
-                       bytes, (external->access & HALYARD_MAP_WRITE) != 0, *request);
+                   auto made = device->instance.nodes.make<halyard_driver_memory>(device->heap, bytes,
+                                                                                  external->access, *request);
                    made->describe(*info);
                    *memory = made.release();
                    return {};
@@ -162,7 +162,7 @@ halyard_status_t memory_export(halyard_driver_device_t device, halyard_driver_me
                    external->kind = kind;
                    external->fd = -1;
                    external->access = HALYARD_MAP_READ;
-                   if (memory->writable()) external->access |= HALYARD_MAP_WRITE;
+                   if (!memory->is_constant()) external->access |= HALYARD_MAP_WRITE;
                    external->size = memory->size();
                    return {};
                  })

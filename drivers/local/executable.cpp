@@ -74,6 +74,12 @@ void Executable::give_back(std::unique_ptr<Worker> worker) {
   idle_.give(worker.release());
 }
 
+Ref<Budget> budget_of(const halyard_executable_args_t& args) {
+  if (!HALYARD_HAS_FIELD(&args, halyard_executable_args_t, memory) || !args.memory) return {};
+  const halyard_memory_budget_t& given = *args.memory;
+  return make<Budget>(given.limit, Budget::Source{given.user, given.take, given.give_back, given.used});
+}
+
 void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                       halyard_executable_grade_t& grade) {
   std::string reason;

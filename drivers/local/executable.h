@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/stash.h"
 #include "estimate.h"
 #include "status.h"
@@ -22,7 +23,9 @@ class Executable {
  public:
   static Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                                    const halyard_executable_args_t& args);
-  explicit Executable(const Services& services) : services_(services) {}
+  // What its kernels allocate is charged to `memory`, which may be null.
+  Executable(const Services& services, Ref<Budget> memory)
+      : services_(services), memory_(std::move(memory)) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   virtual ~Executable();
@@ -52,6 +55,7 @@ class Executable {
   Result<Lease> lease();
 
  protected:
+  const Ref<Budget>& memory() const { return memory_; }
   virtual Result<std::unique_ptr<Worker>> create_worker() const = 0;
   void give_back(std::unique_ptr<Worker> worker);
 
@@ -59,9 +63,13 @@ class Executable {
 
  private:
   const Services& services_;
+  const Ref<Budget> memory_;
   std::unique_ptr<Cost[]> costs_;           // by function number
   Stash<Worker, &Worker::next_idle> idle_;  // owned
 };
+
+// The host's, as a budget of this library's; null where the host gave none. Until the executable goes.
+Ref<Budget> budget_of(const halyard_executable_args_t& args);
 
 // Never fails; `data` may be null: then the format alone is judged.
 void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,

@@ -27,9 +27,10 @@ struct Work {
   Timepoints signals;
   halyard_completed_fn completed;
   void* completed_user;
+  const uint32_t* stop;
 
   Execution execution() const {
-    return {table, device.workers(), &device.instance.nodes, &device.services()};
+    return {table, device.workers(), &device.instance.nodes, &device.services(), stop};
   }
 };
 
@@ -53,6 +54,7 @@ Result<> run_operation(const Work& work) {
     case HALYARD_OPERATION_WRITE:
       return write_file(operation.write);
     case HALYARD_OPERATION_DISPATCH:
+      HALYARD_TRY(go_on_unless_stopped(work.stop));
       return dispatch(*operation.dispatch.dispatch, work.execution());
     default:  // HALYARD_OPERATION_EXECUTE: submit() takes no others
       return operation.execute.list->execute(work.execution());
@@ -88,6 +90,10 @@ void finish(const Work& work, HostStatus failure, DueList& due) {
   }
   due.hand_over();
   work.completed(work.completed_user, std::move(failure).release());
+}
+
+const uint32_t* stop_of(const halyard_submission_t& submission) {
+  return HALYARD_HAS_FIELD(&submission, halyard_submission_t, stop) ? submission.stop : nullptr;
 }
 
 // As much as its writer knew.
@@ -141,6 +147,7 @@ class HeldWork final : public Due {
         transient_(transient),
         completed_(submission.completed),
         completed_user_(submission.completed_user),
+        stop_(stop_of(submission)),
         pending_(submission.wait_count),
         references_(submission.wait_count + 1) {
     run = [](Due& self, DueList& due) { static_cast<HeldWork&>(self).finish_work(due); };
@@ -196,7 +203,7 @@ class HeldWork final : public Due {
       for (Wait& wait : waits_)
         if (wait.semaphore->unwatch(wait)) ++released;
     }
-    finish({device_, operation_, table_, transient_, signals_, completed_, completed_user_},
+    finish({device_, operation_, table_, transient_, signals_, completed_, completed_user_, stop_},
            std::move(failed_wait), due);
     release(released);
   }
@@ -223,6 +230,7 @@ class HeldWork final : public Due {
   Memory* const transient_;
   const halyard_completed_fn completed_;
   void* const completed_user_;
+  const uint32_t* const stop_;
   std::span<Wait> waits_;
   Timepoints signals_;
   BindingTable table_;
@@ -292,7 +300,8 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
           alloca_memory,
           {submission.signals, submission.signal_count},
           submission.completed,
-          submission.completed_user},
+          submission.completed_user,
+          stop_of(submission)},
          std::move(state.failure), due);
   return {};
 }

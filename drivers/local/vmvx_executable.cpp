@@ -96,15 +96,15 @@ Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify
 
 class VmvxExecutable final : public halyard_driver_executable {
  public:
-  VmvxExecutable(const Device& device, Ref<vm::BytecodeModule> module)
-      : halyard_driver_executable(device.services()),
+  VmvxExecutable(const Device& device, Ref<vm::BytecodeModule> module, Ref<Budget> memory)
+      : halyard_driver_executable(device.services(), std::move(memory)),
         microkernels_(vmvx::create_module(*device.options.kernels)),
         module_(std::move(module)) {}
   Result<> load_kernels();
 
  private:
   Result<std::unique_ptr<Worker>> create_worker() const override {
-    return VmvxWorker::create(microkernels_, module_);
+    return VmvxWorker::create(microkernels_, module_, memory());
   }
 
   Ref<vm::NativeModule> microkernels_;
@@ -143,7 +143,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable = std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true)));
+  auto executable =
+      std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true)), budget_of(args));
   HALYARD_TRY(executable->load_kernels());
   return executable;
 }

@@ -1,6 +1,8 @@
 // Calling a kernel for every workgroup of a grid.
 #include "vmvx_worker.h"
 
+#include <fmt/ranges.h>
+
 #include <limits>
 
 namespace halyard::local {
@@ -22,12 +24,16 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 }  // namespace
 
 Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& microkernels,
-                                                   const Ref<vm::BytecodeModule>& module) {
-  auto context = vm::Context::create();
+                                                   const Ref<vm::BytecodeModule>& module,
+                                                   const Ref<Budget>& memory) {
+  vm::Limits limits;
+  limits.memory = memory;
+  auto context = vm::Context::create(std::move(limits));
   HALYARD_TRY(context->add(microkernels));
+  auto& state = *static_cast<vmvx::State*>(context->modules().back()->native_state.pointer);
   HALYARD_TRY(context->add(module));
   vm::ModuleInstance* instance = context->modules().back().get();
-  auto worker = std::make_unique<VmvxWorker>(std::move(context));
+  auto worker = std::make_unique<VmvxWorker>(std::move(context), state);
   for (const vm::Export& kernel : module->exports())
     worker->callables_.push_back(HALYARD_TRY(worker->context_->callable(instance, kernel)));
   for (size_t i = 0; i < 3; ++i) worker->arguments_[kSize + i] = number(1);
@@ -36,6 +42,7 @@ Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& 
 
 Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
                            uint32_t binding_count) {
+  HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
                 kernel.local_memory, kernel.name);
@@ -52,6 +59,7 @@ Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> const
   if (arguments_[kBindings].empty())
     arguments_[kBindings] = vm::Variant::ref(vm::List::create({vm::ValueType::none, &vm::Buffer::kType}));
   if (bindings_.size() < binding_count) bindings_.resize(binding_count);
+  read_only_.clear();
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
   if (list->size() == binding_count) return {};
   return list->resize(binding_count, std::numeric_limits<uint32_t>::max());
@@ -61,6 +69,7 @@ Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writabl
   Ref<vm::Buffer>& buffer = bindings_[index];
   if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
   buffer->rebind(bytes, writable);
+  if (!writable) read_only_.push_back(index);
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
   // It is there since the last dispatch, unless the kernel has put something else there.
   if (list->held(index) == buffer.get()) return {};
@@ -68,21 +77,34 @@ Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writabl
 }
 
 Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                         const std::atomic<uint64_t>& end) {
+                         const std::atomic<uint64_t>& end, const uint32_t* stop) {
+  invocation_.set_stop(stop);
+  microkernels_.stop = stop;
   for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
   GridPosition at(tile.first, count);
   for (; tile.first < tile.last && tile.first < end.load(std::memory_order_relaxed); ++tile.first) {
+    HALYARD_TRY(go_on_unless_stopped(stop));
     arguments_[kId] = number(at.x);
     arguments_[kId + 1] = number(at.y);
     arguments_[kId + 2] = number(at.z);
     Result<> result = call(function);
     if (!result)
-      return with_note(std::move(result), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
-                                                      callables_[function].function->name, at.x, at.y, at.z,
-                                                      count[0], count[1], count[2]));
+      return with_note(
+          Result<>(std::unexpected(explain(std::move(result).error()))),
+          fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}", callables_[function].function->name,
+                      at.x, at.y, at.z, count[0], count[1], count[2]));
     at.next(count);
   }
   return {};
+}
+
+// What a kernel may not write to, where it was refused.
+Status VmvxWorker::explain(Status failure) const {
+  if (failure.code() != Code::PERMISSION_DENIED || read_only_.empty()) return failure;
+  return std::move(failure).note(fmt::format(
+      "{} {} hold constant data of the program, which kernels may not write to on this device (option "
+      "validate=1)",
+      read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", ")));
 }
 
 Result<> VmvxWorker::call(uint32_t function) {

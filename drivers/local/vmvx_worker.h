@@ -13,31 +13,41 @@
 #include "vm/context.h"
 #include "vm/invocation.h"
 #include "vm/list.h"
+#include "vmvx/microkernels.h"
 #include "worker.h"
 
 namespace halyard::local {
 
 class VmvxWorker final : public Worker {
  public:
-  // Links the module in a context of its own.
+  // Links the module in a context of its own, whose memory is charged to `memory`.
   static Result<std::unique_ptr<Worker>> create(const Ref<vm::NativeModule>& microkernels,
-                                                const Ref<vm::BytecodeModule>& module);
-  explicit VmvxWorker(Ref<vm::Context> context) : context_(std::move(context)), invocation_(context_) {}
+                                                const Ref<vm::BytecodeModule>& module,
+                                                const Ref<Budget>& memory);
+  VmvxWorker(Ref<vm::Context> context, vmvx::State& microkernels)
+      : context_(std::move(context)),
+        microkernels_(microkernels),
+        invocation_(context_),
+        local_memory_charge_(context_->limits().memory) {}
 
   Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) override;
   Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) override;
-  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-               const std::atomic<uint64_t>& end) override;
+  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end,
+               const uint32_t* stop) override;
   void end() override;
 
  private:
   Result<> call(uint32_t function);
+  Status explain(Status failure) const;
 
   Ref<vm::Context> context_;
+  vmvx::State& microkernels_;  // the context's
   vm::Invocation invocation_;
   std::vector<vm::Callable> callables_;  // by function number
   LocalMemory local_memory_;
+  Charge local_memory_charge_;
   std::vector<Ref<vm::Buffer>> bindings_;  // may be more than in use
+  std::vector<uint32_t> read_only_;        // those of the dispatch that may not be written
   // Local memory, constants, bindings; workgroup id, size and count.
   std::array<vm::Variant, 12> arguments_;
 };

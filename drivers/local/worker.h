@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/work_scope.h"
 #include "status.h"
 
 namespace halyard::local {
@@ -55,6 +56,12 @@ struct Tile {
   uint64_t last;
 };
 
+inline Result<> go_on_unless_stopped(const uint32_t* stop) {
+  if (const Code code = stop_code(stop); code != Code::OK) [[unlikely]]
+    return std::unexpected(stopped_work(code));
+  return {};
+}
+
 class Worker {
  public:
   Worker() = default;
@@ -62,14 +69,17 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   virtual ~Worker() = default;
 
-  // What the next run gives to the kernel: first the constants, then the bindings in order.
+  // What the next run gives to the kernel: first the constants, then the bindings in order. Those that are
+  // not `writable` are constant data of a device that validates: a kernel that writes to one fails with
+  // PERMISSION_DENIED, naming it, and the bytes stay as they are.
   virtual Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants,
                          uint32_t binding_count) = 0;
   virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;
   // One call for each workgroup of the tile that is before `end`, which others may bring forward. A failure
-  // ends it, and then `tile.first` is the workgroup that failed.
+  // ends it, and then `tile.first` is the workgroup that failed. What `stop` (base/work_scope.h) says fails
+  // the next workgroup, and in bytecode the one that runs.
   virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                       const std::atomic<uint64_t>& end) = 0;
+                       const std::atomic<uint64_t>& end, const uint32_t* stop) = 0;
   // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.
   virtual void end() = 0;
 

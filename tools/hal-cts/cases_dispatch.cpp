@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <thread>
 
 #include "bytes.h"
 #include "cases.h"
@@ -278,6 +283,53 @@ void dispatch_into_read_only_imports(Session& s) {
   }
 }
 
+// Constants of a program: the bytes may be written, and are private to the process.
+void dispatch_into_constants(Session& s) {
+  if (!(s.properties().capabilities & HALYARD_DEVICE_WRITES_CONSTANTS))
+    unsupported("HALYARD_DEVICE_WRITES_CONSTANTS");
+  const uint64_t alignment = std::max<uint64_t>(s.properties().import_alignment, sizeof(uint32_t));
+  if (s.properties().import_alignment == 0 || !s.table().memory_import)
+    unsupported("import_alignment is 0, or memory_import null");
+  const uint64_t size = (64 + alignment - 1) / alignment * alignment;
+  for (const uint32_t access :
+       {uint32_t{HALYARD_MAP_READ}, uint32_t{HALYARD_MAP_READ | HALYARD_MAP_PRIVATE}}) {
+    for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
+      const std::unique_ptr<uint8_t, decltype(&std::free)> bytes(
+          static_cast<uint8_t*>(std::aligned_alloc(alignment, size)), std::free);
+      std::memset(bytes.get(), 0, size);
+      const halyard_memory_request_t request = s.request(size, HALYARD_MEMORY_OPTIMAL | kStaging);
+      const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                                  .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                                  .pointer = bytes.get(),
+                                                  .fd = -1,
+                                                  .access = access,
+                                                  .size = size};
+      halyard_memory_info_t info = {.struct_size = sizeof info};
+      Memory memory{.size = size};
+      s.must("memory_import", "memory_import of constants",
+             s.take(s.table().memory_import(s.device(), &request, &external, &memory.handle, &info)));
+      const Dispatch direct_use = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+      const halyard_range_t entry = {.slot = 0, .offset = 0, .length = 16};
+      const Dispatch slot_use = {.x = 4, .bindings = {entry}};
+      const List first = s.list(Recording().dispatch(command(kernel, direct_use)));
+      const List second = s.list(
+          Recording().fill({.slot = 0, .offset = 16, .length = 16}, 5, 4).dispatch(command(kernel, slot_use)),
+          1);
+      s.must("R77", "a kernel that writes to constants", s.execute(first));
+      s.must("R77", "commands that write to constants through a slot",
+             s.execute(second, {{memory.handle, 0, 32}}));
+      const Memory seen = words(s, Words(8, 9));
+      s.must("R77", "a copy of the constants",
+             s.execute(s.list(Recording().copy(direct(memory.handle, 0, 32), direct(seen.handle, 0, 32)))));
+      words_are(s, "R77", "constants that were written to", {2, 2, 2, 2, 5, 5, 5, 5}, seen);
+      if (!(access & HALYARD_MAP_PRIVATE))
+        same_bytes(s, "R77", "the host's bytes of constants that are not private",
+                   std::vector<uint8_t>(16, 0), {bytes.get(), 16});
+      s.free(memory);
+    }
+  }
+}
+
 void dispatch_failing(Session& s) {
   for (const Kernel& kernel : kernels(s, "refuse", 0, 0)) {
     const Semaphore signal = s.semaphore(), after = s.semaphore();
@@ -291,6 +343,90 @@ void dispatch_failing(Session& s) {
     s.failed_with("R63", "its signal", signal, outcome.code, outcome.message);
     s.refused("R62", "work that waits for it", outcome.code, s.end_of(next));
     s.failed_with("R53", "the signal of that", after, outcome.code, outcome.message);
+  }
+}
+
+// A grid that takes years.
+void dispatch_stopped(Session& s) {
+  if (!(s.properties().capabilities & HALYARD_DEVICE_STOPS_WORK)) unsupported("HALYARD_DEVICE_STOPS_WORK");
+  for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
+    const Memory memory = words(s, Words(4, 0));
+    const Dispatch endless = {
+        .x = 4, .y = UINT16_MAX, .z = UINT16_MAX, .bindings = {direct(memory.handle, 0, 16)}};
+    const Dispatch short_one = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+    const List list = s.list(Recording().dispatch(command(kernel, endless)));
+    const List other = s.list(Recording().dispatch(command(kernel, short_one)));
+    for (const halyard_status_code_t code : {HALYARD_CANCELLED, HALYARD_DEADLINE_EXCEEDED}) {
+      std::atomic<uint32_t> word = 0;
+      const Semaphore signal = s.semaphore();
+      std::thread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        word = code;
+      });
+      s.stop_by(reinterpret_cast<const uint32_t*>(&word));
+      Work& work = s.submit(execute_operation(list, {}), {}, {{signal, 1}});
+      stopper.join();
+      s.refused("R69", "a dispatch that was stopped", code, s.end_of(work));
+      s.refused("R69", "its signal", code, s.await(signal, 1));
+      s.refused("R69", "a list that is stopped before it is submitted", code, s.execute(list));
+      s.stop_by(nullptr);
+      s.must("R69", "the next dispatch", s.execute(other));
+    }
+  }
+}
+
+void dispatch_charged_to_a_budget(Session& s) {
+  struct Ledger {
+    std::atomic<int64_t> used = 0;
+    bool refuses = false;
+  };
+  for (const Program* program : s.programs()) {
+    for (const bool refuses : {false, true}) {
+      Ledger ledger{.refuses = refuses};
+      const halyard_memory_budget_t budget = {
+          .struct_size = sizeof budget,
+          .user = &ledger,
+          .limit = refuses ? 0 : UINT64_MAX,
+          .take = [](void* user, uint64_t bytes) -> int32_t {
+            auto& self = *static_cast<Ledger*>(user);
+            if (self.refuses && bytes != 0) return 0;
+            self.used += static_cast<int64_t>(bytes);
+            return 1;
+          },
+          .give_back =
+              [](void* user, uint64_t bytes) {
+                static_cast<Ledger*>(user)->used -= static_cast<int64_t>(bytes);
+              },
+          .used = [](void* user) { return static_cast<uint64_t>(static_cast<Ledger*>(user)->used.load()); }};
+      const halyard_executable_args_t args = {.struct_size = sizeof args,
+                                              .format = text(program->format),
+                                              .data = program->data.data(),
+                                              .data_size = program->data.size(),
+                                              .affinity = s.all_queues(),
+                                              .memory = &budget};
+      Executable executable = nullptr;
+      const Outcome made = s.take(s.table().executable_create(s.device(), &args, &executable));
+      if (made.ok()) {
+        for (uint32_t i = 0; i < s.table().executable_function_count(executable); ++i) {
+          halyard_function_info_t info = {.struct_size = sizeof info};
+          s.must("executable_function_info", "executable_function_info",
+                 s.take(s.table().executable_function_info(executable, i, &info)));
+          if (std::string_view(info.name.data, info.name.size) != "increment") continue;
+          const Memory memory = words(s, Words(4, 0));
+          const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+          const List list = s.list(Recording().dispatch(command({executable, i}, d)));
+          const Outcome outcome = s.execute(list);
+          if (!outcome.ok())
+            s.refused("R95", "a dispatch whose budget is spent", HALYARD_RESOURCE_EXHAUSTED, outcome);
+          s.check("R95", refuses || outcome.ok(), "a dispatch with a budget", "success", outcome.message);
+          s.destroy(list);
+        }
+        s.table().executable_destroy(s.device(), executable);
+      } else {
+        s.refused("R95", "an executable whose budget is spent", HALYARD_RESOURCE_EXHAUSTED, made);
+      }
+      s.equal("R95", "bytes that are charged when the executable is gone", int64_t{0}, ledger.used.load());
+    }
   }
 }
 

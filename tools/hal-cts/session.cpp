@@ -195,7 +195,8 @@ Outcome Session::try_submit(const halyard_operation_t& operation, const Points& 
                                      .signals = borrowed_signals.data(),
                                      .operation = &borrowed,
                                      .completed = completed,
-                                     .completed_user = made};
+                                     .completed_user = made,
+                                     .stop = stop_word_};
   Outcome outcome = take(table_.queue_submit(device_, &submission));
   const auto spoil = [](auto& array) {
     if (!array.empty()) std::memset(static_cast<void*>(array.data()), 0xDD, array.size() * sizeof array[0]);

@@ -121,6 +121,8 @@ class Session : public Checks {
   // `work` is set where it was accepted. Arguments are overwritten after the call [R23].
   Outcome try_submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                      Work** work, uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
+  // The word that stops what is submitted from now on; null: none.
+  void stop_by(const uint32_t* word) { stop_word_ = word; }
   Work& submit(const halyard_operation_t& operation, const Points& waits = {}, const Points& signals = {},
                uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
   // Waits until it was completed: how it ended. Stops where it is not within the patience.
@@ -149,6 +151,7 @@ class Session : public Checks {
   const std::string driver_;
   const Target target_;
   const SessionOptions options_;
+  const uint32_t* stop_word_ = nullptr;
   Services services_{*this};
   halyard_driver_negotiate_fn negotiator_ = nullptr;
   halyard_driver_table_t table_ = {};  // struct_size 0: not asked for

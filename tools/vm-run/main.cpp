@@ -1,5 +1,7 @@
 // vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those
 // of run-module-cli.md, so that a command written for iree-run-module works here.
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "common/probe.h"
 #include "common/program.h"
 #include "common/program_flags.h"
+#include "common/quantities.h"
 #include "compare.h"
 #include "json.h"
 #include "listing.h"
@@ -124,6 +127,8 @@ constexpr ToolDescription kTool = {"vm-run",
                                    "  vm-run --list_drivers\n",
                                    kExitCodes};
 
+using Clock = std::chrono::steady_clock;
+
 Result<double> threshold(const Flags& flags, std::string_view name, double otherwise) {
   if (!flags.has(name)) return otherwise;
   const std::string text = flags.value(name);
@@ -166,21 +171,45 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
   return true;
 }
 
+// Waits for the work of a call that has returned, for what is left of the time limit (0: none).
+Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time_point begin,
+                       uint64_t limit_ns) {
+  constexpr auto kMostMs = uint64_t{UINT32_MAX} - 1;
+  if (limit_ns == 0) return check(halyard_fence_wait(signal, UINT32_MAX));
+  const auto used = static_cast<uint64_t>((Clock::now() - begin) / std::chrono::nanoseconds(1));
+  const uint64_t left_ms = std::min(limit_ns > used ? (limit_ns - used) / 1'000'000 + 1 : 0, kMostMs);
+  Result<> reached = check(halyard_fence_wait(signal, static_cast<uint32_t>(left_ms)));
+  if (reached || reached.error().code != HALYARD_DEADLINE_EXCEEDED) return reached;
+  halyard_call_cancel(call);
+  return fail(
+      HALYARD_DEADLINE_EXCEEDED,
+      "the call had returned, and its work on a device took longer than its time limit of {} ms; raise it "
+      "where that is too short",
+      limit_ns / 1'000'000);
+}
+
 Result<Arguments> call_and_wait(const Program& program, halyard_function_t function,
                                 const Arguments& arguments, size_t result_count, halyard_object_t signal,
-                                Stop& stop) {
+                                uint64_t limit_ns, Stop& stop) {
   const Phase phase(program, "call");
   Handle<halyard_call_t> call;
   TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
   stop.enter(Stop::Stage::call, call.get());
   std::vector<halyard_value_t> values(result_count);
+  const Clock::time_point begin = Clock::now();
   Result<> done = check(halyard_call_invoke(call.get(), function, arguments.values().data(),
                                             arguments.values().size(), values.data(), values.size()));
-  stop.enter(done ? Stop::Stage::device : Stop::Stage::end);
+  stop.enter(done ? Stop::Stage::device : Stop::Stage::end, call.get());
   if (!done) return std::unexpected(stop.explain(std::move(done).error()));
   Arguments results;
   for (const halyard_value_t& value : values) results.add(value);
-  if (signal) TOOL_TRY(check(halyard_fence_wait(signal, UINT32_MAX)));
+  if (signal) {
+    done = wait_for_work(call.get(), signal, begin, limit_ns);
+    if (!done) {
+      stop.enter(Stop::Stage::end);
+      return std::unexpected(stop.explain(std::move(done).error()));
+    }
+  }
   stop.enter(Stop::Stage::after_call);
   return results;
 }
@@ -218,8 +247,10 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
     halyard_retain(fence.object);
     arguments.add(fence);
   }
-  const Arguments results = TOOL_TRY(
-      call_and_wait(program, function.get(), arguments, description.result_count, signal.get(), stop));
+  uint64_t limit_ns = 0;
+  if (flags.has("timeout")) limit_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
+  const Arguments results = TOOL_TRY(call_and_wait(program, function.get(), arguments,
+                                                   description.result_count, signal.get(), limit_ns, stop));
   const Phase phase(program, "results");
   if (flags.on("json")) {
     fmt::print("{}", TOOL_TRY(results_json(name, results.values(), limit)));

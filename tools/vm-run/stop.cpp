@@ -7,6 +7,10 @@
 
 namespace halyard::tools {
 
+namespace {
+constexpr int kPatience = 10;  // a signal asks twenty times a second: half a second
+}
+
 void Stop::enter(Stage stage, halyard_call_t call) {
   const std::lock_guard lock(mutex_);
   stage_ = stage;
@@ -26,6 +30,10 @@ void Stop::now() {
       where = "before the call";
       break;
     case Stage::device:
+      if (++asked_ < kPatience) {
+        halyard_call_cancel(call_);
+        return;
+      }
       where = "the call had returned and its work on a device was waited for";
       break;
     case Stage::after_call:

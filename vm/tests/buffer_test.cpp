@@ -48,6 +48,26 @@ TEST(Buffer, WrapReleasesAtTheEnd) {
   EXPECT_EQ(released, 2);
 }
 
+// Which constants a device's work may write to: those whose memory nobody else has, and that nobody relies
+// on.
+TEST(Buffer, ConstantsAreWrittenByDevicesOrReliedOnButNotBoth) {
+  uint8_t bytes[4] = {1, 2, 3, 4};
+  const Ref<Buffer> own = Buffer::wrap(bytes, true, {});
+  EXPECT_TRUE(own->may_be_written_by_devices());
+  EXPECT_FALSE(own->never_changes());
+  const Ref<Buffer> somebodys = Buffer::wrap_const(bytes, {});
+  EXPECT_FALSE(somebodys->may_be_written_by_devices());
+  EXPECT_TRUE(somebodys->never_changes());
+  const Ref<Buffer> written = Buffer::wrap_const(bytes, {}, true);
+  EXPECT_TRUE(written->may_be_written_by_devices());
+  EXPECT_FALSE(written->never_changes());
+  EXPECT_TRUE(written->may_be_written_by_devices());
+  const Ref<Buffer> code = Buffer::wrap_const(bytes, {}, true);
+  EXPECT_TRUE(code->never_changes());
+  EXPECT_FALSE(code->may_be_written_by_devices());
+  EXPECT_TRUE(code->never_changes());
+}
+
 TEST(SipHash, CheckValues) {
   uint8_t bytes[16];
   std::iota(bytes, bytes + 16, uint8_t{0});

@@ -229,6 +229,87 @@ TEST_F(Wait, InterruptsLoopsAndCallsFromAnotherThread) {
   }
 }
 
+TEST_F(Wait, InterruptsStopTheWorkOfTheCall) {
+  Invocation invocation(machine_.context);
+  const Values arguments = {machine_.thing()};
+  ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::waiting);
+  const Ref<WorkScope> work = Ref<WorkScope>::share(&invocation.work_scope());
+  EXPECT_EQ(&invocation.work_scope(), work.get()) << "one for all that it submits";
+  EXPECT_EQ(stop_code(work->stop_word()), Code::OK);
+  invocation.interrupt(Code::DEADLINE_EXCEEDED);
+  invocation.interrupt(Code::CANCELLED);
+  EXPECT_EQ(stop_code(work->stop_word()), Code::DEADLINE_EXCEEDED) << "the first one";
+  EXPECT_EQ(&invocation.work_scope(), work.get()) << "what the call still submits is stopped as well";
+  EXPECT_FALSE(invocation.resume());
+
+  gates_.open_all();
+  const Values argument = {i32(1)};
+  ASSERT_EQ(*invocation.begin(find("through"), argument), Outcome::done);
+  EXPECT_NE(&invocation.work_scope(), work.get()) << "the next call has its own";
+  EXPECT_FALSE(invocation.work_scope().is_stopped());
+}
+
+TEST_F(Wait, WorkOfAnInterruptedCallThatSubmitsForTheFirstTimeIsStopped) {
+  Invocation invocation(machine_.context);
+  const Values arguments = {machine_.thing()};
+  ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::waiting);
+  invocation.interrupt(Code::CANCELLED);
+  EXPECT_TRUE(invocation.work_scope().is_stopped());
+}
+
+TEST_F(Wait, DroppedCallsCancelTheirWork) {
+  for (const bool drops : {true, false}) {
+    Ref<WorkScope> work;
+    {
+      Invocation invocation(machine_.context);
+      const Values arguments = {machine_.thing()};
+      ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::waiting);
+      work = Ref<WorkScope>::share(&invocation.work_scope());
+      if (drops) invocation.drop();
+    }
+    EXPECT_EQ(stop_code(work->stop_word()), Code::CANCELLED);
+  }
+}
+
+// What a call that is done has left under way goes on without it.
+TEST_F(Wait, FinishedCallsLeaveTheirWorkAlone) {
+  gates_.open_all();
+  Ref<WorkScope> work;
+  {
+    Invocation invocation(machine_.context);
+    const Values argument = {i32(1)};
+    ASSERT_EQ(*invocation.begin(find("through"), argument), Outcome::done);
+    work = Ref<WorkScope>::share(&invocation.work_scope());
+  }
+  EXPECT_FALSE(work->is_stopped());
+}
+
+// As kernels are run.
+TEST_F(Wait, StopsByAWordOfSomebodyElse) {
+  for (const char* name : {"endless", "deep"}) {
+    Limits limits;
+    limits.stack_bytes = uint64_t{1} << 33;
+    Machine machine(limits);
+    machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates_);
+    machine.add(kText);
+    WorkScope scope;
+    Invocation invocation(machine.context);
+    invocation.set_stop(scope.stop_word());
+    const Callable callee = *machine.find(name);
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(20ms);
+      scope.stop(Code::DEADLINE_EXCEEDED);
+    });
+    Values results(1);
+    const Values arguments = {i32(0)};
+    const auto done = invocation.call(callee, arguments, results);
+    stopper.join();
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), Code::DEADLINE_EXCEEDED) << name;
+    EXPECT_NE(done.error().text().find("work on a device was stopped"), std::string::npos);
+  }
+}
+
 TEST(TimeLimit, StopsLoopsAndWaits) {
   Gates gates;
   Limits limits;

@@ -43,21 +43,39 @@ class Budget final : public ObjectOf<Budget> {
   explicit Budget(uint64_t limit, std::shared_ptr<LiveObjects> objects = {})
       : limit_(limit), objects_(std::move(objects)) {}
 
+  // A budget that stands for somebody else's, who outlives it.
+  struct Source {
+    void* user = nullptr;
+    int32_t (*take)(void* user, uint64_t bytes) = nullptr;  // not 0: taken
+    void (*give_back)(void* user, uint64_t bytes) = nullptr;
+    uint64_t (*used)(void* user) = nullptr;
+  };
+  Budget(uint64_t limit, const Source& source) : limit_(limit), source_(source) {}
+
   uint64_t limit() const { return limit_; }  // bytes
-  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  uint64_t used() const {
+    return source_.used ? source_.used(source_.user) : used_.load(std::memory_order_relaxed);
+  }
   bool take(uint64_t bytes) {
+    if (source_.take) [[unlikely]]
+      return source_.take(source_.user, bytes) != 0;
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
       if (bytes > limit_ - used) return false;
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
-  void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void give_back(uint64_t bytes) {
+    if (source_.take) [[unlikely]]
+      return source_.give_back(source_.user, bytes);
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
   LiveObjects* objects() const { return objects_.get(); }
 
  private:
   const uint64_t limit_;
   const std::shared_ptr<LiveObjects> objects_;
+  const Source source_;
   std::atomic<uint64_t> used_ = 0;
 };
 

@@ -61,6 +61,16 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   return bytes;
 }
 
+// `released` runs, whatever happens.
+Ref<Bytes> own_memory(std::span<const uint8_t> bytes, std::function<void()> released, bool is_private) {
+  try {
+    return make<Bytes>(bytes, std::move(released), is_private);
+  } catch (const std::bad_alloc&) {
+    if (released) released();
+    throw;
+  }
+}
+
 class OpenFile {
  public:
   explicit OpenFile(int file) : file_(file) {}
@@ -86,23 +96,31 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return fail(Code::INVALID_ARGUMENT, "'{}' is a folder; expected a file", path);
   if (!S_ISREG(info.st_mode)) return read_all(file.get(), path);
   const auto size = static_cast<size_t>(info.st_size);
-  if (size == 0) return make<Bytes>(std::span<const uint8_t>(), std::function<void()>());
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (size == 0) return borrow({}, {});
+  // Private and writable: a page is copied when a device first writes to it. Where the system does not
+  // promise so much memory (ulimit -d, strict overcommit), read-only will do: who has to write copies.
+  bool is_private = true;
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
+  if (address == MAP_FAILED) {
+    is_private = false;
+    address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  }
   if (address == MAP_FAILED) return file_error(path, "map");
-  return borrow({static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); });
+  return own_memory(
+      {static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); }, is_private);
 }
 
 Ref<Bytes> Bytes::copy(std::span<const uint8_t> bytes) {
   uint8_t* memory = aligned_memory(bytes.size());
   if (!bytes.empty()) std::memcpy(memory, bytes.data(), bytes.size());
-  return borrow({memory, bytes.size()}, [memory] { std::free(memory); });
+  return own_memory({memory, bytes.size()}, [memory] { std::free(memory); }, true);
 }
 
 Result<Ref<Bytes>> Bytes::copy(std::span<const uint8_t> bytes,
                                const std::function<Result<>(size_t)>& copied) {
   constexpr size_t kPiece = size_t{16} << 20;
   uint8_t* memory = aligned_memory(bytes.size());
-  Ref<Bytes> made = borrow({memory, bytes.size()}, [memory] { std::free(memory); });
+  Ref<Bytes> made = own_memory({memory, bytes.size()}, [memory] { std::free(memory); }, true);
   for (size_t at = 0; at < bytes.size();) {
     const size_t size = std::min(kPiece, bytes.size() - at);
     std::memcpy(memory + at, bytes.data() + at, size);
@@ -115,12 +133,7 @@ Result<Ref<Bytes>> Bytes::copy(std::span<const uint8_t> bytes,
 Ref<Bytes> Bytes::own(std::vector<uint8_t> bytes) { return copy(bytes); }
 
 Ref<Bytes> Bytes::borrow(std::span<const uint8_t> bytes, std::function<void()> released) {
-  try {
-    return make<Bytes>(bytes, std::move(released));
-  } catch (const std::bad_alloc&) {
-    if (released) released();
-    throw;
-  }
+  return own_memory(bytes, std::move(released), false);
 }
 
 }  // namespace halyard

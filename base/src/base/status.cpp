@@ -90,7 +90,7 @@ void Status::drop(halyard_status_t error) noexcept { halyard::drop(error); }
 Code Status::code() const { return error_ ? error_->code : Code::OK; }
 
 const std::string& Status::message() const {
-  static const std::string none;
+  static const std::string& none = *new std::string;  // never destroyed: threads may be at work at exit
   return error_ ? error_->message : none;
 }
 

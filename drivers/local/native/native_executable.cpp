@@ -84,8 +84,8 @@ int call_import(abi::ImportFunction function, void* parameters, void* context, v
 
 class NativeExecutable final : public halyard_driver_executable {
  public:
-  NativeExecutable(const Device& device, std::unique_ptr<NativeCode> code)
-      : halyard_driver_executable(device.services()),
+  NativeExecutable(const Device& device, std::unique_ptr<NativeCode> code, Ref<Budget> memory)
+      : halyard_driver_executable(device.services(), std::move(memory)),
         code_(std::move(code)),
         concurrency_(static_cast<uint8_t>(std::clamp<uint32_t>(device.options.workers, 1, UINT8_MAX))) {}
 
@@ -120,7 +120,7 @@ class NativeExecutable final : public halyard_driver_executable {
   }
 
   Result<std::unique_ptr<Worker>> create_worker() const override {
-    return std::make_unique<NativeWorker>(environment_, library_.functions, kernels_, concurrency_);
+    return std::make_unique<NativeWorker>(environment_, library_.functions, kernels_, concurrency_, memory());
   }
 
   std::unique_ptr<NativeCode> code_;
@@ -136,7 +136,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                           const halyard_executable_args_t& args) {
   const Loader* loader = HALYARD_TRY(find_loader(device, view(args.format)));
   const FileBytes file = {static_cast<const uint8_t*>(args.data), static_cast<size_t>(args.data_size)};
-  auto executable = std::make_unique<NativeExecutable>(device, HALYARD_TRY(loader->load(file)));
+  auto executable =
+      std::make_unique<NativeExecutable>(device, HALYARD_TRY(loader->load(file)), budget_of(args));
   HALYARD_TRY(executable->start(device, {args.constants, args.constant_count}));
   return executable;
 }

@@ -1,6 +1,8 @@
 // Calling a function for every workgroup of a grid.
 #include "native_worker.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "processor.h"
@@ -25,6 +27,7 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
     return fail(Code::INVALID_ARGUMENT,
                 "a dispatch with {} constants and {} bindings; native executables take at most {} and {}",
                 constants.size(), binding_count, kMostConstants, kMostBindings);
+  HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", kernel.local_memory);
   if (bindings_.size() < binding_count) {
@@ -41,16 +44,35 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
   return {};
 }
 
-// Bytes that are not to be written to are given all the same: constants are such bytes, and what a function
-// does is its compiler's promise.
-Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool) {
+Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   bindings_[index] = bytes.data();
   binding_sizes_[index] = bytes.size();
+  if (writable || bytes.empty()) return {};
+  Guarded& guarded = guarded_.emplace_back(Guarded{index, bytes});
+  if (!guarded.copy.reserve(bytes.size()))
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a copy of the {} bytes of binding {}", bytes.size(),
+                index);
+  std::memcpy(guarded.copy.bytes(), bytes.data(), bytes.size());
+  bindings_[index] = guarded.copy.bytes();
+  return {};
+}
+
+Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) const {
+  for (const Guarded& guarded : guarded_) {
+    const auto found =
+        std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
+    if (found.in1 == guarded.bytes.end()) continue;
+    return fail(
+        Code::PERMISSION_DENIED,
+        "kernel {} writes to byte {} of binding {}, which is constant data of the program; this device "
+        "was told to refuse that (option validate=1)",
+        kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
+  }
   return {};
 }
 
 Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                           const std::atomic<uint64_t>& end) {
+                           const std::atomic<uint64_t>& end, const uint32_t* stop) {
   const Kernel& kernel = kernels_[function];
   if (count[2] > kMostZ)
     return fail(Code::OUT_OF_RANGE,
@@ -66,6 +88,7 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
   GridPosition at(tile.first, count);
   const KernelFloatMode float_mode;
   for (; tile.first < tile.last && tile.first < end.load(std::memory_order_relaxed); ++tile.first) {
+    HALYARD_TRY(go_on_unless_stopped(stop));
     workgroup_.x = at.x;
     workgroup_.y = at.y;
     workgroup_.z = static_cast<uint16_t>(at.z);
@@ -77,12 +100,13 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
           kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
     at.next(count);
   }
-  return {};
+  return check_guarded(kernel, function);
 }
 
 void NativeWorker::end() {
   dispatch_.constants = nullptr;
   std::fill_n(bindings_.begin(), dispatch_.binding_count, nullptr);
+  guarded_.clear();
 }
 
 }  // namespace halyard::local

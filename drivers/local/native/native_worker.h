@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/budget.h"
 #include "library_abi.h"
 #include "local_memory.h"
 #include "worker.h"
@@ -15,13 +16,17 @@ class NativeWorker final : public Worker {
  public:
   // What it is given lives as long as it does. `concurrency`: workgroups that run at once, at most.
   NativeWorker(const abi::Environment& environment, std::span<const abi::EntryFunction> functions,
-               std::span<const Kernel> kernels, uint8_t concurrency)
-      : environment_(environment), functions_(functions), kernels_(kernels), concurrency_(concurrency) {}
+               std::span<const Kernel> kernels, uint8_t concurrency, const Ref<Budget>& memory)
+      : environment_(environment),
+        functions_(functions),
+        kernels_(kernels),
+        concurrency_(concurrency),
+        local_memory_charge_(memory) {}
 
   Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) override;
   Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) override;
-  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-               const std::atomic<uint64_t>& end) override;
+  Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end,
+               const uint32_t* stop) override;
   void end() override;
 
  private:
@@ -32,8 +37,18 @@ class NativeWorker final : public Worker {
   abi::DispatchState dispatch_ = {};
   abi::WorkgroupState workgroup_ = {};
   LocalMemory local_memory_;
+  Charge local_memory_charge_;
   std::vector<void*> bindings_;  // may be more than in use, as their sizes
   std::vector<size_t> binding_sizes_;
+
+  // A binding that may not be written: the function gets a copy, which is compared with it afterwards.
+  struct Guarded {
+    uint32_t binding;
+    std::span<const uint8_t> bytes;
+    LocalMemory copy = {};
+  };
+  Result<> check_guarded(const Kernel& kernel, uint32_t function) const;
+  std::vector<Guarded> guarded_;
 };
 
 // How a message names a kernel: functions need not have names.

@@ -4,6 +4,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <type_traits>
 
 #include "kernels.h"
 #include "simd.h"
@@ -37,24 +41,32 @@ constexpr InstructionSet kInstructionSets[] = {
 #endif
 };
 
-// Best first, the plain loops last.
-const std::vector<Kernels>& tables() {
-  static const std::vector<Kernels> tables = [] {
-    std::vector<Kernels> made;
+// Best first, the plain loops last. Without a destructor: threads may use it while the process ends.
+struct Tables {
+  std::array<Kernels, std::size(kInstructionSets) + 1> list;
+  size_t count = 0;
+
+  std::span<const Kernels> all() const { return std::span(list).first(count); }
+};
+static_assert(std::is_trivially_destructible_v<Tables>);
+
+std::span<const Kernels> tables() {
+  static const Tables tables = [] {
+    Tables made;
     const int64_t usable = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
     for (const InstructionSet& set : kInstructionSets) {
       if ((usable & set.target) == 0 || (set.supported && !set.supported())) continue;
-      Kernels& kernels = made.emplace_back(scalar_kernels());
+      Kernels& kernels = made.list[made.count++] = scalar_kernels();
       kernels.instructions = set.name;
       add_mmt4d_simd(set.target, set.has_bf16, kernels);
       add_elementwise_simd(set.target, kernels);
       add_copy_simd(set.target, kernels);
       add_tiles_simd(set.target, kernels);
     }
-    made.push_back(scalar_kernels());
+    made.list[made.count++] = scalar_kernels();
     return made;
   }();
-  return tables;
+  return tables.all();
 }
 
 }  // namespace
@@ -68,8 +80,9 @@ std::vector<std::string_view> instruction_sets() {
 const Kernels* find_kernels(std::string_view instructions) {
   if (instructions == "best") return &tables().front();
   if (instructions == "baseline") return &tables()[std::max<size_t>(tables().size(), 2) - 2];
-  const auto found = std::ranges::find(tables(), instructions, &Kernels::instructions);
-  return found == tables().end() ? nullptr : &*found;
+  const std::span<const Kernels> known = tables();
+  const auto found = std::ranges::find(known, instructions, &Kernels::instructions);
+  return found == known.end() ? nullptr : &*found;
 }
 
 }  // namespace halyard::local::vmvx

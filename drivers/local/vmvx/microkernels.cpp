@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "flush_denormals.h"
+#include "pieces.h"
 #include "vm/bind.h"
 #include "vm/buffer.h"
 
@@ -82,10 +83,17 @@ Result<> check_writable(const Buffer& buffer) {
               "'out' is a buffer that may only be read; expected one that may be written");
 }
 
+// An operand from there on.
+template <typename Operand>
+Operand from(Operand operand, uint64_t row, uint64_t column, uint64_t element_size) {
+  operand.data += (row * operand.stride0 + column * operand.stride1) * element_size;
+  return operand;
+}
+
 // ---- Element-wise
 
 template <Binary kOperation>
-Result<> binary(const Kernels& kernels, Buffer& lhs, uint64_t lhs_offset, uint64_t lhs_stride0,
+Result<> binary(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lhs_stride0,
                 uint64_t lhs_stride1, Buffer& rhs, uint64_t rhs_offset, uint64_t rhs_stride0,
                 uint64_t rhs_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
                 uint64_t out_stride1, uint64_t size0, uint64_t size1) {
@@ -100,18 +108,24 @@ Result<> binary(const Kernels& kernels, Buffer& lhs, uint64_t lhs_offset, uint64
       HALYARD_TRY(matrix_at({"out", out, out_offset, 4}, size0, size1, out_stride0, out_stride1)),
       out_stride0, out_stride1};
   if (!c.data) return {};
-  const BinaryKernel kernel = kernels.binary[static_cast<size_t>(kOperation)];
-  if constexpr (kOperation <= Binary::div_f32) {
-    const FlushDenormals flush;
-    kernel(a, b, c, {size0, size1});
-  } else if (!kernel(a, b, c, {size0, size1})) {
-    return fail(Code::INVALID_ARGUMENT, "'rhs' holds a 0 to divide by; expected none");
-  }
-  return {};
+  const BinaryKernel kernel = state.kernels.binary[static_cast<size_t>(kOperation)];
+  return in_pieces(state.stop, size0, size1, 1,
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     const Input lhs_piece = from(a, row, column, 4);
+                     const Input rhs_piece = from(b, row, column, 4);
+                     const Output out_piece = from(c, row, column, 4);
+                     if constexpr (kOperation <= Binary::div_f32) {
+                       const FlushDenormals flush;
+                       kernel(lhs_piece, rhs_piece, out_piece, {rows, columns});
+                     } else if (!kernel(lhs_piece, rhs_piece, out_piece, {rows, columns})) {
+                       return fail(Code::INVALID_ARGUMENT, "'rhs' holds a 0 to divide by; expected none");
+                     }
+                     return {};
+                   });
 }
 
-Result<> map(UnaryKernel kernel, uint64_t element_size, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-             uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
+Result<> map(const State& state, UnaryKernel kernel, uint64_t element_size, Buffer& in, uint64_t in_offset,
+             uint64_t in_stride0, uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
              uint64_t out_stride1, uint64_t size0, uint64_t size1) {
   HALYARD_TRY(check_writable(out));
   const Input a = {
@@ -120,34 +134,43 @@ Result<> map(UnaryKernel kernel, uint64_t element_size, Buffer& in, uint64_t in_
   const Output c = {
       HALYARD_TRY(matrix_at({"out", out, out_offset, element_size}, size0, size1, out_stride0, out_stride1)),
       out_stride0, out_stride1};
-  if (c.data) kernel(a, c, {size0, size1});
-  return {};
+  if (!c.data) return {};
+  return in_pieces(state.stop, size0, size1, 1,
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     kernel(from(a, row, column, element_size), from(c, row, column, element_size),
+                            {rows, columns});
+                     return {};
+                   });
 }
 
 template <Unary kOperation>
-Result<> unary(const Kernels& kernels, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-               uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-               uint64_t out_stride1, uint64_t size0, uint64_t size1) {
+Result<> unary(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+               Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1, uint64_t size0,
+               uint64_t size1) {
   const FlushDenormals flush;
-  return map(kernels.unary[static_cast<size_t>(kOperation)], 4, in, in_offset, in_stride0, in_stride1, out,
-             out_offset, out_stride0, out_stride1, size0, size1);
+  return map(state, state.kernels.unary[static_cast<size_t>(kOperation)], 4, in, in_offset, in_stride0,
+             in_stride1, out, out_offset, out_stride0, out_stride1, size0, size1);
 }
 
 template <size_t kLog2Bytes>
-Result<> copy(const Kernels& kernels, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-              uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-              uint64_t out_stride1, uint64_t size0, uint64_t size1) {
-  return map(kernels.copy[kLog2Bytes], 1u << kLog2Bytes, in, in_offset, in_stride0, in_stride1, out,
-             out_offset, out_stride0, out_stride1, size0, size1);
+Result<> copy(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+              Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1, uint64_t size0,
+              uint64_t size1) {
+  return map(state, state.kernels.copy[kLog2Bytes], 1u << kLog2Bytes, in, in_offset, in_stride0, in_stride1,
+             out, out_offset, out_stride0, out_stride1, size0, size1);
 }
 
-Result<> fill(const Kernels& kernels, uint32_t value, Buffer& out, uint64_t out_offset, uint64_t out_stride,
+Result<> fill(const State& state, uint32_t value, Buffer& out, uint64_t out_offset, uint64_t out_stride,
               uint64_t size0, uint64_t size1) {
   HALYARD_TRY(check_writable(out));
   const Output c = {HALYARD_TRY(matrix_at({"out", out, out_offset, 4}, size0, size1, out_stride, 1)),
                     out_stride, 1};
-  if (c.data) kernels.fill(value, c, {size0, size1});
-  return {};
+  if (!c.data) return {};
+  return in_pieces(state.stop, size0, size1, 1,
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     state.kernels.fill(value, from(c, row, column, 4), {rows, columns});
+                     return {};
+                   });
 }
 
 // ---- Matrix products. The values of flags are those of exec-vmvx.md, 5.5.
@@ -165,7 +188,7 @@ struct ProductType {
 };
 constexpr ProductType kProductTypes[] = {{1, Mmt4dType::f32f32f32, 4, 4}, {2, Mmt4dType::s8s8s32, 1, 4}};
 
-Result<> mmt4d(const Kernels& kernels, Buffer& lhs, uint64_t lhs_offset, uint64_t lhs_stride, Buffer& rhs,
+Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lhs_stride, Buffer& rhs,
                uint64_t rhs_offset, uint64_t rhs_stride, Buffer& out, uint64_t out_offset,
                uint64_t out_stride, uint64_t m, uint64_t n, uint64_t k, uint32_t m0, uint32_t n0, uint32_t k0,
                uint32_t flags) {
@@ -201,9 +224,21 @@ Result<> mmt4d(const Kernels& kernels, Buffer& lhs, uint64_t lhs_offset, uint64_
   operands.out =
       HALYARD_TRY(rows_at({"out", out, out_offset, type->result_size}, m, product(n, m0) * n0, out_stride));
   if (!operands.out) return {};
-  const FlushDenormals flush;
-  kernels.mmt4d[static_cast<size_t>(type->type)](operands);
-  return {};
+  const Mmt4dKernel kernel = state.kernels.mmt4d[static_cast<size_t>(type->type)];
+  const uint64_t tile = uint64_t{m0} * n0;
+  const unsigned __int128 each = product(tile, k) * k0;
+  return in_pieces(state.stop, m, n, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     Mmt4d piece = operands;
+                     if (piece.lhs) piece.lhs += row * lhs_stride * type->operand_size;
+                     if (piece.rhs) piece.rhs += column * rhs_stride * type->operand_size;
+                     piece.out += (row * out_stride + column * tile) * type->result_size;
+                     piece.m = rows;
+                     piece.n = columns;
+                     const FlushDenormals flush;
+                     kernel(piece);
+                     return {};
+                   });
 }
 
 struct TileOperation {
@@ -215,12 +250,11 @@ constexpr TileOperation kTileOperations[] = {{1, Mmt4dType::f32f32f32},   {2, Mm
                                              {5, Mmt4dType::bf16bf16f32}, {6, Mmt4dType::bf16bf16bf16}};
 
 // The sizes of the matrix make no difference: every operand of a program must get the same answer.
-Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const Kernels& kernels, int64_t, int64_t,
-                                                      uint32_t flags) {
+Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_t, int64_t, uint32_t flags) {
   using Pair = std::tuple<int64_t, int64_t>;
   const auto* operation = std::ranges::find(kTileOperations, flags >> 8 & 0xFF, &TileOperation::number);
   if (operation != std::end(kTileOperations)) {
-    const TileSizes& sizes = kernels.tiles[static_cast<size_t>(operation->type)];
+    const TileSizes& sizes = state.kernels.tiles[static_cast<size_t>(operation->type)];
     switch (flags & 0xFF) {
       case 1:
         return Pair(sizes.m0, sizes.k0);
@@ -275,10 +309,27 @@ Result<uint8_t*> tiles_at(const Place& place, const Tiling& tiling, uint64_t str
   return rows_at(place, tiling.o0, product(tiling.o1, tiling.t0 * tiling.t1), tiling.tile_stride0);
 }
 
-Result<> pack(const Kernels& kernels, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-              uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-              uint64_t out_stride1, uint64_t in_size0, uint64_t in_size1, uint64_t out_size0,
-              uint64_t out_size1, uint64_t out_size2, uint64_t out_size3, uint64_t padding, uint32_t flags) {
+// These tile rows and columns alone, and what the matrix has of them.
+Tiling part_of(Tiling tiling, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) {
+  const auto rest = [](uint64_t size, uint64_t first, uint64_t count) {
+    return size > first ? std::min(size - first, count) : 0;
+  };
+  tiling.size0 = rest(tiling.size0, row * tiling.extent0(), rows * tiling.extent0());
+  tiling.size1 = rest(tiling.size1, column * tiling.extent1(), columns * tiling.extent1());
+  (tiling.outer_transposed ? tiling.o1 : tiling.o0) = rows;
+  (tiling.outer_transposed ? tiling.o0 : tiling.o1) = columns;
+  return tiling;
+}
+
+// Elements before the first of that tile row and column.
+uint64_t matrix_offset(const Tiling& tiling, uint64_t row, uint64_t column) {
+  return row * tiling.extent0() * tiling.stride0 + column * tiling.extent1() * tiling.stride1;
+}
+
+Result<> pack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+              Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1, uint64_t in_size0,
+              uint64_t in_size1, uint64_t out_size0, uint64_t out_size1, uint64_t out_size2,
+              uint64_t out_size3, uint64_t padding, uint32_t flags) {
   HALYARD_TRY(check_writable(out));
   const size_t log2 = HALYARD_TRY(element_size_log2("pack", flags, true));
   const Tiling tiling = {.o0 = out_size0,
@@ -296,14 +347,22 @@ Result<> pack(const Kernels& kernels, Buffer& in, uint64_t in_offset, uint64_t i
       matrix_at({"in", in, in_offset, uint64_t{1} << log2}, in_size0, in_size1, in_stride0, in_stride1));
   uint8_t* const tiles =
       HALYARD_TRY(tiles_at({"out", out, out_offset, uint64_t{1} << log2}, tiling, out_stride1));
-  if (tiles) kernels.pack[log2](matrix, tiles, tiling, padding);
-  return {};
+  if (!tiles) return {};
+  return in_pieces(state.stop, tiling.grid0(), tiling.grid1(), tiling.t0 * tiling.t1,
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     const Tiling piece = part_of(tiling, row, rows, column, columns);
+                     const uint64_t from =
+                         piece.size0 && piece.size1 ? matrix_offset(tiling, row, column) : 0;
+                     state.kernels.pack[log2](matrix ? matrix + (from << log2) : nullptr,
+                                              tiles + (tiling.tile_at(row, column) << log2), piece, padding);
+                     return {};
+                   });
 }
 
-Result<> unpack(const Kernels& kernels, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-                uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-                uint64_t out_stride1, uint64_t in_size0, uint64_t in_size1, uint64_t in_size2,
-                uint64_t in_size3, uint64_t out_size0, uint64_t out_size1, uint32_t flags) {
+Result<> unpack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+                Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1,
+                uint64_t in_size0, uint64_t in_size1, uint64_t in_size2, uint64_t in_size3,
+                uint64_t out_size0, uint64_t out_size1, uint32_t flags) {
   HALYARD_TRY(check_writable(out));
   const size_t log2 = HALYARD_TRY(element_size_log2("unpack", flags, false));
   const Tiling tiling = {.o0 = in_size0,
@@ -321,8 +380,16 @@ Result<> unpack(const Kernels& kernels, Buffer& in, uint64_t in_offset, uint64_t
       HALYARD_TRY(tiles_at({"in", in, in_offset, uint64_t{1} << log2}, tiling, in_stride1));
   uint8_t* const matrix = HALYARD_TRY(matrix_at({"out", out, out_offset, uint64_t{1} << log2}, out_size0,
                                                 out_size1, out_stride0, out_stride1));
-  if (matrix) kernels.unpack[log2](tiles, matrix, tiling);
-  return {};
+  if (!matrix) return {};
+  const auto count = [](uint64_t size, uint64_t extent) { return size / extent + (size % extent != 0); };
+  return in_pieces(state.stop, count(tiling.size0, tiling.extent0()), count(tiling.size1, tiling.extent1()),
+                   tiling.t0 * tiling.t1,
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     state.kernels.unpack[log2](tiles + (tiling.tile_at(row, column) << log2),
+                                                matrix + (matrix_offset(tiling, row, column) << log2),
+                                                part_of(tiling, row, rows, column, columns));
+                     return {};
+                   });
 }
 
 // ---- The table
@@ -379,9 +446,10 @@ Ref<vm::NativeModule> create_module(const Kernels& kernels) {
   return vm::NativeModule::create({.name = std::string(kName),
                                    .version = 0,
                                    .exports = {std::begin(kFunctions), std::end(kFunctions)},
-                                   // The state of the module in a context: the table, which nothing changes.
                                    .create_state = [&kernels]() -> Result<vm::NativeState> {
-                                     return vm::NativeState{const_cast<Kernels*>(&kernels), nullptr};
+                                     return vm::NativeState{new State{kernels, nullptr}, [](void* state) {
+                                                              delete static_cast<State*>(state);
+                                                            }};
                                    }});
 }
 

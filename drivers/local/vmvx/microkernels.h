@@ -9,6 +9,12 @@
 
 namespace halyard::local::vmvx {
 
+// The state of the module in a context.
+struct State {
+  const Kernels& kernels;
+  const uint32_t* stop;  // the word that stops the work that its caller is part of; may be null
+};
+
 // `kernels` outlives the module. Contexts on any number of threads may share it.
 Ref<vm::NativeModule> create_module(const Kernels& kernels);
 

@@ -199,6 +199,11 @@ enum {
       1u << 3, /* the alloca and dealloca operations; without it the host's pool serves */
   HALYARD_DEVICE_SEMAPHORE_EXPORT = 1u << 4, /* semaphore_export and semaphore_import with file descriptors */
   HALYARD_DEVICE_COLLECTIVES = 1u << 5,      /* collective commands */
+  /* Since 0.2. Kernels, and commands through slots, may write to imports without HALYARD_MAP_WRITE: to the
+   * bytes themselves with HALYARD_MAP_PRIVATE, else to a copy that the driver makes [R77]. */
+  HALYARD_DEVICE_WRITES_CONSTANTS = 1u << 6,
+  /* Since 0.2. Looks at halyard_submission.stop while it does the work [R69]. */
+  HALYARD_DEVICE_STOPS_WORK = 1u << 7,
 };
 
 typedef struct halyard_device_properties {
@@ -281,13 +286,20 @@ typedef struct halyard_external_memory {
   uint32_t kind; /* HALYARD_EXTERNAL_* */
   void* pointer;
   int32_t fd;
-  uint32_t
-      access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages, and a
-                 kernel that writes to them must fail with PERMISSION_DENIED or not be given them [R77] */
-  uint64_t size; /* bytes */
+  uint32_t access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages,
+                      and a kernel that writes to them must fail with PERMISSION_DENIED or not be given them
+                      [R77], unless HALYARD_MAP_PRIVATE says that it may write */
+  uint64_t size;   /* bytes */
 } halyard_external_memory_t;
 
-enum { HALYARD_MAP_READ = 1, HALYARD_MAP_WRITE = 2, HALYARD_MAP_DISCARD = 4 };
+enum {
+  HALYARD_MAP_READ = 1,
+  HALYARD_MAP_WRITE = 2,
+  HALYARD_MAP_DISCARD = 4,
+  /* Since 0.2, of imports without WRITE: constants of a program. The bytes can be written and belong to this
+   * process alone; the program's kernels may write to them, the host never does. */
+  HALYARD_MAP_PRIVATE = 8,
+};
 
 /* Bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other memory
  * as device memory. */
@@ -329,6 +341,22 @@ enum {
  * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. */
 typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
 
+/* ---- Memory limits
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+/* Since 0.2. What is left of a program's memory limit. The host's; any thread. */
+typedef struct halyard_memory_budget {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void* user;     /* passed as first argument below */
+  uint64_t limit; /* bytes, for messages */
+  /* 1: taken, to be given back. 0: that would pass the limit, and nothing is taken. */
+  int32_t (*take)(void* user, uint64_t bytes);
+  void (*give_back)(void* user, uint64_t bytes);
+  uint64_t (*used)(void* user); /* bytes that are taken now, for messages */
+} halyard_memory_budget_t;
+
 /* ---- Executables
  * ---------------------------------------------------------------------------------------------------------
  */
@@ -355,6 +383,9 @@ typedef struct halyard_executable_args {
   const uint32_t* constants; /* executable-level constants; borrowed for the call */
   uint64_t affinity;         /* queues that will use it */
   const halyard_extension_t* extensions;
+  /* Since 0.2. Null, or what host memory that its kernels allocate while they run is charged to; valid until
+   * executable_destroy returns, by when all of it is given back [R95]. */
+  const halyard_memory_budget_t* memory;
 } halyard_executable_args_t;
 
 /* A count that the executable does not say: dispatches have any number. */
@@ -589,6 +620,10 @@ typedef struct halyard_submission {
   halyard_completed_fn completed; /* never null */
   void* completed_user;
   const halyard_extension_t* extensions;
+  /* Since 0.2. Null, or a word of the host's, valid until `completed`: 0, or the status code that the work is
+   * to fail with as soon as that can be. It changes once, at any time, on any thread; it is read by atomic
+   * loads, and no order is needed [R69]. */
+  const uint32_t* stop;
 } halyard_submission_t;
 
 /* ---- The table

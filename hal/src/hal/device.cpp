@@ -212,7 +212,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
   external.pointer = pointer;
   external.fd = -1;
-  external.access = access & (kRead | kWrite);
+  external.access = access & (kRead | kWrite | HALYARD_MAP_PRIVATE);
   external.size = size;
   halyard_memory_info_t info = {};
   info.struct_size = sizeof info;
@@ -227,7 +227,8 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   HALYARD_TRY(with_note(check_memory(request, allocation->memory, info, "memory_import"), note));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
-  allocation->access = access != 0 ? access : static_cast<uint32_t>(kAccessAll);
+  allocation->access = access != 0 ? access & kAccessAll : static_cast<uint32_t>(kAccessAll);
+  allocation->is_constant = (allocation->access & kWrite) == 0;
   allocation->size = size;
   allocation->origin_affinity = request.affinity;
   allocation->keep = std::move(keep);

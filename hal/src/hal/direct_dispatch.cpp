@@ -24,7 +24,8 @@ class Imports {
     for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
   }
 
-  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range within.
+  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range
+  // within.
   Result<halyard_range_t> add(const HostBinding& binding) {
     alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
     const uint64_t alignment = device_.properties().import_alignment;
@@ -42,7 +43,9 @@ class Imports {
     external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
     external.pointer = reinterpret_cast<void*>(address - offset);
     external.fd = -1;
-    external.access = binding.is_mutable ? HALYARD_MAP_READ | HALYARD_MAP_WRITE : HALYARD_MAP_READ;
+    external.access = HALYARD_MAP_READ;
+    if (binding.is_mutable) external.access |= HALYARD_MAP_WRITE;
+    if (binding.is_private) external.access |= HALYARD_MAP_PRIVATE;
     external.size = request.size;
     halyard_memory_info_t info = {};
     info.struct_size = sizeof info;
@@ -102,14 +105,16 @@ class Completion : public WorkTrace {
 }  // namespace
 
 Result<> dispatch_now(Executable& executable, uint64_t function, const std::array<uint32_t, 3>& workgroups,
-                      std::span<const uint32_t> constants, std::span<const HostBinding> bindings) {
+                      std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
+                      const WorkScope* scope) {
   Device& device = executable.device();
   const halyard_driver_table_t& table = device.table();
   if (!table.memory_import || device.properties().import_alignment == 0 ||
       !device.has_operation(HALYARD_OPERATION_DISPATCH))
-    return fail(Code::UNIMPLEMENTED,
-                "device '{}' runs no dispatches over memory of the host (memory_import, the operation dispatch)",
-                device.uri());
+    return fail(
+        Code::UNIMPLEMENTED,
+        "device '{}' runs no dispatches over memory of the host (memory_import, the operation dispatch)",
+        device.uri());
   HALYARD_TRY(executable.check_dispatch(function, constants.size(), bindings.size()));
   if (std::ranges::find(workgroups, 0u) != workgroups.end()) return {};
 
@@ -138,6 +143,7 @@ Result<> dispatch_now(Executable& executable, uint64_t function, const std::arra
   submission.struct_size = sizeof submission;
   submission.affinity = device.queues(kAnyQueue);
   submission.operation = &operation;
+  submission.stop = scope ? scope->stop_word() : nullptr;
   submission.completed = Completion::complete;
   submission.completed_user = completion.user();
   completion.trace_submit(device.trace(), operation.kind, nullptr);

@@ -29,6 +29,18 @@ std::string hint(const std::vector<ExecutableFunction>& functions, std::string_v
   return fmt::format("; the executable has {} functions, the first is '{}'", names.size(), names[0]);
 }
 
+// The budget as drivers see it; all zero for none.
+halyard_memory_budget_t budget_of(Budget* budget) {
+  if (!budget) return {};
+  return {.struct_size = sizeof(halyard_memory_budget_t),
+          .reserved = 0,
+          .user = budget,
+          .limit = budget->limit(),
+          .take = [](void* user, uint64_t bytes) { return static_cast<Budget*>(user)->take(bytes) ? 1 : 0; },
+          .give_back = [](void* user, uint64_t bytes) { static_cast<Budget*>(user)->give_back(bytes); },
+          .used = [](void* user) { return static_cast<Budget*>(user)->used(); }};
+}
+
 }  // namespace
 
 Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t affinity,
@@ -53,10 +65,11 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.constants = constants.data();
   args.affinity = device->queues(affinity);
   // Made before the handle, which it then owns.
-  Ref<Executable> executable = make<Executable>(device, std::move(keep));
+  Ref<Executable> executable = make<Executable>(device, std::move(keep), Ref<Budget>::share(memory));
   HALYARD_TRY(executable->charge_.start(
       memory, saturating_add(block_bytes(sizeof(Executable)), driver_memory::executable(data.size())),
       "an executable"));
+  if (memory) args.memory = &executable->budget_;
   halyard_driver_executable_t handle = nullptr;
   if (halyard_status_t status = table.executable_create(device->handle(), &args, &handle))
     return std::unexpected(
@@ -97,8 +110,11 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   return executable;
 }
 
-Executable::Executable(Ref<Device> device, Ref<Object> keep)
-    : device_(std::move(device)), keep_(std::move(keep)) {
+Executable::Executable(Ref<Device> device, Ref<Object> keep, Ref<Budget> memory)
+    : device_(std::move(device)),
+      keep_(std::move(keep)),
+      memory_(std::move(memory)),
+      budget_(budget_of(memory_.get())) {
   if (LiveObjects* live = device_->live()) live->add(kType, 1);
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -29,8 +30,8 @@ class Executable final : public ObjectOf<Executable> {
   static const ObjectType kType;  // "hal.executable"
 
   // `keep` owns `data` and is kept; `data` does not change while the executable lives. `memory` (may be null)
-  // is charged. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT;
-  // RESOURCE_EXHAUSTED.
+  // is charged for it, and for what its kernels allocate on the host. NOT_FOUND: unknown format;
+  // INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
                                         std::span<const uint32_t> constants, Budget* memory = nullptr);
@@ -48,13 +49,15 @@ class Executable final : public ObjectOf<Executable> {
   // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;
 
-  Executable(Ref<Device> device, Ref<Object> keep);
+  Executable(Ref<Device> device, Ref<Object> keep, Ref<Budget> memory);
   ~Executable();
 
  private:
   Ref<Device> device_;
   halyard_driver_executable_t handle_ = nullptr;
   Ref<Object> keep_;
+  const Ref<Budget> memory_;  // may be null
+  const halyard_memory_budget_t budget_;
   std::string format_;
   std::span<const uint8_t> data_;
   std::vector<uint32_t> constants_;

@@ -41,8 +41,9 @@ struct InFlight : Step, WorkTrace {
   bool completed_here = false;  // its result is for the submitter
   bool over_here = false;       // the signals are made, too: nobody holds it but the submitter
 
-  Device* const home;   // where it is queued
-  Fence* const signal;  // may be null
+  Device* const home;      // where it is queued
+  Fence* const signal;     // may be null
+  WorkScope* const scope;  // may be null
   Makes makes = Makes::foreign;
   InlineVector<Object*, 6> resources;
   bool keeps = false;              // references to these
@@ -59,7 +60,7 @@ struct InFlight : Step, WorkTrace {
     uint64_t length = 0;
   } write;
 
-  explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal) {
+  explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal), scope(point.scope) {
     run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
   }
 
@@ -69,12 +70,14 @@ struct InFlight : Step, WorkTrace {
   void keep() {
     home->retain();
     if (signal) signal->retain();
+    if (scope) scope->retain();
     for (Object* object : resources) object->retain();
     keeps = true;
   }
   Ref<Device> leave() {
     if (!keeps) return {};
     if (signal) signal->release();
+    if (scope) scope->release();
     for (Object* object : resources) object->release();
     return Ref<Device>::adopt(home);
   }
@@ -183,6 +186,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.signal_count = static_cast<uint32_t>(signals.size());
   submission.signals = signals.data();
   submission.operation = &operation;
+  submission.stop = work->scope ? work->scope->stop_word() : nullptr;
   submission.completed = completed;
   submission.completed_user = static_cast<WorkTrace*>(work.get());
   work->trace_submit(device.trace(), operation.kind, point.wait);
@@ -259,7 +263,7 @@ halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length)
 // Where work on this buffer alone is queued.
 QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
   if (!is_foreign(point.device, buffer)) return point;
-  return {buffer.device(), kAnyQueue, point.wait, point.signal, point.memory};
+  return {buffer.device(), kAnyQueue, point.wait, point.signal, point.memory, point.scope};
 }
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
@@ -279,14 +283,14 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
   Charge charge;
   HALYARD_TRY(charge_work(charge, point, kept));
   return when_reached(
-      Ref<Fence>::share(point.wait),
-      [again = std::move(again), device = Ref<Device>::share(&point.device), affinity = point.affinity,
-       signal = Ref<Fence>::share(point.signal), charge = std::move(charge),
-       memory = Ref<Budget>::share(point.memory)](Status status) mutable {
+      Ref<Fence>::share(point.wait), [again = std::move(again), device = Ref<Device>::share(&point.device),
+                                      affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
+                                      charge = std::move(charge), memory = Ref<Budget>::share(point.memory),
+                                      scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
         charge = {};
         if (status.ok())
-          status =
-              outcome_of([&] { return again({*device, affinity, nullptr, signal.get(), memory.get()}); });
+          status = outcome_of(
+              [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
         // A failure that the signals have been told already makes no difference to them.
         if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
       });
@@ -517,12 +521,19 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
 
 namespace {
 
-Result<SlotEntry> checked_entry(const Binding& binding, const SlotNeeds& needs) {
+// What the work may do with constants that a program passes in a slot, on devices that let it (ruling 31).
+uint32_t needed_access(const Device& device, const Allocation& allocation, const SlotNeeds& needs) {
+  const bool lets = allocation.is_constant && &allocation.device().library() == &device.library() &&
+                    (device.properties().capabilities & HALYARD_DEVICE_WRITES_CONSTANTS);
+  return lets ? needs.access & ~uint32_t{kWrite} : needs.access;
+}
+
+Result<SlotEntry> checked_entry(const Device& device, const Binding& binding, const SlotNeeds& needs) {
   if (!binding.buffer)
     return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
   const Buffer& buffer = *binding.buffer;
   HALYARD_TRY(buffer.check_usage(needs.usage));
-  HALYARD_TRY(buffer.check_access(needs.access));
+  HALYARD_TRY(buffer.check_access(needed_access(device, buffer.allocation(), needs)));
   HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
   const uint64_t length = rest(buffer, binding.offset, binding.length);
   HALYARD_TRY(buffer.check_range(binding.offset, length));
@@ -561,7 +572,7 @@ Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding>
       entries.push_back({&allocation, 0, allocation.size});
       continue;
     }
-    Result<SlotEntry> entry = checked_entry(table[i], slots[i]);
+    Result<SlotEntry> entry = checked_entry(commands.device(), table[i], slots[i]);
     if (!entry) return std::unexpected(std::move(entry.error()).note(slot_note(commands, i)));
     entries.push_back(*entry);
   }

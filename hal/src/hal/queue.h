@@ -8,6 +8,7 @@
 
 #include "base/budget.h"
 #include "base/status.h"
+#include "base/work_scope.h"
 #include "hal/buffer.h"
 #include "hal/command_buffer.h"
 #include "hal/device.h"
@@ -23,7 +24,8 @@ struct QueuePoint {
   uint64_t affinity = kAnyQueue;
   Fence* wait = nullptr;
   Fence* signal = nullptr;
-  Budget* memory = nullptr;  // is charged for the work until it is done; null: nobody is
+  Budget* memory = nullptr;    // is charged for the work until it is done; null: nobody is
+  WorkScope* scope = nullptr;  // what stops the work; null: nothing
 };
 
 // One entry of a binding table; null for an unused slot.

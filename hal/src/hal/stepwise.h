@@ -16,6 +16,7 @@ struct StepwiseExecution {
   Ref<Device> device;
   uint64_t affinity = kAnyQueue;
   Ref<Fence> signal;
+  Ref<WorkScope> scope;
   Ref<CommandBuffer> commands;  // keeps what its list borrows
 
   // For the submitter, if all was done within its call and on its thread: anything else would depend on
@@ -46,6 +47,7 @@ struct StepwiseExecution {
       : device(Ref<Device>::share(&point.device)),
         affinity(point.affinity),
         signal(Ref<Fence>::share(point.signal)),
+        scope(Ref<WorkScope>::share(point.scope)),
         commands(Ref<CommandBuffer>::share(&executed)) {}
 };
 

@@ -86,7 +86,9 @@ Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& all
                 "source buffer is immutable and can only be imported for constant usage "
                 "(SHARING_IMMUTABLE); usage is {}",
                 hal::usage_text(usage));
-  const uint32_t access = immutable ? hal::kRead : hal::kRead | hal::kWrite;
+  uint32_t access = immutable ? hal::kRead : hal::kRead | hal::kWrite;
+  // Kernels may write to constants (ruling 31).
+  if (immutable && source.may_be_written_by_devices()) access |= HALYARD_MAP_PRIVATE;
   auto buffer = allocator.device().import_host(affinity, memory_types, usage, access, source.data() + offset,
                                                length, Ref<Object>::share(&source), state.memory.get());
   if (!buffer && try_only) return Ref<hal::Buffer>();

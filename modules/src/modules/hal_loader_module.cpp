@@ -42,8 +42,9 @@ Result<Ref<hal::Executable>> executable_load(HalLoaderState& state, vm::Buffer& 
                                         constants, state.options.memory.get());
 }
 
-Result<> executable_dispatch(hal::Executable& executable, uint64_t function, uint32_t x, uint32_t y,
-                             uint32_t z, Span<uint32_t> constants, Bindings bindings) {
+Result<> executable_dispatch(vm::CallContext& call, hal::Executable& executable, uint64_t function,
+                             uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants,
+                             Bindings bindings) {
   if (bindings.size() > hal::kMaximumBindings)
     return fail(Code::RESOURCE_EXHAUSTED, "too many bindings ({} > {}) for a single dispatch",
                 bindings.size(), hal::kMaximumBindings);
@@ -59,9 +60,10 @@ Result<> executable_dispatch(hal::Executable& executable, uint64_t function, uin
     const auto [buffer, offset, length] = bindings[i];
     Result<std::span<uint8_t>> range = hal_functions::host_range(buffer, offset, length);
     if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));
-    ranges[i] = {*range, buffer.is_mutable()};
+    ranges[i] = {*range, buffer.is_mutable(), !buffer.is_mutable() && buffer.may_be_written_by_devices()};
   }
-  return hal::dispatch_now(executable, function, {x, y, z}, values, {ranges, bindings.size()});
+  return hal::dispatch_now(executable, function, {x, y, z}, values, {ranges, bindings.size()},
+                           call.work_scope());
 }
 
 }  // namespace hal_loader_functions

@@ -11,6 +11,12 @@ hal::QueuePoint at(const HalOptions& state, hal::Device& device, uint64_t affini
   return {device, affinity, wait.get(), signal.get(), state.memory.get()};
 }
 
+// Of work that can be stopped.
+hal::QueuePoint at(const HalOptions& state, const vm::CallContext& call, hal::Device& device,
+                   uint64_t affinity, OptionalFence wait, OptionalFence signal) {
+  return {device, affinity, wait.get(), signal.get(), state.memory.get(), call.work_scope()};
+}
+
 Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBuffer& commands,
                  std::span<const hal::Binding> table) {
   if (state.capture) [[unlikely]]
@@ -73,31 +79,32 @@ Result<> queue_barrier(HalOptions& state, hal::Device& device, uint64_t affinity
   return hal::queue_barrier(at(state, device, affinity, wait, signal));
 }
 
-Result<> queue_execute(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                       OptionalFence signal, hal::CommandBuffer& commands, uint64_t) {
-  return execute(state, at(state, device, affinity, wait, signal), commands, {});
+Result<> queue_execute(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                       OptionalFence wait, OptionalFence signal, hal::CommandBuffer& commands, uint64_t) {
+  return execute(state, at(state, call, device, affinity, wait, signal), commands, {});
 }
 
-Result<> queue_execute_indirect(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                                OptionalFence signal, hal::CommandBuffer& commands, uint64_t,
-                                BindingTable table) {
+Result<> queue_execute_indirect(HalOptions& state, vm::CallContext& call, hal::Device& device,
+                                uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                                hal::CommandBuffer& commands, uint64_t, BindingTable table) {
   hal::InlineVector<hal::Binding, 16> bindings;
   for (size_t i = 0; i < table.size(); ++i) {
     const auto [buffer, offset, length] = table[i];
     bindings.push_back({buffer, offset, length});
   }
-  return execute(state, at(state, device, affinity, wait, signal), commands, bindings);
+  return execute(state, at(state, call, device, affinity, wait, signal), commands, bindings);
 }
 
 Result<> queue_flush(hal::Device& device, uint64_t affinity) { return hal::queue_flush(device, affinity); }
 
-Result<> queue_execute_list(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                            OptionalFence signal, Span<hal::CommandBuffer&> command_buffers) {
+Result<> queue_execute_list(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                            OptionalFence wait, OptionalFence signal,
+                            Span<hal::CommandBuffer&> command_buffers) {
   if (command_buffers.empty()) return queue_barrier(state, device, affinity, wait, signal, 0);
   if (command_buffers.size() > 1)
     return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}",
                 command_buffers.size());
-  return queue_execute(state, device, affinity, wait, signal, std::get<0>(command_buffers[0]), 0);
+  return queue_execute(state, call, device, affinity, wait, signal, std::get<0>(command_buffers[0]), 0);
 }
 
 }  // namespace halyard::modules::hal_functions

@@ -227,8 +227,10 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
   if (!(usage & HALYARD_USAGE_SHARING_IMMUTABLE) || !parameter.pattern.empty() || operation.length == 0)
     return nullptr;
   auto* bytes = const_cast<uint8_t*>(parameter.bytes.data()) + operation.parameter_offset;
+  uint32_t access = hal::kRead;
+  if (parameter.keep->is_private()) access |= HALYARD_MAP_PRIVATE;
   return device
-      .import_host(affinity, memory_types, usage, hal::kRead, bytes, operation.length, parameter.keep, memory)
+      .import_host(affinity, memory_types, usage, access, bytes, operation.length, parameter.keep, memory)
       .value_or(nullptr);
 }
 

@@ -55,6 +55,8 @@ class CallContext {
  public:
   explicit CallContext(NativeCall& call) : call_(call) {}
   Invocation& invocation() const { return *call_.invocation; }
+  // Of the call, for work that it submits; null where there is no invocation.
+  WorkScope* work_scope() const { return call_.invocation ? &call_.invocation->work_scope() : nullptr; }
   bool resumed() const { return call_.resumed; }
   // Not done: to be called again at once. Not where the caller cannot wait for results (may_defer).
   void defer() { call_.deferred = true; }

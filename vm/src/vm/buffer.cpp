@@ -76,9 +76,12 @@ Ref<Buffer> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, std::functio
   return make<Buffer>(bytes, is_mutable, std::move(released));
 }
 
-Ref<Buffer> Buffer::wrap_const(std::span<const uint8_t> bytes, std::function<void()> released) {
-  return make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false,
-                      std::move(released));
+Ref<Buffer> Buffer::wrap_const(std::span<const uint8_t> bytes, std::function<void()> released,
+                               bool is_private) {
+  auto buffer = make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false,
+                             std::move(released));
+  buffer->private_ = is_private;
+  return buffer;
 }
 
 }  // namespace halyard::vm

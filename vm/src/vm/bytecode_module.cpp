@@ -205,7 +205,7 @@ struct ModuleLoader {
         data = archive.bytes->span().subspan(archive.rodata_base + offset, length);
         owner = archive.bytes;
       }
-      module.rodata_.push_back(Buffer::wrap_const(data, [owner] {}));
+      module.rodata_.push_back(Buffer::wrap_const(data, [owner] {}, owner->is_private()));
     }
     return {};
   }

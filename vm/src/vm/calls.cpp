@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/work_scope.h"
 #include "vm/source_location.h"
 #include "vm/verifier.h"
 
@@ -324,6 +325,7 @@ std::string place_text(const FunctionCode& code, const Word* instruction) {
 }
 
 Status interruption(const Stack& stack) {
+  if (const Code stopped = stop_code(stack.stop); stopped != Code::OK) return stopped_work(stopped);
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);

@@ -83,11 +83,22 @@ inline void load_global(Object*& global, Object** refs, uint16_t result) {
 #define TRACE_CALL(frame) trace_call(stack, *(frame))
 #define TRACE_RETURN() stack.tracer->end()
 #define TRACE_IMPORT(target) const ImportTrace import_trace(stack, target)
-CallOutcome interpret_traced(Stack& stack) {
 #else
 #define TRACE_CALL(frame) static_cast<void>(0)
 #define TRACE_RETURN() static_cast<void>(0)
 #define TRACE_IMPORT(target) static_cast<void>(0)
+#endif
+#ifdef HALYARD_KERNEL_INTERPRETER
+#define IS_INTERRUPTED() (__atomic_load_n(stack.stop, __ATOMIC_RELAXED) != 0)
+#else
+#define IS_INTERRUPTED() (stack.interrupted.load(std::memory_order_relaxed) != 0)
+#endif
+
+#if defined(HALYARD_TRACED_INTERPRETER)
+CallOutcome interpret_traced(Stack& stack) {
+#elif defined(HALYARD_KERNEL_INTERPRETER)
+CallOutcome interpret_kernel(Stack& stack) {
+#else
 CallOutcome interpret(Stack& stack) {
 #endif
 #ifdef HALYARD_DISPATCH_SWITCH
@@ -126,8 +137,8 @@ CallOutcome interpret(Stack& stack) {
     DISPATCH();     \
   } while (false)
 // Every loop goes through one of the branches below, which look whether it is to stop.
-#define STOP_IF_INTERRUPTED()                                         \
-  if (stack.interrupted.load(std::memory_order_relaxed)) [[unlikely]] \
+#define STOP_IF_INTERRUPTED()        \
+  if (IS_INTERRUPTED()) [[unlikely]] \
   goto interrupted
 // The branch that ends an instruction.
 #define BRANCH_BY(distance) \
@@ -199,7 +210,7 @@ other_loop:
   tail = ip;
   head = ip + ip[1].distance_if();
   ip = head;
-  if (!stack.interrupted.load(std::memory_order_relaxed)) [[likely]]
+  if (!IS_INTERRUPTED()) [[likely]]
     DISPATCH();
 interrupted:
   SAVE_FRAME();
@@ -215,6 +226,7 @@ raise:
 #undef NEXT
 #undef RAISE
 #undef RAISE_STATUS
+#undef IS_INTERRUPTED
 #undef STOP_IF_INTERRUPTED
 #undef BRANCH_BY
 #undef SAME_LOOP

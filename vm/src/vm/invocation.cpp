@@ -134,6 +134,7 @@ Invocation::Invocation(Ref<Context> context)
 
 Invocation::~Invocation() {
   waker_->set_hook({});
+  if (stack_->top) stop_work(Code::CANCELLED);
   end();
 }
 
@@ -227,7 +228,9 @@ Result<Outcome> Invocation::go_on() {
     if (stack.tracer) [[unlikely]] {
       outcome = run_traced(stack);
     } else {
-      outcome = stack.native ? call_native_entry(stack) : interpret(stack);
+      outcome = stack.native ? call_native_entry(stack)
+                : stack.stop ? interpret_kernel(stack)
+                             : interpret(stack);
     }
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
@@ -256,8 +259,27 @@ Result<> Invocation::sit_out_wait() {
 
 void Invocation::interrupt(Code code) {
   stack_->interrupted.store(static_cast<uint8_t>(code));
+  stop_work(code);
   waker_->wake(Waker::kAnyWait);
 }
+
+void Invocation::stop_work(Code code) {
+  const std::lock_guard lock(scope_mutex_);
+  if (scope_) scope_->stop(code);
+}
+
+// In the place of one that was stopped, which work of an earlier call may still look at.
+WorkScope& Invocation::new_scope() {
+  const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
+  if (scope_ && code() != Code::OK) return *scope_;  // it is this call that was stopped
+  auto made = make<WorkScope>();
+  const std::lock_guard lock(scope_mutex_);
+  std::swap(scope_, made);
+  if (code() != Code::OK) scope_->stop(code());  // by somebody who has found the old one
+  return *scope_;
+}
+
+void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop; }
 
 void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;
@@ -288,6 +310,7 @@ void Invocation::take_results(std::span<Variant> results) {
 }
 
 void Invocation::drop() {
+  if (stack_->top) stop_work(Code::CANCELLED);
   end();
   stack_->unwind();
   stack_->results.clear();

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "base/status.h"
+#include "base/work_scope.h"
 #include "vm/context.h"
 #include "vm/variant.h"
 #include "vm/waker.h"
@@ -44,16 +46,23 @@ class Invocation {
   Result<Outcome> resume();
   size_t result_count() const;                    // after `done`
   void take_results(std::span<Variant> results);  // likewise, once
-  void drop();                                    // a suspended call, releasing its frames
+  void drop();  // a suspended call, releasing its frames; its work on devices is cancelled
 
   const Deadline& wait_deadline() const { return wait_deadline_; }  // of the last wait
   // Called once for each time that begin() or resume() gave `waiting`, unless the deadline comes first.
   void set_ready_hook(Waker::Hook hook) { waker_->set_hook(hook); }
 
   // Any thread: makes the call that is under way fail with CANCELLED or DEADLINE_EXCEEDED at its next branch
-  // or call, or out of its wait. Without effect where none is under way. A native function is not
+  // or call, or out of its wait, and stops what it has submitted to devices, as well as what earlier calls of
+  // this invocation have left under way there. Without effect where nothing is. A native function is not
   // interrupted.
   void interrupt(Code code);
+
+  // The scope of the work that the call submits. The invocation's thread.
+  WorkScope& work_scope() { return scope_ && !scope_->is_stopped() ? *scope_ : new_scope(); }
+  // For kernels, whose work somebody else submitted: the word that stops it, null for none, from the next
+  // call on. It lives as long as such calls do.
+  void set_stop(const uint32_t* stop);
 
   // Whether the call is one to the end, call(), which blocks where the program waits.
   bool blocks() const { return blocks_; }
@@ -77,6 +86,8 @@ class Invocation {
   template <typename V>
   Result<> call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results);
   void begin_time_limit();
+  WorkScope& new_scope();
+  void stop_work(Code code);
   void end();
   Result<Outcome> go_on();
 
@@ -86,6 +97,8 @@ class Invocation {
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
   std::optional<Alarm> time_limit_;  // made by the first call that has one
+  std::mutex scope_mutex_;           // who replaces the scope and who stops it
+  Ref<WorkScope> scope_;             // null until a call submits work
   bool blocks_ = false;
 };
 

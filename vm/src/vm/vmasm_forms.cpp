@@ -70,14 +70,14 @@ std::vector<std::pair<std::string_view, Op>> make_mnemonics() {
 }
 
 const std::vector<std::pair<std::string_view, Op>>& mnemonics() {
-  static const auto sorted = make_mnemonics();
+  static const auto& sorted = *new auto(make_mnemonics());  // never destroyed: threads may be at work at exit
   return sorted;
 }
 
 }  // namespace
 
 const std::string& text_form(Op op) {
-  static const auto forms = make_forms();
+  static const auto& forms = *new auto(make_forms());  // likewise
   return forms[static_cast<size_t>(op)];
 }
 

@@ -362,7 +362,9 @@ enum {
 
 /* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
  * reads standard input; it and other files that are not regular ones are read into memory, up to 1 GiB
- * (RESOURCE_EXHAUSTED). Without PRELOAD the file must not change while the module lives.
+ * (RESOURCE_EXHAUSTED). Without PRELOAD the file must not change while the module lives: where it is cut off,
+ * reading what is gone ends the process (SIGBUS). Nothing is ever written to it: kernels may write to
+ * constants, whose pages are then this process's own.
  *
  * A shared library is loaded as a native module (halyard/module.h); "library.so@text" gives it `text` as its
  * argument. Its types are known to modules that are loaded after it. It stays mapped until the process ends.
@@ -490,8 +492,10 @@ typedef struct halyard_context_options {
   /* Limits of what programs may take; 0: the default. Passing one fails the call (RESOURCE_EXHAUSTED). */
   uint64_t max_memory; /* bytes of buffers (also on devices), lists, globals and stacks together; no limit */
   uint64_t max_stack;  /* bytes of one call's stack; 8 MiB */
-  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The
-   * instance's event loop measures it. What runs on a device, or in a native function, is not stopped. */
+  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The instance's event
+   * loop measures it. What the call has submitted to devices is stopped too, as far as the device can:
+   * `local` stops bytecode kernels at once and machine code between workgroups. A native function is not
+   * stopped. */
   uint64_t max_time_ns;
   /* Which device gives memory for several: its place in `devices`, counted from 1, preferred wherever a
    * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
@@ -571,8 +575,10 @@ HALYARD_API int64_t halyard_call_deadline(halyard_call_t call);
 /* `ready` (null: none) is called each time when a wait ends, on the thread that ends it, and must not call
  * functions of this call: it hands the call to whoever resumes it. Set it before the call begins. */
 HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* user), void* user);
-/* Any thread: what is under way fails with CANCELLED at its next branch or call, or out of its wait. Without
- * effect where nothing is. A native function or a device is not interrupted. */
+/* Any thread: what is under way fails with CANCELLED at its next branch or call, or out of its wait, and its
+ * work on devices is stopped, as with max_time_ns, also what finished calls of this handle have left there.
+ * Without effect where nothing is. A native function is not interrupted. Releasing a call that waits cancels
+ * its work in the same way. */
 HALYARD_API void halyard_call_cancel(halyard_call_t call);
 
 /* ---- Objects

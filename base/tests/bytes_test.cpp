@@ -1,0 +1,80 @@
+// Bytes of files: what is written to a mapping stays in this process, and where no such mapping can be had
+// there is one that is only read.
+#include "base/bytes.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "halyard/abi.h"
+
+namespace halyard {
+namespace {
+
+class BytesTest : public testing::Test {
+ public:
+  BytesTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "halyard-bytes-XXXXXX").string();
+    const int file = mkstemp(name.data());
+    EXPECT_GE(file, 0);
+    close(file);
+    path_ = name;
+  }
+  ~BytesTest() override { std::filesystem::remove(path_); }
+  void write(const std::string& content) { std::ofstream(path_, std::ios::binary) << content; }
+  std::string content() {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::string path_;
+};
+
+TEST_F(BytesTest, WhatIsWrittenToAMappingIsNotWrittenToTheFile) {
+  const std::string text(10000, 'a');
+  write(text);
+  const auto first = Bytes::map_file(path_);
+  const auto second = Bytes::map_file(path_);
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE((*first)->is_private());
+  std::memset(const_cast<uint8_t*>((*first)->data()) + 4000, 'b', 200);
+  EXPECT_EQ(content(), text);
+  EXPECT_EQ(std::memcmp((*second)->data(), text.data(), text.size()), 0);
+  EXPECT_EQ((*first)->data()[4100], 'b');
+}
+
+TEST_F(BytesTest, PrivateAreThoseThatNobodyElseHas) {
+  const uint8_t somebodys[3] = {1, 2, 3};
+  EXPECT_FALSE(Bytes::borrow(somebodys, {})->is_private());
+  EXPECT_TRUE(Bytes::copy(somebodys)->is_private());
+  EXPECT_TRUE(Bytes::own({1, 2, 3})->is_private());
+  write("");
+  const auto empty = Bytes::map_file(path_);
+  ASSERT_TRUE(empty);
+  EXPECT_EQ((*empty)->size(), 0u);
+}
+
+// A process that may not have so much memory of its own maps the file all the same.
+TEST_F(BytesTest, WithoutMemoryForAPrivateMappingItIsReadOnly) {
+  if (HALYARD_SANITIZER_KIND != 0) GTEST_SKIP() << "sanitizers need the memory";
+  constexpr uint64_t kSize = uint64_t{1} << 30;
+  write("first bytes");
+  std::filesystem::resize_file(path_, kSize);
+  const auto maps = [&] {
+    const rlimit limit = {uint64_t{256} << 20, uint64_t{256} << 20};
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) std::_Exit(2);
+    const auto mapped = Bytes::map_file(path_);
+    if (!mapped || (*mapped)->size() != kSize || std::memcmp((*mapped)->data(), "first bytes", 11) != 0)
+      std::_Exit(3);
+    std::_Exit((*mapped)->is_private() ? 4 : 0);
+  };
+  EXPECT_EXIT(maps(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace halyard

@@ -1,0 +1,260 @@
+/* Calls whose work on a device does not end: cancelled, dropped, beside others; and processes that end while it
+ * is under way. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "halyard/halyard.h"
+
+#define KERNEL_ARGUMENTS                                                                               \
+  "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, " \
+  "%i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n"
+/* Submits 64 workgroups of the kernel with this number. */
+#define SUBMIT(name, number)                                                                                 \
+  "vm.export @" name "\nvm.func @" name                                                                      \
+  "() -> () {\n"                                                                                             \
+  "  %i0 = vm.const.i32.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n  %i2:3 = vm.const.i64 -1\n"            \
+  "  %i4:5 = vm.const.i64.zero\n  %i6 = vm.const.i32 64\n  %i7 = vm.const.i32 1\n  %i8 = vm.const.i32 3\n"   \
+  "  %i10:11 = vm.const.i64 " number                                                                         \
+  "\n  %r1 = vm.const.ref.rodata 0\n  %r2 = vm.const.ref.rodata 1\n  %r3 = vm.const.ref.zero\n"              \
+  "  %r4 = vm.call @hal.executable.create(%r0, %i2:3, %r1, %r2, %r3)\n"                                      \
+  "  %r5 = vm.call @hal.command_buffer.create(%r0, %i7, %i8, %i2:3, %i0)\n"                                  \
+  "  vm.call.variadic @hal.command_buffer.dispatch segments[65535, 65535, 65535, 65535, 65535, 65535, "      \
+  "65535, 0, 0](%r5, %r4, %i10:11, %i6, %i7, %i7, %i4:5)\n"                                                  \
+  "  vm.call @hal.command_buffer.finalize(%r5)\n  %r6 = vm.call @hal.fence.create(%r0, %i4:5)\n"             \
+  "  vm.call @hal.device.queue.execute(%r0, %i2:3, %r3, %r6, %r5, %i4:5)\n  %i9 = vm.const.i32 -1\n"         \
+  "  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i9, %i4:5, %r6) -> ^bb1(%i9)\n"  \
+  "^bb1:\n  vm.cond_br %i9, ^bb2, ^bb3\n^bb2:\n  vm.fail %i9, \"the work has failed\"\n^bb3:\n  vm.return\n" \
+  "}\n"
+
+/* A kernel that calls a microkernel for ever, and one that does nothing. */
+static const char kText[] =
+    "vm.module @work\nvm.dependency @hal 7\n"
+    "vm.import @hal.devices.get cconv \"0i_r\"\n"
+    "vm.import @hal.executable.create cconv \"0rIrrr_r\"\n"
+    "vm.import @hal.command_buffer.create cconv \"0riiIi_r\"\n"
+    "vm.import @hal.command_buffer.dispatch cconv \"0rrIiiiICiDCiirIID_v\"\n"
+    "vm.import @hal.command_buffer.finalize cconv \"0r_v\"\n"
+    "vm.import @hal.device.queue.execute cconv \"0rIrrrI_v\"\n"
+    "vm.import @hal.fence.create cconv \"0rI_r\"\n"
+    "vm.import @hal.fence.await cconv \"0iICrD_i\"\n"
+    "vm.rodata[0] = \"vmvx-bytecode-fb\"\n"
+    "vm.rodata[1] = module {\n"
+    "vm.module @kernels\nvm.import @vmvx.fill.2d.x32 cconv \"0irIIII_v\"\n"
+    "vm.export @spin\nvm.attr @spin \"local_memory\" \"4096\"\nvm.export @quick\n"
+    "vm.func @spin" KERNEL_ARGUMENTS
+    "  %i10:11 = vm.const.i64.zero\n  %i12:13 = vm.const.i64 1\n  %i14:15 = vm.const.i64 8\n  vm.br ^bb1\n"
+    "^bb1:\n  vm.call @vmvx.fill.2d.x32(%i0, %r0, %i10:11, %i14:15, %i12:13, %i14:15)\n  vm.br ^bb1\n"
+    "^bb2:\n  vm.return\n}\n"
+    "vm.func @quick" KERNEL_ARGUMENTS "  vm.return\n}\n}\n" SUBMIT("spin", "0") SUBMIT("quick", "1");
+
+/* Of one context; static, so that what a process leaves behind when it ends can be reached from somewhere. */
+typedef struct program {
+  halyard_context_t context;
+  halyard_function_t spin;
+  halyard_function_t quick;
+  halyard_call_t call;
+} program_t;
+static halyard_instance_t instance;
+static halyard_device_t device;
+static halyard_module_t module;
+static program_t programs[2];
+
+static int open_device(const char* uri) {
+  const char* folder = HALYARD_BUILD_DIR "/lib/halyard/drivers";
+  halyard_instance_options_t options = {.struct_size = sizeof options};
+  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
+  options.driver_folders = &folder;
+  options.driver_folder_count = 1;
+  void* bytes = NULL;
+  size_t size = 0;
+  const int opened =
+      OK(halyard_instance_create(&options, &instance)) && OK(halyard_device_open(instance, uri, &device)) &&
+      OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) &&
+      OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
+  halyard_free(bytes);
+  return opened;
+}
+
+static int make_program(program_t* program, uint64_t max_time_ns) {
+  halyard_context_options_t options = {.struct_size = sizeof options};
+  options.modules = &module;
+  options.module_count = 1;
+  options.devices = &device;
+  options.device_count = 1;
+  options.max_time_ns = max_time_ns;
+  return OK(halyard_context_create(instance, &options, &program->context)) &&
+         OK(halyard_context_find(program->context, NULL, "spin", &program->spin)) &&
+         OK(halyard_context_find(program->context, NULL, "quick", &program->quick)) &&
+         OK(halyard_call_create(program->context, &program->call));
+}
+
+static void drop_program(program_t* program) {
+  halyard_release(program->call);
+  halyard_release(program->spin);
+  halyard_release(program->quick);
+  halyard_release(program->context);
+  memset(program, 0, sizeof *program);
+}
+
+static void close_device(void) {
+  halyard_release(module);
+  halyard_release(device);
+  halyard_release(instance);
+}
+
+static void pause_ms(long milliseconds) {
+  const struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+  nanosleep(&pause, NULL);
+}
+
+static double processor_seconds(void) {
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
+/* Whether the process comes to rest: whatever ran has ended. */
+static int comes_to_rest(void) {
+  for (int i = 0; i < 100; ++i) {
+    const double before = processor_seconds();
+    pause_ms(100);
+    if (processor_seconds() - before < 0.02) return 1;
+  }
+  return 0;
+}
+
+static void* cancel_soon(void* call) {
+  pause_ms(50);
+  halyard_call_cancel(call);
+  return NULL;
+}
+
+static void is_cancelled(program_t* program) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, cancel_soon, program->call);
+  FAILS(halyard_call_invoke(program->call, program->spin, NULL, 0, NULL, 0), HALYARD_CANCELLED, "cancelled");
+  pthread_join(thread, NULL);
+}
+
+static void stops(const char* uri) {
+  if (!open_device(uri)) return;
+  program_t* program = &programs[0];
+  if (make_program(program, 0)) {
+    for (int turn = 0; turn < 3; ++turn) {
+      is_cancelled(program);
+      OK(halyard_call_invoke(program->call, program->quick, NULL, 0, NULL, 0));
+    }
+  }
+  drop_program(program);
+  if (make_program(program, 50000000)) {
+    for (int turn = 0; turn < 3; ++turn) {
+      FAILS(halyard_call_invoke(program->call, program->spin, NULL, 0, NULL, 0), HALYARD_DEADLINE_EXCEEDED,
+            "time limit");
+      OK(halyard_call_invoke(program->call, program->quick, NULL, 0, NULL, 0));
+    }
+  }
+  drop_program(program);
+  close_device();
+  EXPECT(comes_to_rest());
+}
+
+/* Everything is released while the work is under way. */
+static void drops(const char* uri) {
+  if (!open_device(uri)) return;
+  uint32_t state = HALYARD_CALL_DONE;
+  if (make_program(&programs[0], 0)) {
+    OK(halyard_call_begin(programs[0].call, programs[0].spin, NULL, 0, &state));
+    EXPECT(state == HALYARD_CALL_WAITING);
+    pause_ms(20);
+  }
+  drop_program(&programs[0]);
+  close_device();
+  EXPECT(comes_to_rest());
+}
+
+/* Work of another context on the same device goes on. */
+static void leaves_others_alone(const char* uri) {
+  if (!open_device(uri)) return;
+  uint32_t state = HALYARD_CALL_DONE;
+  if (make_program(&programs[0], 0) && make_program(&programs[1], 0)) {
+    for (int i = 0; i < 2; ++i) OK(halyard_call_begin(programs[i].call, programs[i].spin, NULL, 0, &state));
+    halyard_call_cancel(programs[0].call);
+    FAILS(halyard_call_resume(programs[0].call, &state), HALYARD_CANCELLED, "cancelled");
+    pause_ms(50);
+    const double before = processor_seconds();
+    pause_ms(100);
+    EXPECT(processor_seconds() - before > 0.02);
+    FAILS(halyard_call_resume(programs[1].call, &state), HALYARD_FAILED_PRECONDITION, "waits");
+    halyard_call_cancel(programs[1].call);
+    FAILS(halyard_call_resume(programs[1].call, &state), HALYARD_CANCELLED, "cancelled");
+  }
+  for (int i = 0; i < 2; ++i) drop_program(&programs[i]);
+  close_device();
+  EXPECT(comes_to_rest());
+}
+
+/* ---- Ends of the process */
+
+enum { kExitCode = 7 };
+static void* exit_soon(void* unused) {
+  (void)unused;
+  pause_ms(20);
+  exit(kExitCode);
+}
+static void* exit_at_once_soon(void* unused) {
+  (void)unused;
+  pause_ms(20);
+  _exit(kExitCode);
+}
+typedef void* (*ending_fn)(void*);
+
+/* The child: in a call when another thread, or, where the call does not block, this one ends the process. */
+static void end_at_work(const char* uri, ending_fn ending, int in_another_thread) {
+  if (!open_device(uri) || !make_program(&programs[0], 0)) _exit(1);
+  pthread_t thread;
+  uint32_t state = 0;
+  if (in_another_thread) {
+    if (pthread_create(&thread, NULL, ending, NULL) != 0) _exit(1);
+    halyard_status_release(halyard_call_invoke(programs[0].call, programs[0].spin, NULL, 0, NULL, 0));
+    for (;;) pause_ms(1000);
+  }
+  if (!OK(halyard_call_begin(programs[0].call, programs[0].spin, NULL, 0, &state))) _exit(1);
+  ending(NULL);
+}
+
+static void ends(const char* uri, ending_fn ending, int in_another_thread) {
+  const pid_t child = fork();
+  if (child == 0) {
+    end_at_work(uri, ending, in_another_thread);
+    _exit(1);
+  }
+  int status = 0;
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != kExitCode) {
+    fprintf(stderr, "a process that ends at work on %s: status %#x\n", uri, (unsigned)status);
+    ++failures;
+  }
+}
+
+int main(void) {
+  /* First, while this process has one thread. */
+  for (int turn = 0; turn < 5; ++turn) {
+    ends("local-task?workers=4", exit_soon, 0);
+    ends("local-task?workers=4", exit_soon, 1);
+    ends("local-task?workers=4", exit_at_once_soon, 1);
+    ends("local-sync", exit_soon, 1);
+    ends("local-sync", exit_at_once_soon, 1);
+  }
+  stops("local-sync");
+  stops("local-task?workers=2");
+  drops("local-task?workers=2");
+  leaves_others_alone("local-task?workers=2");
+  return failures != 0;
+}

@@ -1,0 +1,346 @@
+// Work that is stopped by the word of its submission, and what its kernels allocate charged to a budget.
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "native_harness.h"
+
+namespace halyard::local_tests {
+namespace {
+
+constexpr char kLoop[] = "  vm.br ^bb1\n^bb1:\n  vm.br ^bb1\n^bb2:\n";
+// Two functions that call each other: no branch, only calls. It would end with its stack, so each returns
+// sometimes: %i0 counts down from 20, which makes a million calls, for ever again.
+constexpr char kCalls[] =
+    "  vm.br ^bb1\n^bb1:\n  %i9 = vm.const.i32 20\n  vm.call @tree(%i9)\n  vm.br ^bb1\n^bb2:\n";
+constexpr char kTree[] = R"(
+vm.func @tree(%i0: i32) -> () {
+  %i1 = vm.const.i32 1
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb1:
+  %i0 = vm.sub.i32 %i0, %i1
+  vm.call @tree(%i0)
+  vm.call @tree(%i0)
+  vm.return
+^bb2:
+  vm.return
+}
+)";
+
+using Stop = std::atomic<uint32_t>;
+
+class StopTest : public NativeTest {
+ public:
+  Outcome submit_stoppable(const halyard_operation_t& operation, const Points& signals, const Stop& stop,
+                           Completion& completion) {
+    completion.host = &host_;
+    const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                             .signal_count = static_cast<uint32_t>(signals.size()),
+                                             .affinity = 1,
+                                             .signals = signals.data(),
+                                             .operation = &operation,
+                                             .completed = completed,
+                                             .completed_user = &completion,
+                                             .stop = reinterpret_cast<const uint32_t*>(&stop)};
+    Outcome taken = host_.take(table_.queue_submit(device_, &submission));
+    if (!taken.ok()) completion.host = nullptr;
+    return taken;
+  }
+  // What becomes of work that is stopped after a moment; it must not end before.
+  Outcome stopped(const halyard_operation_t& operation, Code code = Code::CANCELLED) {
+    Stop stop = 0;
+    Completion completion;
+    Semaphore signal = semaphore();
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      EXPECT_EQ(completion.calls, 0) << "it has ended by itself";
+      stop = static_cast<uint32_t>(code);
+    });
+    EXPECT_OK(submit_stoppable(operation, {{signal, 1}}, stop, completion));
+    stopper.join();
+    const Outcome outcome = this->outcome(completion);
+    EXPECT_TRUE(has_code(outcome.code(), failure(signal))) << "its signal fails likewise";
+    return outcome;
+  }
+  Outcome stopped_dispatch(Executable executable, const Dispatch& d, Code code = Code::CANCELLED) {
+    const halyard_command_dispatch_t recorded = command(executable, d);
+    halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
+    result.dispatch = {&recorded};
+    return stopped(result, code);
+  }
+  void still_works() {
+    Executable executable = load(kernel(
+        "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10 = vm.const.i32 77\n"
+        "  %i12:13 = vm.const.i64.zero\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
+    Memory memory = allocate(std::vector<uint32_t>{0});
+    EXPECT_OK(dispatch(executable, {.x = 4, .bindings = {range(memory, 0, 4)}}));
+    EXPECT_EQ(content<uint32_t>(memory, 1)[0], 77u);
+  }
+};
+HALYARD_ON_EVERY_DEVICE(StopTest);
+
+TEST_P(StopTest, TheDeviceSaysThatItLooks) {
+  halyard_device_properties_t properties = {.struct_size = sizeof properties};
+  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+  EXPECT_TRUE(properties.capabilities & HALYARD_DEVICE_STOPS_WORK);
+}
+
+TEST_P(StopTest, AKernelThatLoops) {
+  Executable executable = load(kernel(kLoop));
+  for (const Code code : {Code::CANCELLED, Code::DEADLINE_EXCEEDED}) {
+    const Outcome outcome = stopped_dispatch(executable, {.x = 3}, code);
+    EXPECT_TRUE(has_code(code, outcome));
+    EXPECT_NE(outcome.text().find("stopped"), std::string::npos) << outcome.text();
+    still_works();
+  }
+}
+
+TEST_P(StopTest, AKernelThatCalls) {
+  Executable executable = load(
+      fmt::format("{}vm.export @k\n{}vm.func @k{}{}  vm.return\n}}\n", kHeader, kTree, kArguments, kCalls));
+  EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {}));
+  still_works();
+}
+
+// Strides of 0: one element is all of a matrix of 2^64 or 2^63.
+TEST_P(StopTest, MicrokernelsWithoutEnd) {
+  struct Case {
+    const char* import;
+    const char* call;
+  };
+  // %i12:13 is 0, %i14:15 is 1, %i16:17 is 2^32 - 1, %i18:19 is 2^31 - 1.
+  for (const Case& c : {
+           Case{"@vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"",
+                "@vmvx.add.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %r0, "
+                "%i12:13, "
+                "%i12:13, %i12:13, %i16:17, %i16:17)"},
+           Case{"@vmvx.exp.2d.f32 cconv \"0rIIIrIIIII_v\"",
+                "@vmvx.exp.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
+                "%i16:17)"},
+           Case{"@vmvx.copy.2d.x8 cconv \"0rIIIrIIIII_v\"",
+                "@vmvx.copy.2d.x8(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
+                "%i16:17)"},
+           Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"",
+                "@vmvx.fill.2d.x32(%i0, %r0, %i12:13, %i12:13, %i16:17, %i14:15)"},
+           Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
+                "@vmvx.mmt4d(%r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i18:19, "
+                "%i20:21, "
+                "%i20:21, %i9, %i9, %i9, %i9)"},
+           Case{
+               "@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
+               "@vmvx.pack(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i20:21, "
+               "%i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
+       }) {
+    Executable executable = load(kernel(
+        fmt::format(
+            "  %i9 = vm.const.i32 1\n  %i12:13 = vm.const.i64.zero\n  %i14:15 = vm.const.i64 1\n  %i16:17 = "
+            "vm.const.i64 4294967295\n  %i18:19 = vm.const.i64 2147483647\n  %i20:21 = vm.const.i64 512\n"
+            "  vm.br ^bb1\n^bb1:\n  vm.call {}\n",
+            c.call),
+        fmt::format("vm.import {}\nvm.attr @k \"local_memory\" \"65536\"\n", c.import)));
+    // A kernel that is through with it begins again: fill has only 2^32 elements.
+    EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = 1000000})) << c.import;
+    still_works();
+  }
+}
+
+TEST_P(StopTest, WorkgroupsWithoutNumber) {
+  Executable executable = load(kernel(""));
+  EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = UINT32_MAX, .y = UINT32_MAX, .z = UINT32_MAX}));
+  still_works();
+}
+
+// Within a workgroup machine code is not stopped, between two it is.
+TEST_P(StopTest, WorkgroupsOfMachineCode) {
+  for (const char* kind : kLibraryKinds) {
+    Executable executable = load_native(kind, "rev6");
+    EXPECT_CODE(
+        CANCELLED,
+        stopped_dispatch(executable, {.function = 1, .x = UINT32_MAX, .y = UINT32_MAX, .constants = {0, 0}}));
+  }
+  still_works();
+}
+
+TEST_P(StopTest, ListsOfCommands) {
+  Executable executable = load(kernel(kLoop));
+  Memory memory = allocate(std::vector<uint32_t>{1, 2});
+  const halyard_command_dispatch_t loop = command(executable, {});
+  Recording recording;
+  recording.fill(range(memory, 0, 4), 5, 4)
+      .barrier()
+      .dispatch(loop)
+      .barrier()
+      .fill(range(memory, 4, 4), 6, 4);
+  List list = finish(recording);
+  EXPECT_CODE(CANCELLED, stopped(execute(list, {})));
+  EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2})) << "what came after it was not done";
+
+  // What is stopped before it begins does not begin.
+  Recording quick;
+  quick.fill(range(memory, 0, 4), 9, 4);
+  List other = finish(quick);
+  Stop stop = static_cast<uint32_t>(Code::CANCELLED);
+  Completion completion;
+  EXPECT_OK(submit_stoppable(execute(other, {}), {}, stop, completion));
+  EXPECT_CODE(CANCELLED, outcome(completion));
+  EXPECT_EQ(content<uint32_t>(memory, 1)[0], 5u);
+}
+
+TEST_P(StopTest, OnlyItsOwnWork) {
+  Executable executable = load(kernel(kLoop));
+  const halyard_command_dispatch_t recorded = command(executable, {});
+  halyard_operation_t loop = operation(HALYARD_OPERATION_DISPATCH);
+  loop.dispatch = {&recorded};
+  if (runs_in_caller()) {
+    Stop first = 0;
+    Stop second = 0;
+    Completion first_done, second_done;
+    std::thread one([&] { EXPECT_OK(submit_stoppable(loop, {}, first, first_done)); });
+    std::thread two([&] { EXPECT_OK(submit_stoppable(loop, {}, second, second_done)); });
+    first = static_cast<uint32_t>(Code::CANCELLED);
+    one.join();
+    EXPECT_EQ(second_done.calls, 0);
+    second = static_cast<uint32_t>(Code::CANCELLED);
+    two.join();
+    return;
+  }
+  Stop stops[2] = {};
+  Completion done[2];
+  for (int i = 0; i < 2; ++i) {  // through a semaphore: due work is begun by the thread that submits it
+    const halyard_timepoint_t wait = {semaphore(), 1};
+    done[i].host = &host_;
+    const halyard_submission_t submission = {.struct_size = sizeof submission,
+                                             .wait_count = 1,
+                                             .affinity = 1,
+                                             .waits = &wait,
+                                             .operation = &loop,
+                                             .completed = completed,
+                                             .completed_user = &done[i],
+                                             .stop = reinterpret_cast<const uint32_t*>(&stops[i])};
+    EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
+    EXPECT_OK(signal(wait.semaphore, 1));
+  }
+  stops[1] = static_cast<uint32_t>(Code::CANCELLED);
+  EXPECT_CODE(CANCELLED, outcome(done[1]));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(done[0].calls, 0);
+  stops[0] = static_cast<uint32_t>(Code::DEADLINE_EXCEEDED);
+  EXPECT_CODE(DEADLINE_EXCEEDED, outcome(done[0]));
+}
+
+// A host of before says nothing of it.
+TEST_P(StopTest, SubmissionsWithoutTheField) {
+  Executable executable = load(kernel(""));
+  const halyard_command_dispatch_t recorded = command(executable, {});
+  halyard_operation_t dispatch = operation(HALYARD_OPERATION_DISPATCH);
+  dispatch.dispatch = {&recorded};
+  static const uint32_t stopped = static_cast<uint32_t>(Code::CANCELLED);
+  Completion completion;
+  completion.host = &host_;
+  const halyard_submission_t submission = {.struct_size = offsetof(halyard_submission_t, stop),
+                                           .affinity = 1,
+                                           .operation = &dispatch,
+                                           .completed = completed,
+                                           .completed_user = &completion,
+                                           .stop = &stopped};
+  EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
+  EXPECT_OK(outcome(completion));
+}
+
+// ---- What kernels allocate
+
+struct Ledger {
+  uint64_t limit;
+  std::mutex mutex;
+  uint64_t used = 0;
+  uint64_t most = 0;
+
+  halyard_memory_budget_t budget() {
+    return {.struct_size = sizeof(halyard_memory_budget_t),
+            .user = this,
+            .limit = limit,
+            .take = [](void* user, uint64_t bytes) -> int32_t {
+              auto& self = *static_cast<Ledger*>(user);
+              const std::lock_guard lock(self.mutex);
+              if (bytes > self.limit - self.used) return 0;
+              self.used += bytes;
+              self.most = std::max(self.most, self.used);
+              return 1;
+            },
+            .give_back =
+                [](void* user, uint64_t bytes) {
+                  auto& self = *static_cast<Ledger*>(user);
+                  const std::lock_guard lock(self.mutex);
+                  self.used -= bytes;
+                },
+            .used =
+                [](void* user) {
+                  auto& self = *static_cast<Ledger*>(user);
+                  const std::lock_guard lock(self.mutex);
+                  return self.used;
+                }};
+  }
+};
+
+class KernelMemoryTest : public KernelTest {
+ public:
+  Executable load_with(std::string_view source, const halyard_memory_budget_t& budget) {
+    const std::vector<uint8_t> data = assemble(source);
+    const halyard_executable_args_t args = {.struct_size = sizeof args,
+                                            .format = text("vmvx-bytecode-fb"),
+                                            .data = data.data(),
+                                            .data_size = data.size(),
+                                            .affinity = 1,
+                                            .memory = &budget};
+    Executable executable = nullptr;
+    EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
+    return executable;
+  }
+};
+HALYARD_ON_EVERY_DEVICE(KernelMemoryTest);
+
+// Keeps a buffer of %i10:11 bytes.
+std::string keeps(uint64_t bytes) {
+  return KernelTest::kernel(fmt::format(
+      "  %i10:11 = vm.const.i64 {}\n  %i9 = vm.const.i32.zero\n  %r3 = vm.buffer.alloc %i10:11, %i9\n"
+      "  vm.global.store.ref %r3, .refs[0] : !vm.buffer\n",
+      bytes));
+}
+
+TEST_P(KernelMemoryTest, IsChargedUntilItGoes) {
+  Ledger ledger{.limit = 1 << 20, .mutex = {}};
+  const halyard_memory_budget_t budget = ledger.budget();
+  Executable executable = load_with(keeps(100000), budget);
+  EXPECT_OK(dispatch(executable, {}));
+  EXPECT_GE(ledger.used, 100000u);
+  EXPECT_LT(ledger.used, 400000u);
+  table_.executable_destroy(device_, executable);
+  EXPECT_EQ(ledger.used, 0u);
+}
+
+TEST_P(KernelMemoryTest, PastTheLimit) {
+  Ledger ledger{.limit = 1 << 20, .mutex = {}};
+  const halyard_memory_budget_t budget = ledger.budget();
+  Executable executable = load_with(keeps(2 << 20), budget);
+  const Outcome outcome = dispatch(executable, {});
+  EXPECT_CODE(RESOURCE_EXHAUSTED, outcome);
+  EXPECT_NE(outcome.text().find("1048576"), std::string::npos) << outcome.text();
+  EXPECT_LE(ledger.most, ledger.limit);
+  table_.executable_destroy(device_, executable);
+  EXPECT_EQ(ledger.used, 0u);
+}
+
+// The memory that its workgroups share is the executable's to ask for.
+TEST_P(KernelMemoryTest, LocalMemory) {
+  Ledger ledger{.limit = 1 << 20, .mutex = {}};
+  const halyard_memory_budget_t budget = ledger.budget();
+  Executable executable =
+      load_with(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"), budget);
+  EXPECT_CODE(RESOURCE_EXHAUSTED, dispatch(executable, {}));
+  table_.executable_destroy(device_, executable);
+  EXPECT_EQ(ledger.used, 0u);
+}
+
+}  // namespace
+}  // namespace halyard::local_tests

@@ -1,0 +1,168 @@
+"""Kernels that do not end, or take too much: stopped by --timeout and by Ctrl-C, held to --max_memory, on devices that work
+in the caller and on those that have workers; and the process can end in the middle of work. The programs are
+examples/elementwise_mul.vmasm with another kernel."""
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import vmrun
+
+DEVICES = ("local-sync", "local-task", "local-task?workers=1", "local-task?workers=4")
+INPUTS = ("--function=mul", "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=10")
+LOOP = """
+    vm.br ^bb1
+  ^bb1:
+    vm.br ^bb1
+  ^bb2:
+"""
+# Keeps blocks of 1 MiB in a list.
+HOARD = """
+    %i10:11 = vm.const.i64 1048576
+    %i12 = vm.const.i32.zero
+    %i13 = vm.const.i32 100000
+    %i14 = vm.const.i32 1
+    %i15 = vm.const.i32.zero
+    %r4 = vm.list.alloc %i13 : !vm.buffer
+    vm.list.resize %r4, %i13
+    vm.br ^bb1
+  ^bb1:
+    %r3 = vm.buffer.alloc %i10:11, %i12
+    vm.list.set.ref %r4, %i15, %r3
+    %i15 = vm.add.i32 %i15, %i14
+    vm.br ^bb1
+  ^bb2:
+"""
+BIG = """
+    %i10:11 = vm.const.i64 2147483648
+    %i12 = vm.const.i32.zero
+    %i13 = vm.const.i32 7
+    %i14:15 = vm.const.i64.zero
+    %r3 = vm.buffer.alloc %i10:11, %i12
+    vm.buffer.fill.i8 %r3, %i14:15, %i10:11, %i13
+"""
+# A microkernel in a loop: its table must be there as long as it is.
+FILL = """
+    %i9 = vm.const.i32.zero
+    %i10 = vm.const.i32 2
+    %r3 = vm.list.get.ref %r2, %i10 : !vm.buffer
+    %i12:13 = vm.const.i64.zero
+    %i14:15 = vm.const.i64 1
+    %i16:17 = vm.const.i64 8
+    vm.br ^bb1
+  ^bb1:
+    vm.call @vmvx.fill.2d.x32(%i9, %r3, %i12:13, %i16:17, %i14:15, %i16:17)
+    vm.br ^bb1
+  ^bb2:
+"""
+
+
+def program(folder, name, body, imports="", grid=None):
+    """The example with another kernel, and maybe another grid."""
+    with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), encoding="utf-8") as file:
+        text = file.read()
+    text = re.sub(r"(?m)^// (run|expect).*\n", "", text)
+    head = re.search(r"  vm\.func @mul\(%r0: !vm\.buffer.*\n", text)
+    end = text.index("    vm.return\n", head.end())
+    text = text[: head.end()] + body + text[end:]
+    text = text.replace("  vm.module @kernels\n", "  vm.module @kernels\n" + imports)
+    if grid:
+        text = text.replace("%i12:13, %i15, %i1, %i1, %i18:19,", f"%i12:13, {grid}, {grid}, {grid}, %i18:19,")
+        text = text.replace("  vm.call.variadic @hal.command_buffer.dispatch", "  %i24 = vm.const.i32 -1\n"
+                            "  vm.call.variadic @hal.command_buffer.dispatch")
+    path = os.path.join(folder, name + ".vmasm")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+class Stop(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(vmrun.temporary_folder()) if hasattr(self, "enterContext") else None
+        if self.folder is None:
+            temporary = vmrun.temporary_folder()
+            self.folder = temporary.name
+            self.addCleanup(temporary.cleanup)
+
+    def fails(self, path, device, flags, code, *parts):
+        begin = time.monotonic()
+        done = vmrun.run("vm-run", f"--module={path}", f"--device={device}", *INPUTS, *flags)
+        took = time.monotonic() - begin
+        self.assertIsNone(vmrun.why_bad_failure(done, code, *parts), (device, done.stderr[-800:]))
+        self.assertLess(took, 30, device)
+        return done
+
+    def test_time_limits(self):
+        endless = {"loop": program(self.folder, "loop", LOOP), "grid": program(self.folder, "grid", "", grid="%i24"),
+                   "fill": program(self.folder, "fill", FILL, '  vm.import @vmvx.fill.2d.x32 cconv "0irIIII_v"\n')}
+        for name, path in endless.items():
+            for device in DEVICES:
+                with self.subTest(program=name, device=device):
+                    self.fails(path, device, ["--timeout=100ms"], "DEADLINE_EXCEEDED")
+
+    def test_ctrl_c(self):
+        path = program(self.folder, "loop", LOOP)
+        for device in DEVICES:
+            with self.subTest(device=device):
+                process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={path}", f"--device={device}", *INPUTS],
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(process.stdout.readline(), "EXEC @mul\n")
+                time.sleep(0.2)
+                process.send_signal(signal.SIGINT)
+                _, told = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, 130, told)
+                self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C")
+
+    def test_memory_limits(self):
+        for name, body in (("big", BIG), ("hoard", HOARD)):
+            path = program(self.folder, name, body)
+            for device in DEVICES:
+                with self.subTest(program=name, device=device):
+                    self.fails(path, device, ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED", "67108864")
+
+    # What a worker uses must be there until the process is gone, whenever it ends.
+    def test_exit_at_work(self):
+        path = program(self.folder, "fill", FILL, '  vm.import @vmvx.fill.2d.x32 cconv "0irIIII_v"\n')
+        for turn in range(8):
+            with self.subTest(turn=turn):
+                done = self.fails(path, "local-task?workers=4", ["--timeout=20ms"], "DEADLINE_EXCEEDED")
+                self.assertEqual(done.returncode, 1, done.stderr)
+
+    def test_ctrl_c_twice_at_work(self):
+        path = program(self.folder, "fill", FILL, '  vm.import @vmvx.fill.2d.x32 cconv "0irIIII_v"\n')
+        for pause in (0, 0.001, 0.02):
+            process = subprocess.Popen(
+                [os.path.join(vmrun.BIN, "vm-run"), f"--module={path}", "--device=local-task?workers=4", *INPUTS],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(), "EXEC @mul\n")
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertIn(process.returncode, (130, -signal.SIGINT), told)
+
+
+class Attacks(unittest.TestCase):
+    """The programs of the shared fixtures, where those are."""
+
+    def test_fixtures(self):
+        folder = vmrun.fixtures()
+        attacks = os.path.join(folder, "attacks") if folder else None
+        if not attacks or not os.path.isdir(attacks):
+            self.skipTest("the shared fixtures are not there")
+        cases = [("k_loop", ["--timeout=100ms"], "DEADLINE_EXCEEDED"), ("wg2", ["--timeout=100ms"], "DEADLINE_EXCEEDED"),
+                 ("k_exit", ["--timeout=20ms"], "DEADLINE_EXCEEDED"),
+                 ("k_alloc", ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED"),
+                 ("k_alloc2", ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED")]
+        for name, flags, code in cases:
+            for device in DEVICES:
+                with self.subTest(name=name, device=device):
+                    done = vmrun.run("vm-run", f"--module={attacks}/{name}.vmasm", f"--device={device}", *INPUTS, *flags)
+                    self.assertIsNone(vmrun.why_bad_failure(done, code), done.stderr[-800:])
+
+
+if __name__ == "__main__":
+    unittest.main()
