@@ -53,7 +53,8 @@ void Printer::end(const Finding& finding) {
   fmt::print(to_, "{}{}",
              tools::coloured(kColours[verdict], fmt::format("{:<8}", kNames[verdict]), fileno(to_)),
              title(finding.device, *finding.about));
-  if (!finding.reason.empty()) fmt::print(to_, ": {}", printable(finding.reason));
+  for (const std::string& text : {finding.reason, finding.remark})
+    if (!text.empty()) fmt::print(to_, ": {}", printable(text));
   fmt::print(to_, "\n");
   for (const Problem& problem : finding.problems)
     fmt::print(to_, "        {}\n", printable(to_line(problem)));
