@@ -1,8 +1,10 @@
 // What each dispatch has for itself: its grid, its constants, its bindings.
 #include <array>
+#include <atomic>
 
 #include "bytes.h"
 #include "cases.h"
+#include "interruption.h"
 #include "kernels.h"
 #include "threads.h"
 
@@ -88,34 +90,39 @@ void dispatch_arguments_of_each(Session& s) {
 }
 
 void dispatch_arguments_of_each_thread(Session& s) {
-  constexpr uint32_t kWords = 4, kEach = 40;
-  constexpr int kThreads = 4;
+  constexpr uint32_t kWords = 4, kMostRounds = 3000;
   const int64_t end = now_ns() + s.patience_ns() / 16;
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
-    at_once(kThreads, [&](int thread) {
-      // Nobody waits before all are submitted: threads are in queue_submit at the same time as often as can be.
-      std::vector<Memory> outputs;
-      std::vector<Dispatch> dispatches;  // their constants live as long as the lists
-      std::vector<List> lists;
-      dispatches.reserve(kEach);
-      const auto base = [&](uint32_t i) { return static_cast<uint32_t>(thread) * 1000 + i; };
-      for (uint32_t i = 0; i < kEach; ++i) {
-        outputs.push_back(words(s, Words(kWords, 0)));
-        dispatches.push_back(
-            {.x = kWords, .constants = {base(i), 1}, .bindings = {direct(outputs[i].handle, 0, kWords * 4)}});
-        lists.push_back(s.list(Recording().dispatch(command(kernel, dispatches.back()))));
-      }
-      for (int round = 0; round == 0 || (round < 100 && now_ns() < end); ++round) {
-        std::vector<Work*> works;
-        for (const Memory& memory : outputs) s.write(memory, 0, std::vector<uint8_t>(kWords * 4, 0));
-        for (const List list : lists) works.push_back(&s.submit(execute_operation(list, {})));
-        for (Work* work : works) s.must("R94", "a dispatch beside those of other threads", s.end_of(*work));
-        for (uint32_t i = 0; i < kEach; ++i)
-          if (!words_are(s, "R94", "its output", iota(kWords, base(i), 1), outputs[i]) || s.failed()) break;
-        if (s.failed()) break;
-      }
-      for (const List list : lists) s.destroy(list);
+    // One thread is stopped within queue_submit of the first while another one submits the second.
+    const std::array<Memory, 2> outputs = {words(s, Words(kWords, 0)), words(s, Words(kWords, 0))};
+    std::array<Dispatch, 2> dispatches;
+    std::array<List, 2> lists = {};
+    for (size_t i = 0; i < 2; ++i) {
+      dispatches[i] = {.x = kWords, .bindings = {direct(outputs[i].handle, 0, kWords * 4)}};
+      dispatches[i].constants = {i == 0 ? 1000u : 2000u, 1};
+      lists[i] = s.list(Recording().dispatch(command(kernel, dispatches[i])));
+    }
+    std::array<Work*, 2> works = {};
+    std::atomic<bool> over = false;
+    at_once(2, [&](int thread) {
+      const auto submit = [&](size_t i) {
+        until_stopped([&] { works[i] = &s.submit(execute_operation(lists[i], {})); });
+      };
+      if (thread == 1) return serve_interruptions([&] { submit(1); }, [&] { return over.load(); });
+      until_stopped([&] {
+        Interruption interruption;
+        for (uint32_t round = 0; round < kMostRounds && (round == 0 || now_ns() < end) && !s.failed(); ++round) {
+          for (const Memory& memory : outputs) s.write(memory, 0, std::vector<uint8_t>(kWords * 4, 0));
+          interruption.during([&] { submit(0); });
+          for (Work* work : works)
+            if (work) s.must("R94", "a dispatch while another thread submits one", s.end_of(*work));
+          words_are(s, "R94", "its output", iota(kWords, 1000, 1), outputs[0]);
+          words_are(s, "R94", "the output of the other one", iota(kWords, 2000, 1), outputs[1]);
+        }
+      });
+      over = true;
     });
+    for (const List list : lists) s.destroy(list);
     if (s.failed()) return;
   }
 }

@@ -4,34 +4,13 @@
 
 #include "bytes.h"
 #include "cases.h"
+#include "interruption.h"
 #include "subscriptions.h"
 #include "threads.h"
 
 namespace halyard::cts {
 
 namespace {
-
-// Two threads that meet again and again, each time within a fraction of a microsecond if both have a processor.
-class Meeting {
- public:
-  // False: the other one has left.
-  bool meet() {
-    const int turn = ++arrived_;
-    const int both = (turn + 1) / 2 * 2;
-    for (int spins = 0; arrived_ < both && !left_; ++spins)
-      if (spins > 2000) std::this_thread::yield();
-    return !left_;
-  }
-  void leave() { left_ = true; }
-
- private:
-  std::atomic<int> arrived_ = 0;
-  std::atomic<bool> left_ = false;
-};
-
-void spin(int times) {
-  for (std::atomic<int> i = 0; i < times; ++i) continue;
-}
 
 // As a thread of the host's does that is about to block: it lends itself to the device meanwhile [R89].
 Outcome wait_helping(Session& s, Semaphore semaphore, uint64_t value) {
@@ -52,40 +31,46 @@ Outcome wait_helping(Session& s, Semaphore semaphore, uint64_t value) {
 }  // namespace
 
 void semaphore_subscribe_races(Session& s) {
-  constexpr int kLeast = 60, kMost = 9000;
+  constexpr int kMost = 30000, kWays = 3;
+  constexpr const char* kNames[kWays] = {"a host's signal", "a queue's signal", "a failure"};
   const int64_t end = now_ns() + s.patience_ns() / 16;
-  Meeting begins, ends;
   Semaphore semaphore = nullptr;
+  int round = 0;
+  std::atomic<bool> over = false;
   at_once(2, [&](int thread) {
-    const auto leave = [&] {
-      begins.leave();
-      ends.leave();
-    };
-    for (int round = 0; round < kMost; ++round) {
-      const int way = round % 3;
-      if (thread == 0) {
-        if (round > kLeast && now_ns() > end) return leave();
-        semaphore = s.semaphore();
-      }
-      if (!begins.meet()) return;
-      if (thread == 0) {
-        spin(round * 7 % 90);
-        if (way == 0) s.must("semaphore_signal", "signal that races with a subscription", s.signal(semaphore, 1));
-        if (way == 1) s.submit(barrier_operation(), {}, {{semaphore, 1}});
-        if (way == 2) s.fail(semaphore, HALYARD_ABORTED, "failed while somebody subscribes");
-      } else {
-        Subscription subscription(s);
-        spin(round * 11 % 90);
-        const Outcome outcome = subscription.to(semaphore, 1);
-        if (!s.succeeded("R86", "semaphore_subscribe that races with what it waits for", outcome)) return leave();
-        constexpr const char* kWays[] = {"a host's signal", "a queue's signal", "a failure"};
-        subscription.is_called("R86", fmt::format("a subscriber that came at the same moment as {}", kWays[way]), 1);
-        if (s.failed()) return leave();
-        if (way == 2)
-          s.refused("R86", "what a subscriber is told that came with a failure", HALYARD_ABORTED, subscription.outcome());
-      }
-      if (!ends.meet()) return;
+    if (thread == 0) {
+      serve_interruptions(
+          [&] {
+            until_stopped([&] {
+              switch (round % kWays) {
+                case 0:
+                  return s.must("semaphore_signal", "signal while somebody subscribes", s.signal(semaphore, 1));
+                case 1:
+                  return static_cast<void>(s.submit(barrier_operation(), {}, {{semaphore, 1}}));
+                default:
+                  return s.fail(semaphore, HALYARD_ABORTED, "failed while somebody subscribes");
+              }
+            });
+          },
+          [&] { return over.load(); });
+      return;
     }
+    until_stopped([&] {
+      Interruption interruption;
+      for (; round < kMost && (round < kWays || now_ns() < end) && !s.failed(); ++round) {
+        semaphore = s.semaphore();
+        Subscription subscription(s);
+        Outcome outcome;
+        interruption.during([&] { outcome = subscription.to(semaphore, 1); });
+        s.must("R86", "semaphore_subscribe while it is signalled or fails", outcome);
+        const char* const way = kNames[round % kWays];
+        subscription.is_called("R86", fmt::format("a subscriber that comes at the same moment as {}", way), 1);
+        if (round % kWays == 2)
+          s.refused("R86", "what a subscriber is told that comes with a failure", HALYARD_ABORTED,
+                    subscription.outcome());
+      }
+    });
+    over = true;
   });
 }
 
