@@ -11,7 +11,7 @@ namespace halyard::cts {
 
 namespace {
 
-constexpr uint64_t kLarge = uint64_t{8} << 20;  // bytes: takes much longer than to begin the next command
+constexpr uint64_t kLarge = uint64_t{24} << 20;  // bytes: takes much longer than to begin the next command
 constexpr uint64_t kSmall = 256;                // bytes
 constexpr uint64_t kTail = kLarge - kSmall;
 constexpr uint32_t kColumns = 256, kRows = 128;  // workgroups: as much for kernels
@@ -23,7 +23,7 @@ using Record = std::function<void(Recording&)>;
 void in_order(Session& s, const std::string& what, const Record& begin, const Record& first, const Record& second,
               const std::function<void(std::string_view rule, const std::string& what)>& check) {
   for (const bool by_semaphores : {false, true}) {
-    for (int round = 0; round < 3 && !s.failed(); ++round) {
+    for (int round = 0; round < 2 && !s.failed(); ++round) {
       Recording before;
       begin(before);
       s.must_execute(std::move(before));
