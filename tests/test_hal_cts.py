@@ -29,12 +29,36 @@ BUGS = {
                                 ["[R110]", "DEADLINE_EXCEEDED"],
                                 ["--timeout=6s", "--filter=semaphore.export*", "--filter=semaphore.i*"]),
     "descriptor-closed": (["semaphore.import_of_something_else"], "$", ["[R75]", "open"], []),
-    "crashes": (["device.queries"], "$", ["died of signal 6"], []),
-    "helps-for-ever": (["semaphore.help_comes_back"], "$", ["no answer in 4 s"],
+    "crashes": (["device.queries"], "$", ["died of signal 6", "entered last: device_query_i64, which has not returned"], []),
+    "helps-for-ever": (["semaphore.help_comes_back"], "$", ["no answer in 4 s", "entered last: device_help, which has not returned; after ["],
                        ["--timeout=4s", "--filter=semaphore.help*", "--filter=semaphore.initial_values"]),
-    "hangs": (["semaphore.deadlines"], r"semaphore\.wait", ["no answer in 4 s"],
+    "hangs": (["semaphore.deadlines"], r"semaphore\.wait", ["no answer in 4 s", "entered last: semaphore_wait, which has not returned"],
               ["--timeout=4s", "--filter=semaphore.d*", "--filter=semaphore.initial_values"]),
+    "operation-fails-silently": (["failure.of_an_operation"], "$",
+                                 ["[R63] a fill of an alloca before its turn: completed: expected a failure, found success"],
+                                 ["--filter=failure.*", "--filter=queue.s*"]),
+    "subscription-lost": (["semaphore.subscribe_races"], "$", ["[R86] calls of a subscriber that comes at the same moment"],
+                          ["--filter=semaphore.sub*"]),
+    "callbacks-on-the-queue": (["semaphore.subscribers_wait_for_later_work"], "$", ["[R88]", "DEADLINE_EXCEEDED"],
+                               ["--timeout=12s", "--filter=semaphore.s*", "--filter=queue.*"]),
+    "barrier-forgotten": (["list.order_of_large_and_small"], r"list\.", ["[R103]"], ["--filter=list.*"]),
+    "touches-after": (["queue.handles_after_completed"], "$", [], ["--filter=queue.*"]),
+    "wrong-local-size": (["dispatch.workgroups_of_several"], "$", ["[R93] 3x1x1 workgroups"], ["--filter=dispatch.*"]),
+    "shared-arguments": (["dispatch.arguments_of_each_thread"], r"dispatch\.at_once", ["[R94] its output"], ["--filter=dispatch.a*"]),
+    "reads-behind": (["executable.nothing_behind_the_data"], "$",
+                     ["entered last: executable_create, which has not returned; at executable_create of vmvx-bytecode-fb"],
+                     ["--filter=executable.n*", "--filter=executable.f*"]),
 }
+
+# The same, of what only --leaks finds.
+LEAKS = {
+    "leaks-list": (["list.empty", "list.never_submitted"], "$", ["[R24]", "command_list_create"],
+                   ["--leaks", "--filter=list.empty", "--filter=list.never*", "--filter=memory.sizes"]),
+    "leaks-memory": (["memory.sizes"], "$", ["[R24]"], ["--leaks", "--filter=memory.sizes", "--filter=semaphore.in*"]),
+    "leaks-executable": (["executable.functions"], "$", ["[R24]"],
+                         ["--leaks", "--filter=executable.functions", "--filter=semaphore.in*"]),
+}
+NO_BUG = {"descriptors", "slow-to-load"}
 
 
 def driver(name):
@@ -95,11 +119,24 @@ class Drivers(unittest.TestCase):
 class BadDrivers(unittest.TestCase):
     def test_every_bad_driver_is_tried(self):
         built = {file[len("halyard-driver-"):-len(".so")] for file in os.listdir(BAD) if file.endswith(".so")}
-        # The first has no bug; test_driver_listings.py tries the others.
-        self.assertEqual(built, {*BUGS, "descriptors", "aborts-in-constructor", "loops-in-constructor"})
+        # test_driver_listings.py tries those whose constructors are bad.
+        self.assertEqual(built, {*BUGS, *LEAKS, *NO_BUG, "aborts-in-constructor", "loops-in-constructor"})
 
     def test_each_bug_is_found_where_it_is(self):
-        for name, (expected, allowed, texts, flags) in BUGS.items():
+        self.check_each(BUGS)
+
+    def test_each_leak_is_found_where_it_is(self):
+        tried = cts(driver("null"), "--leaks", "--filter=semaphore.initial_values")
+        if "--leaks: " in tried.stderr:
+            self.skipTest(tried.stderr)
+        self.assertEqual(tried.returncode, 0, tried.stdout + tried.stderr)
+        self.check_each(LEAKS)
+        for name in LEAKS:  # which nothing else finds
+            without = [flag for flag in LEAKS[name][3] if flag != "--leaks"]
+            self.assertEqual(cts(bad_driver(name), *without).returncode, 0, name)
+
+    def check_each(self, bugs):
+        for name, (expected, allowed, texts, flags) in bugs.items():
             with self.subTest(name):
                 done, cases = results(bad_driver(name), "--skip_tag=slow", *flags)
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
@@ -151,11 +188,14 @@ class Flags(unittest.TestCase):
 
     def test_listing_and_choosing(self):
         every = vmrun.run("hal-cts", "--list").stdout.splitlines()[1:]
-        names = [line.split()[0] for line in every]
+        names = [line.split()[0] for line in every if not line.startswith(" ")]
         self.assertEqual(len(names), len(set(names)))
         self.assertGreater(len(names), 100)
         told = json.loads(vmrun.run("hal-cts", "--list", "--json").stdout)["cases"]
         self.assertEqual([case["name"] for case in told], names)
+        for case in told:
+            self.assertGreater(len(case["description"]), 20, f"{case['name']} is not described")
+            self.assertIn(case["description"].split()[0], " ".join(every))
         some = vmrun.run("hal-cts", "--list", "--tag=threads", "--skip_tag=slow", "--filter=semaphore.*").stdout
         self.assertIn("semaphore.wakes_waiters", some)
         self.assertNotIn("semaphore.threads", some)
@@ -163,6 +203,18 @@ class Flags(unittest.TestCase):
         self.assertEqual(sorted(cases), ["null:// memory.sizes", "null:// memory.statistics"])
         self.assertNotIn("\x1b", done.stdout)
         self.assertNotIn("\r", done.stdout)
+
+    def test_damaged_executables_are_a_sample_that_fits_the_time(self):
+        done, cases = results(bad_driver("slow-to-load"), "--filter=executable.*_data", "--timeout=8s", "--device=local-sync://")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for name in ("executable.truncated_data", "executable.altered_data"):
+            remark = cases[f"local-sync:// {name}"]["remark"]
+            tried, total = (int(number.replace(",", "")) for number in re.fullmatch(r"([\d,]+) of ([\d,]+) tried", remark).groups())
+            self.assertTrue(0 < tried < 300 < total, remark)
+            self.assertIn(f"passed  local-sync:// {name}: {remark}\n", done.stdout)
+
+    def test_leaks_need_processes(self):
+        self.refused(f"--driver={driver('null')}", "--leaks", "--no_fork", names=["--leaks", "--no_fork"])
 
     def test_help_names_every_flag(self):
         done = vmrun.run("hal-cts", "--help")

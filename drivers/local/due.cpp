@@ -50,7 +50,10 @@ void DueList::run() {
     if (!next) next = calls_.pop();
     if (!next) next = handed_.pop();
     if (!next) return;
+    const bool leaves = next->is_call && home_;
+    if (leaves) home_->leave();
     next->run(*next, *this);
+    if (leaves) home_->come_back();
   }
 }
 

@@ -16,6 +16,7 @@ struct Due {
   void (*run)(Due& self, DueList& due) = nullptr;
   Workers* workers = nullptr;  // who does it; null: whoever has the list
   bool is_brief = false;       // known to be over soon: a thread that waits may do it meanwhile
+  bool is_call = false;        // of the host's, which may take its time
   Due* next_due = nullptr;
   bool is_queued = false;
 };
@@ -43,7 +44,10 @@ class DueList {
   DueList& operator=(const DueList&) = delete;
 
   void push_work(Due& due) { (due.workers ? handed_ : work_).push(due); }
-  void push_call(Due& due) { calls_.push(due); }
+  void push_call(Due& due) {
+    due.is_call = true;
+    calls_.push(due);
+  }
   // Gives workers what is theirs. Said before anything that may take long.
   void hand_over();
   // Does all there is, and what becomes due by it, until there is none; work before calls. Without locks

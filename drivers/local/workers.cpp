@@ -81,11 +81,25 @@ bool Workers::take_back(Due& due) {
 // Under the lock. A thread is started where all have something to do; where none can be, there is one at
 // least.
 void Workers::wake_one() {
-  if (busy_ + queued_ > threads_.size() && threads_.size() < limit_) (void)start_thread();
+  const size_t there = threads_.size() - away_;
+  if (busy_ + queued_ > there && there < limit_) (void)start_thread();
   if (woken_ < waiting_) {
     ++woken_;
     wake_.notify_one();
   }
+}
+
+void Workers::leave() {
+  const std::lock_guard lock(mutex_);
+  --busy_;
+  ++away_;
+  if (!queue_.empty()) wake_one();
+}
+
+void Workers::come_back() {
+  const std::lock_guard lock(mutex_);
+  --away_;
+  ++busy_;
 }
 
 unsigned Workers::spare() {
@@ -122,7 +136,10 @@ void Workers::do_first(std::unique_lock<std::mutex>& lock, bool is_guest) {
   ++busy_;
   lock.unlock();
   DueList made_due(*this, is_guest);
+  const bool leaves = due->is_call;
+  if (leaves) leave();
   due->run(*due, made_due);
+  if (leaves) come_back();
   made_due.run();
   lock.lock();
   --busy_;

@@ -77,6 +77,10 @@ class Workers {
   unsigned limit() const { return limit_; }  // threads
   // How many threads have nothing to do now, those included that have not been started.
   unsigned spare();
+  // One of the threads is about to be in a call of the host's, which may take long and even wait for what is
+  // queued here [R88]: until it is back it does not count, and another one may be started in its place.
+  void leave();
+  void come_back();
   bool has_queued() const { return queued_.load(std::memory_order_relaxed) != 0; }
 
  private:
@@ -119,6 +123,7 @@ class Workers {
   unsigned waiting_ = 0;            // threads
   unsigned woken_ = 0;              // of those, who will look into the queue as soon as they run
   unsigned residents_ = 0;          // threads that will look into the queue in a moment
+  unsigned away_ = 0;               // threads in calls of the host's
   unsigned guests_ = 0;             // others that will, for what is brief
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -39,7 +39,7 @@ struct halyard_driver_instance {
   const halyard_host_services_t* services;
   pthread_mutex_t lock;
   pthread_cond_t changed;  // some timeline moved or failed
-  struct work* kept;       // newest first
+  struct work* kept;       // work, newest first, then subscriptions
 };
 struct halyard_driver_device {
   instance_t instance;
@@ -73,8 +73,7 @@ enum {
   MEMORY_TYPE = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL,
   MEMORY_USAGE = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT |
                  HALYARD_USAGE_MAPPING_RANDOM,
-  // The host records fill, update and copy as command lists for a device that does not offer them as
-  // operations.
+  // Fill, update and copy the host records as command lists where they are not offered as operations.
   OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA |
                1 << HALYARD_OPERATION_DEALLOCA | 1 << HALYARD_OPERATION_EXECUTE
 };
@@ -371,8 +370,7 @@ static status_t perform(device_t device, const work_t* work) {
   return status;
 }
 
-// Under the lock: whether all timepoints (any: one) are reached, or one has failed, which is seen first
-// [R84].
+// Under the lock: whether all timepoints (any: one) are reached, or one has failed: that first [R84].
 static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_t* failure) {
   uint32_t reached = 0;
   for (uint32_t i = 0; i < count && !*failure; ++i) {
@@ -382,9 +380,11 @@ static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_
   return *failure || reached == count || (any && reached > 0);
 }
 
-static void move_first(work_t** from, work_t** to) {
+// Work to the front, a subscription to the end: it may wait for the work that is due with it [R88].
+static void move_to(work_t** from, work_t** to) {
   work_t* work = *from;
   *from = work->next;
+  while (work->submission.affinity == 0 && *to) to = &(*to)->next;
   work->next = *to;
   *to = work;
 }
@@ -399,7 +399,7 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   pthread_cond_broadcast(&instance->changed);
   for (work_t** link = &instance->kept; *link;) {
     if (is_over((*link)->submission.waits, (*link)->submission.wait_count, false, &(*link)->failure)) {
-      move_first(link, due);
+      move_to(link, due);
     } else {
       link = &(*link)->next;
     }
@@ -454,7 +454,7 @@ static void start(work_t* work) {
   work_t* due = NULL;
   pthread_mutex_lock(&instance->lock);
   const bool now = is_over(work->submission.waits, work->submission.wait_count, false, &work->failure);
-  move_first(&work, now ? &due : &instance->kept);
+  move_to(&work, now ? &due : &instance->kept);
   deliver(instance, due);
 }
 

@@ -44,6 +44,8 @@ Work* FlightList::take(uint64_t number) {
 
 namespace {
 
+thread_local bool is_queue_thread = false;
+
 // The works' ends, one after the other. Afterwards device and queue may be gone.
 void finish_all(Work* work, const HostStatus& failure, DueList& due) {
   while (work) {
@@ -54,6 +56,8 @@ void finish_all(Work* work, const HostStatus& failure, DueList& due) {
 }
 
 }  // namespace
+
+bool Queue::is_own_thread() { return is_queue_thread; }
 
 Queue::~Queue() {
   {
@@ -285,6 +289,7 @@ void Queue::want(uint64_t number) {
 }
 
 void Queue::run() {
+  is_queue_thread = true;
   constexpr std::chrono::milliseconds kTick(1);
   constexpr int kTicksBeforeParking = 20;
   const auto is_wanted = [&] {

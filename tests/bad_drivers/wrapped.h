@@ -1,6 +1,6 @@
-/* A bad driver is the null driver with one function of its table replaced. A variant defines `spoil`, which
- * replaces it, and uses `good` for what is as it should be. The null driver is mapped when it is first asked
- * for; NULL_DRIVER is its path. */
+/* A bad driver is the null driver with functions of its table replaced. A variant defines `spoil`, which replaces
+ * them, and uses `good` for what is as it should be. A variant of another driver defines BASE_DRIVER first; it is
+ * mapped when it is first asked for. NULL_DRIVER and LOCAL_DRIVER are paths. */
 #ifndef HALYARD_TESTS_WRAPPED_H_
 #define HALYARD_TESTS_WRAPPED_H_
 
@@ -11,7 +11,11 @@
 
 #include "halyard/driver.h"
 
-static halyard_driver_table_t good; /* the null driver's */
+#ifndef BASE_DRIVER
+#define BASE_DRIVER NULL_DRIVER
+#endif
+
+static halyard_driver_table_t good; /* the null driver's, or the other's */
 static halyard_driver_table_t bad;  /* what the host gets */
 
 static const halyard_host_services_t* services; /* of the instance that was begun last */
@@ -24,11 +28,11 @@ static halyard_status_t initialize(const halyard_driver_init_args_t* args,
   return good.initialize(args, instance);
 }
 
-static halyard_driver_negotiate_fn null_driver;
+static halyard_driver_negotiate_fn base_driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
-  void* library = dlopen(NULL_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(BASE_DRIVER, RTLD_NOW | RTLD_LOCAL);
   void* symbol = library ? dlsym(library, HALYARD_DRIVER_NEGOTIATE_SYMBOL) : NULL;
   halyard_driver_request_t request = {.struct_size = sizeof request,
                                       .abi_min = HALYARD_DRIVER_ABI_V1,
@@ -36,9 +40,9 @@ static void load(void) {
                                       .sanitizer = HALYARD_SANITIZER_KIND,
                                       .host_version = "bad driver"};
   halyard_driver_reply_t reply = {.struct_size = sizeof reply};
-  memcpy(&null_driver, &symbol, sizeof symbol);
-  if (!null_driver || !null_driver(&request, &reply)) {
-    null_driver = NULL;
+  memcpy(&base_driver, &symbol, sizeof symbol);
+  if (!base_driver || !base_driver(&request, &reply)) {
+    base_driver = NULL;
     return;
   }
   good = *reply.table;
@@ -49,7 +53,7 @@ static void load(void) {
 
 int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) {
   pthread_once(&once, load);
-  if (!null_driver || !null_driver(request, reply)) return 0;
+  if (!base_driver || !base_driver(request, reply)) return 0;
   reply->table = &bad;
   return 1;
 }

@@ -8,8 +8,8 @@ namespace halyard::cts {
 namespace {
 
 constexpr Case kCases[] = {
-#define HAL_CTS_CASE(group, name, scope, tags, rules) \
-  {#group "." #name, Scope::scope, #group " " tags, rules, group##_##name},
+#define HAL_CTS_CASE(group, name, scope, tags, rules, ...) \
+  {#group "." #name, Scope::scope, #group " " tags, rules, "" __VA_ARGS__, group##_##name},
 #include "cases.inc"
 #undef HAL_CTS_CASE
 };

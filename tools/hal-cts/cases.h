@@ -10,7 +10,7 @@
 
 namespace halyard::cts {
 
-#define HAL_CTS_CASE(group, name, scope, tags, rules) void group##_##name(Session& session);
+#define HAL_CTS_CASE(group, name, scope, tags, rules, ...) void group##_##name(Session& session);
 #include "cases.inc"
 #undef HAL_CTS_CASE
 
@@ -25,6 +25,7 @@ struct Case {
   Scope scope;
   const char* tags;   // separated by blanks; the group is one of them
   const char* rules;  // what it is about, for people: "R70 R71"
+  const char* description;  // one line: what it does and what must come of it
   void (*run)(Session& session);
 
   bool has_tag(std::string_view tag) const;

@@ -1,15 +1,18 @@
 // Executables: judged, refused, loaded, described.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "bytes.h"
 #include "cases.h"
+#include "sample.h"
 
 namespace halyard::cts {
 
 namespace {
 
 constexpr std::string_view kNoFormat = "no-device-has-this-format";
+constexpr uint64_t kMostDamaged = 1000;  // places that are tried, where there is the time
 
 std::vector<std::string> functions_of(Session& s, Executable executable) {
   std::vector<std::string> functions;
@@ -30,6 +33,7 @@ void try_damaged(Session& s, const std::string& what, const std::string& format,
                  std::span<const uint8_t> data) {
   auto* const untouched = reinterpret_cast<Executable>(0x5EED);
   Executable executable = untouched;
+  s.step(what);
   static_cast<void>(s.grade(format, data));
   const Outcome outcome = s.try_executable(format, data, &executable);
   if (outcome.ok()) {
@@ -149,28 +153,26 @@ void executable_data_at_any_alignment(Session& s) {
 }
 
 void executable_truncated_data(Session& s) {
-  for (const Program* program : s.programs()) {
-    const size_t step = std::max<size_t>(1, program->data.size() / 1000);
-    for (size_t size = 0; size < program->data.size(); size += step) {
+  for (const Program* program : s.programs())
+    try_sample(s, program->data.size(), kMostDamaged, [&](uint64_t size) {
       const std::vector<uint8_t> cut(
           program->data.begin(),
           program->data.begin() + static_cast<ptrdiff_t>(size));  // nothing readable behind it
       try_damaged(s, fmt::format("the first {} bytes of {}", size, program->format), program->format, cut);
-    }
-  }
+    });
 }
 
 void executable_altered_data(Session& s) {
-  for (const Program* program : s.programs()) {
-    const size_t step = std::max<size_t>(1, program->data.size() / 1000);
-    for (size_t at = 0; at < program->data.size(); at += step)
-      for (const uint8_t flip : {0x01, 0x80, 0xFF}) {
-        std::vector<uint8_t> altered = program->data;
-        altered[at] ^= flip;
-        try_damaged(s, fmt::format("byte {} of {} flipped by 0x{:02x}", at, program->format, flip),
-                    program->format, altered);
-      }
-  }
+  constexpr std::array<uint8_t, 3> kFlips = {0x01, 0x80, 0xFF};
+  for (const Program* program : s.programs())
+    try_sample(s, program->data.size() * kFlips.size(), kMostDamaged * kFlips.size(), [&](uint64_t number) {
+      const uint64_t at = number / kFlips.size();
+      const uint8_t flip = kFlips[number % kFlips.size()];
+      std::vector<uint8_t> altered = program->data;
+      altered[at] ^= flip;
+      try_damaged(s, fmt::format("byte {} of {} flipped by 0x{:02x}", at, program->format, flip),
+                  program->format, altered);
+    });
 }
 
 void executable_extensions(Session& s) {

@@ -36,8 +36,9 @@ bool Checks::failed() const {
 
 bool Checks::check(std::string_view rule, bool holds, std::string_view what, std::string_view expected,
                    std::string_view found) {
-  if (!holds) problem(rule, std::string(what), std::string(expected), std::string(found));
-  return holds;
+  if (holds) return held(rule, what);
+  problem(rule, std::string(what), std::string(expected), std::string(found));
+  return false;
 }
 
 bool Checks::succeeded(std::string_view rule, std::string_view what, const Outcome& outcome) {
@@ -58,7 +59,11 @@ bool Checks::refused_naming(std::string_view rule, std::string_view what, halyar
 }
 
 void Checks::must(std::string_view rule, std::string_view what, const Outcome& outcome) {
-  if (!outcome.ok()) stop(rule, std::string(what), "success", outcome.text());
+  if (outcome.ok()) {
+    held(rule, what);
+    return;
+  }
+  stop(rule, std::string(what), "success", outcome.text());
 }
 
 }  // namespace halyard::cts

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "halyard/status.h"
+#include "trail.h"
 
 namespace halyard::cts {
 
@@ -47,6 +48,13 @@ class Checks {
   using Sink = std::function<void(const Problem&)>;
   explicit Checks(Sink sink) : sink_(std::move(sink)) {}
   Checks(const Checks&) = delete;
+  // From now on what held is noted there; null: nowhere.
+  void leave_trail(Trail* trail) { trail_ = trail; }
+  Trail* trail() const { return trail_; }
+  // What the case is about to do, where the checks around it do not say.
+  void step(std::string_view text) const {
+    if (trail_) trail_->step(text);
+  }
 
   void problem(std::string_view rule, std::string what, std::string expected, std::string found);
   [[noreturn]] void stop(std::string_view rule, std::string what, std::string expected, std::string found);
@@ -58,7 +66,7 @@ class Checks {
   template <typename T>
   bool equal(std::string_view rule, std::string_view what, const T& expected,
              const std::type_identity_t<T>& found) {
-    if (expected == found) return true;
+    if (expected == found) return held(rule, what);
     problem(rule, std::string(what), fmt::format("{}", expected), fmt::format("{}", found));
     return false;
   }
@@ -73,6 +81,12 @@ class Checks {
   void must(std::string_view rule, std::string_view what, const Outcome& outcome);
 
  private:
+  bool held(std::string_view rule, std::string_view what) const {
+    if (trail_) trail_->held(rule, what);
+    return true;
+  }
+
+  Trail* trail_ = nullptr;
   mutable std::mutex mutex_;
   size_t problems_ = 0;  // told
   Problem last_;

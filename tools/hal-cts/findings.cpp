@@ -54,7 +54,8 @@ void Printer::end(const Finding& finding) {
   tools::print_to(to_, "{}{}",
                   tools::coloured(kColours[verdict], fmt::format("{:<8}", kNames[verdict]), fileno(to_)),
                   title(finding.device, *finding.about));
-  if (!finding.reason.empty()) tools::print_to(to_, ": {}", printable(finding.reason));
+  for (const std::string& text : {finding.reason, finding.remark})
+    if (!text.empty()) tools::print_to(to_, ": {}", printable(text));
   tools::print_to(to_, "\n");
   for (const Problem& problem : finding.problems)
     tools::print_to(to_, "        {}\n", printable(to_line(problem)));

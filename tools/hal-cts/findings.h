@@ -20,6 +20,7 @@ struct Finding {
   Verdict verdict = Verdict::passed;
   std::vector<Problem> problems;  // of a failure, also of an expected one
   std::string reason;             // why it was skipped
+  std::string remark;             // what to know of one that passed: "712 of 2,118 tried"
   double seconds = 0;
 };
 

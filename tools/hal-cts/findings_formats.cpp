@@ -49,6 +49,8 @@ std::string to_junit(const std::string& driver, std::span<const Finding> finding
       text += fmt::format(">\n    <failure message=\"{}\"></failure>\n  </testcase>\n", problems);
     } else if (it.verdict == Verdict::skipped) {
       text += fmt::format(">\n    <skipped message=\"{}\"/>\n  </testcase>\n", xml(it.reason));
+    } else if (!it.remark.empty()) {
+      text += fmt::format(">\n    <system-out>{}</system-out>\n  </testcase>\n", xml(it.remark));
     } else {
       text += "/>\n";
     }
@@ -67,6 +69,7 @@ std::string to_json(const std::string& driver, std::span<const Finding> findings
     text += fmt::format("{}    {{\"device\": {}, \"name\": \"{}\", \"result\": \"{}\", \"seconds\": {:.3f}",
                         comma, json(it.device), it.about->name, verdict_name(it.verdict), it.seconds);
     if (!it.reason.empty()) text += fmt::format(", \"reason\": {}", json(it.reason));
+    if (!it.remark.empty()) text += fmt::format(", \"remark\": {}", json(it.remark));
     if (!it.problems.empty()) {
       text += ", \"problems\": [";
       const char* between = "";
@@ -88,8 +91,8 @@ std::string to_json(std::span<const Case* const> cases) {
   std::string text = "{\n  \"cases\": [";
   const char* comma = "\n";
   for (const Case* it : cases) {
-    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}}}", comma, json(it->name),
-                        json(it->tags), json(it->rules));
+    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}, \"description\": {}}}", comma, json(it->name),
+                        json(it->tags), json(it->rules), json(it->description));
     comma = ",\n";
   }
   return text + "\n  ]\n}\n";

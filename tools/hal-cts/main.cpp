@@ -11,6 +11,7 @@
 #include "common/table.h"
 #include "findings.h"
 #include "known_failures.h"
+#include "leaks.h"
 #include "selection.h"
 
 namespace halyard::cts {
@@ -38,6 +39,10 @@ constexpr Flag kFlags[] = {
     {"list", FlagKind::toggle, "", "Lists the cases with tags and rules, and exits; as JSON with --json.",
      "--list --tag=queue"},
     {"timeout", FlagKind::value, "TIME", "How long one case may take; default 20s.", "--timeout=60s"},
+    {"leaks", FlagKind::toggle, "",
+     "Looks after each case for memory that the driver has lost, with LeakSanitizer (liblsan), which is preloaded:\n"
+     "nothing has to be built anew. Cases take longer.",
+     "--leaks --filter='list.*'"},
     {"no_fork", FlagKind::toggle, "",
      "Runs the cases in this process, for a debugger. A crash ends everything, and there is no time limit.",
      "--no_fork --filter=queue.flush"},
@@ -80,17 +85,33 @@ struct Run {
   std::vector<KnownFailure> known;
   int64_t timeout_ns = 20'000'000'000;
   bool fork = true;
+  bool leaks = false;
 };
 
+// A remark travels among the notes.
+constexpr std::string_view kRemark = "remark\n";
+
+// Of the process of a case, not of what it has checked: how far it came is said behind what was found.
+void say_how_far(Report& report, const Trail& trail) {
+  const std::string text = trail.text();
+  for (Problem& problem : report.problems)
+    if (!text.empty() && (problem.what == "the case" || problem.what == "the process after the case"))
+      problem.found += "; " + text;
+}
+
 Report run_case(const Run& run, const Case& about, const Target& target) {
+  Trail& trail = Trail::create();
   const auto body = [&](Teller& teller) {
+    const auto problem = [&](const Problem& it) { teller.problem(it); };
     SessionOptions options;
+    options.trail = &trail;
     options.patience_ns = run.timeout_ns / 2;
     options.programs = &run.programs;
     options.note = [&](const std::string& text) { teller.note(text); };
+    options.remark = [&](const std::string& text) { teller.note(std::string(kRemark) + text); };
     // On the heap and left there where the case stops: work that is on its way may still call back.
     static Session* session = nullptr;
-    session = new Session(run.driver, target, options, [&](const Problem& it) { teller.problem(it); });
+    session = new Session(run.driver, target, options, problem);
     try {
       try {
         if (about.scope == Scope::device) session->start();
@@ -100,11 +121,16 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
       }
       session->finish();
       delete session;
+      session = nullptr;
     } catch (const Stopped&) {
       return;
     }
+    if (run.leaks) check_leaks(problem);
   };
-  return run_apart(body, run.fork ? run.timeout_ns : 0);
+  Report report = run_apart(body, run.fork ? run.timeout_ns : 0);
+  say_how_far(report, trail);
+  if (run.fork) Trail::destroy(trail);  // what stopped in this process may still come by
+  return report;
 }
 
 Finding judge(const Run& run, const Case& about, const std::string& device, Report report) {
@@ -132,14 +158,27 @@ Result<> write_file(const std::string& path, const std::string& text) {
 
 std::string case_list(const std::vector<const Case*>& cases) {
   std::vector<tools::Row> rows;
-  for (const Case* it : cases) rows.push_back({it->name, it->tags, it->rules});
-  return tools::table({"CASE", "TAGS", "RULES"}, std::move(rows));
+  for (const Case* it : cases) rows.push_back({it->name, it->tags, it->rules, it->description});
+  return tools::table({"CASE", "TAGS", "RULES", "WHAT IT CHECKS"}, std::move(rows));
 }
 
 // "kind\npath\nname": what the case that lists devices notes.
 Target target_of(const std::string& note) {
   const size_t path = note.find('\n') + 1;
   return {note.substr(0, path - 1), note.substr(path, note.find('\n', path) - path), {}};
+}
+
+Result<> prepare_to_find_leaks(const Run& run) {
+  if (!run.fork)
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--leaks needs a process for each case, to know which one lost the memory; leave out --no_fork");
+  if (!can_find_leaks()) return restart_to_find_leaks();
+  const auto look = [](Teller& teller) { check_leaks([&](const Problem& it) { teller.problem(it); }); };
+  const Report tried = run_apart(look, run.timeout_ns);
+  if (!tried.failed()) return {};
+  return fail(HALYARD_UNAVAILABLE,
+              "--leaks: LeakSanitizer cannot look here: {}; it must be allowed to trace a process (ptrace)",
+              tried.problems.front().found);
 }
 
 Result<int> test_driver(const Flags& flags) {
@@ -158,6 +197,8 @@ Result<int> test_driver(const Flags& flags) {
   if (run.driver.empty())
     return fail(HALYARD_INVALID_ARGUMENT, "no driver; say which with --driver=halyard-driver-NAME.so");
   run.fork = !flags.on("no_fork");
+  run.leaks = flags.on("leaks");
+  if (run.leaks) TOOL_TRY(prepare_to_find_leaks(run));
   if (flags.has("timeout"))
     run.timeout_ns = static_cast<int64_t>(TOOL_TRY(tools::parse_duration("timeout", flags.value("timeout"))));
   if (flags.has("expect_failures")) run.known = TOOL_TRY(read_known_failures(flags.value("expect_failures")));
@@ -181,7 +222,14 @@ Result<int> test_driver(const Flags& flags) {
     const int64_t begin = now_ns();
     Report report = run_case(run, about, target);
     std::vector<std::string> notes = std::move(report.notes);
+    std::string remark;
+    std::erase_if(notes, [&](const std::string& note) {
+      if (!note.starts_with(kRemark)) return false;
+      remark += (remark.empty() ? "" : ", ") + note.substr(kRemark.size());
+      return true;
+    });
     Finding finding = judge(run, about, device, std::move(report));
+    if (finding.verdict == Verdict::passed) finding.remark = std::move(remark);
     finding.seconds = static_cast<double>(now_ns() - begin) / 1e9;
     const bool failed = !finding.problems.empty();
     if (asked_for || failed) {

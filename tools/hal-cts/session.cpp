@@ -6,6 +6,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "traced_table.h"
+
 namespace halyard::cts {
 
 int64_t now_ns() {
@@ -18,7 +20,9 @@ Session::Session(std::string driver, Target target, SessionOptions options, Sink
     : Checks(std::move(sink)),
       driver_(std::move(driver)),
       target_(std::move(target)),
-      options_(std::move(options)) {}
+      options_(std::move(options)) {
+  leave_trail(options_.trail);
+}
 
 void Session::start() {
   instance_ = initialize();
@@ -46,6 +50,7 @@ void Session::finish() {
 
 halyard_driver_negotiate_fn Session::negotiator() {
   if (negotiator_) return negotiator_;
+  const Entered entered(trail(), "dlopen");
   const Result<halyard_driver_negotiate_fn> loaded = load_driver(driver_);
   if (!loaded) stop("R5", "the library", "that it can be loaded", loaded.error().text);
   return negotiator_ = *loaded;
@@ -55,11 +60,14 @@ const halyard_driver_table_t& Session::table() {
   if (table_.struct_size > 0) return table_;
   const halyard_driver_request_t request = plain_request();
   halyard_driver_reply_t reply = {.struct_size = sizeof reply};
-  if (negotiator()(&request, &reply) == 0 || !reply.table)
+  const halyard_driver_negotiate_fn negotiate = negotiator();
+  const Entered entered(trail(), HALYARD_DRIVER_NEGOTIATE_SYMBOL);
+  if (negotiate(&request, &reply) == 0 || !reply.table)
     stop("R6", "negotiation with a host of version 1", "agreement and a table",
          fmt::format("'{}'", reply.refusal));
   // What an older driver does not know stays null.
   std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
+  if (trail()) table_ = traced(table_, *trail());
   return table_;
 }
 

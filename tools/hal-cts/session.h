@@ -54,7 +54,9 @@ struct Work {
 struct SessionOptions {
   int64_t patience_ns = 10'000'000'000;  // how long what must happen may take
   const std::vector<Program>* programs = nullptr;
-  std::function<void(const std::string&)> note;  // for who runs the cases, not for people
+  std::function<void(const std::string&)> note;    // for who runs the cases, not for people
+  std::function<void(const std::string&)> remark;  // stands behind the name of a case that passed
+  Trail* trail = nullptr;                          // where the case says how far it came; null: nowhere
 };
 
 class Session : public Checks {
@@ -70,6 +72,9 @@ class Session : public Checks {
   const Target& target() const { return target_; }
   Services& services() { return services_; }
   void note(const std::string& text) const { options_.note(text); }
+  // What a person should know of a case that passes: "712 of 2,118 tried".
+  void remark(const std::string& text) const { options_.remark(text); }
+  int64_t patience_ns() const { return options_.patience_ns; }
   Outcome take(halyard_status_t status) { return services_.take(status); }
 
   // The library's function and the table that it gives, from when they are first asked for: what comes before

@@ -1,7 +1,10 @@
 // What a kernel whose bindings are addresses begins with: docs/vulkan.md.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-layout(local_size_x = 1) in;
+#ifndef LOCAL_SIZE
+#define LOCAL_SIZE layout(local_size_x = 1) in
+#endif
+LOCAL_SIZE;
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint words[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Table { uint64_t address[]; };
 #define ROOT                \

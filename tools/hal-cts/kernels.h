@@ -1,0 +1,40 @@
+// The functions that docs/hal-cts.md names, as cases dispatch them, and memory of words for them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session.h"
+
+namespace halyard::cts {
+
+using Words = std::vector<uint32_t>;
+
+struct Kernel {
+  Executable executable = nullptr;
+  uint32_t function = 0;
+};
+
+// The function of that name in each program that has it, which must declare these counts. Unsupported where
+// none has it.
+std::vector<Kernel> kernels(Session& s, std::string_view name, uint32_t bindings, uint32_t constants);
+
+struct Dispatch {
+  uint32_t x = 1, y = 1, z = 1;
+  Words constants;
+  std::vector<halyard_range_t> bindings;
+  const halyard_range_t* indirect = nullptr;
+};
+
+// Borrows the constants and the bindings.
+halyard_command_dispatch_t command(const Kernel& kernel, const Dispatch& d);
+
+Memory words(Session& s, const Words& values);
+// Tells the first word that differs. Whether none does.
+bool words_are(Session& s, std::string_view rule, const std::string& what, const Words& expected,
+               const Memory& memory);
+Words iota(size_t count, uint32_t base, uint32_t step);
+
+}  // namespace halyard::cts

@@ -1,0 +1,29 @@
+// A driver's table whose functions leave a trail.
+#pragma once
+
+#include "halyard/driver.h"
+#include "trail.h"
+
+namespace halyard::cts {
+
+// The same functions, each noting on `trail` that it was entered and that it returned. What is null stays null.
+// One table at a time: a second one is called where the first was.
+halyard_driver_table_t traced(const halyard_driver_table_t& table, Trail& trail);
+
+// While it lives, the thread is inside of `name`, a literal. `trail` may be null.
+class Entered {
+ public:
+  Entered(Trail* trail, const char* name) : trail_(trail) {
+    if (trail_) call_ = trail_->enter(name);
+  }
+  Entered(const Entered&) = delete;
+  ~Entered() {
+    if (trail_) trail_->leave(call_);
+  }
+
+ private:
+  Trail* const trail_;
+  Trail::Call call_ = {};
+};
+
+}  // namespace halyard::cts

@@ -1,0 +1,71 @@
+// Writing and reading a trail. Addresses of literals are the same in a process and in what it forks.
+#include "trail.h"
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+namespace halyard::cts {
+
+Trail& Trail::create() {
+  void* const shared =
+      mmap(nullptr, sizeof(Trail), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::runtime_error("cannot share memory with the process of a case");
+  return *new (shared) Trail;
+}
+
+void Trail::destroy(Trail& trail) { munmap(&trail, sizeof(Trail)); }
+
+std::atomic<const char*>& Trail::place() {
+  static std::atomic<size_t> threads = 0;
+  thread_local const size_t mine = threads++ % kMostThreads;
+  return inside_[mine];
+}
+
+Trail::Call Trail::enter(const char* name) {
+  const Call call = {place().exchange(name), ++calls_};
+  last_ = name;
+  return call;
+}
+
+void Trail::leave(const Call& call) {
+  place() = call.outer;
+  if (calls_ == call.number) returned_ = call.number;
+}
+
+// A thread that finds another one writing leaves it at that: both are at about the same step.
+void Trail::write(std::string_view before, std::string_view text) {
+  if (writing_.exchange(true)) return;
+  const size_t first = std::min(before.size(), kLongest);
+  const size_t second = std::min(text.size(), kLongest - first);
+  std::copy_n(before.begin(), first, step_.begin());
+  std::copy_n(text.begin(), second, step_.begin() + static_cast<ptrdiff_t>(first));
+  step_[first + second] = 0;
+  writing_ = false;
+}
+
+void Trail::held(std::string_view rule, std::string_view what) {
+  write(fmt::format("after [{}] ", rule), what);
+}
+
+void Trail::step(std::string_view text) { write("at ", text); }
+
+std::string Trail::text() const {
+  std::string text;
+  if (const char* const last = last_) {
+    text = fmt::format("entered last: {}, which has {}returned", last, calls_ == returned_ ? "" : "not ");
+    std::string others;
+    for (const std::atomic<const char*>& place : inside_)
+      if (const char* const name = place; name && (calls_ == returned_ || name != last))
+        others += fmt::format("{}{}", others.empty() ? "" : ", ", name);
+    if (!others.empty()) text += fmt::format("; still inside: {}", others);
+  }
+  if (step_[0]) text += fmt::format("{}{}", text.empty() ? "" : "; ", step_.data());
+  return text;
+}
+
+}  // namespace halyard::cts
