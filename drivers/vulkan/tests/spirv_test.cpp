@@ -3,6 +3,7 @@
 #include "spirv.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "assemble.h"
 #include "cooperative_matrix.h"
@@ -164,69 +165,96 @@ TEST(SpirvCheck, VersionsThatAreNewerThanTheDevice) {
   EXPECT_TRUE(check(with_version(twice(), 6), features));
 }
 
-// A product of two 16x16 matrices of bytes, stored. The words of the KHR extension are written as numbers,
-// since the assembler does not know it.
+// result = left * right, matrices stored by rows. The words of the KHR extension are written as numbers,
+// since the assembler does not know it; OpNoLine ends the instruction before them.
 constexpr const char* kProduct = R"(
                OpCapability Shader
-               OpCapability Int8
-               OpCapability StorageBuffer8BitAccess
+               {capabilities}
                !0x00020011 !6022
                OpExtension "SPV_KHR_cooperative_matrix"
                OpMemoryModel Logical GLSL450
-               OpEntryPoint GLCompute %main "main" %given %result
-               OpExecutionMode %main LocalSize 32 1 1
-               OpDecorate %bytes ArrayStride 1
-               OpMemberDecorate %bytes_block 0 Offset 0
-               OpDecorate %bytes_block Block
-               OpDecorate %given DescriptorSet 0
-               OpDecorate %given Binding 0
-               OpDecorate %ints ArrayStride 4
-               OpMemberDecorate %ints_block 0 Offset 0
-               OpDecorate %ints_block Block
-               OpDecorate %result DescriptorSet 0
-               OpDecorate %result Binding 1
+               OpEntryPoint GLCompute %main "main" %left_data %right_data %result_data
+               OpExecutionMode %main LocalSize {lanes} 1 1
+               OpDecorate %factors ArrayStride {factor_size}
+               OpMemberDecorate %factor_block 0 Offset 0
+               OpDecorate %factor_block Block
+               OpDecorate %left_data DescriptorSet 0
+               OpDecorate %left_data Binding 0
+               OpDecorate %right_data DescriptorSet 0
+               OpDecorate %right_data Binding 1
+               OpDecorate %sums ArrayStride 4
+               OpMemberDecorate %sum_block 0 Offset 0
+               OpDecorate %sum_block Block
+               OpDecorate %result_data DescriptorSet 0
+               OpDecorate %result_data Binding 2
        %void = OpTypeVoid
      %action = OpTypeFunction %void
-        %int = OpTypeInt 32 1
-       %byte = OpTypeInt 8 1
        %uint = OpTypeInt 32 0
+     %factor = {factor}
+        %sum = {sum}
      %uint_0 = OpConstant %uint 0
    %subgroup = OpConstant %uint 3
-         %16 = OpConstant %uint 16
+          %m = OpConstant %uint {m}
+          %n = OpConstant %uint {n}
+          %k = OpConstant %uint {k}
       %use_b = OpConstant %uint 1
       %use_c = OpConstant %uint 2
-         %zero = OpConstant %int 0
-               !0x00071168 %a %byte %subgroup %16 %16 %uint_0
-               !0x00071168 %b %byte %subgroup %16 %16 %use_b
-               !0x00071168 %c %int %subgroup %16 %16 %use_c
-      %bytes = OpTypeRuntimeArray %byte
-%bytes_block = OpTypeStruct %bytes
-%bytes_pointer = OpTypePointer StorageBuffer %bytes_block
-%byte_pointer = OpTypePointer StorageBuffer %byte
-      %given = OpVariable %bytes_pointer StorageBuffer
-       %ints = OpTypeRuntimeArray %int
- %ints_block = OpTypeStruct %ints
-%ints_pointer = OpTypePointer StorageBuffer %ints_block
-%int_pointer = OpTypePointer StorageBuffer %int
-     %result = OpVariable %ints_pointer StorageBuffer
+       %zero = OpConstant %sum 0
+               OpNoLine
+               !0x00071168 %a %factor %subgroup %m %k %uint_0
+               !0x00071168 %b %factor %subgroup %k %n %use_b
+               !0x00071168 %c %sum %subgroup %m %n %use_c
+    %factors = OpTypeRuntimeArray %factor
+%factor_block = OpTypeStruct %factors
+%factor_blocks = OpTypePointer StorageBuffer %factor_block
+%factor_pointer = OpTypePointer StorageBuffer %factor
+  %left_data = OpVariable %factor_blocks StorageBuffer
+ %right_data = OpVariable %factor_blocks StorageBuffer
+       %sums = OpTypeRuntimeArray %sum
+  %sum_block = OpTypeStruct %sums
+ %sum_blocks = OpTypePointer StorageBuffer %sum_block
+%sum_pointer = OpTypePointer StorageBuffer %sum
+%result_data = OpVariable %sum_blocks StorageBuffer
     %nothing = OpConstantComposite %c %zero
        %main = OpFunction %void None %action
       %begin = OpLabel
-       %from = OpAccessChain %byte_pointer %given %uint_0 %uint_0
-         %to = OpAccessChain %int_pointer %result %uint_0 %uint_0
+       %from = OpAccessChain %factor_pointer %left_data %uint_0 %uint_0
+      %other = OpAccessChain %factor_pointer %right_data %uint_0 %uint_0
+         %to = OpAccessChain %sum_pointer %result_data %uint_0 %uint_0
                OpNoLine
-               !0x00061169 %a %left %from %uint_0 %16
-               !0x00061169 %b %right %from %uint_0 %16
-               !0x0007116B %c %product %left %right {0} !15
-               !0x0005116A %to %product %uint_0 %16
+               !0x00061169 %a %left %from %uint_0 %k
+               !0x00061169 %b %right %other %uint_0 %n
+               !0x0007116B %c %product %left %right %nothing !{signs}
+               !0x0005116A %to %product %uint_0 %n
                OpReturn
                OpFunctionEnd
 )";
 
-std::string product_text(const std::string& added) { return fmt::format(fmt::runtime(kProduct), added); }
+struct Product {
+  uint32_t m = 16, n = 16, k = 16;
+  bool is_half = false;  // f16 into f32, else i8 into i32
+  uint32_t lanes = 32;
 
-Words product(const std::string& added = "%nothing") {
-  return assemble(product_text(added), SPV_ENV_UNIVERSAL_1_6);
+  std::string text() const {
+    return fmt::format(
+        fmt::runtime(kProduct), fmt::arg("m", m), fmt::arg("n", n), fmt::arg("k", k),
+        fmt::arg("lanes", lanes), fmt::arg("factor", is_half ? "OpTypeFloat 16" : "OpTypeInt 8 1"),
+        fmt::arg("sum", is_half ? "OpTypeFloat 32" : "OpTypeInt 32 1"),
+        fmt::arg("factor_size", is_half ? 2 : 1), fmt::arg("signs", is_half ? 0 : 15),
+        fmt::arg("capabilities", is_half ? "OpCapability Float16\nOpCapability StorageBuffer16BitAccess"
+                                         : "OpCapability Int8\nOpCapability StorageBuffer8BitAccess"));
+  }
+};
+
+Words product() { return assemble(Product().text(), SPV_ENV_UNIVERSAL_1_6); }
+
+// The module with the first `from` replaced.
+Words changed_product(std::string_view from, std::string_view to) {
+  std::string text = Product().text();
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  if (at != std::string::npos) text.replace(at, from.size(), to);
+  return assemble(text, SPV_ENV_UNIVERSAL_1_6);
 }
 
 // A device that has such matrices; lavapipe has not.
@@ -253,7 +281,7 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   EXPECT_TRUE(checked) << checked.error().message;
   EXPECT_EQ(words, original) << "the device gets what the compiler wrote";
   // Added to a pointer: nothing that knows the extension would take it.
-  const auto refused = check(product("%from"), features);
+  const auto refused = check(changed_product("%right %nothing", "%right %from"), features);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::INVALID_ARGUMENT);
 }
@@ -262,22 +290,18 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
 TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
   const Features features = with_matrices();
   const auto refuses = [&](std::string_view from, std::string_view to) {
-    std::string text = product_text("%nothing");
-    const size_t at = text.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    text.replace(at, from.size(), to);
-    const auto checked = check(assemble(text, SPV_ENV_UNIVERSAL_1_6), features);
+    const auto checked = check(changed_product(from, to), features);
     ASSERT_FALSE(checked) << to;
     EXPECT_EQ(checked.error().code, Code::INVALID_ARGUMENT) << checked.error().message;
   };
-  constexpr const char* kType = "!0x00071168 %b %byte %subgroup %16 %16 %use_b";
-  refuses(kType, "!0x00071168 %b %byte %subgroup %16 %16 %16");
-  refuses(kType, "!0x00071168 %b %byte %subgroup %16 %16 %byte");
-  refuses(kType, "!0x00081168 %b %byte %subgroup %16 %16 %use_b %use_b");
-  constexpr const char* kLoad = "!0x00061169 %a %left %from %uint_0 %16";
-  refuses(kLoad, "!0x00061169 %a %left %from %use_c %16");
-  refuses(kLoad, "!0x00061169 %a %left %from %left %16");
-  refuses("!0x0005116A %to %product %uint_0 %16", "!0x0005116A %to %product %16 %16");
+  constexpr const char* kType = "!0x00071168 %b %factor %subgroup %k %n %use_b";
+  refuses(kType, "!0x00071168 %b %factor %subgroup %k %n %n");
+  refuses(kType, "!0x00071168 %b %factor %subgroup %k %n %factor");
+  refuses(kType, "!0x00081168 %b %factor %subgroup %k %n %use_b %use_b");
+  constexpr const char* kLoad = "!0x00061169 %a %left %from %uint_0 %k";
+  refuses(kLoad, "!0x00061169 %a %left %from %use_c %k");
+  refuses(kLoad, "!0x00061169 %a %left %from %left %k");
+  refuses("!0x0005116A %to %product %uint_0 %n", "!0x0005116A %to %product %n %n");
   constexpr const char* kMultiply = "!0x0007116B %c %product %left %right %nothing !15";
   refuses(kMultiply, "!0x0007116B %c %product %left %right %nothing !32");
   refuses(kMultiply, "!0x0008116B %c %product %left %right %nothing !15 !15");
@@ -305,6 +329,66 @@ TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
     EXPECT_TRUE(mentions(checked.error().message, {"16x16x16", "i8", "i32", "'Made Up 9000'"}))
         << checked.error().message;
   }
+}
+
+// Where the device has some: products of bytes and of halves, by what it lists.
+TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
+  size_t count = 0;
+  for (const VkCooperativeMatrixPropertiesKHR& shape : device_->features().matrix_shapes) {
+    const auto has = [&](VkComponentTypeKHR factor, VkComponentTypeKHR sum) {
+      return shape.AType == factor && shape.BType == factor && shape.CType == sum && shape.ResultType == sum;
+    };
+    const bool is_half = has(VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR);
+    if (shape.scope != VK_SCOPE_SUBGROUP_KHR || shape.saturatingAccumulation ||
+        (!is_half && !has(VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_SINT32_KHR)))
+      continue;
+    const Product product = {shape.MSize, shape.NSize, shape.KSize, is_half,
+                             device_->features().subgroup.subgroupSize};
+    SCOPED_TRACE(fmt::format("{}x{}x{} {}", product.m, product.n, product.k, is_half ? "f16" : "i8"));
+    ++count;
+    Executable loaded = nullptr;
+    const std::vector<uint8_t> data = one_function("iota", 3, 0, [&](format::ExecutableT& e) {
+      e.shader_modules[0]->code = assemble(product.text(), SPV_ENV_UNIVERSAL_1_6);
+      e.pipelines[0]->entry_point = "main";
+      e.pipelines[0]->subgroup_size = product.lanes;
+    });
+    ASSERT_TRUE(is_ok(load("vulkan-spirv-fb", data, &loaded)));
+    // Small whole numbers, which halves hold too: -2 to 2.
+    const auto number = [](uint32_t i, uint32_t seed) {
+      return static_cast<int>((i * 7 + i / 5 + seed) % 5) - 2;
+    };
+    const uint64_t size = is_half ? 2 : 1;
+    constexpr uint16_t kHalves[] = {0xC000, 0xBC00, 0, 0x3C00, 0x4000};
+    const auto factors = [&](uint32_t elements, uint32_t seed) {
+      Memory memory = allocate(elements * size);
+      for (uint32_t i = 0; i < elements; ++i) {
+        const int value = number(i, seed);
+        if (is_half) std::memcpy(bytes(memory) + i * size, &kHalves[value + 2], size);
+        if (!is_half) bytes(memory)[i] = static_cast<uint8_t>(value);
+      }
+      EXPECT_OK(host_.take(table_.memory_flush(device_, memory, 0, elements * size)));
+      return memory;
+    };
+    Memory left = factors(product.m * product.k, 1);
+    Memory right = factors(product.k * product.n, 3);
+    Memory result = allocate(Words(product.m * product.n, 99));
+    EXPECT_OK(run(execute(list(Recording().dispatch(
+        dispatch(loaded, 0,
+                 {range(left, 0, product.m * product.k * size), range(right, 0, product.k * product.n * size),
+                  range(result, 0, product.m * product.n * 4)}))))));
+    const Words found = words(result, product.m * product.n);
+    for (uint32_t row = 0; row < product.m; ++row)
+      for (uint32_t column = 0; column < product.n; ++column) {
+        int expected = 0;
+        for (uint32_t i = 0; i < product.k; ++i)
+          expected += number(row * product.k + i, 1) * number(i * product.n + column, 3);
+        const uint32_t word = found[row * product.n + column];
+        ASSERT_EQ(is_half ? std::bit_cast<float>(word) : static_cast<float>(static_cast<int32_t>(word)),
+                  static_cast<float>(expected))
+            << row << ", " << column;
+      }
+  }
+  if (count == 0) GTEST_SKIP() << "the device lists no product of cooperative matrices that this test knows";
 }
 
 // Every word of modules that are valid, damaged in turn. What is let through is what SPIRV-Tools take.
