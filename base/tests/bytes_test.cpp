@@ -1,5 +1,5 @@
-// Bytes of files: what is written to a mapping stays in this process, and where no such mapping can be had there
-// is one that is only read.
+// Bytes of files: what is written to a mapping stays in this process, and where no such mapping can be had
+// there is one that is only read.
 #include "base/bytes.h"
 
 #include <gtest/gtest.h>
@@ -59,6 +59,15 @@ TEST_F(BytesTest, PrivateAreThoseThatNobodyElseHas) {
   EXPECT_EQ((*empty)->size(), 0u);
 }
 
+TEST_F(BytesTest, LibrariesAreOnlyRead) {
+  write(
+      "\x7F"
+      "ELF and more");
+  const auto mapped = Bytes::map_file(path_);
+  ASSERT_TRUE(mapped);
+  EXPECT_FALSE((*mapped)->is_private());
+}
+
 // A process that may not have so much memory of its own maps the file all the same.
 TEST_F(BytesTest, WithoutMemoryForAPrivateMappingItIsReadOnly) {
   if (HALYARD_SANITIZER_KIND != 0) GTEST_SKIP() << "sanitizers need the memory";
@@ -69,7 +78,8 @@ TEST_F(BytesTest, WithoutMemoryForAPrivateMappingItIsReadOnly) {
     const rlimit limit = {uint64_t{256} << 20, uint64_t{256} << 20};
     if (setrlimit(RLIMIT_DATA, &limit) != 0) std::_Exit(2);
     const auto mapped = Bytes::map_file(path_);
-    if (!mapped || (*mapped)->size() != kSize || std::memcmp((*mapped)->data(), "first bytes", 11) != 0) std::_Exit(3);
+    if (!mapped || (*mapped)->size() != kSize || std::memcmp((*mapped)->data(), "first bytes", 11) != 0)
+      std::_Exit(3);
     std::_Exit((*mapped)->is_private() ? 4 : 0);
   };
   EXPECT_EXIT(maps(), testing::ExitedWithCode(0), "");
