@@ -138,8 +138,8 @@ class Batch {
     const Result<Executable::Lease> worker = prepare(command, execution_);
     if (!worker) return std::unexpected(worker.error());
     for (Tile tile; part.take(tile, threads());) {
-      Status status =
-          outcome_of([&] { return (*worker)->run(command.function, part.count, tile, part.end, execution_.stop); });
+      Status status = outcome_of(
+          [&] { return (*worker)->run(command.function, part.count, tile, part.end, execution_.stop); });
       if (!status.ok()) failed(i, tile.first, std::move(status));
       if (role == Role::owner && !std::exchange(has_asked_again_, true)) execution_.workers->wake_another();
     }

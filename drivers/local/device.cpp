@@ -36,9 +36,9 @@ Result<> Device::start() {
 }
 
 void Device::describe(halyard_device_properties_t& properties) const {
-  properties.capabilities =
-      HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA |
-      HALYARD_DEVICE_WRITES_CONSTANTS | HALYARD_DEVICE_STOPS_WORK;
+  properties.capabilities = HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
+                            HALYARD_DEVICE_QUEUE_ALLOCA | HALYARD_DEVICE_WRITES_CONSTANTS |
+                            HALYARD_DEVICE_STOPS_WORK;
   if (!workers_) properties.capabilities |= HALYARD_DEVICE_RUNS_IN_CALLER;
   properties.queue_count = options.queues;
   properties.operations = (uint64_t{1} << (HALYARD_OPERATION_EXECUTE + 1)) - 1;  // all of them

@@ -24,7 +24,8 @@ class Executable {
   static Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                                    const halyard_executable_args_t& args);
   // What its kernels allocate is charged to `memory`, which may be null.
-  Executable(const Services& services, Ref<Budget> memory) : services_(services), memory_(std::move(memory)) {}
+  Executable(const Services& services, Ref<Budget> memory)
+      : services_(services), memory_(std::move(memory)) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   virtual ~Executable();

@@ -143,7 +143,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable = std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true)), budget_of(args));
+  auto executable =
+      std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true)), budget_of(args));
   HALYARD_TRY(executable->load_kernels());
   return executable;
 }

@@ -89,9 +89,10 @@ Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& t
     arguments_[kId + 2] = number(at.z);
     Result<> result = call(function);
     if (!result)
-      return with_note(Result<>(std::unexpected(explain(std::move(result).error()))), fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}",
-                                                      callables_[function].function->name, at.x, at.y, at.z,
-                                                      count[0], count[1], count[2]));
+      return with_note(
+          Result<>(std::unexpected(explain(std::move(result).error()))),
+          fmt::format("in kernel '{}', workgroup {},{},{} of {},{},{}", callables_[function].function->name,
+                      at.x, at.y, at.z, count[0], count[1], count[2]));
     at.next(count);
   }
   return {};
@@ -100,10 +101,10 @@ Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& t
 // What a kernel may not write to, where it was refused.
 Status VmvxWorker::explain(Status failure) const {
   if (failure.code() != Code::PERMISSION_DENIED || read_only_.empty()) return failure;
-  return std::move(failure).note(
-      fmt::format("{} {} hold constant data of the program, which kernels may not write to on this device (option "
-                  "validate=1)",
-                  read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", ")));
+  return std::move(failure).note(fmt::format(
+      "{} {} hold constant data of the program, which kernels may not write to on this device (option "
+      "validate=1)",
+      read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", ")));
 }
 
 Result<> VmvxWorker::call(uint32_t function) {

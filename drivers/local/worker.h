@@ -76,8 +76,8 @@ class Worker {
                          uint32_t binding_count) = 0;
   virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;
   // One call for each workgroup of the tile that is before `end`, which others may bring forward. A failure
-  // ends it, and then `tile.first` is the workgroup that failed. What `stop` (base/work_scope.h) says fails the
-  // next workgroup, and in bytecode the one that runs.
+  // ends it, and then `tile.first` is the workgroup that failed. What `stop` (base/work_scope.h) says fails
+  // the next workgroup, and in bytecode the one that runs.
   virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
                        const std::atomic<uint64_t>& end, const uint32_t* stop) = 0;
   // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.

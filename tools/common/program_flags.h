@@ -48,7 +48,8 @@ inline constexpr Flag kProgramFlags[] = {
      "out.",
      "--max_memory=512MiB"},
     {"timeout", FlagKind::value, "TIME",
-     "How long the call may take: 1.5s, 200ms. Its kernels are stopped, too, where the device can. No limit if "
+     "How long the call may take: 1.5s, 200ms. Its kernels are stopped, too, where the device can. No limit "
+     "if "
      "left out.",
      "--timeout=10s"},
     {"trace", FlagKind::value, "FILE",

@@ -291,7 +291,8 @@ void dispatch_into_constants(Session& s) {
   if (s.properties().import_alignment == 0 || !s.table().memory_import)
     unsupported("import_alignment is 0, or memory_import null");
   const uint64_t size = (64 + alignment - 1) / alignment * alignment;
-  for (const uint32_t access : {uint32_t{HALYARD_MAP_READ}, uint32_t{HALYARD_MAP_READ | HALYARD_MAP_PRIVATE}}) {
+  for (const uint32_t access :
+       {uint32_t{HALYARD_MAP_READ}, uint32_t{HALYARD_MAP_READ | HALYARD_MAP_PRIVATE}}) {
     for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
       const std::unique_ptr<uint8_t, decltype(&std::free)> bytes(
           static_cast<uint8_t*>(std::aligned_alloc(alignment, size)), std::free);
@@ -311,17 +312,19 @@ void dispatch_into_constants(Session& s) {
       const halyard_range_t entry = {.slot = 0, .offset = 0, .length = 16};
       const Dispatch slot_use = {.x = 4, .bindings = {entry}};
       const List first = s.list(Recording().dispatch(command(kernel, direct_use)));
-      const List second =
-          s.list(Recording().fill({.slot = 0, .offset = 16, .length = 16}, 5, 4).dispatch(command(kernel, slot_use)), 1);
+      const List second = s.list(
+          Recording().fill({.slot = 0, .offset = 16, .length = 16}, 5, 4).dispatch(command(kernel, slot_use)),
+          1);
       s.must("R77", "a kernel that writes to constants", s.execute(first));
-      s.must("R77", "commands that write to constants through a slot", s.execute(second, {{memory.handle, 0, 32}}));
+      s.must("R77", "commands that write to constants through a slot",
+             s.execute(second, {{memory.handle, 0, 32}}));
       const Memory seen = words(s, Words(8, 9));
       s.must("R77", "a copy of the constants",
              s.execute(s.list(Recording().copy(direct(memory.handle, 0, 32), direct(seen.handle, 0, 32)))));
       words_are(s, "R77", "constants that were written to", {2, 2, 2, 2, 5, 5, 5, 5}, seen);
       if (!(access & HALYARD_MAP_PRIVATE))
-        same_bytes(s, "R77", "the host's bytes of constants that are not private", std::vector<uint8_t>(16, 0),
-                   {bytes.get(), 16});
+        same_bytes(s, "R77", "the host's bytes of constants that are not private",
+                   std::vector<uint8_t>(16, 0), {bytes.get(), 16});
       s.free(memory);
     }
   }
@@ -348,7 +351,8 @@ void dispatch_stopped(Session& s) {
   if (!(s.properties().capabilities & HALYARD_DEVICE_STOPS_WORK)) unsupported("HALYARD_DEVICE_STOPS_WORK");
   for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
     const Memory memory = words(s, Words(4, 0));
-    const Dispatch endless = {.x = 4, .y = UINT16_MAX, .z = UINT16_MAX, .bindings = {direct(memory.handle, 0, 16)}};
+    const Dispatch endless = {
+        .x = 4, .y = UINT16_MAX, .z = UINT16_MAX, .bindings = {direct(memory.handle, 0, 16)}};
     const Dispatch short_one = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
     const List list = s.list(Recording().dispatch(command(kernel, endless)));
     const List other = s.list(Recording().dispatch(command(kernel, short_one)));
@@ -383,15 +387,16 @@ void dispatch_charged_to_a_budget(Session& s) {
           .struct_size = sizeof budget,
           .user = &ledger,
           .limit = refuses ? 0 : UINT64_MAX,
-          .take =
-              [](void* user, uint64_t bytes) -> int32_t {
+          .take = [](void* user, uint64_t bytes) -> int32_t {
             auto& self = *static_cast<Ledger*>(user);
             if (self.refuses && bytes != 0) return 0;
             self.used += static_cast<int64_t>(bytes);
             return 1;
           },
           .give_back =
-              [](void* user, uint64_t bytes) { static_cast<Ledger*>(user)->used -= static_cast<int64_t>(bytes); },
+              [](void* user, uint64_t bytes) {
+                static_cast<Ledger*>(user)->used -= static_cast<int64_t>(bytes);
+              },
           .used = [](void* user) { return static_cast<uint64_t>(static_cast<Ledger*>(user)->used.load()); }};
       const halyard_executable_args_t args = {.struct_size = sizeof args,
                                               .format = text(program->format),

@@ -160,7 +160,8 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
 }
 
 // Waits for the work of a call that has returned, for what is left of the time limit (0: none).
-Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time_point begin, uint64_t limit_ns) {
+Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time_point begin,
+                       uint64_t limit_ns) {
   constexpr auto kMostMs = uint64_t{UINT32_MAX} - 1;
   if (limit_ns == 0) return check(halyard_fence_wait(signal, UINT32_MAX));
   const auto used = static_cast<uint64_t>((Clock::now() - begin) / std::chrono::nanoseconds(1));
@@ -168,10 +169,11 @@ Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time
   Result<> reached = check(halyard_fence_wait(signal, static_cast<uint32_t>(left_ms)));
   if (reached || reached.error().code != HALYARD_DEADLINE_EXCEEDED) return reached;
   halyard_call_cancel(call);
-  return fail(HALYARD_DEADLINE_EXCEEDED,
-              "the call had returned, and its work on a device took longer than its time limit of {} ms; raise it "
-              "where that is too short",
-              limit_ns / 1'000'000);
+  return fail(
+      HALYARD_DEADLINE_EXCEEDED,
+      "the call had returned, and its work on a device took longer than its time limit of {} ms; raise it "
+      "where that is too short",
+      limit_ns / 1'000'000);
 }
 
 // Ctrl-C cancels the call, and its work on devices with it. Where only a device is waited for that does not
@@ -242,8 +244,8 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   }
   uint64_t limit_ns = 0;
   if (flags.has("timeout")) limit_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
-  const Arguments results = TOOL_TRY(call_and_wait(program, function.get(), arguments, description.result_count,
-                                                   signal.get(), limit_ns));
+  const Arguments results = TOOL_TRY(
+      call_and_wait(program, function.get(), arguments, description.result_count, signal.get(), limit_ns));
   const Phase phase(program, "results");
   if (flags.on("json")) {
     fmt::print("{}", TOOL_TRY(results_json(name, results.values(), limit)));

@@ -48,7 +48,8 @@ TEST(Buffer, WrapReleasesAtTheEnd) {
   EXPECT_EQ(released, 2);
 }
 
-// Which constants a device's work may write to: those whose memory nobody else has, and that nobody relies on.
+// Which constants a device's work may write to: those whose memory nobody else has, and that nobody relies
+// on.
 TEST(Buffer, ConstantsAreWrittenByDevicesOrReliedOnButNotBoth) {
   uint8_t bytes[4] = {1, 2, 3, 4};
   const Ref<Buffer> own = Buffer::wrap(bytes, true, {});

@@ -136,7 +136,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                           const halyard_executable_args_t& args) {
   const Loader* loader = HALYARD_TRY(find_loader(device, view(args.format)));
   const FileBytes file = {static_cast<const uint8_t*>(args.data), static_cast<size_t>(args.data_size)};
-  auto executable = std::make_unique<NativeExecutable>(device, HALYARD_TRY(loader->load(file)), budget_of(args));
+  auto executable =
+      std::make_unique<NativeExecutable>(device, HALYARD_TRY(loader->load(file)), budget_of(args));
   HALYARD_TRY(executable->start(device, {args.constants, args.constant_count}));
   return executable;
 }

@@ -59,12 +59,14 @@ Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writa
 
 Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) const {
   for (const Guarded& guarded : guarded_) {
-    const auto found = std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
+    const auto found =
+        std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
     if (found.in1 == guarded.bytes.end()) continue;
-    return fail(Code::PERMISSION_DENIED,
-                "kernel {} writes to byte {} of binding {}, which is constant data of the program; this device "
-                "was told to refuse that (option validate=1)",
-                kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
+    return fail(
+        Code::PERMISSION_DENIED,
+        "kernel {} writes to byte {} of binding {}, which is constant data of the program; this device "
+        "was told to refuse that (option validate=1)",
+        kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Constants of a program: imported bytes that the host never writes to, but kernels and commands through slots
-// may.
+// Constants of a program: imported bytes that the host never writes to, but kernels and commands through
+// slots may.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -96,7 +96,8 @@ TEST_P(ConstantsTest, OthersAreCopiedWhenTheyAreFirstUsedByAKernel) {
   Executable executable = load(increment(1));
   for (int i = 0; i < 3; ++i) EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 64, 16)}}));
   EXPECT_TRUE(page.is_zero());
-  EXPECT_EQ(content<uint32_t>(memory, 21), (Words{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 0}))
+  EXPECT_EQ(content<uint32_t>(memory, 21),
+            (Words{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 0}))
       << "the program sees what it wrote";
   EXPECT_EQ(statistics().device_bytes_allocated, 128u) << "one copy";
   halyard_external_memory_t external = {.struct_size = sizeof external};
@@ -114,9 +115,8 @@ TEST_P(ConstantsTest, ThreadsThatComeAtOnceUseOneCopy) {
     Memory memory = import(page.bytes(), 4096, HALYARD_MAP_READ);
     std::vector<std::thread> threads;
     for (uint64_t i = 0; i < 4; ++i)
-      threads.emplace_back([&, i] {
-        EXPECT_OK(dispatch(executable, {.bindings = {range(memory, i * 1024, 16)}}));
-      });
+      threads.emplace_back(
+          [&, i] { EXPECT_OK(dispatch(executable, {.bindings = {range(memory, i * 1024, 16)}})); });
     for (std::thread& thread : threads) thread.join();
     for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(content<uint32_t>(memory, 1024)[i * 256], 1u);
   }
@@ -167,9 +167,8 @@ TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
   alignas(64) uint32_t words[16] = {5, 6, 7, 8};
   alignas(64) static const uint32_t constants[16] = {1, 2, 3, 4};  // on read-only pages
   Memory memory = allocate(Words(4, 0));
-  for (Memory constant :
-       {import(words, 64, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE),
-        import(const_cast<uint32_t*>(constants), 64, HALYARD_MAP_READ)}) {
+  for (Memory constant : {import(words, 64, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE),
+                          import(const_cast<uint32_t*>(constants), 64, HALYARD_MAP_READ)}) {
     Executable executable = load(increment(2));
     const Outcome written =
         dispatch(executable, {.bindings = {range(memory, 0, 16), range(constant, 0, 16)}});
@@ -196,8 +195,8 @@ TEST_P(ConstantsTest, ADeviceThatValidatesFindsNativeCodeThatWrites) {
     Executable executable = load_native(kind, "rev6");
     Memory memory = allocate(std::vector<float>(8, 1));
     Memory constant = import(words, 32, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
-    const Outcome written = dispatch(
-        executable, {.function = 2, .bindings = {range(memory, 0, 32), range(constant, 0, 32)}});
+    const Outcome written =
+        dispatch(executable, {.function = 2, .bindings = {range(memory, 0, 32), range(constant, 0, 32)}});
     EXPECT_CODE(PERMISSION_DENIED, written);
     EXPECT_NE(written.text().find("byte 2 of binding 1"), std::string::npos) << written.text();
     EXPECT_NE(written.text().find("'halve'"), std::string::npos) << written.text();

@@ -97,8 +97,8 @@ TEST_P(StopTest, AKernelThatLoops) {
 }
 
 TEST_P(StopTest, AKernelThatCalls) {
-  Executable executable =
-      load(fmt::format("{}vm.export @k\n{}vm.func @k{}{}  vm.return\n}}\n", kHeader, kTree, kArguments, kCalls));
+  Executable executable = load(
+      fmt::format("{}vm.export @k\n{}vm.func @k{}{}  vm.return\n}}\n", kHeader, kTree, kArguments, kCalls));
   EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {}));
   still_works();
 }
@@ -112,26 +112,32 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
   // %i12:13 is 0, %i14:15 is 1, %i16:17 is 2^32 - 1, %i18:19 is 2^31 - 1.
   for (const Case& c : {
            Case{"@vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"",
-                "@vmvx.add.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, "
+                "@vmvx.add.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %r0, "
+                "%i12:13, "
                 "%i12:13, %i12:13, %i16:17, %i16:17)"},
            Case{"@vmvx.exp.2d.f32 cconv \"0rIIIrIIIII_v\"",
-                "@vmvx.exp.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i16:17)"},
+                "@vmvx.exp.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
+                "%i16:17)"},
            Case{"@vmvx.copy.2d.x8 cconv \"0rIIIrIIIII_v\"",
-                "@vmvx.copy.2d.x8(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i16:17)"},
+                "@vmvx.copy.2d.x8(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
+                "%i16:17)"},
            Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"",
                 "@vmvx.fill.2d.x32(%i0, %r0, %i12:13, %i12:13, %i16:17, %i14:15)"},
            Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
-                "@vmvx.mmt4d(%r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i18:19, %i20:21, "
+                "@vmvx.mmt4d(%r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i18:19, "
+                "%i20:21, "
                 "%i20:21, %i9, %i9, %i9, %i9)"},
-           Case{"@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
-                "@vmvx.pack(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i20:21, "
-                "%i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
+           Case{
+               "@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
+               "@vmvx.pack(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i20:21, "
+               "%i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
        }) {
     Executable executable = load(kernel(
-        fmt::format("  %i9 = vm.const.i32 1\n  %i12:13 = vm.const.i64.zero\n  %i14:15 = vm.const.i64 1\n  %i16:17 = "
-                    "vm.const.i64 4294967295\n  %i18:19 = vm.const.i64 2147483647\n  %i20:21 = vm.const.i64 512\n"
-                    "  vm.br ^bb1\n^bb1:\n  vm.call {}\n",
-                    c.call),
+        fmt::format(
+            "  %i9 = vm.const.i32 1\n  %i12:13 = vm.const.i64.zero\n  %i14:15 = vm.const.i64 1\n  %i16:17 = "
+            "vm.const.i64 4294967295\n  %i18:19 = vm.const.i64 2147483647\n  %i20:21 = vm.const.i64 512\n"
+            "  vm.br ^bb1\n^bb1:\n  vm.call {}\n",
+            c.call),
         fmt::format("vm.import {}\nvm.attr @k \"local_memory\" \"65536\"\n", c.import)));
     // A kernel that is through with it begins again: fill has only 2^32 elements.
     EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = 1000000})) << c.import;
@@ -141,8 +147,7 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
 
 TEST_P(StopTest, WorkgroupsWithoutNumber) {
   Executable executable = load(kernel(""));
-  EXPECT_CODE(CANCELLED,
-              stopped_dispatch(executable, {.x = UINT32_MAX, .y = UINT32_MAX, .z = UINT32_MAX}));
+  EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = UINT32_MAX, .y = UINT32_MAX, .z = UINT32_MAX}));
   still_works();
 }
 
@@ -150,10 +155,9 @@ TEST_P(StopTest, WorkgroupsWithoutNumber) {
 TEST_P(StopTest, WorkgroupsOfMachineCode) {
   for (const char* kind : kLibraryKinds) {
     Executable executable = load_native(kind, "rev6");
-    EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.function = 1,
-                                                         .x = UINT32_MAX,
-                                                         .y = UINT32_MAX,
-                                                         .constants = {0, 0}}));
+    EXPECT_CODE(
+        CANCELLED,
+        stopped_dispatch(executable, {.function = 1, .x = UINT32_MAX, .y = UINT32_MAX, .constants = {0, 0}}));
   }
   still_works();
 }
@@ -163,7 +167,11 @@ TEST_P(StopTest, ListsOfCommands) {
   Memory memory = allocate(std::vector<uint32_t>{1, 2});
   const halyard_command_dispatch_t loop = command(executable, {});
   Recording recording;
-  recording.fill(range(memory, 0, 4), 5, 4).barrier().dispatch(loop).barrier().fill(range(memory, 4, 4), 6, 4);
+  recording.fill(range(memory, 0, 4), 5, 4)
+      .barrier()
+      .dispatch(loop)
+      .barrier()
+      .fill(range(memory, 4, 4), 6, 4);
   List list = finish(recording);
   EXPECT_CODE(CANCELLED, stopped(execute(list, {})));
   EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2})) << "what came after it was not done";
@@ -294,10 +302,10 @@ HALYARD_ON_EVERY_DEVICE(KernelMemoryTest);
 
 // Keeps a buffer of %i10:11 bytes.
 std::string keeps(uint64_t bytes) {
-  return KernelTest::kernel(
-      fmt::format("  %i10:11 = vm.const.i64 {}\n  %i9 = vm.const.i32.zero\n  %r3 = vm.buffer.alloc %i10:11, %i9\n"
-                  "  vm.global.store.ref %r3, .refs[0] : !vm.buffer\n",
-                  bytes));
+  return KernelTest::kernel(fmt::format(
+      "  %i10:11 = vm.const.i64 {}\n  %i9 = vm.const.i32.zero\n  %r3 = vm.buffer.alloc %i10:11, %i9\n"
+      "  vm.global.store.ref %r3, .refs[0] : !vm.buffer\n",
+      bytes));
 }
 
 TEST_P(KernelMemoryTest, IsChargedUntilItGoes) {
@@ -327,7 +335,8 @@ TEST_P(KernelMemoryTest, PastTheLimit) {
 TEST_P(KernelMemoryTest, LocalMemory) {
   Ledger ledger{.limit = 1 << 20, .mutex = {}};
   const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable = load_with(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"), budget);
+  Executable executable =
+      load_with(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"), budget);
   EXPECT_CODE(RESOURCE_EXHAUSTED, dispatch(executable, {}));
   table_.executable_destroy(device_, executable);
   EXPECT_EQ(ledger.used, 0u);

@@ -124,8 +124,8 @@ Result<> binary(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t l
                    });
 }
 
-Result<> map(const State& state, UnaryKernel kernel, uint64_t element_size, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-             uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
+Result<> map(const State& state, UnaryKernel kernel, uint64_t element_size, Buffer& in, uint64_t in_offset,
+             uint64_t in_stride0, uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
              uint64_t out_stride1, uint64_t size0, uint64_t size1) {
   HALYARD_TRY(check_writable(out));
   const Input a = {
@@ -137,26 +137,27 @@ Result<> map(const State& state, UnaryKernel kernel, uint64_t element_size, Buff
   if (!c.data) return {};
   return in_pieces(state.stop, size0, size1, 1,
                    [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
-                     kernel(from(a, row, column, element_size), from(c, row, column, element_size), {rows, columns});
+                     kernel(from(a, row, column, element_size), from(c, row, column, element_size),
+                            {rows, columns});
                      return {};
                    });
 }
 
 template <Unary kOperation>
-Result<> unary(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-               uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-               uint64_t out_stride1, uint64_t size0, uint64_t size1) {
+Result<> unary(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+               Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1, uint64_t size0,
+               uint64_t size1) {
   const FlushDenormals flush;
-  return map(state, state.kernels.unary[static_cast<size_t>(kOperation)], 4, in, in_offset, in_stride0, in_stride1, out,
-             out_offset, out_stride0, out_stride1, size0, size1);
+  return map(state, state.kernels.unary[static_cast<size_t>(kOperation)], 4, in, in_offset, in_stride0,
+             in_stride1, out, out_offset, out_stride0, out_stride1, size0, size1);
 }
 
 template <size_t kLog2Bytes>
-Result<> copy(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-              uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-              uint64_t out_stride1, uint64_t size0, uint64_t size1) {
-  return map(state, state.kernels.copy[kLog2Bytes], 1u << kLog2Bytes, in, in_offset, in_stride0, in_stride1, out,
-             out_offset, out_stride0, out_stride1, size0, size1);
+Result<> copy(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+              Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1, uint64_t size0,
+              uint64_t size1) {
+  return map(state, state.kernels.copy[kLog2Bytes], 1u << kLog2Bytes, in, in_offset, in_stride0, in_stride1,
+             out, out_offset, out_stride0, out_stride1, size0, size1);
 }
 
 Result<> fill(const State& state, uint32_t value, Buffer& out, uint64_t out_offset, uint64_t out_stride,
@@ -226,19 +227,18 @@ Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lh
   const Mmt4dKernel kernel = state.kernels.mmt4d[static_cast<size_t>(type->type)];
   const uint64_t tile = uint64_t{m0} * n0;
   const unsigned __int128 each = product(tile, k) * k0;
-  return in_pieces(
-      state.stop, m, n, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),
-      [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
-        Mmt4d piece = operands;
-        if (piece.lhs) piece.lhs += row * lhs_stride * type->operand_size;
-        if (piece.rhs) piece.rhs += column * rhs_stride * type->operand_size;
-        piece.out += (row * out_stride + column * tile) * type->result_size;
-        piece.m = rows;
-        piece.n = columns;
-        const FlushDenormals flush;
-        kernel(piece);
-        return {};
-      });
+  return in_pieces(state.stop, m, n, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),
+                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+                     Mmt4d piece = operands;
+                     if (piece.lhs) piece.lhs += row * lhs_stride * type->operand_size;
+                     if (piece.rhs) piece.rhs += column * rhs_stride * type->operand_size;
+                     piece.out += (row * out_stride + column * tile) * type->result_size;
+                     piece.m = rows;
+                     piece.n = columns;
+                     const FlushDenormals flush;
+                     kernel(piece);
+                     return {};
+                   });
 }
 
 struct TileOperation {
@@ -250,8 +250,7 @@ constexpr TileOperation kTileOperations[] = {{1, Mmt4dType::f32f32f32},   {2, Mm
                                              {5, Mmt4dType::bf16bf16f32}, {6, Mmt4dType::bf16bf16bf16}};
 
 // The sizes of the matrix make no difference: every operand of a program must get the same answer.
-Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_t, int64_t,
-                                                      uint32_t flags) {
+Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_t, int64_t, uint32_t flags) {
   using Pair = std::tuple<int64_t, int64_t>;
   const auto* operation = std::ranges::find(kTileOperations, flags >> 8 & 0xFF, &TileOperation::number);
   if (operation != std::end(kTileOperations)) {
@@ -327,10 +326,10 @@ uint64_t matrix_offset(const Tiling& tiling, uint64_t row, uint64_t column) {
   return row * tiling.extent0() * tiling.stride0 + column * tiling.extent1() * tiling.stride1;
 }
 
-Result<> pack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-              uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-              uint64_t out_stride1, uint64_t in_size0, uint64_t in_size1, uint64_t out_size0,
-              uint64_t out_size1, uint64_t out_size2, uint64_t out_size3, uint64_t padding, uint32_t flags) {
+Result<> pack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+              Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1, uint64_t in_size0,
+              uint64_t in_size1, uint64_t out_size0, uint64_t out_size1, uint64_t out_size2,
+              uint64_t out_size3, uint64_t padding, uint32_t flags) {
   HALYARD_TRY(check_writable(out));
   const size_t log2 = HALYARD_TRY(element_size_log2("pack", flags, true));
   const Tiling tiling = {.o0 = out_size0,
@@ -352,17 +351,18 @@ Result<> pack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_st
   return in_pieces(state.stop, tiling.grid0(), tiling.grid1(), tiling.t0 * tiling.t1,
                    [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
                      const Tiling piece = part_of(tiling, row, rows, column, columns);
-                     const uint64_t from = piece.size0 && piece.size1 ? matrix_offset(tiling, row, column) : 0;
+                     const uint64_t from =
+                         piece.size0 && piece.size1 ? matrix_offset(tiling, row, column) : 0;
                      state.kernels.pack[log2](matrix ? matrix + (from << log2) : nullptr,
                                               tiles + (tiling.tile_at(row, column) << log2), piece, padding);
                      return {};
                    });
 }
 
-Result<> unpack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0,
-                uint64_t in_stride1, Buffer& out, uint64_t out_offset, uint64_t out_stride0,
-                uint64_t out_stride1, uint64_t in_size0, uint64_t in_size1, uint64_t in_size2,
-                uint64_t in_size3, uint64_t out_size0, uint64_t out_size1, uint32_t flags) {
+Result<> unpack(const State& state, Buffer& in, uint64_t in_offset, uint64_t in_stride0, uint64_t in_stride1,
+                Buffer& out, uint64_t out_offset, uint64_t out_stride0, uint64_t out_stride1,
+                uint64_t in_size0, uint64_t in_size1, uint64_t in_size2, uint64_t in_size3,
+                uint64_t out_size0, uint64_t out_size1, uint32_t flags) {
   HALYARD_TRY(check_writable(out));
   const size_t log2 = HALYARD_TRY(element_size_log2("unpack", flags, false));
   const Tiling tiling = {.o0 = in_size0,
@@ -447,9 +447,9 @@ Ref<vm::NativeModule> create_module(const Kernels& kernels) {
                                    .version = 0,
                                    .exports = {std::begin(kFunctions), std::end(kFunctions)},
                                    .create_state = [&kernels]() -> Result<vm::NativeState> {
-                                     return vm::NativeState{
-                                         new State{kernels, nullptr},
-                                         [](void* state) { delete static_cast<State*>(state); }};
+                                     return vm::NativeState{new State{kernels, nullptr}, [](void* state) {
+                                                              delete static_cast<State*>(state);
+                                                            }};
                                    }});
 }
 

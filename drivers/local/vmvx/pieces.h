@@ -1,5 +1,5 @@
-// Pieces: what is too much for one call of a kernel, done in parts, between which the work may be stopped. Only
-// strides of 0 make operands so large that it matters: 2^64 elements take one element of memory.
+// Pieces: what is too much for one call of a kernel, done in parts, between which the work may be stopped.
+// Only strides of 0 make operands so large that it matters: 2^64 elements take one element of memory.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace halyard::local::vmvx {
 // Steps in one piece, more or less: well below a second.
 inline constexpr uint64_t kMostInPiece = uint64_t{1} << 28;
 
-// Calls `piece(row, rows, column, columns)`, which gives a Result<>, until all is done, row by row. `each`: steps
-// for one position.
+// Calls `piece(row, rows, column, columns)`, which gives a Result<>, until all is done, row by row. `each`:
+// steps for one position.
 template <typename Piece>
 Result<> in_pieces(const uint32_t* stop, uint64_t rows, uint64_t columns, uint64_t each, Piece&& piece) {
   uint64_t steps = 0;
@@ -28,8 +28,8 @@ Result<> in_pieces(const uint32_t* stop, uint64_t rows, uint64_t columns, uint64
   for (uint64_t row = 0; row < rows; row += rows_at_once) {
     for (uint64_t column = 0; column < columns; column += columns_at_once) {
       HALYARD_TRY(go_on_unless_stopped(stop));
-      HALYARD_TRY(
-          piece(row, std::min(rows_at_once, rows - row), column, std::min(columns_at_once, columns - column)));
+      HALYARD_TRY(piece(row, std::min(rows_at_once, rows - row), column,
+                        std::min(columns_at_once, columns - column)));
     }
   }
   return {};

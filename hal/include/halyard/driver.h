@@ -286,11 +286,10 @@ typedef struct halyard_external_memory {
   uint32_t kind; /* HALYARD_EXTERNAL_* */
   void* pointer;
   int32_t fd;
-  uint32_t
-      access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages, and a
-                 kernel that writes to them must fail with PERMISSION_DENIED or not be given them [R77], unless
-                 HALYARD_MAP_PRIVATE says that it may write */
-  uint64_t size; /* bytes */
+  uint32_t access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages,
+                      and a kernel that writes to them must fail with PERMISSION_DENIED or not be given them
+                      [R77], unless HALYARD_MAP_PRIVATE says that it may write */
+  uint64_t size;   /* bytes */
 } halyard_external_memory_t;
 
 enum {

@@ -28,7 +28,7 @@ class Allocation final : public ObjectOf<Allocation> {
   uint64_t origin_affinity = kAnyQueue;
   bool queue_ordered = false;  // from queue alloca: dealloca has an effect
   bool indeterminate_lifetime = false;
-  bool is_constant = false;  // imported bytes that programs may not write to
+  bool is_constant = false;              // imported bytes that programs may not write to
   std::atomic<bool> deallocated{false};  // a dealloca has been submitted
   std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
   Ref<Object> keep;                      // imported bytes

@@ -84,8 +84,8 @@ class Device final : public ObjectOf<Device> {
   // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says.
   Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size);
   // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
-  // ALL; HALYARD_MAP_PRIVATE in addition says that a device's work may write to bytes that programs only read.
-  // OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
+  // ALL; HALYARD_MAP_PRIVATE in addition says that a device's work may write to bytes that programs only
+  // read. OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
                                   void* pointer, uint64_t size, Ref<Object> keep);
 

@@ -40,8 +40,8 @@ struct InFlight : Step, WorkTrace {
   bool completed_here = false;  // its result is for the submitter
   bool over_here = false;       // the signals are made, too: nobody holds it but the submitter
 
-  Device* const home;   // where it is queued
-  Fence* const signal;  // may be null
+  Device* const home;      // where it is queued
+  Fence* const signal;     // may be null
   WorkScope* const scope;  // may be null
   Makes makes = Makes::foreign;
   InlineVector<Object*, 6> resources;
@@ -58,8 +58,7 @@ struct InFlight : Step, WorkTrace {
     uint64_t length = 0;
   } write;
 
-  explicit InFlight(const QueuePoint& point)
-      : home(&point.device), signal(point.signal), scope(point.scope) {
+  explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal), scope(point.scope) {
     run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
   }
 
@@ -258,10 +257,9 @@ Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
 // Queues the work when its waits are reached. What it needs is kept by `again`.
 Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const QueuePoint&)> again) {
   return when_reached(
-      Ref<Fence>::share(point.wait),
-      [again = std::move(again), device = Ref<Device>::share(&point.device), affinity = point.affinity,
-       signal = Ref<Fence>::share(point.signal),
-       scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
+      Ref<Fence>::share(point.wait), [again = std::move(again), device = Ref<Device>::share(&point.device),
+                                      affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
+                                      scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
         if (status.ok())
           status = outcome_of([&] { return again({*device, affinity, nullptr, signal.get(), scope.get()}); });
         // A failure that the signals have been told already makes no difference to them.

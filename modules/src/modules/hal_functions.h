@@ -149,16 +149,17 @@ Result<> queue_write(hal::Device&, uint64_t affinity, OptionalFence wait, Option
                      uint64_t length, uint64_t flags);
 Result<> queue_barrier(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                        uint64_t flags);
-Result<> queue_execute(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                       hal::CommandBuffer&, uint64_t flags);
+Result<> queue_execute(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
+                       OptionalFence signal, hal::CommandBuffer&, uint64_t flags);
 using BindingTable = Span<hal::Buffer*, uint64_t, uint64_t>;  // buffer, offset, length
-Result<> queue_execute_indirect(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
-                                OptionalFence signal, hal::CommandBuffer&, uint64_t flags,
+Result<> queue_execute_indirect(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity,
+                                OptionalFence wait, OptionalFence signal, hal::CommandBuffer&, uint64_t flags,
                                 BindingTable table);
 Result<> queue_flush(hal::Device&, uint64_t affinity);
 // hal 0.5: none is a barrier.
-Result<> queue_execute_list(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
-                            OptionalFence signal, Span<hal::CommandBuffer&> command_buffers);
+Result<> queue_execute_list(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity,
+                            OptionalFence wait, OptionalFence signal,
+                            Span<hal::CommandBuffer&> command_buffers);
 
 // ---- hal_executable.cpp
 Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t affinity, uint32_t access, vm::Buffer& source,
@@ -265,8 +266,8 @@ inline Result<> queue_write_5(hal::Device& device, uint64_t affinity, OptionalFe
   return queue_write(device, affinity, wait, signal, source, source_offset, target, target_offset, length,
                      flags);
 }
-inline Result<> queue_execute_indirect_5(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
-                                         OptionalFence wait, OptionalFence signal,
+inline Result<> queue_execute_indirect_5(HalOptions& state, vm::CallContext& call, hal::Device& device,
+                                         uint64_t affinity, OptionalFence wait, OptionalFence signal,
                                          hal::CommandBuffer& commands, BindingTable table) {
   return queue_execute_indirect(state, call, device, affinity, wait, signal, commands, 0, table);
 }

@@ -80,14 +80,14 @@ Result<> queue_barrier(hal::Device& device, uint64_t affinity, OptionalFence wai
   return hal::queue_barrier(at(device, affinity, wait, signal));
 }
 
-Result<> queue_execute(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                       OptionalFence signal, hal::CommandBuffer& commands, uint64_t) {
+Result<> queue_execute(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                       OptionalFence wait, OptionalFence signal, hal::CommandBuffer& commands, uint64_t) {
   return execute(state, at(call, device, affinity, wait, signal), commands, {});
 }
 
-Result<> queue_execute_indirect(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                                OptionalFence signal, hal::CommandBuffer& commands, uint64_t,
-                                BindingTable table) {
+Result<> queue_execute_indirect(HalOptions& state, vm::CallContext& call, hal::Device& device,
+                                uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                                hal::CommandBuffer& commands, uint64_t, BindingTable table) {
   hal::InlineVector<hal::Binding, 16> bindings;
   for (size_t i = 0; i < table.size(); ++i) {
     const auto [buffer, offset, length] = table[i];
@@ -98,8 +98,9 @@ Result<> queue_execute_indirect(HalOptions& state, vm::CallContext& call, hal::D
 
 Result<> queue_flush(hal::Device& device, uint64_t affinity) { return hal::queue_flush(device, affinity); }
 
-Result<> queue_execute_list(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                            OptionalFence signal, Span<hal::CommandBuffer&> command_buffers) {
+Result<> queue_execute_list(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                            OptionalFence wait, OptionalFence signal,
+                            Span<hal::CommandBuffer&> command_buffers) {
   if (command_buffers.empty()) return queue_barrier(device, affinity, wait, signal, 0);
   if (command_buffers.size() > 1)
     return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}",

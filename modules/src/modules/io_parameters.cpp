@@ -205,8 +205,7 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
   auto* bytes = const_cast<uint8_t*>(parameter.bytes.data()) + operation.parameter_offset;
   uint32_t access = hal::kRead;
   if (parameter.keep->is_private()) access |= HALYARD_MAP_PRIVATE;
-  return device
-      .import_host(affinity, memory_types, usage, access, bytes, operation.length, parameter.keep)
+  return device.import_host(affinity, memory_types, usage, access, bytes, operation.length, parameter.keep)
       .value_or(nullptr);
 }
 

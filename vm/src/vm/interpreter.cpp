@@ -144,7 +144,7 @@ CallOutcome interpret(Stack& stack) {
     DISPATCH();     \
   } while (false)
 // Every loop goes through one of the branches below, which look whether it is to stop.
-#define STOP_IF_INTERRUPTED()         \
+#define STOP_IF_INTERRUPTED()        \
   if (IS_INTERRUPTED()) [[unlikely]] \
   goto interrupted
 // The branch that ends an instruction.

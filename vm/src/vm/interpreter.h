@@ -11,8 +11,8 @@ CallOutcome interpret(Stack& stack);
 // The same, but stack.stop is the word that it looks at, at every branch and call. For kernels: interpret()
 // finds what it looks at in the stack itself, one load nearer.
 CallOutcome interpret_kernel(Stack& stack);
-// The same as interpret(), and tells stack.tracer of every call and return. A program of its own, so that interpret() has
-// nothing to ask.
+// The same as interpret(), and tells stack.tracer of every call and return. A program of its own, so that
+// interpret() has nothing to ask.
 CallOutcome interpret_traced(Stack& stack);
 
 }  // namespace halyard::vm

@@ -58,8 +58,8 @@ class Invocation {
 
   // The scope of the work that the call submits. The invocation's thread.
   WorkScope& work_scope() { return scope_ && !scope_->is_stopped() ? *scope_ : new_scope(); }
-  // For kernels, whose work somebody else submitted: the word that stops it, null for none, from the next call
-  // on. It lives as long as such calls do.
+  // For kernels, whose work somebody else submitted: the word that stops it, null for none, from the next
+  // call on. It lives as long as such calls do.
   void set_stop(const uint32_t* stop);
 
   // Whether the call is one to the end, call(), which blocks where the program waits.

@@ -40,7 +40,8 @@ struct Stack {
   const Word* ip = nullptr;  // where the top frame goes on
   bool resumed = false;      // that is at a native call that has deferred
   std::atomic<uint8_t> interrupted = 0;  // or the Code to stop with, from any thread
-  const uint32_t* stop = nullptr;  // of a kernel: the word that stops the work it is part of (base/work_scope.h)
+  const uint32_t* stop =
+      nullptr;  // of a kernel: the word that stops the work it is part of (base/work_scope.h)
   Invocation* invocation = nullptr;
   Tracer* tracer = nullptr;  // the context's; null: none
   uint64_t trace_flow = 0;   // from where the call was suspended to where it goes on

@@ -335,8 +335,8 @@ enum {
 
 /* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
  * reads standard input. Without PRELOAD the file must not change while the module lives: where it is cut off,
- * reading what is gone ends the process (SIGBUS). Nothing is ever written to it: kernels may write to constants,
- * whose pages are then this process's own.
+ * reading what is gone ends the process (SIGBUS). Nothing is ever written to it: kernels may write to
+ * constants, whose pages are then this process's own.
  *
  * A shared library is loaded as a native module (halyard/module.h); "library.so@text" gives it `text` as its
  * argument. Its types are known to modules that are loaded after it. It stays mapped until the process ends.
