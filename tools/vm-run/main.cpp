@@ -92,8 +92,13 @@ constexpr Flag kListFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags}, {"Loading and limits", kLoadingFlags}, {"Devices", kDeviceFlags}, {"From other runtimes", kForeignFlags},
-    {"Results", kResultFlags},  {"Records", kRecordFlags}, {"Lists, instead of a call", kListFlags},
+    {"Program", kProgramFlags},
+    {"Loading and limits", kLoadingFlags},
+    {"Devices", kDeviceFlags},
+    {"From other runtimes", kForeignFlags},
+    {"Results", kResultFlags},
+    {"Records", kRecordFlags},
+    {"Lists, instead of a call", kListFlags},
 };
 
 constexpr ExitCode kExitCodes[] = {

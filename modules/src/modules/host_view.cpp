@@ -26,8 +26,8 @@ Result<> HostViews::add(hal::Device& device, const Ref<Budget>& memory, hal::Buf
   copy->allocation().charge = std::move(charge);
   Ref<hal::Fence> copied = HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(&device)));
   HALYARD_TRY(hal::queue_copy({device, hal::kAnyQueue, nullptr, copied.get()}, buffer, 0, *copy, 0, size));
-  views_.push_back(HALYARD_TRY(
-      hal::BufferView::create(std::move(copy), view.shape(), view.type(), view.encoding())));
+  views_.push_back(
+      HALYARD_TRY(hal::BufferView::create(std::move(copy), view.shape(), view.type(), view.encoding())));
   copied_.push_back(std::move(copied));
   return {};
 }

@@ -433,7 +433,7 @@ typedef struct halyard_failed_expectation {
   uint32_t reserved;
   halyard_text_t function; /* of `check`: "expect_eq" */
   halyard_text_t message;  /* lines: the first says what was expected and found, others show tensors */
-  halyard_text_t place; /* of the program: "at module.function+0000001A (model.mlir:3:5)"; may be empty */
+  halyard_text_t place;    /* of the program: "at module.function+0000001A (model.mlir:3:5)"; may be empty */
 } halyard_failed_expectation_t;
 /* Called on the thread that runs the call, which goes on afterwards. */
 typedef void (*halyard_expectation_fn)(void* user, const halyard_failed_expectation_t* failed);
