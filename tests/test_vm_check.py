@@ -11,6 +11,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import vmrun
+from test_interrupt import CTRL_C, Terminal
 
 INTERRUPTED = 130
 TIMES = re.compile(r"\d+ ms")
@@ -249,6 +250,16 @@ the call failed: NOT_FOUND; <nothing> & 'none'; at mixed.errs+PC; invoking funct
 
     def test_no_colours_in_a_pipe(self):
         self.assertNotIn("\x1b", self.check("mixed.vmfb").stdout)
+
+    def test_colours_on_a_terminal_only(self):
+        module = os.path.join(self.folder, "mixed.vmfb")
+        terminal = Terminal("vm-check", module)
+        self.assertEqual(terminal.end(), 1)
+        for part in ("\x1b[32m[       OK ]\x1b[0m mixed.passes", "\x1b[31m[  FAILED  ]\x1b[0m mixed.fails"):
+            self.assertIn(part, terminal.text)
+        terminal = Terminal("vm-check", module, environment={"NO_COLOR": "1"})
+        self.assertEqual(terminal.end(), 1)
+        self.assertNotIn("\x1b[", terminal.text)
 
     def test_names_are_safe_to_print(self):
         text = STATE.replace("@state\n", '@"st\x1b[31mate"\n')
@@ -509,6 +520,14 @@ class Interrupted(Files):
             skipped = [case.get("name") for case in ElementTree.parse(junit).getroot().iter("testcase") if case.find("skipped") is not None]
             self.assertEqual(skipped, ["endless"])
 
+    def test_ctrl_c_on_a_terminal(self):
+        terminal = Terminal("vm-check", os.path.join(self.folder, "greedy.vmfb"), "--filter=*.endless:*.last")
+        terminal.read_until("greedy.endless")
+        time.sleep(0.2)
+        terminal.press(CTRL_C)
+        self.assertEqual(terminal.end(), INTERRUPTED)
+        self.assertIn("interrupted: 1 test was not run", terminal.text)
+
     def test_a_module_that_must_fail_has_not_failed_when_it_was_stopped(self):
         process = self.start("--expect_failure", "--filter=*.endless")
         self.read_until(process, "[ RUN      ] greedy.endless")
@@ -580,6 +599,18 @@ class Vulkan(unittest.TestCase):
         for flags in ([], ["--jobs=3"]):
             done = vmrun.run("vm-check", program, f"--device={device}", *flags)
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
+    def test_programs_for_other_devices_cannot_begin(self):
+        device = vulkan_device()
+        if not device:
+            self.skipTest("no Vulkan device")
+        for name in ("check_pass.vmvx", "check_fail.vmvx"):
+            module = os.path.join(vmrun.fixtures(), "check", name + ".vmfb")
+            for flags in ([], ["--expect_failure"]):
+                done = vmrun.run("vm-check", module, f"--device={device}", *flags)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("the test could not begin: INCOMPATIBLE; ", done.stdout)
 
 
 if __name__ == "__main__":

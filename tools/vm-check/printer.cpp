@@ -115,10 +115,12 @@ void Printer::summary(const std::vector<Suite>& suites, std::span<const Finding>
   print(Colour::green, kPassed, counted(passed, "test") + ".");
   list(Verdict::stopped, findings);
   list(Verdict::failed, findings);
-  if (failed > 0) fmt::print(to_, "\n {} FAILED TEST{}\n", failed, failed == 1 ? "" : "S");
+  std::string end;
+  if (failed > 0) end += fmt::format("\n {} FAILED TEST{}\n", failed, failed == 1 ? "" : "S");
   if (left_out > 0)
-    fmt::print(to_, "interrupted: {} {} not run\n", counted(left_out, "test"),
-               left_out == 1 ? "was" : "were");
+    end += fmt::format("interrupted: {} {} not run\n", counted(left_out, "test"),
+                       left_out == 1 ? "was" : "were");
+  std::fputs(end.c_str(), to_);
 }
 
 std::string list_text(const std::vector<Suite>& suites) {
