@@ -165,6 +165,7 @@ Result<Arguments> call_and_wait(const Program& program, halyard_function_t funct
   const Interrupt interrupt([&] {
     if (!returned) return halyard_call_cancel(call.get());
     if (!signal) return;
+    if (program.waiting) program.waiting->clear();
     fmt::print(stderr,
                "vm-run: CANCELLED; stopped by Ctrl-C: the call had returned and its work on a device was "
                "waited for\n");
@@ -229,6 +230,7 @@ Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may still write when it goes
   Program program;
   TOOL_TRY(make_instance(flags, program));
+  program.waiting = Waiting::on_terminal();
   if (flags.on("list_drivers")) {
     TOOL_TRY(flags.on("explain") ? explain_drivers(program.instance.get())
                                  : list_drivers(program.instance.get()));
@@ -260,15 +262,10 @@ Result<int> vm_run(const Flags& flags) {
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name));
+  std::fflush(stdout);  // giving back what a large program holds may take a while
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
-  if (flags.on("print_statistics")) {
-    std::fflush(stdout);
-    TOOL_TRY(print_statistics(program));
-  }
-  if (program.phases) {
-    std::fflush(stdout);
-    TOOL_TRY(print_stats(program));
-  }
+  if (flags.on("print_statistics")) TOOL_TRY(print_statistics(program));
+  if (program.phases) TOOL_TRY(print_stats(program));
   return is_as_expected ? 0 : 1;
 }
 
