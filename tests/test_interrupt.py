@@ -199,6 +199,29 @@ class VmRun(unittest.TestCase):
             self.assertEqual(terminal.end(), INTERRUPTED)
             self.assertIn("CANCELLED; stopped by Ctrl-C", terminal.text)
 
+    def test_what_takes_long_is_shown_until_it_is_over(self):
+        with vmrun.temporary_folder() as folder:
+            for text, told in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call had")):
+                vmrun.assemble(text, folder, "long")
+                terminal = Terminal("vm-run", f"--module={folder}/long.vmfb", "--device=local-sync")
+                terminal.read_until(r"\r\x1b\[Kwaiting: call, 2 s")
+                terminal.press(CTRL_C)
+                self.assertEqual(terminal.end(), INTERRUPTED)
+                self.assertIn("\r\x1b[Kwaiting: call, 1 s", terminal.text)
+                self.assertRegex(terminal.text, r"\r\x1b\[K(\x1b\[[\d;]*m)?vm-run:(\x1b\[0m)? " + told)
+
+    def test_what_is_over_soon_is_not_shown(self):
+        terminal = Terminal("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=5")
+        self.assertEqual(terminal.end(), 0)
+        self.assertIn("EXEC @recursive", terminal.text)
+        self.assertNotIn("waiting", terminal.text)
+
+    def test_what_takes_long_is_shown_on_a_terminal_only(self):
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(SPIN, folder, "long")
+            done = vmrun.run("vm-run", f"--module={folder}/long.vmfb", "--timeout=1200ms")
+            self.assertRegex(done.stderr, r"\Avm-run: DEADLINE_EXCEEDED; [^\x1b\r]*\Z")
+
     def test_a_background_job_is_not_stopped(self):
         with vmrun.temporary_folder() as folder:
             process = self.start(folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))

@@ -65,7 +65,8 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
 }
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
-void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
+void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* views, size_t count) {
+  if (waiting) static_cast<Waiting*>(waiting)->clear();
   print_error("=== {} ===\n", printable(view(key)));
   for (size_t i = 0; i < count; ++i) {
     char* text = nullptr;
@@ -91,9 +92,11 @@ Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t othe
 Phase::Phase(const Program& program, const char* name)
     : program_(program), name_(name), begin_(std::chrono::steady_clock::now()) {
   halyard_trace_begin(program.trace.get(), name);
+  if (program.waiting) program.waiting->begin(name);
 }
 
 Phase::~Phase() {
+  if (program_.waiting) program_.waiting->end();
   halyard_trace_end(program_.trace.get());
   if (program_.phases) program_.phases->push_back({name_, std::chrono::steady_clock::now() - begin_});
 }
@@ -233,6 +236,7 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
     options.tensor_user = program.tensor_user;
   }
   options.trace = print_trace;
+  options.trace_user = program.waiting.get();
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
   if (flags.has("max_memory"))
     options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));

@@ -13,6 +13,7 @@
 #include "common/expectations.h"
 #include "common/failure.h"
 #include "common/flags.h"
+#include "common/waiting.h"
 
 namespace halyard::tools {
 
@@ -28,6 +29,7 @@ struct Program {
     std::chrono::nanoseconds time;
   };
   std::unique_ptr<std::vector<PhaseTime>> phases;  // --print_stats; null: nobody wants to know
+  std::unique_ptr<Waiting> waiting;                // shows phases that take long; may be null
   // What contexts show of dispatches, as in halyard_context_options_t; nothing without a function.
   std::string tensor_pattern;
   halyard_tensor_fn tensor = nullptr;
@@ -42,8 +44,8 @@ struct Program {
 // --trace and --print_stats, and the instance. Before anything else.
 Result<> make_instance(const Flags& flags, Program& program);
 
-// What a tool does with a program, as a slice of its trace and a time of its statistics, for as long as this
-// lives.
+// What a tool does with a program, as a slice of its trace, a time of its statistics and, where it takes long,
+// a line on the terminal, for as long as this lives.
 class Phase {
  public:
   Phase(const Program& program, const char* name);

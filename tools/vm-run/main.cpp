@@ -260,9 +260,16 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
                        limit);
 }
 
+struct FailedExpectations {
+  const Program& program;
+  size_t count = 0;
+};
+
 // Counts expectations that fail, and tells each when it does: what comes after it may fail the call.
 void print_failed(void* user, const halyard_failed_expectation_t* failed) {
-  ++*static_cast<size_t*>(user);
+  auto& known = *static_cast<FailedExpectations*>(user);
+  ++known.count;
+  if (known.program.waiting) known.program.waiting->clear();
   const std::string line = "vm-run: expectation failed: " + FailedExpectation(*failed).text() + "\n";
   std::fflush(stdout);
   std::fputs(printable(line).c_str(), stderr);
@@ -270,9 +277,10 @@ void print_failed(void* user, const halyard_failed_expectation_t* failed) {
 
 Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may still write when it goes
-  size_t failed = 0;    // expectations
   Program program;
+  FailedExpectations failed{program};
   TOOL_TRY(make_instance(flags, program));
+  program.waiting = Waiting::on_terminal();
   if (flags.on("list_drivers")) {
     TOOL_TRY(flags.on("explain") ? explain_drivers(program.instance.get())
                                  : list_drivers(program.instance, TOOL_TRY(probe_limit(flags))));
@@ -306,16 +314,11 @@ Result<int> vm_run(const Flags& flags) {
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
-  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed == 0;
+  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed.count == 0;
+  std::fflush(stdout);  // giving back what a large program holds may take a while
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
-  if (flags.on("print_statistics")) {
-    std::fflush(stdout);
-    TOOL_TRY(print_statistics(program));
-  }
-  if (program.phases) {
-    std::fflush(stdout);
-    TOOL_TRY(print_stats(program));
-  }
+  if (flags.on("print_statistics")) TOOL_TRY(print_statistics(program));
+  if (program.phases) TOOL_TRY(print_stats(program));
   return is_as_expected ? 0 : 1;
 }
 

@@ -45,6 +45,7 @@ void Stop::now() {
   if (program_.trace)
     if (const Result<> finished = check(halyard_trace_finish(program_.trace.get())); !finished)
       failure.text += "; " + finished.error().text;
+  if (program_.waiting) program_.waiting->clear();
   print_error("vm-run: {}\n", failure.line());
   std::_Exit(interrupt_.exit_code());
 }
