@@ -153,7 +153,7 @@ def functions_and_inputs(checks, folder):
     expect_failure(checks, "too few elements", [*mul, "--input=8xf32=1,2,3", "--input=8xf32=1"], "OUT_OF_RANGE", "8", "3")
     expect_failure(checks, "a shape too large", [*mul, "--input=99999999999x99999999999xf32=1", "--input=8xf32=1"],
                    "INVALID_ARGUMENT", "99999999999")
-    expect_failure(checks, "missing npy", [*mul, "--input=@missing.npy", "--input=8xf32=1"], "UNKNOWN", "missing.npy")
+    expect_failure(checks, "missing npy", [*mul, "--input=@missing.npy", "--input=8xf32=1"], "NOT_FOUND", "missing.npy")
     bad_npy = write(folder, "bad.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'")
     expect_failure(checks, "damaged npy", [*mul, f"--input=@{bad_npy}", "--input=8xf32=1"], "OUT_OF_RANGE", bad_npy)
 

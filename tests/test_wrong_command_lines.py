@@ -144,6 +144,7 @@ def make_files(folder):
     with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), encoding="utf-8") as file:
         vmrun.assemble(file.read(), folder, "mul")
     os.mkdir(os.path.join(folder, "folder"))
+    os.symlink("loop.vmfb", os.path.join(folder, "loop.vmfb"))
     write("cut.vmfb", small[:len(small) // 2])
     write("text.vmfb", "this is not a module at all, just some text\n" * 4)
     write("nothing.vmfb", b"")

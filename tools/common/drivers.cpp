@@ -1,6 +1,8 @@
 // The search for drivers, from the C ABI to text.
 #include "common/drivers.h"
 
+#include <algorithm>
+
 #include "common/colour.h"
 #include "common/printable.h"
 
@@ -32,6 +34,14 @@ Result<DriverSearch> DriverSearch::of(halyard_instance_t instance) {
     TOOL_TRY(found);
     search.entries_.push_back(entry);
   }
+}
+
+const halyard_search_entry_t* DriverSearch::serving(std::string_view kind) const {
+  for (const halyard_search_entry_t& entry : entries_) {
+    const std::vector<std::string> kinds = split_list(is_accepted_driver(entry) ? entry.serves : "");
+    if (std::ranges::find(kinds, kind) != kinds.end()) return &entry;
+  }
+  return nullptr;
 }
 
 std::vector<std::string> split_list(std::string_view list) {

@@ -28,6 +28,8 @@ class DriverSearch {
   static Result<DriverSearch> of(halyard_instance_t instance);
   // In the order in which they were tried; their texts live as long as this.
   std::span<const halyard_search_entry_t> entries() const { return entries_; }
+  // The driver that serves devices of that kind, by its note alone; null where none does.
+  const halyard_search_entry_t* serving(std::string_view kind) const;
 
  private:
   Handle<halyard_search_t> search_;

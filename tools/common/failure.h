@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/brief.h"
 #include "halyard/halyard.h"
 
 namespace halyard::tools {
@@ -21,7 +22,8 @@ struct Failure {
   std::string text;   // without the code at its start
   int exit_code = 1;  // of the tool that ends with it
 
-  std::string line() const { return std::string(halyard_status_code_name(code)) + "; " + text; }
+  // For people: with what it quotes shortened.
+  std::string line() const { return std::string(halyard_status_code_name(code)) + "; " + brief(text); }
 };
 
 template <typename T = void>

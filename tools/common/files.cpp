@@ -27,26 +27,38 @@ class Descriptor {
   int number_;
 };
 
-std::unexpected<Failure> cannot(std::string_view what, const std::string& path) {
+std::unexpected<Failure> cannot(std::string_view what, const std::string& path, std::string_view kind = "") {
   const int error = errno;
-  if (error == EISDIR) return fail(HALYARD_INVALID_ARGUMENT, "'{}' is a folder; expected a file", path);
-  return fail(code_of_errno(error), "cannot {} '{}': {}; check the path", what, path, std::strerror(error));
+  if (error == EISDIR)
+    return fail(HALYARD_INVALID_ARGUMENT, "{}'{}' is a folder; expected a file", kind, path);
+  return fail(code_of_errno(error), "cannot {} {}'{}': {}; check the path", what, kind, path,
+              std::strerror(error));
 }
 
 }  // namespace
 
 halyard_status_code_t code_of_errno(int error) {
-  if (error == ENOENT) return HALYARD_NOT_FOUND;
+  if (error == ENOENT || error == ENOTDIR) return HALYARD_NOT_FOUND;
   if (error == EACCES || error == EPERM || error == EROFS) return HALYARD_PERMISSION_DENIED;
-  if (error == EISDIR) return HALYARD_INVALID_ARGUMENT;
+  if (error == EISDIR || error == ENAMETOOLONG || error == ELOOP) return HALYARD_INVALID_ARGUMENT;
   return HALYARD_UNAVAILABLE;
 }
 
-Result<FileContents> FileContents::open(const std::string& path) {
-  const Descriptor file(path == kStandard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return cannot("open", path);
+Result<OpenFile> open_file(const std::string& path) {
+  OpenFile file(std::fopen(path.c_str(), "rbe"));
+  if (!file) return cannot("open", path);
   struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) return cannot("read", path);
+  if (::fstat(::fileno(file.get()), &status) != 0) return cannot("read", path);
+  if (S_ISDIR(status.st_mode)) errno = EISDIR;
+  if (S_ISDIR(status.st_mode)) return cannot("read", path);
+  return file;
+}
+
+Result<FileContents> FileContents::open(const std::string& path, std::string_view kind) {
+  const Descriptor file(path == kStandard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return cannot("open", path, kind);
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) return cannot("read", path, kind);
   FileContents contents;
   if (S_ISREG(status.st_mode) && status.st_size > 0 && path != kStandard) {
     const auto size = static_cast<size_t>(status.st_size);
@@ -61,11 +73,13 @@ Result<FileContents> FileContents::open(const std::string& path) {
   for (;;) {
     const ssize_t size = ::read(file.get(), block, sizeof block);
     if (size == 0) return contents;
-    if (size > 0) {
-      contents.read_.append(block, static_cast<size_t>(size));
-    } else if (errno != EINTR) {
-      return cannot("read", path);
-    }
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return cannot("read", path, kind);
+    if (static_cast<size_t>(size) > kMostOfAStream - contents.read_.size())
+      return fail(HALYARD_RESOURCE_EXHAUSTED,
+                  "{}'{}' gives more than {} bytes and is no regular file; save it as one first", kind, path,
+                  kMostOfAStream);
+    contents.read_.append(block, static_cast<size_t>(size));
   }
 }
 
@@ -85,18 +99,17 @@ std::span<const uint8_t> FileContents::bytes() const {
 
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 std::unexpected<Failure> cannot_write(const std::string& path) {
-  return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
+  const int error = errno;
+  const bool full = error == ENOSPC || error == EDQUOT;
+  return fail(code_of_errno(error), "cannot write '{}': {}; {}", path, std::strerror(error),
+              full ? "make room there, or choose another place" : "check the path");
 }
 
 }  // namespace
 
 Result<> write_file(const std::string& path, bool append, std::span<const uint8_t> bytes) {
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), append ? "ab" : "wb"));
+  OpenFile file(std::fopen(path.c_str(), append ? "abe" : "wbe"));
   if (!file) return cannot_write(path);
   if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
     return cannot_write(path);

@@ -8,8 +8,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <new>
 #include <system_error>
 
@@ -17,6 +15,8 @@
 #include "common/files.h"
 #include "common/help.h"
 #include "common/printable.h"
+#include "common/probe.h"
+#include "common/standard_streams.h"
 
 namespace halyard::tools {
 
@@ -76,6 +76,13 @@ Result<> check_choice(const Flag& flag, std::string_view name, const std::string
   const bool is_word = !value.empty() && !(value[0] >= '0' && value[0] <= '9');  // no number is like another
   return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}{}", name, value, list_of(choices),
               !is_word ? "" : suggestion(value, {choices.begin(), choices.end()}));
+}
+
+// Results that are not, or not all, where they should be.
+Failure cannot_print(int error) {
+  return {HALYARD_UNAVAILABLE,
+          fmt::format("cannot write all of standard output: {}; what is there is incomplete",
+                      error ? std::strerror(error) : "an earlier write failed")};
 }
 
 }  // namespace
@@ -146,18 +153,14 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
                 "flag file '{}' is named by itself, or by files that name each other more than {} deep; take "
                 "--flagfile out of one",
                 path, kDeepest);
-  if (std::filesystem::is_directory(path))
-    return fail(HALYARD_INVALID_ARGUMENT, "flag file '{}' is a folder; expected a text with one flag a line",
-                path);
-  std::ifstream file(path);
-  if (!file)
-    return fail(HALYARD_NOT_FOUND, "cannot open flag file '{}': {}; check the path", path,
-                std::strerror(errno));
+  const FileContents file = TOOL_TRY(FileContents::open(path, "flag file "));
   files.push_back(path);
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
+  std::string_view rest = file.text();
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos || line[first] == '#') continue;
+    if (first == std::string_view::npos || line[first] == '#') continue;
     const size_t last = line.find_last_not_of(" \t\r");
     Result<> added = add(tool, line.substr(first, last - first + 1), files);
     if (!added) return fail(added.error().code, "{}:{}: {}", path, number, added.error().text);
@@ -183,11 +186,13 @@ std::vector<std::string> Flags::all(std::string_view name) const {
 
 int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags)) {
+  occupy_standard_descriptors();
+  if (argc == 3 && std::strcmp(argv[1], kProbeArgument) == 0) return probe_main(argv[2]);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of writing, reported below
   const auto report = [&](const Failure& failure) {
     std::fflush(stdout);
-    fmt::print(stderr, "{} {}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO),
-               printable(failure.line()));
+    print_error("{} {}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO),
+                printable(failure.line()));
     return failure.exit_code;
   };
   int code = 0;
@@ -201,19 +206,16 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
       const Result<int> done = body(*flags);
       code = done ? *done : report(done.error());
     }
-  } catch (const std::system_error& error) {  // how fmt::print tells
-    return report(
-        {HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}", error.what())});
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout)) return report(cannot_print(error.code().value()));
+    return report({code_of_errno(error.code().value()), error.what()});
   } catch (const std::bad_alloc&) {
     return report({HALYARD_RESOURCE_EXHAUSTED, "not enough memory for what was asked; are the sizes right?"});
   } catch (const std::exception& exception) {
     return report({HALYARD_INTERNAL, exception.what()});
   }
   errno = 0;
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return report(
-        {HALYARD_UNAVAILABLE, fmt::format("could not write all of standard output: {}",
-                                          errno ? std::strerror(errno) : "an earlier write failed")});
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return report(cannot_print(errno));
   return code;
 }
 

@@ -7,11 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <system_error>
 
+#include "common/files.h"
 #include "common/npy.h"
 
 namespace halyard::tools {
@@ -148,9 +149,6 @@ class InputParser {
 
   Result<Handle<halyard_object_t>> create(uint32_t type, const int64_t* shape, size_t rank, const void* data,
                                           size_t size) {
-    if (!device_)
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "a tensor needs a device and none is open; add --device=local-sync");
     Handle<halyard_object_t> view;
     TOOL_TRY(check(halyard_view_create(device_, type, shape, rank, data, size, view.out())));
     return view;
@@ -206,23 +204,20 @@ class InputParser {
     TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
     const Block<halyard_tensor_t> tensor(parsed);
     const std::string path(source.substr(1));
-    if (!std::filesystem::is_regular_file(path) && std::filesystem::exists(path))
+    std::error_code unknown;  // then opening it fails
+    const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
       return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not a regular file; expected one with the bytes of {}",
                   path, type);
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file)
-      return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));
-    const auto length = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
+    const FileContents file = TOOL_TRY(FileContents::open(path));
+    const uint64_t length = file.bytes().size();
     uint64_t& position = raw_positions_[path];
     if (source.front() == '@') position = 0;
     if (position > length || tensor->size > length - position)
       return fail(HALYARD_OUT_OF_RANGE,
                   "'{}' has {} bytes from byte {} on; {} takes {}: give the shape that the file has", path,
                   length - std::min(position, length), position, type, tensor->size);
-    std::vector<char> bytes(tensor->size);
-    file.seekg(static_cast<std::streamoff>(position));
-    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!file) return fail(HALYARD_UNKNOWN, "cannot read '{}': {}", path, std::strerror(errno));
+    const std::span<const uint8_t> bytes = file.bytes().subspan(position, tensor->size);
     position += bytes.size();
     return create(tensor->element_type, tensor->shape, tensor->rank, bytes.data(), bytes.size());
   }
@@ -290,8 +285,8 @@ Result<std::vector<std::string>> arrays_in(const std::string& folder) {
        entry.increment(error))
     if (entry->path().extension() == ".npy") names.push_back(entry->path().filename());
   if (error)
-    return fail(HALYARD_NOT_FOUND, "--inputs_from={}: cannot read the folder: {}; check the path", folder,
-                error.message());
+    return fail(code_of_errno(error.value()), "--inputs_from={}: cannot read the folder: {}; check the path",
+                folder, error.message());
   if (names.empty())
     return fail(
         HALYARD_NOT_FOUND,

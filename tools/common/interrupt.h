@@ -1,16 +1,22 @@
-// Ctrl-C: the first asks for an end, the second ends the process at once. What is caught is SIGINT, while an
-// Interrupt lives; where the process was started with SIGINT ignored (nohup, a background job) it stays so.
+// Signals that ask for an end: SIGINT (Ctrl-C), SIGTERM and SIGHUP. The first asks, the second ends the
+// process at once. They are caught while an Interrupt lives; one that the process was started to ignore
+// (nohup, a background job) stays ignored.
 #pragma once
 
 #include <atomic>
+#include <csignal>
 #include <functional>
+#include <string_view>
 #include <thread>
 
 #include "common/failure.h"
 
 namespace halyard::tools {
 
-inline constexpr int kInterrupted = 130;  // the exit code of a tool that Ctrl-C has ended
+// The exit codes of a tool that a signal has ended, as shells give them.
+inline constexpr int kInterrupted = 128 + SIGINT;
+inline constexpr int kTerminated = 128 + SIGTERM;
+inline constexpr int kHungUp = 128 + SIGHUP;
 
 // At most one lives at a time: a process has one action for a signal.
 class Interrupt {
@@ -25,17 +31,23 @@ class Interrupt {
   ~Interrupt();
 
   bool happened() const;
+  // Once it has happened. "Ctrl-C", "SIGTERM" or "SIGHUP", and 128 + the signal's number.
+  std::string_view cause() const;
+  int exit_code() const;
 
-  // Of work that was stopped: its failure, saying so and with the exit code kInterrupted. Other failures are
-  // left as they are.
+  // Of work that was stopped: its failure, saying so and with exit_code(). Other failures are left as they
+  // are.
   Failure explain(Failure failure) const;
+
+  // In a child that fork() has made: signals that are caught here end it.
+  static void release_in_child();
 
  private:
   void watch();
 
-  bool caught_ = false;  // SIGINT is
   std::function<void()> stop_;
-  int wake_ = -1;  // an eventfd that wakes the thread
+  int wake_ = -1;            // an eventfd that wakes the thread
+  sigset_t unblocked_ = {};  // the mask of the constructing thread
   std::atomic<bool> over_ = false;
   std::thread watcher_;
 };

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 
 namespace halyard::tools {
@@ -136,13 +134,7 @@ uint32_t little_endian(const uint8_t* bytes, size_t count) {
 
 }  // namespace
 
-Result<NpyFile> NpyFile::open(const std::string& path) {
-  if (std::filesystem::is_directory(path))
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is a folder; expected an npy file", path);
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) return fail(HALYARD_UNKNOWN, "cannot open '{}': {}; check the path", path, std::strerror(errno));
-  return NpyFile(path, file);
-}
+Result<NpyFile> NpyFile::open(const std::string& path) { return NpyFile(path, TOOL_TRY(open_file(path))); }
 
 bool NpyFile::at_end() {
   const int next = std::fgetc(file_.get());

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/failure.h"
+#include "common/files.h"
 
 namespace halyard::tools {
 
@@ -21,7 +20,7 @@ struct Array {
 // A file of arrays, at the position after the last one read.
 class NpyFile {
  public:
-  static Result<NpyFile> open(const std::string& path);
+  static Result<NpyFile> open(const std::string& path);  // as open_file()
   const std::string& path() const { return path_; }
   bool at_end();
   // INVALID_ARGUMENT: not npy, or a type without a counterpart; UNIMPLEMENTED: Fortran order; OUT_OF_RANGE:
@@ -29,13 +28,10 @@ class NpyFile {
   Result<Array> next();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  NpyFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  NpyFile(std::string path, OpenFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  OpenFile file_;
 };
 
 // What stands before the bytes of an array, version 1. UNIMPLEMENTED: npy has no such elements.

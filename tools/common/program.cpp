@@ -9,6 +9,7 @@
 #include "common/printable.h"
 #include "common/progress.h"
 #include "common/quantities.h"
+#include "common/standard_streams.h"
 
 namespace halyard::tools {
 
@@ -22,16 +23,9 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 namespace {
 
 // The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
-// former.
+// former. Chosen by the drivers' notes: no driver but the one that is chosen is loaded.
 Result<std::string> default_device(halyard_instance_t instance) {
-  halyard_driver_entry_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
-  const Block<halyard_driver_entry_t> owned(entries);
-  const bool has_task = std::any_of(entries, entries + count, [](const auto& entry) {
-    return std::string_view(entry.name) == "local-task";
-  });
-  return has_task ? "local-task" : "local-sync";
+  return TOOL_TRY(DriverSearch::of(instance)).serving("local-task") ? "local-task" : "local-sync";
 }
 
 // What the task flags make of the option `workers`; empty where none of them is given.
@@ -41,6 +35,22 @@ Result<std::string> worker_count(const Flags& flags) {
   if (!flags.has("task_topology_max_group_count")) return std::string();
   const uint64_t most = TOOL_TRY(number(flags, "task_topology_max_group_count", 0, "8"));
   return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
+}
+
+// What --allow_native and --executable_plugin make of options of local devices, as keys and values.
+std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
+  std::vector<std::pair<std::string, std::string>> options;
+  if (flags.value("allow_native", "yes") == "no") options.emplace_back("native", "0");
+  for (const std::string& plugin : flags.all("executable_plugin")) options.emplace_back("plugin", plugin);
+  return options;
+}
+
+// Texts belong to the options.
+std::vector<halyard_device_setting_t> settings_of(
+    const std::vector<std::pair<std::string, std::string>>& options) {
+  std::vector<halyard_device_setting_t> settings;
+  for (const auto& [key, value] : options) settings.push_back({key.c_str(), value.c_str()});
+  return settings;
 }
 
 // As the C ABI counts: from 1; 0 where none is named.
@@ -56,12 +66,12 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
 
 // hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
 void print_trace(void*, halyard_text_t key, const halyard_object_t* views, size_t count) {
-  fmt::print(stderr, "=== {} ===\n", printable(view(key)));
+  print_error("=== {} ===\n", printable(view(key)));
   for (size_t i = 0; i < count; ++i) {
     char* text = nullptr;
     const Result<> done = check(halyard_view_text(views[i], kDefaultMaxElements, &text));
     const Block<char> owned(text);
-    fmt::print(stderr, "{}\n", done ? text : done.error().line());
+    print_error("{}\n", done ? text : done.error().line());
   }
 }
 
@@ -151,11 +161,8 @@ Result<> open_devices(const Flags& flags, Program& program) {
       needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
   }
-  const std::string native = flags.value("allow_native", "yes");
-  const std::vector<std::string> plugins = flags.all("executable_plugin");
-  std::vector<halyard_device_setting_t> settings;
-  if (native == "no") settings.push_back({"native", "0"});
-  for (const std::string& plugin : plugins) settings.push_back({"plugin", plugin.c_str()});
+  const auto local = local_options(flags);
+  std::vector<halyard_device_setting_t> settings = settings_of(local);
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
   if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: not all have them
@@ -168,9 +175,32 @@ Result<> open_devices(const Flags& flags, Program& program) {
                                               settings.begin() + static_cast<ptrdiff_t>(count));
     if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags.on("vulkan_validation_layers"))
       own.push_back({"validate", "1"});
+    if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has("vulkan_robust_buffer_access"))
+      own.push_back({"robust", flags.on("vulkan_robust_buffer_access") ? "1" : "0"});
     TOOL_TRY(check(
         halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
     program.devices.push_back(std::move(device));
+  }
+  return {};
+}
+
+Result<> print_warnings(const Program& program, std::string_view tool) {
+  const auto is_vulkan = [](const Handle<halyard_device_t>& device) {
+    return std::string_view(halyard_device_uri(device.get())).starts_with("vulkan");
+  };
+  if (std::ranges::none_of(program.devices, is_vulkan))
+    return {};  // all that is known so far is about shaders
+  for (const auto& module : program.modules) {
+    char* text = nullptr;
+    size_t size = 0;
+    TOOL_TRY(check(halyard_module_warnings(module.get(), &text, &size)));
+    const Block<char> owned(text);
+    std::string_view lines(text, size);
+    while (!lines.empty()) {
+      const size_t end = std::min(lines.find('\n'), lines.size());
+      fmt::print(stderr, "{}: warning: {}\n", tool, printable(lines.substr(0, end)));
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
   }
   return {};
 }
@@ -191,6 +221,10 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   options.device_count = made->devices_.size();
   options.parameters = made->files_.data();
   options.parameter_count = made->files_.size();
+  made->local_options_ = local_options(flags);
+  made->local_settings_ = settings_of(made->local_options_);
+  options.loader_settings = made->local_settings_.data();
+  options.loader_setting_count = made->local_settings_.size();
   if (flags.value("parameter_mode") == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   if (program.tensor) {
     made->tensor_pattern_ = program.tensor_pattern;
@@ -210,7 +244,7 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
 
 Result<> ContextOptions::create(halyard_instance_t instance,
                                 const std::vector<Handle<halyard_module_t>>& modules,
-                                halyard_context_t* out) const {
+                                halyard_context_t* out, ExpectationSink expectations) const {
   std::vector<halyard_module_t> handles;
   for (const auto& module : modules) handles.push_back(module.get());
   halyard_context_options_t options = options_;
@@ -222,13 +256,16 @@ Result<> ContextOptions::create(halyard_instance_t instance,
     return nullptr;
   };
   options.progress_user = &progress;
+  options.expectation = expectations.function;
+  options.expectation_user = expectations.user;
   return check(halyard_context_create(instance, &options, out));
 }
 
 Result<> make_context(const Flags& flags, Program& program) {
   const Phase phase(program, "make context");
   const auto options = TOOL_TRY(ContextOptions::of(flags, program));
-  return options->create(program.instance.get(), program.modules, program.context.out());
+  return options->create(program.instance.get(), program.modules, program.context.out(),
+                         program.expectations);
 }
 
 // The function asked for, or the only one that can be meant.
@@ -275,12 +312,12 @@ Result<> print_statistics(const Program& program) {
     TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
     std::string_view uri = halyard_device_uri(device.get());
     if (uri.ends_with("://")) uri.remove_suffix(3);
-    fmt::print(stderr,
-               "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
-               "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
-               "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
-               printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live,
-               use.device_peak, use.device_allocated, use.device_freed, use.device_live);
+    print_error(
+        "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"
+        "  HOST_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n"
+        "DEVICE_LOCAL: {:12}B peak / {:12}B allocated / {:12}B freed / {:12}B live\n\n",
+        printable(uri), use.host_peak, use.host_allocated, use.host_freed, use.host_live, use.device_peak,
+        use.device_allocated, use.device_freed, use.device_live);
   }
   return {};
 }

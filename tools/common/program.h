@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "common/expectations.h"
 #include "common/failure.h"
 #include "common/flags.h"
 
@@ -30,6 +32,7 @@ struct Program {
   std::string tensor_pattern;
   halyard_tensor_fn tensor = nullptr;
   void* tensor_user = nullptr;
+  ExpectationSink expectations;
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
   std::vector<Handle<halyard_device_t>> devices;
@@ -71,13 +74,16 @@ Result<> dump_workers(const Flags& flags);
 // --device and the flags that open devices; without --device, the default device where a module needs one.
 Result<> open_devices(const Flags& flags, Program& program);
 
+// On standard error, what is likely to give wrong results on the devices that are open.
+Result<> print_warnings(const Program& program, std::string_view tool);
+
 // What the flags say about contexts, but for their modules. Any thread.
 class ContextOptions {
  public:
   // With the program's devices, which must live as long as this.
   static Result<std::unique_ptr<const ContextOptions>> of(const Flags& flags, const Program& program);
   Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
-                  halyard_context_t* out) const;
+                  halyard_context_t* out, ExpectationSink expectations = {}) const;
 
  private:
   ContextOptions() = default;
@@ -86,6 +92,8 @@ class ContextOptions {
   std::vector<std::string> scopes_;
   std::vector<std::string> paths_;
   std::vector<halyard_parameter_file_t> files_;
+  std::vector<std::pair<std::string, std::string>> local_options_;
+  std::vector<halyard_device_setting_t> local_settings_;
   std::string capture_;
   std::string tensor_pattern_;
   halyard_context_options_t options_ = {};  // points to the above

@@ -1,4 +1,4 @@
-// The flags that name a program and its devices: vm-run and vm-bench take them alike. Specified by
+// The flags that name a program and its devices: vm-run, vm-bench and vm-check take them alike. Specified by
 // run-module-cli.md, sections 1 and 2.
 #pragma once
 
@@ -28,6 +28,10 @@ inline constexpr Flag kProgramFlags[] = {
      "array "
      "after another.",
      "--inputs_from=inputs"},
+};
+
+// How programs are loaded, what they are given, what they may take.
+inline constexpr Flag kLoadingFlags[] = {
     {"parameters", FlagKind::list, "[SCOPE=]FILE",
      "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. Repeated: of several files of a "
      "scope, the first\n"
@@ -48,7 +52,9 @@ inline constexpr Flag kProgramFlags[] = {
      "out.",
      "--max_memory=512MiB"},
     {"timeout", FlagKind::value, "TIME",
-     "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out.",
+     "How long the call may take: 1.5s, 200ms. What runs on a device is not stopped. No limit if left out. "
+     "Of "
+     "lists of drivers and\ndevices: how long each driver may take to be tried (10s).",
      "--timeout=10s"},
     {"trace", FlagKind::value, "FILE",
      "Writes what happens when to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "
@@ -115,7 +121,10 @@ inline constexpr Flag kForeignFlags[] = {
      "--vulkan_validation_layers"},
     {"vulkan_debug_utils", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_debug_utils"},
     {"vulkan_debug_verbosity", FlagKind::value, "N", kVulkanNoEffect, "--vulkan_debug_verbosity=2"},
-    {"vulkan_robust_buffer_access", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_robust_buffer_access"},
+    {"vulkan_robust_buffer_access", FlagKind::toggle, "",
+     "Vulkan devices bound what kernels reach beyond their bindings; on where the device can do it. As "
+     "?robust=0 in the URI:\n--vulkan_robust_buffer_access=false.",
+     "--vulkan_robust_buffer_access=false"},
     {"vulkan_sparse_binding", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_binding"},
     {"vulkan_sparse_residency", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_residency"},
     {"vulkan_buffer_device_addresses", FlagKind::toggle, "", kVulkanNoEffect,

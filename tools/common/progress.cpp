@@ -3,11 +3,10 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "common/colour.h"
 #include "common/failure.h"
 #include "common/printable.h"
+#include "common/standard_streams.h"
 
 namespace halyard::tools {
 
@@ -26,15 +25,13 @@ void Progress::show(uint64_t done, uint64_t total, std::string_view what) {
   line = printable(line);
   const size_t width = terminal_width(STDERR_FILENO) - 1;  // in the last column some terminals wrap
   if (line.size() > width) line = line.substr(0, width - kDots.size()) + std::string(kDots);
-  fmt::print(stderr, "\r\x1b[K{}", line);
-  std::fflush(stderr);
+  print_error("\r\x1b[K{}", line);
   visible_ = true;
 }
 
 void Progress::clear() {
   if (!visible_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  write_error("\r\x1b[K");
   visible_ = false;
   next_ = {};
 }

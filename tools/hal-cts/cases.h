@@ -33,7 +33,6 @@ struct Case {
 std::span<const Case> all_cases();
 std::vector<std::string> all_tags();
 
-// Whether `text` is what the pattern says: '*' stands for anything, '?' for one character.
-bool matches(std::string_view pattern, std::string_view text);
+using tools::matches;
 
 }  // namespace halyard::cts

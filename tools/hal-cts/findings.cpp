@@ -3,6 +3,7 @@
 
 #include "common/colour.h"
 #include "common/printable.h"
+#include "common/standard_streams.h"
 
 namespace halyard::cts {
 
@@ -40,7 +41,7 @@ Counts count(std::span<const Finding> findings) {
 
 void Printer::header(const std::string& line) {
   progress_.clear();
-  fmt::print(to_, "{}\n", printable(line));
+  tools::print_to(to_, "{}\n", printable(line));
 }
 
 void Printer::begin(size_t number, size_t total, const std::string& device, const Case& about) {
@@ -50,17 +51,17 @@ void Printer::begin(size_t number, size_t total, const std::string& device, cons
 void Printer::end(const Finding& finding) {
   progress_.clear();
   const auto verdict = static_cast<size_t>(finding.verdict);
-  fmt::print(to_, "{}{}",
-             tools::coloured(kColours[verdict], fmt::format("{:<8}", kNames[verdict]), fileno(to_)),
-             title(finding.device, *finding.about));
-  if (!finding.reason.empty()) fmt::print(to_, ": {}", printable(finding.reason));
-  fmt::print(to_, "\n");
+  tools::print_to(to_, "{}{}",
+                  tools::coloured(kColours[verdict], fmt::format("{:<8}", kNames[verdict]), fileno(to_)),
+                  title(finding.device, *finding.about));
+  if (!finding.reason.empty()) tools::print_to(to_, ": {}", printable(finding.reason));
+  tools::print_to(to_, "\n");
   for (const Problem& problem : finding.problems)
-    fmt::print(to_, "        {}\n", printable(to_line(problem)));
+    tools::print_to(to_, "        {}\n", printable(to_line(problem)));
 }
 
 void Printer::last_line(const Counts& counts) {
-  fmt::print(to_, "{} passed, {} failed, {} skipped\n", counts.passed, counts.failed, counts.skipped);
+  tools::print_to(to_, "{} passed, {} failed, {} skipped\n", counts.passed, counts.failed, counts.skipped);
 }
 
 }  // namespace halyard::cts

@@ -2,39 +2,16 @@
 #include <cstdint>
 
 #include "common/printable.h"
+#include "common/xml.h"
 #include "findings.h"
 
 namespace halyard::cts {
 
 namespace {
 
-// Texts come from drivers: what is not UTF-8 is written as \xNN before anything else.
-std::string xml(std::string_view text) {
-  std::string safe;
-  for (const char character : tools::printable(text)) {
-    switch (character) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      case '\n':
-        safe += "&#10;";
-        break;
-      default:
-        safe += character;
-    }
-  }
-  return safe;
-}
+using tools::xml;
 
+// Texts come from drivers: what is not UTF-8 is written as \xNN before anything else.
 std::string json(std::string_view text) {
   std::string safe = "\"";
   for (const char character : tools::printable(text)) {

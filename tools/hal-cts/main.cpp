@@ -1,9 +1,7 @@
 // hal-cts: whether a driver keeps the rules of docs/driver-abi.md. Chooses cases, runs each, tells what came
 // of it.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "common/files.h"
@@ -59,6 +57,8 @@ constexpr tools::ExitCode kExitCodes[] = {
     {1, "A case failed, or the tests could not be run: standard error says why."},
     {tools::kInterrupted,
      "Stopped by Ctrl-C after the case that was running; the reports have the cases until then."},
+    {tools::kTerminated, "Stopped by SIGTERM, in the same way."},
+    {tools::kHungUp, "Stopped by SIGHUP, in the same way."},
 };
 
 constexpr tools::ToolDescription kTool = {
@@ -127,12 +127,7 @@ Finding judge(const Run& run, const Case& about, const std::string& device, Repo
 // ---- The run
 
 Result<> write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool complete = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  complete = file && std::fclose(file) == 0 && complete;
-  if (complete) return {};
-  return fail(tools::code_of_errno(errno), "cannot write '{}': {}; check the path", path,
-              std::strerror(errno));
+  return tools::write_file(path, false, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 std::string case_list(const std::vector<const Case*>& cases) {
@@ -241,7 +236,7 @@ Result<int> test_driver(const Flags& flags) {
   const Counts counts = count(findings);
   if (left_out > 0) printer.header(fmt::format("interrupted: {} cases were not run", left_out));
   printer.last_line(counts);
-  if (interrupt.happened()) return tools::kInterrupted;
+  if (interrupt.happened()) return interrupt.exit_code();
   return counts.failed > 0 ? 1 : 0;
 }
 

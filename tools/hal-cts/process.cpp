@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "common/interrupt.h"
 #include "session.h"
 
 namespace halyard::cts {
@@ -105,7 +106,7 @@ bool take_records(std::string& bytes, Report& report) {
   setpgid(0, 0);  // so that what a driver starts goes with it
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGPIPE, SIG_DFL);  // as in most programs
-  std::signal(SIGINT, SIG_DFL);
+  tools::Interrupt::release_in_child();
   dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the report's
   PipeTeller teller(fd);
   body(teller);

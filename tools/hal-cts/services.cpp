@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/standard_streams.h"
+
 namespace halyard::cts {
 
 namespace {
@@ -50,7 +52,7 @@ Services::Services(Checks& checks) : checks_(checks) {
     return noted;
   };
   table.log = [](void*, int32_t, const char* line, size_t size) {
-    fmt::print(stderr, "driver: {}\n", view(line, size));
+    tools::print_error("driver: {}\n", view(line, size));
   };
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "common/survey.h"
 #include "grades.h"
-#include "survey.h"
 
 namespace halyard::tools {
 

@@ -2,21 +2,18 @@
 // is in a capture, and whether a device does the same again.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "captures.h"
 #include "common/flags.h"
+#include "common/probe.h"
 #include "common/quantities.h"
+#include "common/survey.h"
 #include "json.h"
-#include "probe.h"
-#include "survey.h"
 #include "text.h"
 
 namespace halyard::tools {
 
 namespace {
-
-constexpr std::string_view kDefaultTimeout = "10s";
 
 constexpr Flag kFlags[] = {
     {"explain", FlagKind::toggle, "",
@@ -66,7 +63,7 @@ struct Request {
   std::chrono::nanoseconds limit;
 
   bool json() const { return flags.on("json"); }
-  Result<Survey> all() const { return survey_all(TOOL_TRY(make_instance(flags)), limit); }
+  Result<Survey> all() const { return survey_all(TOOL_TRY(make_instance(flags)), limit, Depth::opened); }
 };
 
 Result<> explain(const Request& request) {
@@ -198,10 +195,7 @@ Result<const Verb*> find_verb(const std::string& name) {
 }
 
 Result<int> hal_info(const Flags& flags) {
-  const std::string timeout = flags.value("timeout", kDefaultTimeout);
-  const uint64_t limit = TOOL_TRY(parse_duration("timeout", timeout));
-  constexpr uint64_t kLongest = uint64_t{1} << 60;
-  Request request{flags, flags.positional(), std::chrono::nanoseconds(std::min(limit, kLongest))};
+  Request request{flags, flags.positional(), TOOL_TRY(probe_limit(flags))};
   if (request.arguments.empty()) {
     TOOL_TRY(flags.on("explain") ? explain(request) : summary(request));
     return 0;
@@ -223,7 +217,5 @@ Result<int> hal_info(const Flags& flags) {
 }  // namespace halyard::tools
 
 int main(int argc, char** argv) {
-  using namespace halyard::tools;
-  if (argc == 3 && std::strcmp(argv[1], kProbeArgument) == 0) return probe_main(argv[2]);
-  return run_tool(kTool, argc, argv, hal_info);
+  return halyard::tools::run_tool(halyard::tools::kTool, argc, argv, halyard::tools::hal_info);
 }

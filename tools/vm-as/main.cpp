@@ -1,10 +1,8 @@
 // vm-as: text assembly to a module. Reads one file, writes one file.
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -43,14 +41,7 @@ Result<> write_module(const std::string& path, const void* data, size_t size) {
     std::fwrite(data, 1, size, stdout);  // the tool's frame checks standard output
     return {};
   }
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file)
-    return fail(code_of_errno(errno), "cannot write '{}': {}; check the path", path, std::strerror(errno));
-  bool complete = std::fwrite(data, 1, size, file) == size;
-  complete = std::fclose(file) == 0 && complete;
-  if (!complete)
-    return fail(HALYARD_UNAVAILABLE, "could not write all of '{}': {}", path, std::strerror(errno));
-  return {};
+  return write_file(path, false, {static_cast<const uint8_t*>(data), size});
 }
 
 Result<int> assemble(const Flags& flags) {

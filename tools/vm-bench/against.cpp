@@ -138,7 +138,7 @@ Result<Times> run_other(const std::string& command, const std::vector<std::strin
   constexpr int kNotFound = 127;  // how a shell ends that does not find the command
   constexpr int kNotExecutable = 126;
   const ChildOutput output = TOOL_TRY(run_child(command, arguments, stop));
-  if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by Ctrl-C");
+  if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");
   const std::string said = last_lines(output.error);
   const std::string words = said.empty() ? "" : "; it said: " + said;
   if (output.exit_code == kNotFound || output.exit_code == kNotExecutable)
@@ -260,7 +260,7 @@ Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, 
   const std::vector<std::string> arguments = child_arguments(flags, bench, target);
   Round round;
   for (const bool is_other : {other_first, !other_first}) {
-    if (bench.stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by Ctrl-C");
+    if (bench.stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");
     if (is_other) {
       round.other = TOOL_TRY(run_other(command, arguments, call_row_name(target), bench.stop));
     } else {

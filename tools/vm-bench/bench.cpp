@@ -2,9 +2,11 @@
 #include "bench.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "common/drivers.h"
+#include "common/standard_streams.h"
 #include "samples.h"
 
 namespace halyard::tools {
@@ -89,6 +91,24 @@ Result<uint64_t> count_of(const Flags& flags, std::string_view name, uint64_t mo
               most, example);
 }
 
+// While it lives, a signal that asks for an end finishes the trace and ends the process.
+class Unstoppable {
+ public:
+  explicit Unstoppable(Bench& bench) : bench_(bench) {
+    bench.stop.set_also([&bench] {
+      static_cast<void>(check(halyard_trace_finish(bench.program.trace.get())));
+      print_error("vm-bench: CANCELLED; stopped by {} before anything was measured\n",
+                  bench.stop.interrupt.cause());
+      std::_Exit(bench.stop.interrupt.exit_code());
+    });
+  }
+  Unstoppable(const Unstoppable&) = delete;
+  ~Unstoppable() { bench_.stop.set_also({}); }
+
+ private:
+  Bench& bench_;
+};
+
 }  // namespace
 
 Result<> set_up(const Flags& flags, Bench& bench) {
@@ -104,6 +124,7 @@ Result<> set_up(const Flags& flags, Bench& bench) {
 
   Program& program = bench.program;
   TOOL_TRY(make_instance(flags, program));
+  const Unstoppable loading(bench);
   const uint32_t options = TOOL_TRY(module_options(flags));
   for (const std::string& path : TOOL_TRY(module_paths(flags))) {
     bench.sources.push_back(TOOL_TRY(ModuleSource::open(program.instance.get(), path, options)));

@@ -91,6 +91,11 @@ void RunningCalls::cancel() {
   for (halyard_call_t call : calls_) halyard_call_cancel(call);
 }
 
+void Stop::set_also(std::function<void()> action) {
+  const std::lock_guard lock(mutex);
+  also = std::move(action);
+}
+
 void Stop::now() {
   calls.cancel();
   const std::lock_guard lock(mutex);

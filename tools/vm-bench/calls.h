@@ -31,7 +31,7 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
 Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard_device_t device,
                                uint64_t batch);
 
-// The calls that Ctrl-C stops. Any thread.
+// The calls that a signal stops. Any thread.
 class RunningCalls {
  public:
   void add(halyard_call_t call);
@@ -43,13 +43,14 @@ class RunningCalls {
   std::set<halyard_call_t> calls_;
 };
 
-// Ctrl-C, and what it stops.
+// Ctrl-C and the like, and what they stop.
 struct Stop {
   RunningCalls calls;
-  std::function<void()> also;  // the process that a comparison waits for
+  std::function<void()> also;  // what else is to be done
   std::mutex mutex;            // of `also`
   Interrupt interrupt{[this] { now(); }};
 
+  void set_also(std::function<void()> action);  // empty: nothing
   void now();
   bool asked_for() const { return interrupt.happened(); }
 };

@@ -61,20 +61,24 @@ Result<ChildOutput> run_child(const std::string& command, const std::vector<std:
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, error.get(), STDERR_FILENO);
+  // Not the signals that this process has blocked, or could not end the child by.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, "/bin/sh", &actions, nullptr, words.data(), environ);
+  const int failed = ::posix_spawn(&pid, "/bin/sh", &actions, &attributes, words.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
   if (failed) return cannot_start(command, failed);
 
-  const auto set_stop = [&](std::function<void()> also) {
-    const std::lock_guard lock(stop.mutex);
-    stop.also = std::move(also);
-  };
-  set_stop([pid] { ::kill(pid, SIGTERM); });
+  stop.set_also([pid] { ::kill(pid, SIGTERM); });
   siginfo_t info = {};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  set_stop({});  // before the number may become another process's
+  stop.set_also({});  // before the number may become another process's
   int status = 0;
   ::waitpid(pid, &status, 0);
 

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "benchmark_flags.h"
 #include "common/program_flags.h"
+#include "common/standard_streams.h"
 #include "report.h"
 #include "rows.h"
 
@@ -50,7 +51,7 @@ constexpr Flag kAgainstFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags}, {"Devices", kDeviceFlags},         {"From other runtimes", kForeignFlags},
+    {"Program", kProgramFlags}, {"Loading and limits", kLoadingFlags}, {"Devices", kDeviceFlags},         {"From other runtimes", kForeignFlags},
     {"Calls", kCallFlags},      {"Another runner", kAgainstFlags}, {"Google Benchmark", kBenchmarkFlags},
 };
 
@@ -58,6 +59,8 @@ constexpr ExitCode kExitCodes[] = {
     {0, "All rows were measured."},
     {1, "A call failed, as its row and standard error say; or a flag is not understood."},
     {kInterrupted, "Ctrl-C; what was measured before is printed."},
+    {kTerminated, "SIGTERM; the same."},
+    {kHungUp, "SIGHUP: the terminal is gone."},
     {HALYARD_NOT_FOUND, "And other numbers of statuses: nothing could be measured, as standard error says."},
 };
 
@@ -170,8 +173,9 @@ Result<int> vm_bench(const Flags& flags) {
   }
   if (bench.stop.asked_for()) {
     std::fflush(stdout);
-    fmt::print(stderr, "vm-bench: stopped by Ctrl-C; what was measured by then is above\n");
-    return kInterrupted;
+    print_error("vm-bench: stopped by {}; what was measured by then is above\n",
+                bench.stop.interrupt.cause());
+    return bench.stop.interrupt.exit_code();
   }
   if (!bench.failures.empty())
     return std::unexpected(bench.failures.front());  // the others stand in their rows

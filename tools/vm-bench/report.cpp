@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "bench.h"
+#include "common/files.h"
 
 namespace halyard::tools {
 
@@ -29,7 +30,7 @@ std::unique_ptr<benchmark::BenchmarkReporter> make_reporter(Format format) {
 #pragma GCC diagnostic pop
 
 std::unexpected<Failure> cannot_write(const std::string& path) {
-  return fail(HALYARD_UNAVAILABLE, "--benchmark_out={}: cannot write the file: {}", path,
+  return fail(code_of_errno(errno), "--benchmark_out={}: cannot write the file: {}; check the path", path,
               errno ? std::strerror(errno) : "an earlier write failed");
 }
 

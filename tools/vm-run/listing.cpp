@@ -3,9 +3,15 @@
 
 #include <fmt/core.h>
 
+#include <iterator>
+#include <optional>
+#include <vector>
+
 #include "common/convention.h"
 #include "common/drivers.h"
 #include "common/printable.h"
+#include "common/standard_streams.h"
+#include "common/survey.h"
 
 namespace halyard::tools {
 
@@ -46,18 +52,50 @@ std::string type_names(std::string_view types) {
 constexpr std::string_view kRule =
     "# ============================================================================\n";
 
+// The drivers that are fit for use, with their devices listed; the others are told about on standard error.
+Result<Survey> sound_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
+  Survey survey = TOOL_TRY(survey_all(std::move(instance), limit, Depth::listed));
+  const auto warn = [](const std::optional<Failure>& failure) {
+    if (failure) print_error("vm-run: left out: {}\n", printable(failure->line()));
+  };
+  for (const std::optional<Failure>& failure : survey.failures) warn(failure);
+  for (const DriverInfo& driver : survey.drivers) warn(driver.failure);
+  return survey;
+}
+
+struct DriverDevices {
+  std::string driver;
+  std::vector<DeviceInfo> devices;
+};
+
+// Of one driver, or of all where the name is empty.
+Result<std::vector<DriverDevices>> devices_by_driver(Handle<halyard_instance_t> instance,
+                                                     const std::string& driver,
+                                                     std::chrono::nanoseconds limit) {
+  std::vector<DriverDevices> all;
+  if (!driver.empty()) {
+    all.push_back({driver, TOOL_TRY(survey_devices(instance.get(), driver, limit))});
+    return all;
+  }
+  Survey survey = TOOL_TRY(sound_drivers(std::move(instance), limit));
+  auto device = std::make_move_iterator(survey.devices.begin());
+  for (const DriverInfo& info : survey.drivers) {
+    const auto end = device + static_cast<ptrdiff_t>(info.device_count);
+    all.push_back({info.name, {device, end}});
+    device = end;
+  }
+  return all;
+}
+
 }  // namespace
 
-Result<> list_drivers(halyard_instance_t instance) {
-  halyard_driver_entry_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
-  const Block<halyard_driver_entry_t> owned(entries);
+Result<> list_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
+  const Survey survey = TOOL_TRY(sound_drivers(std::move(instance), limit));
   fmt::print(
       "{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n",
       kRule, kRule);
-  for (size_t i = 0; i < count; ++i)
-    fmt::print("{:>16}: {}\n", printable(entries[i].name), printable(entries[i].description));
+  for (const DriverInfo& driver : survey.drivers)
+    fmt::print("{:>16}: {}\n", printable(driver.name), printable(driver.description));
   return {};
 }
 
@@ -66,39 +104,23 @@ Result<> explain_drivers(halyard_instance_t instance) {
   return {};
 }
 
-Result<> list_devices(halyard_instance_t instance, const std::string& driver) {
-  halyard_device_entry_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_devices(instance, driver.c_str(), &entries, &count)));
-  const Block<halyard_device_entry_t> owned(entries);
-  for (size_t i = 0; i < count; ++i) fmt::print("{}\n", printable(entries[i].uri));
+Result<> list_devices(Handle<halyard_instance_t> instance, const std::string& driver,
+                      std::chrono::nanoseconds limit) {
+  for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(std::move(instance), driver, limit)))
+    for (const DeviceInfo& device : devices) fmt::print("{}\n", printable(device.uri));
   return {};
 }
 
-Result<> dump_devices(halyard_instance_t instance, const std::string& driver) {
-  std::vector<std::string> drivers = {driver};
-  if (driver.empty()) {
-    halyard_driver_entry_t* entries = nullptr;
-    size_t count = 0;
-    TOOL_TRY(check(halyard_instance_drivers(instance, &entries, &count)));
-    const Block<halyard_driver_entry_t> owned(entries);
-    drivers.clear();
-    for (size_t i = 0; i < count; ++i) drivers.emplace_back(entries[i].name);
-  }
+Result<> dump_devices(Handle<halyard_instance_t> instance, const std::string& driver,
+                      std::chrono::nanoseconds limit) {
   constexpr std::string_view kLine =
       "# ===----------------------------------------------------------------------===\n";
-  for (const std::string& name : drivers) {
-    halyard_device_entry_t* entries = nullptr;
-    size_t count = 0;
-    TOOL_TRY(check(halyard_instance_devices(instance, name.c_str(), &entries, &count)));
-    const Block<halyard_device_entry_t> owned(entries);
+  for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(std::move(instance), driver, limit))) {
     fmt::print("{}# Enumerated devices for driver '{}'\n{}\n", kRule, printable(name), kRule);
-    for (size_t i = 0; i < count; ++i) {
+    for (const DeviceInfo& device : devices) {
       // A driver's only device has no path.
-      const std::string_view uri = entries[i].uri;
-      const std::string_view description = uri.ends_with("://") ? "default" : entries[i].name;
-      fmt::print("{}# --device={}\n#   {}\n{}", kLine, printable(entries[i].uri), printable(description),
-                 kLine);
+      const std::string description = device.uri.ends_with("://") ? "default" : device.name;
+      fmt::print("{}# --device={}\n#   {}\n{}", kLine, printable(device.uri), printable(description), kLine);
     }
   }
   return {};

@@ -1,6 +1,5 @@
 // vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those
 // of run-module-cli.md, so that a command written for iree-run-module works here.
-#include <atomic>
 #include <cstdlib>
 #include <vector>
 
@@ -8,8 +7,8 @@
 #include "common/drivers.h"
 #include "common/flags.h"
 #include "common/inputs.h"
-#include "common/interrupt.h"
 #include "common/printable.h"
+#include "common/probe.h"
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "compare.h"
@@ -18,6 +17,7 @@
 #include "outputs.h"
 #include "print.h"
 #include "stats.h"
+#include "stop.h"
 #include "tensors.h"
 
 namespace halyard::tools {
@@ -75,7 +75,10 @@ constexpr Flag kRecordFlags[] = {
 };
 
 constexpr Flag kListFlags[] = {
-    {"list_drivers", FlagKind::toggle, "", "Lists the drivers that load, and exits.", "--list_drivers"},
+    {"list_drivers", FlagKind::toggle, "",
+     "Lists the drivers that work, and exits. Each is tried in a process of its own; one that does not work "
+     "is told\nabout on standard error.",
+     "--list_drivers"},
     {"explain", FlagKind::toggle, "",
      "With --list_drivers: every place and file that was looked at, and why it was taken or refused.",
      "--list_drivers --explain"},
@@ -92,14 +95,23 @@ constexpr Flag kListFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags}, {"Devices", kDeviceFlags}, {"From other runtimes", kForeignFlags},
-    {"Results", kResultFlags},  {"Records", kRecordFlags}, {"Lists, instead of a call", kListFlags},
+    {"Program", kProgramFlags},
+    {"Loading and limits", kLoadingFlags},
+    {"Devices", kDeviceFlags},
+    {"From other runtimes", kForeignFlags},
+    {"Results", kResultFlags},
+    {"Records", kRecordFlags},
+    {"Lists, instead of a call", kListFlags},
 };
 
 constexpr ExitCode kExitCodes[] = {
     {0, "Success; with --expected_output, every result is what was expected."},
-    {1, "A failure, which standard error tells, or a result that is not what was expected."},
-    {kInterrupted, "The call was stopped by Ctrl-C."},
+    {1,
+     "A failure, which standard error tells; a result that is not what was expected; or an expectation of a "
+     "test program that does not hold (vm-check)."},
+    {kInterrupted, "The run was stopped by Ctrl-C."},
+    {kTerminated, "It was stopped by SIGTERM."},
+    {kHungUp, "It was stopped by SIGHUP: its terminal is gone."},
 };
 
 constexpr ToolDescription kTool = {"vm-run",
@@ -154,30 +166,22 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
   return true;
 }
 
-// Ctrl-C cancels the call. What a device does cannot be stopped: while only that is waited for, it ends this
-// process.
 Result<Arguments> call_and_wait(const Program& program, halyard_function_t function,
-                                const Arguments& arguments, size_t result_count, halyard_object_t signal) {
+                                const Arguments& arguments, size_t result_count, halyard_object_t signal,
+                                Stop& stop) {
   const Phase phase(program, "call");
   Handle<halyard_call_t> call;
   TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
-  std::atomic<bool> returned = false;
-  const Interrupt interrupt([&] {
-    if (!returned) return halyard_call_cancel(call.get());
-    if (!signal) return;
-    fmt::print(stderr,
-               "vm-run: CANCELLED; stopped by Ctrl-C: the call had returned and its work on a device was "
-               "waited for\n");
-    std::_Exit(kInterrupted);
-  });
+  stop.enter(Stop::Stage::call, call.get());
   std::vector<halyard_value_t> values(result_count);
   Result<> done = check(halyard_call_invoke(call.get(), function, arguments.values().data(),
                                             arguments.values().size(), values.data(), values.size()));
-  if (!done) return std::unexpected(interrupt.explain(std::move(done).error()));
-  returned = true;
+  stop.enter(done ? Stop::Stage::device : Stop::Stage::end);
+  if (!done) return std::unexpected(stop.explain(std::move(done).error()));
   Arguments results;
   for (const halyard_value_t& value : values) results.add(value);
   if (signal) TOOL_TRY(check(halyard_fence_wait(signal, UINT32_MAX)));
+  stop.enter(Stop::Stage::after_call);
   return results;
 }
 
@@ -192,7 +196,7 @@ Result<Arguments> inputs_of(const Flags& flags, const Program& program, std::str
   return parse_inputs(TOOL_TRY(arrays_in(flags.value("inputs_from"))), types, device, "inputs_from");
 }
 
-Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name) {
+Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name, Stop& stop) {
   const uint64_t limit = TOOL_TRY(number(flags, "output_max_element_count", kDefaultMaxElements, "1024"));
   Handle<halyard_function_t> function;
   TOOL_TRY(check(halyard_context_find(program.context.get(), nullptr, name.c_str(), function.out())));
@@ -214,8 +218,8 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
     halyard_retain(fence.object);
     arguments.add(fence);
   }
-  const Arguments results =
-      TOOL_TRY(call_and_wait(program, function.get(), arguments, description.result_count, signal.get()));
+  const Arguments results = TOOL_TRY(
+      call_and_wait(program, function.get(), arguments, description.result_count, signal.get(), stop));
   const Phase phase(program, "results");
   if (flags.on("json")) {
     fmt::print("{}", TOOL_TRY(results_json(name, results.values(), limit)));
@@ -225,27 +229,37 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
                        limit);
 }
 
+// Counts expectations that fail, and tells each when it does: what comes after it may fail the call.
+void print_failed(void* user, const halyard_failed_expectation_t* failed) {
+  ++*static_cast<size_t*>(user);
+  const std::string line = "vm-run: expectation failed: " + FailedExpectation(*failed).text() + "\n";
+  std::fflush(stdout);
+  std::fputs(printable(line).c_str(), stderr);
+}
+
 Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may still write when it goes
+  size_t failed = 0;    // expectations
   Program program;
   TOOL_TRY(make_instance(flags, program));
   if (flags.on("list_drivers")) {
     TOOL_TRY(flags.on("explain") ? explain_drivers(program.instance.get())
-                                 : list_drivers(program.instance.get()));
+                                 : list_drivers(program.instance, TOOL_TRY(probe_limit(flags))));
     return 0;
   }
   if (flags.has("list_devices")) {
-    TOOL_TRY(list_devices(program.instance.get(), flags.value("list_devices")));
+    TOOL_TRY(list_devices(program.instance, flags.value("list_devices"), TOOL_TRY(probe_limit(flags))));
     return 0;
   }
   if (flags.has("dump_devices")) {
-    TOOL_TRY(dump_devices(program.instance.get(), flags.value("dump_devices")));
+    TOOL_TRY(dump_devices(program.instance, flags.value("dump_devices"), TOOL_TRY(probe_limit(flags))));
     return 0;
   }
   if (flags.on("dump_task_topologies")) {
     TOOL_TRY(dump_workers(flags));
     return 0;
   }
+  Stop stop(program);
   TOOL_TRY(load_modules(flags, program));
   const halyard_module_t main_module = program.modules.back().get();
   if (flags.on("list_functions")) {
@@ -257,9 +271,11 @@ Result<int> vm_run(const Flags& flags) {
     if (flags.on("json") && flags.has(other))
       return fail(HALYARD_INVALID_ARGUMENT, "--json and --{} are both given; expected one of them", other);
   TOOL_TRY(tensors.begin(flags, program));
+  program.expectations = {print_failed, &failed};
   TOOL_TRY(open_devices(flags, program));
+  TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
-  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name));
+  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed == 0;
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (flags.on("print_statistics")) {
     std::fflush(stdout);

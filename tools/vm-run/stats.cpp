@@ -3,6 +3,7 @@
 
 #include "common/printable.h"
 #include "common/quantities.h"
+#include "common/standard_streams.h"
 
 namespace halyard::tools {
 
@@ -16,13 +17,13 @@ std::string time_text(std::chrono::nanoseconds time) {
 }
 
 void print_phases(const Program& program) {
-  fmt::print(stderr, "time\n");
+  print_error("time\n");
   for (const Program::PhaseTime& phase : *program.phases)
-    fmt::print(stderr, "  {:<16} {:>12}\n", phase.name, time_text(phase.time));
+    print_error("  {:<16} {:>12}\n", phase.name, time_text(phase.time));
 }
 
 Result<> print_memory(const Program& program) {
-  fmt::print(stderr, "memory {:>21} {:>12} {:>12}\n", "peak", "allocated", "live");
+  print_error("memory {:>21} {:>12} {:>12}\n", "peak", "allocated", "live");
   for (const auto& device : program.devices) {
     halyard_memory_use_t use = {};
     use.struct_size = sizeof use;
@@ -30,8 +31,8 @@ Result<> print_memory(const Program& program) {
     const std::string uri = printable(halyard_device_uri(device.get()));
     const auto row = [&](std::string_view where, uint64_t peak, uint64_t allocated, uint64_t live) {
       if (peak == 0) return;
-      fmt::print(stderr, "  {:<13} {:>12} {:>12} {:>12}\n", uri + std::string(where), format_size(peak),
-                 format_size(allocated), format_size(live));
+      print_error("  {:<13} {:>12} {:>12} {:>12}\n", uri + std::string(where), format_size(peak),
+                  format_size(allocated), format_size(live));
     };
     row("", use.host_peak, use.host_allocated, use.host_live);
     row(" device", use.device_peak, use.device_allocated, use.device_live);
@@ -48,14 +49,14 @@ Result<> print_counts(std::string_view whose, Handle handle,
   TOOL_TRY(check(get(handle, &entries, &count)));
   const Block<halyard_object_count_t> owned(entries);
   if (count == 0) return {};
-  fmt::print(stderr, "  {}\n", whose);
+  print_error("  {}\n", whose);
   for (size_t i = 0; i < count; ++i)
-    fmt::print(stderr, "    {:<18} {:>10} {:>12}\n", entries[i].type, entries[i].made, entries[i].live);
+    print_error("    {:<18} {:>10} {:>12}\n", entries[i].type, entries[i].made, entries[i].live);
   return {};
 }
 
 Result<> print_objects(const Program& program) {
-  fmt::print(stderr, "objects {:>26} {:>12}\n", "made", "still there");
+  print_error("objects {:>26} {:>12}\n", "made", "still there");
   TOOL_TRY(print_counts("modules", program.instance.get(), halyard_instance_objects));
   for (const auto& device : program.devices)
     TOOL_TRY(print_counts(printable(halyard_device_uri(device.get())), device.get(), halyard_device_objects));

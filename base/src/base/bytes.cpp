@@ -25,25 +25,40 @@ std::unexpected<Status> file_error(const std::string& path, const char* action) 
               std::strerror(number));
 }
 
+uint8_t* aligned_memory(size_t size) {
+  constexpr size_t kAlignment = 64;
+  void* memory = std::aligned_alloc(kAlignment, (size + kAlignment) / kAlignment * kAlignment);
+  if (!memory) throw std::bad_alloc();
+  return static_cast<uint8_t*>(memory);
+}
+
+// In pieces, so that what was read is moved once, however much it is.
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {
-  std::vector<uint8_t> bytes;
-  constexpr size_t kStep = 1 << 16;
-  constexpr size_t kMostOfAStream = size_t{1} << 32;  // /dev/zero never ends
+  constexpr size_t kPiece = size_t{1} << 20;
+  constexpr size_t kMostOfAStream = size_t{1} << 30;  // /dev/zero never ends
+  std::vector<std::vector<uint8_t>> pieces;
+  size_t size = 0;
   while (true) {
-    const size_t size = bytes.size();
-    bytes.resize(size + kStep);
-    const ssize_t count = ::read(file, bytes.data() + size, kStep);
-    if (count < 0 && errno == EINTR) {
-      bytes.resize(size);
-      continue;
-    }
+    if (size == pieces.size() * kPiece) pieces.emplace_back(kPiece);
+    const size_t used = size % kPiece;
+    const ssize_t count = ::read(file, pieces.back().data() + used, kPiece - used);
+    if (count < 0 && errno == EINTR) continue;
     if (count < 0) return file_error(path, "read");
-    bytes.resize(size + static_cast<size_t>(count));
-    if (count == 0) return Bytes::copy(bytes);
-    if (bytes.size() > kMostOfAStream)
-      return fail(Code::RESOURCE_EXHAUSTED, "'{}' gives more than {} bytes; save it as a file first", path,
+    if (count == 0) break;
+    size += static_cast<size_t>(count);
+    if (size > kMostOfAStream)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "'{}' gives more than {} bytes and is no regular file; save it as one first", path,
                   kMostOfAStream);
   }
+  uint8_t* const memory = aligned_memory(size);
+  Ref<Bytes> bytes = Bytes::borrow({memory, size}, [memory] { std::free(memory); });
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const size_t begin = i * kPiece;
+    std::memcpy(memory + begin, pieces[i].data(), std::min(kPiece, size - begin));
+    pieces[i] = {};
+  }
+  return bytes;
 }
 
 class OpenFile {
@@ -76,17 +91,6 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   if (address == MAP_FAILED) return file_error(path, "map");
   return borrow({static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); });
 }
-
-namespace {
-
-uint8_t* aligned_memory(size_t size) {
-  constexpr size_t kAlignment = 64;
-  void* memory = std::aligned_alloc(kAlignment, (size + kAlignment) / kAlignment * kAlignment);
-  if (!memory) throw std::bad_alloc();
-  return static_cast<uint8_t*>(memory);
-}
-
-}  // namespace
 
 Ref<Bytes> Bytes::copy(std::span<const uint8_t> bytes) {
   uint8_t* memory = aligned_memory(bytes.size());

@@ -17,9 +17,9 @@ class Bytes final : public ObjectOf<Bytes> {
  public:
   static const ObjectType kType;
 
-  // Maps the file read-only. "-" reads standard input into memory. NOT_FOUND, PERMISSION_DENIED,
-  // INVALID_ARGUMENT (a folder), UNAVAILABLE (any other failure to read); the message names the path and the
-  // system's reason.
+  // Maps the file read-only. "-" and what is no regular file are read, up to 1 GiB (RESOURCE_EXHAUSTED).
+  // NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (a folder, or a path that can name nothing), UNAVAILABLE
+  // (any other failure to read); the message names the path and the system's reason.
   static Result<Ref<Bytes>> map_file(const std::string& path);
   static Ref<Bytes> copy(std::span<const uint8_t> bytes);  // 64-byte aligned
   // The same in pieces: `copied` is told how many bytes are there after each, and ends it by a failure.

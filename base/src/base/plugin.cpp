@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/elf_note.h"
+#include "base/system_error.h"
 #include "halyard/abi.h"
 
 namespace halyard {
@@ -31,8 +32,8 @@ const char* sanitizer_name(uint32_t kind) {
 Result<std::vector<uint8_t>> read_plugin_note(const std::string& path, const PluginKind& kind) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0)
-    return fail(errno == ENOENT || errno == ENOTDIR ? Code::NOT_FOUND : Code::UNAVAILABLE,
-                "cannot look at {} '{}': {}; check the path", kind.what, path, std::strerror(errno));
+    return fail(code_of_errno(errno), "cannot look at {} '{}': {}; check the path", kind.what, path,
+                std::strerror(errno));
   if (!S_ISREG(info.st_mode))
     return fail(Code::INVALID_ARGUMENT, "'{}' is not a file; expected a Halyard {}", path, kind.what);
   const Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));

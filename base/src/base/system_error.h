@@ -7,10 +7,12 @@
 
 namespace halyard {
 
-// Of an errno: NOT_FOUND, PERMISSION_DENIED, else UNAVAILABLE.
+// Of an errno: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for a path that can name nothing, because it is
+// too long or its links lead back to themselves; else UNAVAILABLE.
 inline Code code_of_errno(int number) {
   if (number == ENOENT || number == ENOTDIR) return Code::NOT_FOUND;
   if (number == EACCES || number == EPERM) return Code::PERMISSION_DENIED;
+  if (number == ENAMETOOLONG || number == ELOOP) return Code::INVALID_ARGUMENT;
   return Code::UNAVAILABLE;
 }
 

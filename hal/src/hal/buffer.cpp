@@ -42,6 +42,7 @@ class Mapping {
     device.table().memory_unmap(device.handle(), allocation_.memory);
   }
   void* pointer() const { return pointer_; }
+  void* keep() && { return std::exchange(pointer_, nullptr); }  // it stays mapped
 
  private:
   Mapping(const Allocation& allocation, void* pointer) : allocation_(allocation), pointer_(pointer) {}
@@ -155,6 +156,15 @@ Result<> Buffer::write(uint64_t offset, const void* source, uint64_t length) {
       HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, begin, length));
   std::memcpy(mapping.pointer(), source, length);
   return synchronize(*allocation_, device().table().memory_flush, "memory_flush", begin, length);
+}
+
+Result<std::span<uint8_t>> Buffer::map() {
+  HALYARD_TRY(check_access(kRead));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  const uint32_t access = this->access() & kWrite ? HALYARD_MAP_READ | HALYARD_MAP_WRITE : HALYARD_MAP_READ;
+  Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, access, offset_, length_));
+  return std::span(static_cast<uint8_t*>(std::move(mapping).keep()), length_);
 }
 
 }  // namespace halyard::hal

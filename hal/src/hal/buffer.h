@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,8 @@ class Allocation final : public ObjectOf<Allocation> {
   // Before the driver gives it: charges `bytes` of memory, and what it takes to keep it, with its buffer.
   // RESOURCE_EXHAUSTED.
   Result<> charge_to(Budget* budget, uint64_t bytes);
+  // Takes back one Buffer::map().
+  void unmap() { device_->table().memory_unmap(device_->handle(), memory); }
 
   Ref<Device> leave();
 
@@ -106,6 +109,9 @@ class Buffer final : public ObjectOf<Buffer> {
   // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
   Result<> read(uint64_t offset, void* target, uint64_t length) const;
   Result<> write(uint64_t offset, const void* source, uint64_t length);
+  // The bytes in this process, until Allocation::unmap(); the caller keeps the allocation until then. Checks
+  // access and mappability, and that memory is coherent. The host may write where access() has WRITE.
+  Result<std::span<uint8_t>> map();
 
   Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)
       : allocation_(std::move(allocation)), offset_(offset), length_(length) {}

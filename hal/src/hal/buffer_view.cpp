@@ -57,11 +57,14 @@ Result<> BufferView::check(std::string_view message, ElementType type, uint32_t 
   return {};
 }
 
+std::string BufferView::type_text() const {
+  return shape_text(shape_) + (shape_.empty() ? "" : "x") + element_type_text(type_);
+}
+
 Result<std::string> BufferView::text(uint64_t max_elements) const {
   const uint64_t size = HALYARD_TRY(dense_byte_count(shape_, type_));
   if (size > buffer_->length())
-    return fail(Code::OUT_OF_RANGE, "a view of {}{}{} needs {} bytes, but its buffer has {}",
-                shape_text(shape_), shape_.empty() ? "" : "x", element_type_text(type_), size,
+    return fail(Code::OUT_OF_RANGE, "a view of {} needs {} bytes, but its buffer has {}", type_text(), size,
                 buffer_->length());
   const uint64_t element_size = std::max<uint64_t>(bit_count(type_) / 8, 1);
   const uint64_t printed = size / element_size <= max_elements ? size : max_elements * element_size;

@@ -36,6 +36,7 @@ class BufferView final : public ObjectOf<BufferView> {
   // hal.buffer_view.assert; `message` stands first in the error.
   Result<> check(std::string_view message, ElementType type, uint32_t encoding,
                  std::span<const int64_t> shape) const;
+  std::string type_text() const;  // "4xf32"
   // "4xf32=1 2 3 4". Reads the buffer from the host.
   Result<std::string> text(uint64_t max_elements) const;
 

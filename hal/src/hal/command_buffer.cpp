@@ -359,23 +359,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
         "executable was created for device '{}', but the command buffer is recorded for '{}'; create "
         "it for that device",
         executable.device().uri(), device_->uri());
-  if (dispatch.function >= executable.functions().size())
-    return halyard::fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", dispatch.function,
-                         executable.functions().size());
-  const ExecutableFunction& function = executable.functions()[dispatch.function];
-  const bool counts_constants = function.constant_count != HALYARD_COUNT_UNDECLARED;
-  const bool fewer = dispatch.constants.size() < function.constant_count;
-  const bool is_range = function.flags & HALYARD_FUNCTION_CONSTANT_RANGE;
-  if (counts_constants && (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
-                                 : dispatch.constants.size() > function.constant_count))
-    return halyard::fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
-                         "constant count mismatch, expected {} but was provided {} (function '{}')",
-                         function.constant_count, dispatch.constants.size(), function.name);
-  if (function.binding_count != HALYARD_COUNT_UNDECLARED &&
-      dispatch.bindings.size() != function.binding_count)
-    return halyard::fail(Code::INVALID_ARGUMENT,
-                         "binding count mismatch, expected {} but was provided {} (function '{}')",
-                         function.binding_count, dispatch.bindings.size(), function.name);
+  HALYARD_TRY(
+      executable.check_dispatch(dispatch.function, dispatch.constants.size(), dispatch.bindings.size()));
 
   halyard_command_dispatch_t command = {};
   BufferRange counts;

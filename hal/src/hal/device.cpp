@@ -43,11 +43,18 @@ Result<> check_properties(const halyard_device_properties_t& properties) {
 
 void Allocator::destroy(Object* object) { static_cast<Allocator*>(object)->device_.release(); }
 
-Device::Device(Ref<DriverLibrary> library, std::string kind, std::string path)
-    : library_(std::move(library)), kind_(std::move(kind)), path_(std::move(path)) {}
+Device::Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop)
+    : loop_(loop ? std::move(loop) : Loop::create()),
+      library_(std::move(library)),
+      kind_(std::move(kind)),
+      path_(std::move(path)) {
+  run = [](Step& self) noexcept { delete static_cast<Device*>(&self); };
+}
 
 void Device::destroy(Object* object) {
-  outside_of_callbacks([device = static_cast<Device*>(object)] { delete device; });
+  auto* device = static_cast<Device*>(object);
+  const Ref<Loop> loop = device->loop_;  // outlives the device
+  outside_of_callbacks(*loop, *device);
 }
 
 Device::~Device() {
@@ -56,8 +63,8 @@ Device::~Device() {
 
 Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                  const std::vector<std::pair<std::string, std::string>>& options,
-                                 bool counts_objects) {
-  Ref<Device> device = make<Device>(std::move(library), std::move(kind), std::move(path));
+                                 bool counts_objects, Ref<Loop> loop) {
+  Ref<Device> device = make<Device>(std::move(library), std::move(kind), std::move(path), std::move(loop));
   const halyard_driver_table_t& table = device->table();
   std::vector<halyard_option_t> given;
   for (const auto& [key, value] : options) given.push_back({text_of(key), text_of(value)});

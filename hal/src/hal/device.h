@@ -10,6 +10,7 @@
 
 #include "base/budget.h"
 #include "base/live_objects.h"
+#include "base/loop.h"
 #include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
@@ -37,13 +38,14 @@ class Allocator final : public Object {
   Device& device_;
 };
 
-class Device final : public ObjectOf<Device> {
+class Device final : public ObjectOf<Device>, Step {
  public:
   static const ObjectType kType;  // "hal.device"
 
+  // `loop` closes the device where its last user is a callback of its own driver; null: a loop of its own.
   static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                   const std::vector<std::pair<std::string, std::string>>& options,
-                                  bool counts_objects = false);
+                                  bool counts_objects = false, Ref<Loop> loop = {});
 
   const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
   const std::string& path() const { return path_; }
@@ -91,12 +93,13 @@ class Device final : public ObjectOf<Device> {
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
                                   void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
 
-  Device(Ref<DriverLibrary> library, std::string kind, std::string path);
+  Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop);
   ~Device();
 
  private:
   static void destroy(Object* object);
 
+  Ref<Loop> loop_;
   Ref<DriverLibrary> library_;
   std::string kind_;
   std::string path_;

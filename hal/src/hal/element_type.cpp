@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hal/small_floats.h"
+#include "hal/element_value.h"
 
 namespace halyard::hal {
 
@@ -45,30 +45,11 @@ constexpr TypePrefix kPrefixes[] = {
 // How the values of a type are written.
 enum class Form { unwritable, integer, real, bytes };
 
-const SmallFloat* small_float(ElementType type) {
-  static constexpr std::pair<ElementType, const SmallFloat*> kFormats[] = {
-      {element_type(kFloatIeee, 16), &kF16},
-      {element_type(kFloatBrain, 16), &kBf16},
-      {element_type(kFloat8E5M2, 8), &kF8E5M2},
-      {element_type(kFloat8E4M3FN, 8), &kF8E4M3FN},
-      {element_type(kFloat8E5M2FNUZ, 8), &kF8E5M2FNUZ},
-      {element_type(kFloat8E4M3FNUZ, 8), &kF8E4M3FNUZ},
-      {element_type(kFloat8E8M0FNU, 8), &kF8E8M0FNU},
-  };
-  for (const auto& [known, format] : kFormats) {
-    if (known == type) return format;
-  }
-  return nullptr;
-}
-
 Form form_of(ElementType type) {
   const uint32_t bits = bit_count(type);
   if (bits == 0 || bits % 8 != 0) return Form::unwritable;
-  const uint32_t kind = numerical_type(type);
-  const bool integer = kind == kInteger || kind == kIntegerSigned || kind == kIntegerUnsigned;
-  if (integer && (bits == 8 || bits == 16 || bits == 32 || bits == 64)) return Form::integer;
-  if (kind == kFloatIeee && (bits == 32 || bits == 64)) return Form::real;
-  return small_float(type) ? Form::real : Form::bytes;
+  if (is_integer(type)) return Form::integer;
+  return is_float(type) ? Form::real : Form::bytes;
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -204,30 +185,11 @@ Result<> parse_bytes(std::string_view text, ElementType type, std::vector<uint8_
 }
 
 void format_integer(const uint8_t* element, ElementType type, std::string& out) {
-  const uint32_t bits = bit_count(type);
-  uint64_t value = 0;
-  for (size_t i = 0; i < bits / 8; ++i) value |= static_cast<uint64_t>(element[i]) << (8 * i);
-  if (numerical_type(type) == kIntegerUnsigned) {
-    fmt::format_to(std::back_inserter(out), "{}", value);
-  } else {
-    const uint32_t unused = 64 - bits;
-    fmt::format_to(std::back_inserter(out), "{}", static_cast<int64_t>(value << unused) >> unused);
-  }
+  fmt::format_to(std::back_inserter(out), "{}", integer_value(element, type));
 }
 
 void format_real(const uint8_t* element, ElementType type, std::string& out) {
-  double value = 0;
-  if (const SmallFloat* format = small_float(type)) {
-    const uint32_t high = bit_count(type) == 16 ? element[1] : 0;
-    value = decode(*format, static_cast<uint16_t>(high << 8 | element[0]));
-  } else if (bit_count(type) == 32) {
-    float single = 0;
-    std::memcpy(&single, element, sizeof single);
-    value = single;
-  } else {
-    std::memcpy(&value, element, sizeof value);
-  }
-  fmt::format_to(std::back_inserter(out), "{:.6G}", value);
+  fmt::format_to(std::back_inserter(out), "{:.6G}", float_value(element, type));
 }
 
 void format_bytes(const uint8_t* element, ElementType type, std::string& out) {

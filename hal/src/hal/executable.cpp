@@ -107,6 +107,25 @@ Executable::~Executable() {
   if (LiveObjects* live = device_->live()) live->add(kType, -1);
 }
 
+Result<> Executable::check_dispatch(uint64_t number, size_t constant_count, size_t binding_count) const {
+  if (number >= functions_.size())
+    return fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", number, functions_.size());
+  const ExecutableFunction& function = functions_[number];
+  const bool counts_constants = function.constant_count != HALYARD_COUNT_UNDECLARED;
+  const bool fewer = constant_count < function.constant_count;
+  const bool is_range = function.flags & HALYARD_FUNCTION_CONSTANT_RANGE;
+  if (counts_constants && (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
+                                 : constant_count > function.constant_count))
+    return fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
+                "constant count mismatch, expected {} but was provided {} (function '{}')",
+                function.constant_count, constant_count, function.name);
+  if (function.binding_count != HALYARD_COUNT_UNDECLARED && binding_count != function.binding_count)
+    return fail(Code::INVALID_ARGUMENT,
+                "binding count mismatch, expected {} but was provided {} (function '{}')",
+                function.binding_count, binding_count, function.name);
+  return {};
+}
+
 Result<uint64_t> Executable::lookup(std::string_view name) const {
   const auto found = std::ranges::find(functions_, name, &ExecutableFunction::name);
   if (found == functions_.end() && !functions_.empty() &&

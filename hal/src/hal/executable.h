@@ -42,6 +42,9 @@ class Executable final : public ObjectOf<Executable> {
   std::span<const uint8_t> data() const { return data_; }
   std::span<const uint32_t> constants() const { return constants_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
+  // Whether the function can be dispatched with so many constants and bindings. OUT_OF_RANGE: no such
+  // function; INVALID_ARGUMENT: it declares other counts.
+  Result<> check_dispatch(uint64_t function, size_t constant_count, size_t binding_count) const;
   // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;
 

@@ -72,6 +72,10 @@ Result<> buffer_store(uint32_t value, hal::Buffer&, uint64_t offset, uint32_t le
 Result<Ref<hal::BufferView>> buffer_view_create(HalOptions&, hal::Buffer&, uint64_t offset, uint64_t length,
                                                 uint32_t element_type, uint32_t encoding,
                                                 Span<int64_t> shape);
+// The same, charged to `memory`, which may be null.
+Result<Ref<hal::BufferView>> create_view(hal::Buffer&, uint64_t offset, uint64_t length,
+                                         uint32_t element_type, uint32_t encoding, Span<int64_t> shape,
+                                         Budget* memory);
 Result<> buffer_view_assert(hal::BufferView&, vm::Buffer& message, uint32_t element_type, uint32_t encoding,
                             Span<int64_t> shape);
 Result<Ref<hal::Buffer>> buffer_view_buffer(hal::BufferView&);
@@ -192,6 +196,13 @@ inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t 
                 length, buffer.length());
   return buffer.span().subspan(offset, length);
 }
+
+// Loads an executable for the device. `constants` may be null.
+Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
+                                             uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
+                                             const vm::Buffer* constants, Budget* memory);
+// Gives the views to the sink; without one nothing is checked.
+Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands);
 
 // The entries of a variadic argument of one item each.
 template <typename T, size_t N>

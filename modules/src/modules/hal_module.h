@@ -15,6 +15,7 @@
 #include "hal/capture.h"
 #include "hal/device.h"
 #include "hal/tensor_trace.h"
+#include "modules/function_table.h"
 #include "modules/target_features.h"
 #include "vm/native_module.h"
 #include "vm/type_registry.h"
@@ -44,15 +45,7 @@ struct HalOptions {
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.
 inline constexpr uint32_t kHalVersion = 7;
 
-// One signature of one function. A function whose signature changed has several, next to each other, oldest
-// first.
-struct HalSignature {
-  std::string_view name;        // "fence.create"
-  std::string_view convention;  // "0rI_r"
-  uint32_t since;               // 5, 6, 7: hal 0.5, 0.6, 0.7
-  uint32_t until;
-};
-std::span<const HalSignature> hal_signatures();
+std::span<const TableFunction> hal_signatures();
 
 Ref<vm::NativeModule> create_hal_module(HalOptions options);
 

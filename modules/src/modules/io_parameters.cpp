@@ -10,6 +10,7 @@
 #include "hal/fence.h"
 #include "hal/file.h"
 #include "hal/queue.h"
+#include "modules/parameter_pages.h"
 #include "modules/parameters.h"
 #include "vm/bind.h"
 #include "vm/buffer.h"
@@ -36,6 +37,7 @@ struct Operation {
 struct State {
   ParameterScopes scopes;
   Ref<Budget> memory;
+  ParameterPages pages;
 };
 
 std::string_view text(const vm::Buffer* buffer) {
@@ -230,13 +232,14 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
       .value_or(nullptr);
 }
 
+// Of one context.
 struct Target {
   uint64_t affinity;
   uint32_t memory_types;
   uint32_t usage;
 };
 
-Result<Ref<vm::List>> load_all(const State& state, hal::Device& device, Batch& batch, const vm::Buffer* scope,
+Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, const vm::Buffer* scope,
                                Target target, const vm::Buffer& key_table, const vm::Buffer& key_data,
                                const vm::Buffer& spans) {
   const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
@@ -255,11 +258,16 @@ Result<Ref<vm::List>> load_all(const State& state, hal::Device& device, Batch& b
   auto list = HALYARD_TRY(
       vm::List::allocate({vm::ValueType::none, &hal::Buffer::kType}, count, count, state.memory.get()));
   HALYARD_TRY(list->resize(count, count));
+  std::vector<ParameterPages::Range> in_place;
   for (uint32_t i = 0; i < count; ++i) {
     const Operation& operation = operations[i];
     Ref<hal::Buffer> buffer = import_in_place(device, target.affinity, target.memory_types, target.usage,
                                               operation, state.memory.get());
-    if (!buffer) {
+    if (buffer) {
+      const Parameter& parameter = *operation.parameter;
+      in_place.push_back(
+          {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
+    } else {
       batch.next_lane();
       buffer = HALYARD_TRY(batch.step(target.affinity, [&](const hal::QueuePoint& point) {
         return hal::queue_alloca(point, 0, target.memory_types, target.usage, operation.length, 0);
@@ -269,6 +277,7 @@ Result<Ref<vm::List>> load_all(const State& state, hal::Device& device, Batch& b
     HALYARD_TRY(list->set_ref(i, std::move(buffer)));
   }
   HALYARD_TRY(batch.finish());
+  state.pages.prepare(std::move(in_place));
   return list;
 }
 
@@ -350,9 +359,10 @@ Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Bu
   definition.name = "io_parameters";
   definition.version = 0;
   definition.exports.assign(std::begin(kExports), std::end(kExports));
-  definition.create_state = [state =
-                                 State{std::move(scopes), std::move(memory)}]() -> Result<vm::NativeState> {
-    return vm::NativeState{new State(state), [](void* made) { delete static_cast<State*>(made); }};
+  definition.create_state = [scopes = std::move(scopes),
+                             memory = std::move(memory)]() -> Result<vm::NativeState> {
+    return vm::NativeState{new State{.scopes = scopes, .memory = memory, .pages = {}},
+                           [](void* state) { delete static_cast<State*>(state); }};
   };
   return vm::NativeModule::create(std::move(definition));
 }

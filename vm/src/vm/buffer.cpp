@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <utility>
 
 namespace halyard::vm {
 
-const ObjectType Buffer::kType = object_type<Buffer>("vm.buffer");
+const ObjectType Buffer::kType = {"vm.buffer", &Buffer::destroy};
 
 namespace {
 
@@ -46,6 +47,29 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   buffer->charge_ = std::move(charge);
   buffer->charge_.count(kType, 1);
   return buffer;
+}
+
+void Buffer::destroy(Object* object) {
+  auto* const buffer = static_cast<Buffer*>(object);
+  const std::function<void()> released = std::move(buffer->released_);
+  if (NodePool* const nodes = buffer->nodes_) {
+    buffer->~Buffer();
+    nodes->give(buffer, sizeof(Buffer));
+  } else {
+    delete buffer;
+  }
+  if (released) released();
+}
+
+Result<Ref<Buffer>> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
+                                 std::function<void()> released) {
+  Charge charge;
+  HALYARD_TRY(charge.start(budget, NodePool::footprint(sizeof(Buffer)), "a buffer's storage"));
+  auto* const buffer = new (nodes.take(sizeof(Buffer))) Buffer(bytes, is_mutable, std::move(released));
+  buffer->nodes_ = &nodes;
+  buffer->charge_ = std::move(charge);
+  buffer->charge_.count(kType, 1);
+  return Ref<Buffer>::adopt(buffer);
 }
 
 Ref<Buffer> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released) {

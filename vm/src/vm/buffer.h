@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/budget.h"
+#include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
 
@@ -23,6 +24,10 @@ class Buffer final : public ObjectOf<Buffer> {
                                       Budget* budget = nullptr);
   // Over somebody's bytes, which stay while the buffer does; `released` (may be empty) runs at its end.
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
+  // The same in memory of `nodes`, which `released` may let go: for what comes and goes with every call. The
+  // budget (may be null) is charged for the header. RESOURCE_EXHAUSTED: `released` is not called.
+  static Result<Ref<Buffer>> wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
+                                  std::function<void()> released);
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released);
 
   uint8_t* data() const { return data_; }
@@ -44,17 +49,17 @@ class Buffer final : public ObjectOf<Buffer> {
         mutable_length_(is_mutable ? bytes.size() : 0),
         mutable_(is_mutable),
         released_(std::move(released)) {}
-  ~Buffer() {
-    charge_.count(kType, -1);
-    if (released_) released_();
-  }
+  ~Buffer() { charge_.count(kType, -1); }  // by kType, which calls `released`
 
  private:
+  static void destroy(Object* object);
+
   uint8_t* data_;
   uint64_t length_;
   uint64_t mutable_length_;
   bool mutable_;
   std::function<void()> released_;
+  NodePool* nodes_ = nullptr;  // that its memory is of; null: the system's
   Charge charge_;
 };
 

@@ -315,6 +315,14 @@ std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
 
 }  // namespace
 
+std::string place_text(const FunctionCode& code, const Word* instruction) {
+  const uint32_t pc = code.pc_of(static_cast<uint32_t>(instruction - code.words.data()));
+  std::string place = code_location(*code.module, code.function, pc);
+  if (const std::string source = source_location(*code.module, code.function, pc); !source.empty())
+    place += fmt::format(" ({})", source);
+  return place;
+}
+
 Status interruption(const Stack& stack) {
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");

@@ -99,6 +99,9 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
 // The call of a native function from outside; again after it has deferred.
 CallOutcome call_native_entry(Stack& stack);
 
+// The place of an instruction in the bytecode and, where that is known, in the source.
+std::string place_text(const FunctionCode& code, const Word* instruction);
+
 // What an interrupted call fails with.
 Status interruption(const Stack& stack);
 

@@ -187,8 +187,13 @@ ModuleInstance::~ModuleInstance() {
   if (native_state.destroy) native_state.destroy(native_state.pointer);
 }
 
-Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer) {
-  return make<Context>(std::move(limits), std::move(tracer));
+Context::Context(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop)
+    : limits_(std::move(limits)), tracer_(std::move(tracer)), loop_(std::move(loop)) {
+  if (!loop_ && limits_.time.count() != 0) loop_ = Loop::create();
+}
+
+Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop) {
+  return make<Context>(std::move(limits), std::move(tracer), std::move(loop));
 }
 
 Context::~Context() {

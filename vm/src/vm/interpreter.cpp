@@ -8,9 +8,7 @@
 
 #include "vm/arithmetic.h"
 #include "vm/object_ops.h"
-#include "vm/source_location.h"
 #include "vm/tracing.h"
-#include "vm/verifier.h"
 
 #if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(HALYARD_DISPATCH_SWITCH)
 #define HALYARD_DISPATCH_SWITCH
@@ -45,12 +43,7 @@ namespace {
 // What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
 // Without the place where there is no memory for it.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) try {
-  const FunctionCode& code = *stack.top->code;
-  const uint32_t pc = code.pc_of(static_cast<uint32_t>(ip - code.words.data()));
-  std::string place = code_location(*code.module, code.function, pc);
-  if (const std::string source = source_location(*code.module, code.function, pc); !source.empty())
-    place += fmt::format(" ({})", source);
-  stack.error = std::move(stack.error).note(std::move(place));
+  stack.error = std::move(stack.error).note(place_text(*stack.top->code, ip));
 } catch (const std::bad_alloc&) {
 }
 

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "base/status.h"
 #include "vm/context.h"
@@ -63,6 +65,9 @@ class Invocation {
   // What such a function keeps between its attempts; released when it is done, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
 
+  // For native functions: where the bytecode is that calls them, for messages. Empty where none does.
+  std::string place() const;
+
   Context& context() const { return *context_; }
 
  private:
@@ -71,7 +76,7 @@ class Invocation {
   Result<Outcome> begin_with(const Callable& callee, std::span<V> arguments);
   template <typename V>
   Result<> call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results);
-  void begin_watch();
+  void begin_time_limit();
   void end();
   Result<Outcome> go_on();
 
@@ -80,7 +85,7 @@ class Invocation {
   Ref<Waker> waker_;
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
-  uint64_t watch_ = 0;
+  std::optional<Alarm> time_limit_;  // made by the first call that has one
   bool blocks_ = false;
 };
 

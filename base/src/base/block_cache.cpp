@@ -1,0 +1,84 @@
+// Size classes and their lists. With AddressSanitizer, kept blocks are poisoned: using one is reported.
+#include "base/block_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+#include "base/atomics.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace halyard {
+
+BlockCache::SizeClass BlockCache::size_class(uint64_t size) {
+  if (size <= kAlignment) return {0, kAlignment};
+  const uint64_t below = std::bit_floor(size - 1);  // the power of two below
+  const uint64_t step = std::max(below / 4, kAlignment);
+  const uint64_t steps = (size - below + step - 1) / step;
+  const auto doubling = static_cast<unsigned>(std::countr_zero(below) - std::countr_zero(kAlignment));
+  return {doubling * 4 + static_cast<unsigned>(steps), below + steps * step};
+}
+
+// The inverse of size_class().
+uint64_t BlockCache::class_bytes(unsigned index) {
+  if (index == 0) return kAlignment;
+  const unsigned doubling = (index - 1) / 4;
+  const uint64_t below = kAlignment << doubling;
+  return below + ((index - 1) % 4 + 1) * std::max(below / 4, kAlignment);
+}
+
+uint8_t* BlockCache::take_kept(uint64_t size) {
+  const auto [index, bytes] = size_class(size);
+  Kept* kept = kept_[index].take();
+  if (!kept) return nullptr;
+  fetch_sub(bytes > kSmall ? kept_bytes_ : kept_small_, bytes, std::memory_order_relaxed);
+  ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
+  return reinterpret_cast<uint8_t*>(kept);
+}
+
+uint8_t* BlockCache::allocate(uint64_t size) {
+  const uint64_t bytes = size_class(size).bytes;
+  void* block = std::aligned_alloc(kAlignment, bytes);
+  if (!block) {
+    trim();
+    block = std::aligned_alloc(kAlignment, bytes);
+  }
+  return static_cast<uint8_t*>(block);
+}
+
+void BlockCache::give(uint8_t* block, uint64_t size) {
+  const auto [index, bytes] = size_class(size);
+  if (bytes <= kSmall) {
+    fetch_add(kept_small_, bytes, std::memory_order_relaxed);
+  } else if (fetch_add(kept_bytes_, bytes, std::memory_order_relaxed) + bytes > kMostKept) {
+    fetch_sub(kept_bytes_, bytes, std::memory_order_relaxed);
+    std::free(block);
+    return;
+  }
+  Kept* const kept = new (block) Kept{nullptr};
+  ASAN_POISON_MEMORY_REGION(block + sizeof(Kept), bytes - sizeof(Kept));
+  kept_[index].give(kept);
+}
+
+void BlockCache::trim() {
+  for (unsigned index = 0; index < kClasses; ++index) {
+    const uint64_t bytes = class_bytes(index);
+    Kept* kept = kept_[index].take_all();
+    while (kept) {
+      Kept* const next = kept->next;
+      ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));
+      std::free(kept);
+      fetch_sub(bytes > kSmall ? kept_bytes_ : kept_small_, bytes, std::memory_order_relaxed);
+      kept = next;
+    }
+  }
+}
+
+}  // namespace halyard

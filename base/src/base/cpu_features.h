@@ -1,0 +1,22 @@
+// What the processor can do, by the names that compiled modules ask for and as the words that native
+// executables are given. Specified by hal-semantics.md, "Device queries", and exec-cpu-library.md,
+// section 10.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace halyard {
+
+// Whether this processor has the feature and the operating system lets this process use it; nothing for a
+// name that is not one of this architecture's.
+std::optional<bool> cpu_feature(std::string_view name);
+
+using ProcessorData = std::array<uint64_t, 8>;
+
+// A bit for each feature that is present.
+ProcessorData processor_data();
+
+}  // namespace halyard

@@ -1,0 +1,45 @@
+// Stash: a list of nodes that any thread may take from and give to, without locks. Who wants a node takes the
+// whole list, keeps the first, and puts back the rest: so nobody ever looks at a node that is not its own.
+// Another thread that comes just then finds nothing.
+#pragma once
+
+#include <atomic>
+
+#include "base/atomics.h"
+
+namespace halyard {
+
+// `kNext` is the member of Node that links it.
+template <typename Node, Node* Node::* kNext>
+class Stash {
+ public:
+  // The node that was given last; null where there is none.
+  Node* take() {
+    if (!first_.load(std::memory_order_relaxed)) return nullptr;
+    Node* const node = take_all();
+    if (node && node->*kNext) put_back(node->*kNext);
+    return node;
+  }
+  // A chain.
+  Node* take_all() { return exchange(first_, nullptr, std::memory_order_acquire); }
+  void give(Node* node) { push(node, node); }
+
+ private:
+  void put_back(Node* rest) {
+    Node* nothing = nullptr;
+    if (compare_exchange(first_, nothing, rest, std::memory_order_release)) return;
+    Node* last = rest;
+    while (last->*kNext) last = last->*kNext;
+    push(rest, last);
+  }
+  void push(Node* first, Node* last) {
+    Node* next = first_.load(std::memory_order_relaxed);
+    do {
+      last->*kNext = next;
+    } while (!compare_exchange(first_, next, first, std::memory_order_release));
+  }
+
+  std::atomic<Node*> first_ = nullptr;
+};
+
+}  // namespace halyard

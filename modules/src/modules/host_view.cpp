@@ -1,0 +1,75 @@
+// Copies are queue work like any other: the call waits for their fences as a program's own await does.
+#include "modules/host_view.h"
+
+#include <utility>
+
+#include "hal/queue.h"
+
+namespace halyard::modules {
+
+const ObjectType HostViews::kType = object_type<HostViews>("host_views");
+
+Result<> HostViews::add(hal::Device& device, const Ref<Budget>& memory, hal::BufferView& view) {
+  const uint64_t size = HALYARD_TRY(hal::dense_byte_count(view.shape(), view.type()));
+  hal::Buffer& buffer = view.buffer();
+  if (size > buffer.length())
+    return fail(Code::OUT_OF_RANGE, "a view of {} needs {} bytes, but its buffer has {}", view.type_text(),
+                size, buffer.length());
+  if (buffer.is_mappable() || size == 0) {
+    views_.push_back(Ref<hal::BufferView>::share(&view));
+    return {};
+  }
+  Ref<hal::Buffer> copy =
+      HALYARD_TRY(device.allocate(hal::kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                                  HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, size, memory.get()));
+  Ref<hal::Fence> copied = HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(&device)));
+  HALYARD_TRY(hal::queue_copy({device, hal::kAnyQueue, nullptr, copied.get(), memory.get()}, buffer, 0, *copy,
+                              0, size));
+  views_.push_back(
+      HALYARD_TRY(hal::BufferView::create(std::move(copy), view.shape(), view.type(), view.encoding())));
+  copied_.push_back(std::move(copied));
+  return {};
+}
+
+Result<bool> HostViews::are_there() const {
+  for (const Ref<hal::Fence>& fence : copied_) {
+    Status status = fence->query();
+    if (status.code() == Code::DEFERRED) return false;
+    HALYARD_TRY(to_result(std::move(status)));
+  }
+  return true;
+}
+
+Result<> HostViews::watch(vm::Wakeup wakeup) {
+  hal::InlineVector<hal::Fence*, 2> fences;
+  for (const Ref<hal::Fence>& fence : copied_) fences.push_back(fence.get());
+  watch_ = {};
+  watch_ = HALYARD_TRY(hal::watch(fences, [wakeup = std::move(wakeup)] { wakeup.wake(); }));
+  return {};
+}
+
+Result<Ref<HostViews>> HostViews::of(vm::CallContext& call, hal::Device& device, const Ref<Budget>& memory,
+                                     std::span<hal::BufferView* const> views) {
+  vm::Invocation& invocation = call.invocation();
+  Ref<HostViews> made;
+  if (call.resumed()) {
+    const Ref<Object> kept = std::exchange(invocation.wait_state(), {});
+    made = Ref<HostViews>::share(cast<HostViews>(kept.get()));
+  }
+  if (!made) {
+    made = make<HostViews>();
+    for (hal::BufferView* view : views) HALYARD_TRY(made->add(device, memory, *view));
+  }
+  while (!HALYARD_TRY(made->are_there())) {
+    if (call.may_defer()) {
+      HALYARD_TRY(made->watch(call.wait()));
+      invocation.wait_state() = std::move(made);
+      return Ref<HostViews>();
+    }
+    HALYARD_TRY(made->watch(invocation.begin_wait({})));
+    HALYARD_TRY(invocation.sit_out_wait());
+  }
+  return made;
+}
+
+}  // namespace halyard::modules

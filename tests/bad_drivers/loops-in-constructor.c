@@ -1,0 +1,11 @@
+/* Never comes back from being loaded, and works all the time. */
+#include "wrapped.h"
+
+HALYARD_DRIVER_NOTE("loops-in-constructor", "1.0", "loops");
+
+__attribute__((constructor)) static void loop(void) {
+  for (volatile int count = 0;; ++count) {
+  }
+}
+
+static void spoil(halyard_driver_table_t* table) { (void)table; }

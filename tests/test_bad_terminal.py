@@ -1,0 +1,390 @@
+"""Tools whose standard streams are closed, full or gone; that are asked to end by a signal; that are given files without an end,
+paths that lead nowhere, and inputs of 40 KB: the exit status says what happened, messages are short, and no file gets what
+was meant for another."""
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+import installed
+import vmrun
+
+SPIN = """
+vm.module @spin
+vm.export @forever
+vm.func @forever() -> () {
+  %i0 = vm.const.i32 1
+  vm.br ^bb1
+^bb1:
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb2:
+  vm.return
+}
+"""
+# The same before any function can be called.
+SPIN_AT_START = SPIN.replace("@forever", "@__init").replace("@spin", "@late") + """
+vm.export @main
+vm.func @main() -> () {
+  vm.return
+}
+"""
+MUL = ["--device=local-sync", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3", "--input=8xf32=2"]
+RESULT = "EXEC @mul\nresult[0]: hal.buffer_view\n8xf32=6 6 6 6 6 6 6 6\n"
+NULL = "--driver=" + os.path.join(vmrun.DRIVERS, "halyard-driver-null.so")
+# Runs that write to standard error, and their exit status.
+TALKATIVE = [
+    (["vm-run", *MUL, "--print_statistics", "--print_stats"], 0),
+    (["vm-run", "--module=missing.vmfb"], 1),
+    (["vm-bench", *MUL, "--benchmark_min_time=1x", "--benchmark_filter=^load$", "--print_statistics"], 0),
+    (["vm-bench", "--module=missing.vmfb"], 5),
+    (["vm-as", "missing.vmasm"], 1),
+    (["vm-dump", "missing.vmfb"], 1),
+    (["hal-info", "devices", "missing"], 1),
+    (["hal-cts", NULL, "--filter=memory.sizes", "--json"], 0),
+    (["hal-cts", "--driver=missing.so"], 1),
+]
+STREAM_LIMIT = 1 << 30  # bytes that are read of what is no regular file
+
+
+def shell(command, redirections, **options):
+    """Runs a tool with what a shell can do to its descriptors."""
+    return subprocess.run(["bash", "-c", f'exec "$@" {redirections}', "bash", os.path.join(vmrun.BIN, command[0]), *command[1:]],
+                          cwd=vmrun.SOURCE, timeout=vmrun.TIMEOUT * 2, stdout=options.pop("stdout", subprocess.PIPE),
+                          stderr=options.pop("stderr", subprocess.PIPE), text=True, **options)
+
+
+class StandardError(unittest.TestCase):
+    def test_one_that_cannot_be_written_changes_nothing(self):
+        for command, code in TALKATIVE:
+            expected = shell(command, "")
+            self.assertEqual(expected.returncode, code, expected.stderr)
+            self.assertNotEqual(expected.stderr, "")
+            for redirection in ("2>/dev/full", "2>&-"):
+                with self.subTest(command=command[0], redirection=redirection):
+                    done = shell(command, redirection)
+                    self.assertEqual(done.returncode, code)
+                    if command[0] not in ("vm-bench", "hal-cts"):  # whose results have times
+                        self.assertEqual(done.stdout, expected.stdout)
+
+    def test_a_reader_that_goes_away(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            for command, code in TALKATIVE:
+                with self.subTest(command[0]):
+                    self.assertEqual(shell(command, "", stderr=writer).returncode, code)
+                    # Results that nobody reads are an error.
+                    both = shell(command, "", stdout=writer, stderr=writer)
+                    self.assertEqual(both.returncode, code or 1)
+        finally:
+            os.close(writer)
+
+
+class ClosedStreams(unittest.TestCase):
+    def test_no_file_takes_the_place_of_one(self):
+        with vmrun.temporary_folder() as folder:
+            files = {name: os.path.join(folder, name) for name in ("trace", "capture", "result")}
+            command = ["vm-run", *MUL, "--trace={trace}", "--capture={capture}", "--output=-", "--print_stats"]
+            command = [word.format(**files) for word in command]
+            shell(command, "")
+            sound = {name: os.path.getsize(files[name]) for name in ("trace", "capture")}
+            for redirection in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+                with self.subTest(redirection):
+                    done = shell(command, redirection)
+                    self.assertEqual(done.returncode, 1 if ">&-" in redirection.replace("2>&-", "") else 0, done.stderr)
+                    for name, path in files.items():
+                        if name == "result":
+                            continue
+                        with open(path, "rb") as file:
+                            data = file.read()
+                        self.assertNotIn(b"EXEC @mul", data)
+                        self.assertNotIn(b"time\n", data)
+                        self.assertNotIn(b"cannot write", data)
+                        self.assertGreater(len(data), sound[name] // 2)
+                    replayed = vmrun.run("hal-info", "replay", files["capture"])
+                    self.assertEqual(replayed.returncode, 0, replayed.stderr)
+
+    def test_results_that_were_not_written_are_an_error(self):
+        for command in (["vm-run", *MUL], ["vm-dump", "examples/fib.vmasm"], ["vm-as", "examples/fib.vmasm"], ["hal-info"],
+                        ["hal-cts", "--list", NULL], ["vm-run", "--list_drivers"], ["vm-run", "--help"],
+                        ["vm-bench", *MUL, "--benchmark_min_time=1x", "--benchmark_filter=^load$"]):
+            for redirection in (">&-", ">/dev/full"):
+                with self.subTest(command=command[0], redirection=redirection):
+                    done = shell(command, redirection)
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertRegex(done.stderr, rf"(?m)^{command[0]}: UNAVAILABLE; cannot write all of standard output: ")
+
+    def test_what_needs_no_standard_output_succeeds_without(self):
+        with vmrun.temporary_folder() as folder:
+            target = os.path.join(folder, "fib.vmfb")
+            done = shell(["vm-as", "examples/fib.vmasm", f"--output={target}"], "<&- >&- 2>&-")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(vmrun.run("vm-dump", target).returncode, 0)
+
+    def test_a_closed_standard_input_cannot_be_read(self):
+        for command in (["vm-run", "--module=-"], ["vm-as", "-"], ["vm-dump", "-"]):
+            with self.subTest(command[0]):
+                done = shell(command, "<&-")
+                self.assertIsNone(vmrun.why_bad_failure(done, "cannot read"), done.stderr)
+
+
+class Signals(unittest.TestCase):
+    CODES = {signal.SIGTERM: (143, "SIGTERM"), signal.SIGHUP: (129, "SIGHUP"), signal.SIGINT: (130, "Ctrl-C")}
+
+    def stopped(self, folder, text, number, *flags, wait_for="EXEC"):
+        """Sends the signal to a run that never ends. What it said, and its exit status."""
+        vmrun.assemble(text, folder, "program")
+        process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--device=local-sync", *flags],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if wait_for:
+            self.assertIn(wait_for, process.stdout.readline())
+        time.sleep(0.3)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=vmrun.TIMEOUT)
+        return told, process.returncode
+
+    def test_a_call_is_stopped_and_its_records_are_closed(self):
+        with vmrun.temporary_folder() as folder:
+            for number, (code, name) in self.CODES.items():
+                with self.subTest(name):
+                    trace, capture = os.path.join(folder, "trace"), os.path.join(folder, "capture")
+                    told, status = self.stopped(folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
+                    self.assertEqual(status, code, told)
+                    self.assertRegex(told, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
+                    with open(trace, "rb") as file:
+                        self.assertIn(b"forever", file.read())
+                    self.assertEqual(vmrun.run("hal-info", "print", capture).returncode, 0)
+
+    def test_what_comes_before_the_call_ends_with_its_trace(self):
+        with vmrun.temporary_folder() as folder:
+            for number, (code, name) in self.CODES.items():
+                with self.subTest(name):
+                    trace = os.path.join(folder, "trace")
+                    told, status = self.stopped(folder, SPIN_AT_START, number, f"--trace={trace}", "--function=main", wait_for=None)
+                    self.assertEqual(status, code, told)
+                    self.assertRegex(told, rf"\Avm-run: CANCELLED; stopped by {name}: before the call")
+                    with open(trace, "rb") as file:
+                        self.assertIn(b"make context", file.read())
+
+    def test_the_second_signal_ends_it_at_once_whichever_it_is(self):
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(SPIN, folder, "program")
+            fifo = os.path.join(folder, "trace")
+            os.mkfifo(fifo)
+            # Nobody reads: the trace cannot be finished.
+            process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={fifo}"], stderr=subprocess.DEVNULL)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            self.assertIn(process.wait(timeout=vmrun.TIMEOUT), (143, -signal.SIGINT))
+
+    def test_signals_that_are_ignored_stay_so(self):
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(SPIN, folder, "program")
+            process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--timeout=2s"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+            process.stdout.readline()
+            process.send_signal(signal.SIGHUP)
+            _, told = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertIn("DEADLINE_EXCEEDED", told)
+
+    def test_vm_bench_and_hal_cts(self):
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble(SPIN, folder, "program")
+            vmrun.assemble(SPIN_AT_START, folder, "late")
+            trace = os.path.join(folder, "trace")
+            for arguments in (["vm-bench", f"--module={folder}/program.vmfb", "--function=forever"],
+                              ["vm-bench", f"--module={folder}/late.vmfb", "--function=main", f"--trace={trace}"],
+                              ["vm-bench", f"--module={folder}/program.vmfb", "--function=forever", "--against=sleep 100;"]):
+                with self.subTest(arguments):
+                    process = subprocess.Popen([os.path.join(vmrun.BIN, arguments[0]), *arguments[1:]], stdout=subprocess.PIPE,
+                                               stderr=subprocess.PIPE, text=True)
+                    time.sleep(0.7)
+                    process.send_signal(signal.SIGTERM)
+                    _, told = process.communicate(timeout=vmrun.TIMEOUT)
+                    self.assertEqual(process.returncode, 143, told)
+                    self.assertIn("stopped by SIGTERM", told)
+            with open(trace, "rb") as file:
+                self.assertIn(b"__init", file.read())
+            report = os.path.join(folder, "report.json")
+            process = subprocess.Popen([os.path.join(vmrun.BIN, "hal-cts"), NULL, f"--json={report}"], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            process.stdout.readline()
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertEqual(process.returncode, 143)
+            with open(report, encoding="utf-8") as file:
+                self.assertIn('"interrupted": true', file.read())
+
+
+class Endless(unittest.TestCase):
+    COMMANDS = [
+        ["vm-run", "--module=/dev/zero"],
+        ["vm-as", "/dev/zero"],
+        ["vm-dump", "/dev/zero"],
+        ["vm-run", "--flagfile=/dev/zero"],
+        ["hal-info", "print", "/dev/zero"],
+        ["hal-cts", NULL, "--expect_failures=/dev/zero"],
+    ]
+
+    def test_files_without_an_end_are_refused(self):
+        for command in self.COMMANDS:
+            with self.subTest(command):
+                # Without a bound of the tool's own it would take all of this; sanitizers take more for themselves.
+                limit = resource.RLIM_INFINITY if installed.cache("HALYARD_SANITIZE") else 8 * STREAM_LIMIT
+                done = shell(command, "", preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "'/dev/zero'", str(STREAM_LIMIT), "save it as one first")
+                self.assertIsNone(wrong, done.stderr)
+
+    def test_others_are_refused_as_what_they_are(self):
+        for command, parts in (
+                (["vm-run", *MUL[:3], "--input=8xf32=@/dev/zero", "--input=8xf32=1"], ["not a regular file"]),
+                (["vm-run", *MUL[:3], "--input=@/dev/zero", "--input=8xf32=1"], ["not an npy file"]),
+                (["vm-run", *MUL, "--parameters=/dev/zero"], ["does not look like a parameter file"])):
+            with self.subTest(command):
+                done = shell(command, "")
+                self.assertIsNone(vmrun.why_bad_failure(done, "/dev/zero"), done.stderr)
+                self.assertTrue(any(part in done.stderr for part in parts), done.stderr)
+
+    def test_pipes_work(self):
+        with vmrun.temporary_folder() as folder:
+            vmrun.assemble("vm.module @one\nvm.export @one\nvm.func @one() -> (i32) {\n  %i0 = vm.const.i32 1\n  vm.return %i0\n}\n",
+                           folder, "one")
+            fifo = os.path.join(folder, "fifo")
+            os.mkfifo(fifo)
+            for command in (["vm-run", f"--module={fifo}"], ["vm-dump", fifo]):
+                writer = subprocess.Popen(["bash", "-c", f"cat '{folder}/one.vmfb' > '{fifo}'"])
+                done = shell(command, "")
+                writer.wait(timeout=vmrun.TIMEOUT)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("one", done.stdout)
+            done = shell(["vm-run", "--module=-"], f"< '{folder}/one.vmfb'")
+            self.assertIn("i32=1", done.stdout)
+
+
+class Paths(unittest.TestCase):
+    LONG = "x" * 5000
+
+    def setUp(self):
+        self.folder = vmrun.temporary_folder()
+        self.addCleanup(self.folder.cleanup)
+        self.loop = os.path.join(self.folder.name, "loop")
+        for name in ("loop", "loop.so", "loop.irpa"):
+            os.symlink(os.path.join(self.folder.name, name), os.path.join(self.folder.name, name))
+
+    def commands(self, path):
+        mul = ["vm-run", *MUL[:3]]
+        return [
+            ["vm-run", f"--module={path}"],
+            ["vm-run", f"--module={path}.so"],
+            ["vm-run", f"--flagfile={path}"],
+            [*mul, f"--input=@{path}", "--input=8xf32=1"],
+            [*mul, f"--input=8xf32=@{path}", "--input=8xf32=1"],
+            [*mul, f"--inputs_from={path}"],
+            ["vm-run", *MUL, f"--parameters={path}.irpa"],
+            ["vm-run", *MUL, f"--output=@{path}"],
+            ["vm-run", *MUL, f"--trace={path}"],
+            ["vm-run", *MUL, f"--capture={path}"],
+            ["vm-run", *MUL, "--trace_tensors=*", f"--trace_tensors_folder={path}"],
+            ["vm-as", path],
+            ["vm-as", "examples/fib.vmasm", f"--output={path}"],
+            ["vm-dump", path],
+            ["hal-info", "print", path],
+            ["hal-info", "formats", "local-sync", f"vmvx-bytecode-fb={path}"],
+            ["hal-cts", f"--driver={path}"],
+            ["hal-cts", NULL, f"--expect_failures={path}"],
+            ["hal-cts", NULL, "--filter=memory.sizes", f"--junit={path}"],
+            ["vm-bench", *MUL, "--benchmark_filter=^load$", "--benchmark_min_time=1x", f"--benchmark_out={path}"],
+        ]
+
+    def test_what_can_name_nothing_is_an_invalid_argument(self):
+        for path, reason in ((self.LONG, "File name too long"), (self.loop, "Too many levels of symbolic links")):
+            for command in self.commands(path):
+                with self.subTest(reason=reason, command=[word[:40] for word in command]):
+                    done = shell(command, "")
+                    self.assertIsNone(vmrun.why_bad_failure(done, "INVALID_ARGUMENT; ", reason), done.stderr[:600])
+                    self.assertNotIn("standard output", done.stderr)
+                    self.assertLess(len(done.stderr), 1200)
+
+    def test_what_is_not_there_is_not_found(self):
+        for path in (os.path.join(self.folder.name, "missing"), os.path.join(vmrun.SOURCE, "README.md", "missing")):
+            for command in self.commands(path):
+                # A file, or a folder, that is made where there is none.
+                made = re.match(r"--(output|trace|capture|junit|benchmark_out|trace_tensors_folder)=", command[-1])
+                if made and path.startswith(self.folder.name):
+                    continue
+                with self.subTest(command=command):
+                    done = shell(command, "")
+                    self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND; ", path), done.stderr)
+
+
+class Echo(unittest.TestCase):
+    LONG = "abcdefgh" * 5000
+
+    def test_long_texts_of_the_user_are_shortened(self):
+        for command in (
+                ["vm-run", f"--{self.LONG}"],
+                ["vm-run", f"-{self.LONG}"],
+                ["vm-run", self.LONG],
+                ["vm-run", f"--module={self.LONG}"],
+                ["vm-run", "--module=examples/fib.vmasm", f"--verify={self.LONG}"],
+                ["vm-run", "--module=examples/fib.vmasm", f"--function={self.LONG}"],
+                ["vm-run", "--module=examples/fib.vmasm", "--function=recursive", f"--input={self.LONG}"],
+                ["vm-run", *MUL[:3], "--input=" + "1 2 3 x " * 5000 + "'", "--input=8xf32=1"],
+                ["vm-run", *MUL[:3], f"--input={self.LONG}", "--input=8xf32=1"],
+                ["vm-run", *MUL[:3], f"--input=8xf32={self.LONG}", "--input=8xf32=1"],
+                ["vm-run", *MUL[:3], f"--input=8x{self.LONG}=1", "--input=8xf32=1"],
+                ["vm-run", *MUL[:3], f"--input=8xf32=@{self.LONG}", "--input=8xf32=1"],
+                ["vm-run", *MUL[1:3], f"--device={self.LONG}"],
+                ["vm-run", *MUL[1:3], f"--device=local-sync?{self.LONG}"],
+                ["vm-run", *MUL[1:3], f"--device=local-sync?{self.LONG}=1"],
+                ["vm-run", *MUL, f"--output={self.LONG}"],
+                ["vm-run", *MUL, f"--max_memory={self.LONG}"],
+                ["vm-run", *MUL, f"--timeout={self.LONG}"],
+                ["vm-run", *MUL, f"--parameters={self.LONG}"],
+                ["vm-run", f"--list_devices={self.LONG}"],
+                ["vm-bench", f"--{self.LONG}"],
+                ["vm-bench", *MUL, f"--benchmark_filter={self.LONG}"],
+                ["vm-bench", *MUL, f"--benchmark_min_time={self.LONG}"],
+                ["vm-as", f"--{self.LONG}"],
+                ["vm-as", self.LONG],
+                ["vm-dump", self.LONG],
+                ["vm-dump", f"--output={self.LONG}", "x"],
+                ["hal-info", self.LONG],
+                ["hal-info", "devices", self.LONG],
+                ["hal-info", "query", "local-sync", self.LONG, self.LONG],
+                ["hal-info", "formats", "local-sync", f"vmvx={self.LONG}"],
+                ["hal-cts", NULL, f"--filter={self.LONG}"],
+                ["hal-cts", NULL, f"--device={self.LONG}"],
+                ["hal-cts", f"--driver={self.LONG}"]):
+            with self.subTest([word[:40] for word in command]):
+                done = shell(command, "")
+                self.assertIsNone(vmrun.why_bad_failure(done, "bytes left out"), done.stderr[:600])
+                self.assertLess(len(done.stderr), 1500, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, "is one line")
+
+    def test_long_lines_of_a_text(self):
+        with vmrun.temporary_folder() as folder:
+            for name, text in (("mnemonic", f"  vm.{self.LONG}\n"), ("name", f"  vm.br ^{self.LONG}\n"), ("line", f"{self.LONG}\n")):
+                path = os.path.join(folder, name + ".vmasm")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("vm.module @m\nvm.func @f() -> () {\n" + text + "}\n")
+                done = shell(["vm-as", path, "--output=" + os.path.join(folder, "out")], "")
+                self.assertIsNone(vmrun.why_bad_failure(done, f"{name}.vmasm:"), done.stderr[:600])
+                self.assertLess(len(done.stderr), 4500)
+            path = os.path.join(folder, "flags.txt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"--{self.LONG}\n")
+            done = shell(["vm-run", f"--flagfile={path}"], "")
+            self.assertIsNone(vmrun.why_bad_failure(done, "flags.txt:1: ", "bytes left out"), done.stderr[:600])
+            self.assertLess(len(done.stderr), 1500)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+// Standard input, output and error of a tool, where some of them may be closed or impossible to write.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace halyard::tools {
+
+// Takes descriptors 0 to 2 where the process was started without them, so that no file that is opened later
+// becomes one of them. Reading and writing fail there as on closed descriptors. Call it before any file is
+// opened.
+void occupy_standard_descriptors();
+
+// To standard error. What cannot be written there is lost: a full disk or a closed pipe behind it changes
+// nothing of what a tool does. Does not throw.
+void write_error(std::string_view text) noexcept;
+
+// Formats to `file`. On standard output a failure throws std::system_error, which run_tool() reports.
+template <typename... Args>
+void print_to(std::FILE* file, fmt::format_string<Args...> format, Args&&... args) {
+  if (file == stderr) {
+    write_error(fmt::format(format, std::forward<Args>(args)...));
+  } else {
+    fmt::print(file, format, std::forward<Args>(args)...);
+  }
+}
+
+template <typename... Args>
+void print_error(fmt::format_string<Args...> format, Args&&... args) {
+  print_to(stderr, format, std::forward<Args>(args)...);
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,171 @@
+// The order of things: search, probes, then an instance that knows only what survived them.
+#include "common/survey.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "common/probe.h"
+
+namespace halyard::tools {
+
+namespace {
+
+// An instance with these libraries and no others.
+Result<Handle<halyard_instance_t>> instance_of(const std::vector<const char*>& libraries) {
+  halyard_instance_options_t options = {};
+  options.struct_size = sizeof options;
+  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
+  options.driver_libraries = libraries.data();
+  options.driver_library_count = libraries.size();
+  Handle<halyard_instance_t> instance;
+  TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
+  return instance;
+}
+
+Result<> open(halyard_instance_t instance, DeviceInfo& info) {
+  TOOL_TRY(check(halyard_device_open(instance, info.uri.c_str(), info.device.out())));
+  info.description.struct_size = sizeof info.description;
+  TOOL_TRY(check(halyard_device_describe(info.device.get(), &info.description)));
+  halyard_memory_use_t memory = {};
+  memory.struct_size = sizeof memory;
+  if (check(halyard_device_memory(info.device.get(), &memory))) info.memory = memory;
+  return {};
+}
+
+// The devices of a driver, none of them opened.
+Result<std::vector<DeviceInfo>> list(halyard_instance_t instance, const std::string& driver) {
+  halyard_device_entry_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_devices(instance, driver.c_str(), &entries, &count)));
+  const Block<halyard_device_entry_t> owned(entries);
+  std::vector<DeviceInfo> devices(count);
+  for (size_t i = 0; i < count; ++i) {
+    devices[i].uri = entries[i].uri;
+    devices[i].name = entries[i].name;
+  }
+  return devices;
+}
+
+void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& found, Depth depth) {
+  DriverInfo& driver = survey.drivers.emplace_back();
+  driver.entry = entry;
+  driver.name = found.name;
+  driver.description = found.description;
+  Result<std::vector<DeviceInfo>> devices = list(survey.instance.get(), driver.name);
+  if (!devices) {
+    driver.failure = std::move(devices.error());
+    return;
+  }
+  driver.device_count = devices->size();
+  for (DeviceInfo& device : *devices) {
+    if (depth == Depth::listed) break;
+    if (Result<> opened = open(survey.instance.get(), device); !opened)
+      device.failure = std::move(opened.error());
+  }
+  std::ranges::move(*devices, std::back_inserter(survey.devices));
+}
+
+// Tries every driver that fits, several at once: most of the time is spent waiting for those that hang.
+std::vector<std::optional<Failure>> probe_all(const DriverSearch& search, std::chrono::nanoseconds limit) {
+  constexpr size_t kMostAtOnce = 8;
+  const auto entries = search.entries();
+  std::vector<std::optional<Failure>> failures(entries.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < entries.size(); i = next++) {
+      if (!is_accepted_driver(entries[i])) continue;
+      if (Result<> tried = probe_driver(entries[i].path, limit); !tried)
+        failures[i] = std::move(tried.error());
+    }
+  };
+  std::vector<std::jthread> workers;
+  const auto drivers = static_cast<size_t>(std::ranges::count_if(entries, is_accepted_driver));
+  while (workers.size() + 1 < std::min(drivers, kMostAtOnce)) workers.emplace_back(work);
+  work();
+  workers.clear();
+  return failures;
+}
+
+}  // namespace
+
+size_t Survey::refused() const {
+  size_t count = 0;
+  for (size_t i = 0; i < failures.size(); ++i)
+    count += failures[i] || search.entries()[i].outcome == HALYARD_SEARCH_REFUSED;
+  return count;
+}
+
+Result<Survey> survey_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
+  Survey survey;
+  survey.search = TOOL_TRY(DriverSearch::of(instance.get()));
+  survey.instance = std::move(instance);
+  survey.failures = probe_all(survey.search, limit);
+  return survey;
+}
+
+Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit, Depth depth) {
+  Survey survey = TOOL_TRY(survey_drivers(std::move(instance), limit));
+  std::vector<const char*> sound;
+  for (size_t i = 0; i < survey.failures.size(); ++i) {
+    const halyard_search_entry_t& entry = survey.search.entries()[i];
+    if (is_accepted_driver(entry) && !survey.failures[i]) sound.push_back(entry.path);
+  }
+  survey.instance = TOOL_TRY(instance_of(sound));
+  halyard_driver_entry_t* entries = nullptr;
+  size_t count = 0;
+  TOOL_TRY(check(halyard_instance_drivers(survey.instance.get(), &entries, &count)));
+  const Block<halyard_driver_entry_t> owned(entries);
+  for (const halyard_driver_entry_t& found : std::span(entries, count)) {
+    // A kind whose first driver is broken has no driver, even if a later one would do.
+    const halyard_search_entry_t* const server = survey.search.serving(found.name);
+    if (server && std::string_view(server->path) == found.library)
+      take_driver(survey, static_cast<size_t>(server - survey.search.entries().data()), found, depth);
+  }
+  return survey;
+}
+
+namespace {
+
+// Tries the driver that would serve devices of that kind, if there is one.
+Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chrono::nanoseconds limit) {
+  const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
+  const halyard_search_entry_t* const entry = search.serving(kind);
+  return entry ? probe_driver(entry->path, limit) : Result<>();
+}
+
+}  // namespace
+
+Result<std::vector<DeviceInfo>> survey_devices(halyard_instance_t instance, const std::string& driver,
+                                               std::chrono::nanoseconds limit) {
+  TOOL_TRY(try_driver(instance, driver, limit));
+  return list(instance, driver);
+}
+
+Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
+                                 std::chrono::nanoseconds limit) {
+  const std::string kind = uri.substr(0, uri.find_first_of(":?"));
+  TOOL_TRY(try_driver(instance, kind, limit));
+  DeviceInfo info;
+  info.uri = uri;
+  TOOL_TRY(open(instance, info));
+  info.uri = halyard_device_uri(info.device.get());
+  for (const DeviceInfo& other : TOOL_TRY(list(instance, kind)))
+    if (other.uri == info.uri) info.name = other.name;
+  return info;
+}
+
+std::vector<Sharing> sharing(const std::vector<DeviceInfo>& devices) {
+  std::vector<Sharing> pairs;
+  for (const DeviceInfo& user : devices) {
+    for (const DeviceInfo& owner : devices) {
+      if (&user == &owner || user.failure || owner.failure) continue;
+      const uint32_t how = halyard_device_sharing(owner.device.get(), user.device.get());
+      const bool imports = how == HALYARD_SHARING_HOST_MEMORY;
+      pairs.push_back({&user, &owner, how, imports ? user.description.import_alignment : 0});
+    }
+  }
+  return pairs;
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,182 @@
+// vm-check: runs the tests of test programs, modules whose functions say through the module `check` what they
+// expect of what they compute. Specified by check-module.md.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "common/files.h"
+#include "common/flags.h"
+#include "common/interrupt.h"
+#include "common/program.h"
+#include "common/program_flags.h"
+#include "printer.h"
+#include "reports.h"
+#include "runner.h"
+#include "tests.h"
+
+namespace halyard::tools {
+
+namespace {
+
+constexpr Flag kTestFlags[] = {
+    {"module", FlagKind::list, "FILE",
+     "A module with tests (.vmfb, .vmasm), as FILE without a flag is. Repeated: the tests of all are run, each "
+     "with its\nown module alone.",
+     "--module=tests.vmfb"},
+    {"import", FlagKind::list, "FILE",
+     "A module that those with tests may import from (.vmfb, .vmasm, or a native module, .so). Repeated: "
+     "loaded in\norder, later ones may import from earlier ones.",
+     "--import=library.vmfb"},
+    {"filter", FlagKind::value, "PATTERNS",
+     "Runs the tests whose names, MODULE.TEST, match one of the patterns: '*' and '?' are wildcards, ':' "
+     "stands between\npatterns, and behind a '-' those are named that are left out.",
+     "--filter='*.add*:*.mul*-*slow*'"},
+    {"list", FlagKind::toggle, "",
+     "Lists the tests that would be run, and exits; as JSON with --json. No device is opened.", "--list"},
+    {"expect_failure", FlagKind::toggle, "",
+     "For modules that must fail: success is that a test of each module fails. One that cannot begin is a "
+     "failure all the same.",
+     "--expect_failure"},
+    {"jobs", FlagKind::value, "N",
+     "How many tests run at once, on threads of this process (1). They share the devices and nothing else.",
+     "--jobs=4"},
+};
+
+constexpr Flag kReportFlags[] = {
+    {"junit", FlagKind::value, "FILE", "Writes the results as JUnit's XML, in GoogleTest's form.",
+     "--junit=results.xml"},
+    {"json", FlagKind::optional_value, "FILE",
+     "Writes the results as JSON; without FILE to standard output, and text to standard error.", "--json"},
+};
+
+constexpr FlagGroup kGroups[] = {
+    {"Tests", kTestFlags},     {"Reports", kReportFlags},
+    {"Devices", kDeviceFlags}, {"Loading and limits", kLoadingFlags},
+    {"From other runtimes", kForeignFlags},
+};
+
+constexpr ExitCode kExitCodes[] = {
+    {0, "All tests passed; with --expect_failure, a test of each module failed."},
+    {1,
+     "A test failed (with --expect_failure: all tests of a module passed), or the tests could not be run: "
+     "standard error says why."},
+    {kInterrupted, "Stopped by Ctrl-C; the reports have the tests until then."},
+};
+
+constexpr ToolDescription kTool = {
+    "vm-check",
+    "vm-check FILE... [--device=URI] [flags]",
+    "Runs the tests of test programs: every export without arguments and results, but for names that begin "
+    "with\n'__', is a test, and runs in a context of its own. It fails where the call fails, or an "
+    "expectation that it states\nthrough the module 'check' does not hold. More: docs/vm-check.md.",
+    kGroups,
+    "  vm-check tests.vmfb --device=local-sync\n"
+    "  vm-check one.vmfb two.vmfb --device=vulkan --filter='*.conv*-*f64*' --jobs=4\n"
+    "  vm-check tests.vmfb --list\n"
+    "  vm-check wrong.vmfb --expect_failure --junit=results.xml\n",
+    kExitCodes,
+    "FILE"};
+
+Result<size_t> jobs_of(const Flags& flags) {
+  const uint64_t jobs = TOOL_TRY(number(flags, "jobs", 1, "4"));
+  if (jobs == 0) return fail(HALYARD_INVALID_ARGUMENT, "--jobs=0: expected at least 1");
+  return jobs;
+}
+
+// Where results go besides the text. A file is begun at once: a wrong path shall not cost the results.
+class Report {
+ public:
+  static Result<Report> of(const Flags& flags, std::string_view name) {
+    Report report;
+    report.wanted_ = flags.has(name);
+    report.path_ = flags.value(name);
+    if (name == "junit" && report.wanted_ && report.path_.empty())
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "--junit needs the name of a file, such as --junit=results.xml");
+    if (!report.path_.empty()) TOOL_TRY(report.write(""));
+    return report;
+  }
+  bool wanted() const { return wanted_; }
+  bool is_output() const { return wanted_ && path_.empty(); }  // standard output
+  Result<> write(std::string_view text) const {
+    if (!path_.empty())
+      return write_file(path_, false, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return {};
+  }
+
+ private:
+  bool wanted_ = false;
+  std::string path_;
+};
+
+// --expect_failure: the exit code is 0 where each module has a test that has run and failed.
+Result<> check_all_fail(const std::vector<Suite>& suites, std::span<const Finding> findings) {
+  for (const Finding& finding : findings)
+    if (!finding.has_run)
+      return fail(finding.failure->code,
+                  "--expect_failure: test '{}' could not begin, which is no failure of its own: {}",
+                  full_name(*finding.test->suite, finding.test->name), finding.failure->text);
+  for (const Suite& suite : suites) {
+    const bool fails = std::ranges::any_of(findings, [&](const Finding& finding) {
+      return finding.test->suite == &suite && finding.verdict == Verdict::failed;
+    });
+    if (!fails)
+      return fail(HALYARD_FAILED_PRECONDITION,
+                  "--expect_failure: expected a test of module '{}' to fail, found that {} passed", suite.name,
+                  suite.tests.size() == 1 ? "its one test" : fmt::format("all {}", suite.tests.size()));
+  }
+  return {};
+}
+
+Result<int> vm_check(const Flags& flags) {
+  Program program;
+  TOOL_TRY(make_instance(flags, program));
+  const std::vector<Handle<halyard_module_t>> imports = TOOL_TRY(load_imports(flags, program));
+  std::vector<Suite> suites = TOOL_TRY(load_suites(flags, program));
+  TOOL_TRY(choose_tests(flags, suites));
+  if (flags.on("list")) {
+    const std::string text = flags.has("json") ? to_json(suites) : list_text(suites);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  const size_t jobs = TOOL_TRY(jobs_of(flags));
+  program.modules = imports;
+  for (const Suite& suite : suites) program.modules.push_back(suite.module);
+  TOOL_TRY(open_devices(flags, program));
+  const auto options = TOOL_TRY(ContextOptions::of(flags, program));
+  const Report junit = TOOL_TRY(Report::of(flags, "junit"));
+  const Report json = TOOL_TRY(Report::of(flags, "json"));
+
+  std::vector<Test> tests;
+  for (const Suite& suite : suites)
+    for (const std::string& test : suite.tests) tests.push_back({&suite, test});
+  Printer printer(json.is_output() ? stderr : stdout);
+  printer.header(suites);
+  const auto begin = std::chrono::steady_clock::now();
+  const Findings findings = run_tests(program, *options, imports, tests, jobs, printer);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  printer.summary(suites, findings.all, tests.size() - findings.all.size(), seconds);
+
+  if (junit.wanted()) TOOL_TRY(junit.write(to_junit(suites, findings.all, seconds)));
+  if (json.wanted()) TOOL_TRY(json.write(to_json(suites, findings.all, findings.interrupted)));
+  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  if (findings.interrupted) return kInterrupted;
+  if (flags.on("expect_failure")) {
+    TOOL_TRY(check_all_fail(suites, findings.all));
+    return 0;
+  }
+  const bool passed = std::ranges::all_of(
+      findings.all, [](const Finding& finding) { return finding.verdict == Verdict::passed; });
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  return halyard::tools::run_tool(halyard::tools::kTool, argc, argv, halyard::tools::vm_check);
+}

@@ -1,0 +1,39 @@
+// Tests as they go, the way GoogleTest prints them.
+#pragma once
+
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/colour.h"
+#include "runner.h"
+
+namespace halyard::tools {
+
+// What is said of a finding besides its verdict: lines, from outside, not safe to print.
+std::string reasons(const Finding& finding);
+
+class Printer final : public Listener {
+ public:
+  explicit Printer(std::FILE* to) : to_(to) {}
+
+  void header(const std::vector<Suite>& suites);
+  void begins(const Test& test) override;
+  void ended(const Finding& finding) override;
+  // `left_out`: tests that were not begun.
+  void summary(const std::vector<Suite>& suites, std::span<const Finding> findings, size_t left_out,
+               double seconds);
+
+ private:
+  void print(Colour colour, std::string_view mark, std::string_view text);
+  void list(Verdict verdict, std::span<const Finding> findings);
+
+  std::FILE* const to_;
+  double suite_seconds_ = 0;
+};
+
+// "suite.", and its tests below it.
+std::string list_text(const std::vector<Suite>& suites);
+
+}  // namespace halyard::tools

@@ -1,0 +1,108 @@
+// From modules to names.
+#include "tests.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "filter.h"
+
+namespace halyard::tools {
+
+namespace {
+
+Result<Handle<halyard_module_t>> load(const Flags& flags, const Program& program, const std::string& path) {
+  Handle<halyard_module_t> module;
+  TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(),
+                                          TOOL_TRY(module_options(flags)), module.out())));
+  return module;
+}
+
+// Exports without arguments and results whose names do not begin with "__".
+Result<std::vector<std::string>> tests_of(halyard_module_t module) {
+  std::vector<std::string> names;
+  const uint32_t count = TOOL_TRY(info_of(module)).function_count;
+  for (uint32_t i = 0; i < count; ++i) {
+    halyard_function_description_t function = {};
+    function.struct_size = sizeof function;
+    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const std::string_view name = view(function.name);
+    if (view(function.convention) == "0v_v" && !name.starts_with("__")) names.emplace_back(name);
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> paths_of(const Flags& flags) {
+  std::vector<std::string> paths = flags.all("module");
+  paths.insert(paths.end(), flags.positional().begin(), flags.positional().end());
+  if (paths.empty())
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "no module given; name one or more, as in 'vm-check tests.vmfb' ('--help' shows examples)");
+  for (auto path = paths.begin(); path != paths.end(); ++path)
+    if (std::find(paths.begin(), path, *path) != path)
+      return fail(HALYARD_INVALID_ARGUMENT, "module '{}' is given twice; expected each once", *path);
+  return paths;
+}
+
+// Gives suites of the same name another one.
+void tell_apart(std::vector<Suite>& suites, std::string (*other_name)(const Suite& suite)) {
+  std::map<std::string, size_t> counts;
+  for (const Suite& suite : suites) ++counts[suite.name];
+  for (Suite& suite : suites)
+    if (counts[suite.name] > 1) suite.name = other_name(suite);
+}
+
+}  // namespace
+
+std::string full_name(const Suite& suite, std::string_view test) {
+  return fmt::format("{}.{}", suite.name, test);
+}
+
+Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& program) {
+  std::vector<Suite> suites;
+  for (const std::string& path : TOOL_TRY(paths_of(flags))) {
+    Suite suite{.name = {}, .path = path, .module = TOOL_TRY(load(flags, program, path)), .tests = {}};
+    const halyard_module_info_t info = TOOL_TRY(info_of(suite.module.get()));
+    suite.name = view(info.name);
+    suite.tests = TOOL_TRY(tests_of(suite.module.get()));
+    if (suite.tests.empty())
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "module '{}' of '{}' has no test: expected exports without arguments and results, found "
+                  "none among {}; 'vm-dump' shows them, and --import=FILE is for what tests import",
+                  suite.name, path, info.function_count);
+    suites.push_back(std::move(suite));
+  }
+  tell_apart(suites, [](const Suite& suite) { return std::filesystem::path(suite.path).stem().string(); });
+  tell_apart(suites, [](const Suite& suite) { return suite.path; });
+  return suites;
+}
+
+Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program) {
+  std::vector<Handle<halyard_module_t>> modules;
+  for (const std::string& path : flags.all("import"))
+    modules.push_back(TOOL_TRY(load(flags, program, path)));
+  return modules;
+}
+
+Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites) {
+  if (!flags.has("filter")) return {};
+  const std::string text = flags.value("filter");
+  if (text.empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "--filter is empty; expected patterns, such as --filter='*.add*'");
+  const Filter filter(text);
+  std::vector<std::string> names;
+  for (Suite& suite : suites) {
+    for (const std::string& test : suite.tests) names.push_back(full_name(suite, test));
+    std::erase_if(suite.tests,
+                  [&](const std::string& test) { return !filter.takes(full_name(suite, test)); });
+  }
+  std::erase_if(suites, [](const Suite& suite) { return suite.tests.empty(); });
+  if (!suites.empty()) return {};
+  std::vector<const char*> candidates;
+  for (const std::string& name : names) candidates.push_back(name.c_str());
+  const Block<char> near(halyard_did_you_mean(text.c_str(), candidates.data(), candidates.size()));
+  return fail(HALYARD_NOT_FOUND, "--filter={}: none of {} tests has such a name{}; --list names them", text,
+              names.size(), near.get());
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,44 @@
+// The stages of a run, and what ends each.
+#include "stop.h"
+
+#include <cstdlib>
+
+#include "common/standard_streams.h"
+
+namespace halyard::tools {
+
+void Stop::enter(Stage stage, halyard_call_t call) {
+  const std::lock_guard lock(mutex_);
+  stage_ = stage;
+  call_ = call;
+}
+
+void Stop::now() {
+  const std::lock_guard lock(mutex_);
+  std::string_view where;
+  switch (stage_) {
+    case Stage::end:
+      return;
+    case Stage::call:
+      halyard_call_cancel(call_);
+      return;
+    case Stage::before_call:
+      where = "before the call";
+      break;
+    case Stage::device:
+      where = "the call had returned and its work on a device was waited for";
+      break;
+    case Stage::after_call:
+      where = "the call had returned and its results were not all written";
+      break;
+  }
+  Failure failure{.code = HALYARD_CANCELLED,
+                  .text = fmt::format("stopped by {}: {}", interrupt_.cause(), where)};
+  if (program_.trace)
+    if (const Result<> finished = check(halyard_trace_finish(program_.trace.get())); !finished)
+      failure.text += "; " + finished.error().text;
+  print_error("vm-run: {}\n", failure.line());
+  std::_Exit(interrupt_.exit_code());
+}
+
+}  // namespace halyard::tools
