@@ -40,28 +40,44 @@ std::unexpected<Status> not_there_any_more() {
 
 }  // namespace
 
+namespace {
+
+void raise(std::atomic<uint64_t>& peak, uint64_t value) {
+  uint64_t before = peak.load(std::memory_order_relaxed);
+  while (value > before && !compare_exchange(peak, before, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
 // Whether the limit leaves room for it.
 bool Heap::charge(Tally& tally, uint64_t size) {
   if (size > limit_) return false;
   fetch_add(tally.allocated, size, std::memory_order_relaxed);
-  if (tallies_[0].live() + tallies_[1].live() > limit_) {
+  const uint64_t all = live();
+  if (all > limit_) {
     fetch_sub(tally.allocated, size, std::memory_order_relaxed);
     return false;
   }
-  const uint64_t live = tally.live();
-  uint64_t peak = tally.peak.load(std::memory_order_relaxed);
-  while (live > peak && !compare_exchange(tally.peak, peak, live, std::memory_order_relaxed)) {
-  }
+  raise(tally.peak, tally.live());
+  raise(peak_, all);
   return true;
 }
 
 uint8_t* Heap::take(uint64_t size) {
-  uint8_t* bytes = cache_.take(size);
+  uint8_t* bytes = cache_.take_kept(size);
+  if (!bytes) bytes = take_new(size);
   if (bytes || !validates_) return bytes;
   const std::lock_guard lock(mutex_);
   if (quarantined_ == 0) return nullptr;
   release_quarantined(0);
-  return cache_.take(size);
+  return take_new(size);
+}
+
+// A program that uses one size after another would otherwise leave all of them behind.
+uint8_t* Heap::take_new(uint64_t size) {
+  if (cache_.kept_bytes() + live() > peak_.load(std::memory_order_relaxed) + kMostIdle) cache_.trim();
+  return cache_.allocate(size);
 }
 
 Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {

@@ -33,6 +33,9 @@ class Heap {
   static constexpr uint8_t kFreedPattern = 0xDD;                    // of bytes given back
   static constexpr uint64_t kMostQuarantined = uint64_t{64} << 20;  // bytes given back and not used again
 
+  // Bytes that are kept for reuse while they and what lives are more than ever lived at once.
+  static constexpr uint64_t kMostIdle = uint64_t{16} << 20;
+
   Heap(uint64_t limit, bool validates) : limit_(limit), validates_(validates) {}
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -63,15 +66,18 @@ class Heap {
   };
   bool charge(Tally& tally, uint64_t size);
   uint8_t* take(uint64_t size);
+  uint8_t* take_new(uint64_t size);
+  uint64_t live() const { return tallies_[0].live() + tallies_[1].live(); }
   void release_quarantined(uint64_t most);
 
   const uint64_t limit_;
   const bool validates_;
   BlockCache cache_;
-  Tally tallies_[2];              // device, host
-  std::mutex mutex_;              // of what follows, which only a heap that validates uses
-  std::deque<Block> quarantine_;  // oldest first
-  uint64_t quarantined_ = 0;      // bytes
+  Tally tallies_[2];                // device, host
+  std::atomic<uint64_t> peak_ = 0;  // of both together
+  std::mutex mutex_;                // of what follows, which only a heap that validates uses
+  std::deque<Block> quarantine_;    // oldest first
+  uint64_t quarantined_ = 0;        // bytes
 };
 
 // INVALID_ARGUMENT: a type bit is demanded that has no meaning here, so that no memory has it.

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/atomics.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -32,13 +34,17 @@ uint64_t BlockCache::class_bytes(unsigned index) {
   return below + ((index - 1) % 4 + 1) * std::max(below / 4, kAlignment);
 }
 
-uint8_t* BlockCache::take(uint64_t size) {
+uint8_t* BlockCache::take_kept(uint64_t size) {
   const auto [index, bytes] = size_class(size);
-  if (Kept* kept = kept_[index].take()) {
-    if (bytes > kSmall) kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
-    return reinterpret_cast<uint8_t*>(kept);
-  }
+  Kept* kept = kept_[index].take();
+  if (!kept) return nullptr;
+  fetch_sub(bytes > kSmall ? kept_bytes_ : kept_small_, bytes, std::memory_order_relaxed);
+  ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
+  return reinterpret_cast<uint8_t*>(kept);
+}
+
+uint8_t* BlockCache::allocate(uint64_t size) {
+  const uint64_t bytes = size_class(size).bytes;
   void* block = std::aligned_alloc(kAlignment, bytes);
   if (!block) {
     trim();
@@ -49,8 +55,10 @@ uint8_t* BlockCache::take(uint64_t size) {
 
 void BlockCache::give(uint8_t* block, uint64_t size) {
   const auto [index, bytes] = size_class(size);
-  if (bytes > kSmall && kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMostKept) {
-    kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (bytes <= kSmall) {
+    fetch_add(kept_small_, bytes, std::memory_order_relaxed);
+  } else if (fetch_add(kept_bytes_, bytes, std::memory_order_relaxed) + bytes > kMostKept) {
+    fetch_sub(kept_bytes_, bytes, std::memory_order_relaxed);
     std::free(block);
     return;
   }
@@ -67,7 +75,7 @@ void BlockCache::trim() {
       Kept* const next = kept->next;
       ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));
       std::free(kept);
-      if (bytes > kSmall) kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+      fetch_sub(bytes > kSmall ? kept_bytes_ : kept_small_, bytes, std::memory_order_relaxed);
       kept = next;
     }
   }

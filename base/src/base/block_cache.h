@@ -23,10 +23,21 @@ class BlockCache {
   BlockCache& operator=(const BlockCache&) = delete;
   ~BlockCache() { trim(); }
 
-  // At least `size` bytes (up to kLargestBlock), contents undefined; null where there is no memory.
-  uint8_t* take(uint64_t size);
+  // A kept one or a new one; null where there is no memory.
+  uint8_t* take(uint64_t size) {
+    uint8_t* block = take_kept(size);
+    return block ? block : allocate(size);
+  }
+  // A block that is kept, of at least `size` bytes (up to kLargestBlock), contents undefined; null where
+  // there is none.
+  uint8_t* take_kept(uint64_t size);
+  // A new one; null where there is no memory.
+  uint8_t* allocate(uint64_t size);
   // Takes back a block of take(size).
   void give(uint8_t* block, uint64_t size);
+  uint64_t kept_bytes() const {
+    return kept_small_.load(std::memory_order_relaxed) + kept_bytes_.load(std::memory_order_relaxed);
+  }
   // Gives everything kept to the system.
   void trim();
 
@@ -44,7 +55,8 @@ class BlockCache {
   static uint64_t class_bytes(unsigned index);  // of the blocks
 
   std::array<Stash<Kept, &Kept::next>, kClasses> kept_;
-  std::atomic<uint64_t> kept_bytes_ = 0;
+  std::atomic<uint64_t> kept_small_ = 0;
+  std::atomic<uint64_t> kept_bytes_ = 0;  // in larger ones
 };
 
 }  // namespace halyard

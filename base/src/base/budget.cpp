@@ -5,6 +5,18 @@ namespace halyard {
 
 const ObjectType Budget::kType = object_type<Budget>("halyard.budget");
 
+namespace {
+
+std::unexpected<Status> spent(const Budget& budget, uint64_t bytes, const char* what) {
+  return fail(
+      Code::RESOURCE_EXHAUSTED,
+      "{} takes {} bytes more, which passes the context's memory limit of {} bytes, of which {} are in "
+      "use; raise the limit (--max_memory of the tools, max_memory of a context) where it is too little",
+      what, bytes, budget.limit(), budget.used());
+}
+
+}  // namespace
+
 Result<Charge> Charge::take(Ref<Budget> budget, uint64_t bytes, const char* what) {
   Charge charge(std::move(budget));
   HALYARD_TRY(charge.grow_by(bytes, what));
@@ -12,18 +24,14 @@ Result<Charge> Charge::take(Ref<Budget> budget, uint64_t bytes, const char* what
 }
 
 Result<> Charge::begin(Budget& budget, uint64_t bytes, const char* what) {
-  *this = HALYARD_TRY(take(Ref<Budget>::share(&budget), bytes, what));
+  if (!budget.take(bytes)) return spent(budget, bytes, what);
+  budget_ = Ref<Budget>::share(&budget);
+  bytes_ = bytes;
   return {};
 }
 
 Result<> Charge::grow(uint64_t bytes, const char* what) {
-  if (!budget_->take(bytes)) {
-    return fail(
-        Code::RESOURCE_EXHAUSTED,
-        "{} takes {} bytes more, which passes the context's memory limit of {} bytes, of which {} are in "
-        "use; raise the limit (--max_memory of the tools, max_memory of a context) where it is too little",
-        what, bytes, budget_->limit(), budget_->used());
-  }
+  if (!budget_->take(bytes)) return spent(*budget_, bytes, what);
   bytes_ += bytes;
   return {};
 }

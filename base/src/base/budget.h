@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/atomics.h"
 #include "base/live_objects.h"
 #include "base/object.h"
 #include "base/status.h"
@@ -62,13 +63,13 @@ class Budget final : public ObjectOf<Budget> {
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
       if (bytes > limit_ - used) return false;
-    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+    } while (!compare_exchange(used_, used, used + bytes, std::memory_order_relaxed));
     return true;
   }
   void give_back(uint64_t bytes) {
     if (source_.take) [[unlikely]]
       return source_.give_back(source_.user, bytes);
-    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    fetch_sub(used_, bytes, std::memory_order_relaxed);
   }
   LiveObjects* objects() const { return objects_.get(); }
 
@@ -138,6 +139,10 @@ class Charge {
 template <typename T>
 Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, const char* what) {
   if (count <= vector.capacity()) return {};
+  if (!charge.has_budget()) [[likely]] {
+    vector.reserve(std::max(count, 2 * vector.capacity()));
+    return {};
+  }
   const uint64_t before = charge.bytes();
   const uint64_t old_block = block_bytes(vector.capacity() * sizeof(T));
   size_t capacity = std::max(count, 2 * vector.capacity());
@@ -152,7 +157,7 @@ Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, c
     charge.shrink_to(before);
     throw;
   }
-  if (charge.has_budget()) charge.shrink_to(charge.bytes() - old_block);
+  charge.shrink_to(charge.bytes() - old_block);
   return {};
 }
 

@@ -9,7 +9,7 @@
 
 namespace halyard::hal::driver_memory {
 
-inline constexpr uint64_t kMemory = 256;  // without its bytes
+inline constexpr uint64_t kMemory = 384;  // without its bytes
 inline constexpr uint64_t kSemaphore = 512;
 inline constexpr uint64_t kSubscription = 256;
 inline constexpr uint64_t kSubmission = 512;  // that is not done yet
@@ -19,7 +19,7 @@ inline constexpr uint64_t kCommandList = 256;
 
 // Code is kept, decoded and made ready for several threads.
 constexpr uint64_t executable(uint64_t data_size) {
-  return saturating_add(32 << 10, data_size > UINT64_MAX / 8 ? UINT64_MAX : data_size * 8);
+  return saturating_add(12 << 10, data_size > UINT64_MAX / 4 ? UINT64_MAX : data_size * 4);
 }
 
 // An allocation of so many bytes: drivers give at least multiples of `alignment`.

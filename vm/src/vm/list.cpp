@@ -92,35 +92,40 @@ Result<> List::charge_to(Budget* budget) {
   return {};
 }
 
-// Capacity never shrinks, and neither does the charge.
-Result<> List::grow(uint32_t capacity) {
-  if (element_.value != ValueType::none)
-    return reserve_charged(packed_, size_t{capacity} * width(element_.value), charge_, kCharged);
-  if (element_.object) return reserve_charged(refs_, capacity, charge_, kCharged);
-  return reserve_charged(variants_, capacity, charge_, kCharged);
+// Capacity never shrinks, and neither does the charge. Not inlined: most lists grow once.
+template <typename T>
+[[gnu::noinline]] Result<> List::grow(std::vector<T>& elements, size_t count) {
+  try {
+    return reserve_charged(elements, count, charge_, kCharged);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a list of {} bytes", count * sizeof(T));
+  }
+}
+
+// visit(elements, count of them).
+template <typename Visit>
+Result<> List::with_elements(uint32_t count, uint32_t limit, Visit visit) {
+  if (count > limit)
+    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", count, limit);
+  if (element_.value != ValueType::none) return visit(packed_, size_t{count} * width(element_.value));
+  if (element_.object) return visit(refs_, count);
+  return visit(variants_, count);
 }
 
 Result<> List::reserve(uint32_t capacity, uint32_t limit) {
-  if (capacity > limit)
-    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", capacity, limit);
-  try {
-    return grow(capacity);
-  } catch (const std::bad_alloc&) {
-    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a list of {} elements", capacity);
-  }
+  return with_elements(capacity, limit, [&](auto& elements, size_t count) -> Result<> {
+    if (count <= elements.capacity()) return {};
+    return grow(elements, count);
+  });
 }
 
 Result<> List::resize(uint32_t size, uint32_t limit) {
-  HALYARD_TRY(reserve(size, limit));
-  if (element_.value != ValueType::none) {
-    packed_.resize(size_t{size} * width(element_.value));
-  } else if (element_.object) {
-    refs_.resize(size);
-  } else {
-    variants_.resize(size);
-  }
-  size_ = size;
-  return {};
+  return with_elements(size, limit, [&](auto& elements, size_t count) -> Result<> {
+    if (count > elements.capacity()) HALYARD_TRY(grow(elements, count));
+    elements.resize(count);
+    size_ = size;
+    return {};
+  });
 }
 
 Result<uint64_t> List::get_value(uint32_t index, ValueType as, bool legacy_floats) const {

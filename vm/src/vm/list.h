@@ -33,6 +33,7 @@ class List final : public ObjectOf<List> {
   uint32_t size() const { return size_; }
   // Charges a list that nobody is charged for; a null budget does not. RESOURCE_EXHAUSTED.
   Result<> charge_to(Budget* budget);
+  bool is_charged() const { return charge_.has_budget(); }
   // RESOURCE_EXHAUSTED past `limit` elements, the budget, or memory.
   Result<> reserve(uint32_t capacity, uint32_t limit);
   Result<> resize(uint32_t size, uint32_t limit);
@@ -64,7 +65,10 @@ class List final : public ObjectOf<List> {
   template <typename Visit>
   void each_ref(Visit visit);  // takes every ref out
 
-  Result<> grow(uint32_t capacity);
+  template <typename T>
+  Result<> grow(std::vector<T>& elements, size_t count);
+  template <typename Visit>
+  Result<> with_elements(uint32_t count, uint32_t limit, Visit visit);
 
   ElementType element_;
   uint32_t size_ = 0;

@@ -33,6 +33,11 @@ bool ObjectOps::type_check_failed(const Object* object, const ObjectType* type) 
   return false;
 }
 
+// What grows is the program's from then on, whoever made it.
+bool ObjectOps::charge(List& list) const {
+  return !limits.memory || list.is_charged() || set(list.charge_to(limits.memory.get()));
+}
+
 Buffer* ObjectOps::buffer(Object* object) const { return expect<Buffer>(object, error); }
 
 // `offset` and `length` count elements of `width` bytes.
@@ -127,20 +132,18 @@ Object* ObjectOps::buffer_clone(Object* source, uint64_t offset, uint64_t length
 List* ObjectOps::list(Object* object) const { return expect<List>(object, error); }
 
 Object* ObjectOps::list_alloc(const ElementType& element, uint32_t capacity) const {
-  Result<Ref<List>> made = List::allocate(element, capacity, limits.list_elements, limits.memory.get());
-  if (made) return made->detach();
-  error = std::move(made).error();
-  return nullptr;
+  Ref<List> made = List::create(element);
+  return charge(*made) && set(made->reserve(capacity, limits.list_elements)) ? made.detach() : nullptr;
 }
 
 bool ObjectOps::list_reserve(Object* object, uint32_t capacity) const {
   List* of = list(object);
-  return of && set(of->charge_to(limits.memory.get())) && set(of->reserve(capacity, limits.list_elements));
+  return of && charge(*of) && set(of->reserve(capacity, limits.list_elements));
 }
 
 bool ObjectOps::list_resize(Object* object, uint32_t size) const {
   List* of = list(object);
-  return of && set(of->charge_to(limits.memory.get())) && set(of->resize(size, limits.list_elements));
+  return of && charge(*of) && set(of->resize(size, limits.list_elements));
 }
 
 bool ObjectOps::list_get(Object* object, uint32_t index, ValueType as, bool legacy_floats,

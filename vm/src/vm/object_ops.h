@@ -50,6 +50,7 @@ struct ObjectOps {
   bool range(const Buffer& buffer, uint64_t offset, uint64_t length, uint32_t width) const;
   bool writable(const Buffer& buffer) const;
   bool set(Result<> result) const;
+  bool charge(List& list) const;
 };
 
 }  // namespace halyard::vm
