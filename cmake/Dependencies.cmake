@@ -14,6 +14,12 @@ if(NOT HALYARD_FFI_INCLUDE OR NOT HALYARD_FFI_LIBRARY)
   list(APPEND missing libffi-dev)
 endif()
 
+# Headers alone: Asio, the event loop. Debian 12 has 1.74 and 1.81; 1.81 is the one that is tested.
+find_path(HALYARD_BOOST_INCLUDE boost/asio/any_completion_handler.hpp)
+if(NOT HALYARD_BOOST_INCLUDE)
+  list(APPEND missing libboost1.81-dev)
+endif()
+
 find_path(HALYARD_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
 if(NOT HALYARD_FLATBUFFERS_INCLUDE)
   list(APPEND missing libflatbuffers-dev)

@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Halyard")
 
 install(DIRECTORY base/include/halyard vm/include/halyard hal/include/halyard bindings/c/include/halyard
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
                               INSTALL_DESTINATION "${package}")
@@ -25,6 +25,7 @@ foreach(name IN ITEMS halyard halyard-driver halyard-module)
 endforeach()
 
 install(DIRECTORY drivers/null/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-null")
+install(DIRECTORY drivers/template/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-template")
 install(DIRECTORY examples/native_module/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/native-module")
 install(FILES README.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md")

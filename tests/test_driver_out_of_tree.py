@@ -1,16 +1,28 @@
-"""A driver author with nothing but an installed Halyard: the template driver, copied away from this tree, builds with
-CMake and with one line of cc, exports one symbol, and an installed vm-run finds and loads it."""
+"""A driver author with nothing but an installed Halyard: each template driver, copied away from this tree, builds with
+CMake and with one line of a compiler, exports one symbol, and an installed vm-run finds and loads it."""
 
 import os
 import pathlib
 import platform
+import typing
 import shutil
 import sys
 import tempfile
 
 from installed import BUILD, SOURCE, exported, run
 
-LIBRARY = "halyard-driver-null.so"
+
+class Template(typing.NamedTuple):
+    name: str
+    compiler: tuple[str, ...]
+    most_lines: int  # so that it is read
+
+    @property
+    def library(self) -> str:
+        return f"halyard-driver-{self.name}.so"
+
+
+TEMPLATES = [Template("null", ("cc",), 600), Template("template", ("c++", "-std=c++20"), 300)]
 
 
 def expect(condition: bool, message: str) -> None:
@@ -18,7 +30,7 @@ def expect(condition: bool, message: str) -> None:
         sys.exit(f"FAILED: {message}")
 
 
-def build_with_cmake(driver: pathlib.Path, prefix: pathlib.Path) -> pathlib.Path:
+def build_with_cmake(template: Template, driver: pathlib.Path, prefix: pathlib.Path) -> pathlib.Path:
     # Only the Halyard of the prefix may be found, not one of the system or one that CMake remembers.
     run("cmake", "-S", driver, "-B", driver / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
         "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF", "-DCMAKE_BUILD_TYPE=Release")
@@ -27,15 +39,20 @@ def build_with_cmake(driver: pathlib.Path, prefix: pathlib.Path) -> pathlib.Path
     expect(len(found) == 1 and found[0].split("=", 1)[1].startswith(str(prefix)),
            f"expected the Halyard of {prefix}, found {found}")
     run("cmake", "--build", driver / "build")
-    libraries = list((driver / "build").rglob(LIBRARY))
-    expect(len(libraries) == 1, f"expected one {LIBRARY} below {driver / 'build'}, found {libraries}")
+    libraries = list((driver / "build").rglob(template.library))
+    expect(len(libraries) == 1, f"expected one {template.library} below {driver / 'build'}, found {libraries}")
     return libraries[0]
 
 
-def build_by_hand(driver: pathlib.Path, prefix: pathlib.Path, folder: pathlib.Path, *flags: str) -> pathlib.Path:
+def build_by_hand(template: Template, driver: pathlib.Path, prefix: pathlib.Path, folder: pathlib.Path,
+                  *flags: str) -> pathlib.Path:
     folder.mkdir()
-    run("cc", "-shared", "-fPIC", *flags, f"-I{prefix / 'include'}", *sorted(driver.glob("*.c")), "-o", folder / LIBRARY)
-    return folder / LIBRARY
+    # The map hides what the C++ library would export in a driver's place.
+    maps = [f"-Wl,--version-script={file}" for file in prefix.rglob("halyard-driver.map")]
+    expect(len(maps) == 1, f"expected one halyard-driver.map below {prefix}, found {maps}")
+    run(*template.compiler, "-shared", "-fPIC", *(maps if template.compiler[0] == "c++" else []), *flags,
+        f"-I{prefix / 'include'}", *sorted([*driver.glob("*.c"), *driver.glob("*.cpp")]), "-o", folder / template.library)
+    return folder / template.library
 
 
 def check_exports(library: pathlib.Path) -> None:
@@ -53,41 +70,51 @@ def listed(vm_run: pathlib.Path, drivers: pathlib.Path | None) -> list[str]:
     return [line.split(":", 1)[0].strip() for line in lines if ":" in line and not line.startswith("#")]
 
 
-def devices(vm_run: pathlib.Path, drivers: pathlib.Path) -> list[str]:
+def devices(vm_run: pathlib.Path, drivers: pathlib.Path, name: str) -> list[str]:
     environment = {**os.environ, "HALYARD_DRIVER_PATH": str(drivers)}
-    return run(vm_run, "--list_devices=null", env=environment, cwd=vm_run.parent).split()
+    return run(vm_run, f"--list_devices={name}", env=environment, cwd=vm_run.parent).split()
+
+
+def check(template: Template, prefix: pathlib.Path, folder: pathlib.Path) -> bool:
+    """False where vm-run is not built, so that nothing could load the driver."""
+    source, driver = SOURCE / "drivers" / template.name, folder / "author" / "driver"
+    expect((source / "CMakeLists.txt").exists(), f"drivers/{template.name} is gone; it is what driver authors copy")
+    shutil.copytree(source, driver)
+    lines = sum(len(file.read_text().splitlines()) for file in driver.glob("*.[ch]*"))
+    expect(lines <= template.most_lines,
+           f"{template.name} has {lines} lines; expected at most {template.most_lines}, so that it is read")
+
+    built = [build_with_cmake(template, driver, prefix), build_by_hand(template, driver, prefix, folder / "by-hand")]
+    if platform.machine() == "x86_64":  # toolchains that harden by default add a note of their own, aligned to 8 bytes
+        built.append(build_by_hand(template, driver, prefix, folder / "hardened", "-fcf-protection",
+                                   "-Wl,-z,ibt,-z,shstk"))
+    for library in built:
+        check_exports(library)
+    vm_run = prefix / "bin" / "vm-run"
+    if not vm_run.exists():
+        return False
+    # The template is also one of the installed drivers. Without that one, only what was built here can be found.
+    for installed in prefix.rglob(template.library):
+        installed.unlink()
+    expect(template.name not in listed(vm_run, None),
+           f"vm-run lists {template.name} although no such driver is installed")
+    for library in built:
+        names = listed(vm_run, library.parent)
+        expect(names.count(template.name) == 1,
+               f"HALYARD_DRIVER_PATH={library.parent}: expected {template.name} once, found {names}")
+        found = devices(vm_run, library.parent, template.name)
+        expect(found == [f"{template.name}://"], f"{library}: expected the device {template.name}://, found {found}")
+    return True
 
 
 def main() -> int:
-    if not (SOURCE / "drivers" / "null" / "CMakeLists.txt").exists():
-        sys.exit("FAILED: drivers/null is gone; it is what driver authors copy")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
-        prefix, driver = folder / "prefix", folder / "author" / "driver"
-        run("cmake", "--install", BUILD, "--prefix", prefix)
-        shutil.copytree(SOURCE / "drivers" / "null", driver)
-        sources = sum(len(source.read_text().splitlines()) for source in driver.glob("*.[ch]"))
-        expect(sources <= 600, f"the template has {sources} lines of C; expected at most 600, so that it is read")
-
-        built = [build_with_cmake(driver, prefix), build_by_hand(driver, prefix, folder / "by-hand")]
-        if platform.machine() == "x86_64":  # toolchains that harden by default add a note of their own, aligned to 8 bytes
-            built.append(build_by_hand(driver, prefix, folder / "hardened", "-fcf-protection", "-Wl,-z,ibt,-z,shstk"))
-        for library in built:
-            check_exports(library)
-
-        vm_run = prefix / "bin" / "vm-run"
-        if not vm_run.exists():
-            print("the driver builds; vm-run is not built, so nothing could load it")
-            return 77
-        # The template is also one of the installed drivers. Without that one, only what was built here can be found.
-        for installed in prefix.rglob(LIBRARY):
-            installed.unlink()
-        expect("null" not in listed(vm_run, None), "vm-run lists null although no such driver is installed")
-        for library in built:
-            names = listed(vm_run, library.parent)
-            expect(names.count("null") == 1, f"HALYARD_DRIVER_PATH={library.parent}: expected null once, found {names}")
-            found = devices(vm_run, library.parent)
-            expect(found == ["null://"], f"{library}: expected the device null://, found {found}")
+        run("cmake", "--install", BUILD, "--prefix", folder / "prefix")
+        for template in TEMPLATES:
+            if not check(template, folder / "prefix", folder / template.name):
+                print("the drivers build; vm-run is not built, so nothing could load them")
+                return 77
     return 0
 
 

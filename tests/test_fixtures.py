@@ -9,7 +9,7 @@ import installed
 import vmrun
 
 # Programs, and which of them run on processors that are not x86-64.
-PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("vmasm", []), ("vmasm/legacy", [])]
+PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("vmasm", []), ("vmasm/legacy", []), ("inline", ["--only", ".inline-static."])]
 CHECKS = ["vmvx", "params", "cli"]
 CHECKS_FOR_X86_64 = ["cpu"]
 # Ruling 11: a fence failed with code 0 has failed, with UNKNOWN; these want it to be as if nothing had happened.

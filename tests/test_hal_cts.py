@@ -81,6 +81,11 @@ class Drivers(unittest.TestCase):
         self.assertEqual(cases["null:// dispatch.bindings"]["result"], "skipped")
         self.assertEqual(cases["null:// transfer.fill_as_operation"]["result"], "skipped")
 
+    def test_the_template_in_cpp_passes(self):
+        cases = self.check_passes("template")
+        for name in ("queue.order", "semaphore.subscribe"):
+            self.assertTrue(any(case.startswith(f"template:// {name}") for case in cases), name)
+
     def test_descriptors_pass(self):
         cases = self.check_passes("descriptors", bad_driver("descriptors"))
         for name in ("export_and_import", "import_of_something_else", "imported_waits", "imported_failure", "underway"):

@@ -48,13 +48,14 @@ LAYERS = {
     "drivers/local": ("drivers/local", [*C_BASE, "halyard/module.h", "halyard/driver.h", "base", "vm"]),
     "drivers/vulkan": ("drivers/vulkan", [*C_BASE, "halyard/driver.h"]),
     "drivers/null": ("drivers/null", [*C_BASE, "halyard/driver.h"]),
+    "drivers/template": ("drivers/template", [*C_BASE, "halyard/driver.h"]),
     "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
     "tools": ("tools", [*C_BASE, "halyard/module.h", "halyard/halyard.h"]),
     # The one exception among tools: it tests what lies below the C ABI.
     "tools/hal-cts": ("tools/hal-cts", [*C_BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h"]),
 }
 
-SUFFIXES = {".h", ".c", ".cpp", ".inc"}
+SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
 
 
 def reaching_out() -> list[str]:

@@ -169,6 +169,37 @@ def functions_that_cannot_run(dump):
     dump.round_trip("and comes back", path)
 
 
+def warnings(dump):
+    """Shaders of a target without the types of the functions' tensors."""
+    def module(declaration, capabilities, front=""):
+        words = [0x07230203, 0x00010000, 0, 1, 0] + [word for number in capabilities for word in (0x00020011, number)]
+        shader = front + b"".join(word.to_bytes(4, "little") for word in words).hex()
+        return (f'vm.module @m\nvm.rodata[0] = {shader}\nvm.export @f\nvm.attr @f "iree.abi.declaration" "{declaration}"\n'
+                "vm.func @f() -> () {\n  vm.return\n}\n")
+
+    flatbuffer = "10000000" + b"VKE1".hex() + "00" * 8
+    header = b"VKE1".hex() + "00" * 60
+    half, byte = "sync func @f(%input0: tensor<5xf16>) -> (%output0: tensor<f32>)", "sync func @f(tensor<2x?xf32>, tensor<?x4xi8, #layout>)"
+    for name, declaration, capabilities, expected in [
+            ("no 16-bit types", half, [1], ["16-bit types, but function 'f' has tensors of f16"]),
+            ("no 8-bit types", byte, [1], ["8-bit types, but function 'f' has tensors of i8"]),
+            ("8-bit types alone", "tensor<bf16> tensor<1xui8>", [1, 4448], ["16-bit types, but function 'f' has tensors of bf16"]),
+            ("neither", half + byte, [1, 9999], ["16-bit types", "8-bit types"]),
+            ("16-bit storage", half, [1, 4433], []), ("16-bit numbers", half, [22, 1], []), ("8-bit numbers", byte, [1, 39], []),
+            ("wide tensors", "tensor<8x16xf32> tensor<16xi32> tensor<?xi1> tensor<", [1], []), ("nothing declared", "", [1], []),
+            ("no shader", half, [], [])]:
+        for form, front in (("SPIR-V", ""), ("bare", flatbuffer), ("with a header", header + flatbuffer)):
+            path = dump.path("narrow.vmasm", module(declaration, capabilities, front))
+            found = json.loads(vmrun.run("vm-dump", path, "--json").stdout)["warnings"]
+            dump.equal(f"{name}, {form}: how many warnings", len(found), len(expected))
+            for part, warning in zip(expected, found):
+                dump.equal(f"{name}, {form}: {part}", (part in warning, "--iree-vulkan-target=" in warning), (True, True))
+    path = dump.path("narrow.vmasm", module(half, [1]))
+    dump.prints("the summary has them", [path], "warnings (1)\n", "--iree-vulkan-target=")
+    path = dump.path("odd.vmasm", module(half, [1]).replace("@m", r'@e"\x1b[31m"'))
+    dump.prints("names as they can be shown", [path], "\\x1B[31m")
+
+
 def hostile_names(dump):
     odd = r'e"\x1b[31mred\x00 \xff \xc3\xa9 \xc2\x9b \n\"q\""'
     text = f"vm.module @{odd}\nvm.module_attr {odd} {odd}\nvm.import @{odd} cconv {odd}\nvm.export @{odd} = @f\nvm.func @f() -> () {{\n  vm.return\n}}\n"
@@ -262,7 +293,7 @@ def main():
     checks = vmrun.Checks()
     with vmrun.temporary_folder() as folder:
         dump = Dump(folder, checks)
-        for test in (summaries, versions_of_hal, disassembly, functions_that_cannot_run, hostile_names, what_is_refused,
+        for test in (summaries, versions_of_hal, disassembly, functions_that_cannot_run, warnings, hostile_names, what_is_refused,
                      damaged_modules, fixtures):
             test(dump)
     return checks.finish()

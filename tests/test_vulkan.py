@@ -172,6 +172,67 @@ class Vulkan(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-1000:])
             self.assertRegex(done.stdout.splitlines()[-1], r"^[1-9]\d* passed, 0 failed")
 
+    def run_compiled_for_gpus(self, device):
+        """The last line of the runner's report on programs for real GPUs."""
+        fixtures = os.path.join(vmrun.fixtures(), "compiled-gpu")
+        with open(os.path.join(fixtures, "cases.json")) as file:
+            cases = json.load(file)
+        with vmrun.temporary_folder() as folder:
+            for case in cases:
+                case.update(devices=[device], module=os.path.join(fixtures, case["module"]))
+            with open(os.path.join(folder, "cases.json"), "w") as file:
+                json.dump(cases, file)
+            done = subprocess.run([sys.executable, os.path.join(vmrun.fixtures(), "run.py"), os.path.join(vmrun.BIN, "vm-run"),
+                                   folder], capture_output=True, text=True)
+        if "is not installed" in done.stdout:
+            self.skipTest("the validation layer is not installed")
+        return done.stdout.splitlines()[-1], done.stdout[-2000:]
+
+    @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
+    def test_programs_for_real_gpus(self):
+        for device in ("vulkan", "vulkan?spirv=off", "vulkan?robust=0", "vulkan?validate=1"):
+            with self.subTest(device):
+                last, report = self.run_compiled_for_gpus(device)
+                self.assertRegex(last, r"^[1-9]\d* passed, 0 failed", report)
+        last, report = self.run_compiled_for_gpus("vulkan?spirv=strict")
+        self.assertRegex(last, r"^0 passed, [1-9]", report)
+        self.assertIn("spirv=tolerant", report)
+
+    @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
+    def test_what_the_device_lacks_is_named_with_the_device(self):
+        name = re.search(r"llvmpipe \([^)]*\)", info().stdout)
+        if not name:
+            self.skipTest("the device is not lavapipe, and may have cooperative matrices")
+        module = os.path.join(vmrun.fixtures(), "compiled-gpu", "matmul_i8.rdna3.vmfb")
+        done = vmrun.run("vm-run", "--device=vulkan://llvmpipe", f"--module={module}", "--function=matmul_i8",
+                         "--input=64x128xi8=1", "--input=128x96xi8=1")
+        self.assertIsNone(vmrun.why_bad_failure(done, "INCOMPATIBLE", "VK_KHR_cooperative_matrix", name[0]), done.stderr)
+
+    def test_robust_buffer_access_is_a_flag(self):
+        module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
+        arguments = ("--device=vulkan", f"--module={module}", "--function=mul", "--input=8xf32=1", "--input=8xf32=2")
+        for flag in ("--vulkan_robust_buffer_access", "--vulkan_robust_buffer_access=false"):
+            done = vmrun.run("vm-run", flag, *arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("8xf32=2 2 2 2 2 2 2 2", done.stdout)
+        done = vmrun.run("vm-run", "--device=vulkan?robust=2", *arguments[1:])
+        self.assertIsNone(vmrun.why_bad_failure(done, "'robust'", "0 to 1"), done.stderr)
+
+    def test_shaders_without_the_types_of_the_tensors_get_a_warning(self):
+        with open(os.path.join(KERNELS, "device_code.bin"), "rb") as file:
+            shaders = file.read().hex()
+        text = ("vm.module @m\nvm.rodata[0] = %s\nvm.export @f\nvm.attr @f \"iree.abi.declaration\" \"sync func @f(%s)\"\n"
+                "vm.func @f() -> () {\n  vm.return\n}\n")
+        with vmrun.temporary_folder() as folder:
+            path = os.path.join(folder, "narrow.vmasm")
+            for tensor, device, expected in (("tensor<5xf16>", "vulkan", 1), ("tensor<5xf32>", "vulkan", 0),
+                                             ("tensor<5xf16>", "local-sync", 0)):
+                with open(path, "w") as file:
+                    file.write(text % (shaders, tensor))
+                done = vmrun.run("vm-run", f"--device={device}", f"--module={path}", "--function=f")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(len(re.findall(r"^vm-run: warning: .*'f'.*f16.*--iree-vulkan-target=", done.stderr, re.M)), expected)
+
 
 class NoVulkan(unittest.TestCase):
     """hal-info says why, and other drivers work."""

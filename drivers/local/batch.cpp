@@ -73,7 +73,7 @@ class Batch {
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
       if (part.is_divisible)
-        part.dispatch().executable->workgroup_cost(part.dispatch().function).set(part.spent / part.total + 1);
+        part.dispatch().executable->workgroup_cost(part.dispatch().function).learn(part.spent / part.total + 1);
     return {};
   }
 
@@ -221,9 +221,12 @@ class Batch {
 
 }  // namespace
 
-uint32_t helpers_for(uint64_t cost, uint64_t longest, uint64_t pieces, const Execution& execution) {
-  const uint64_t worth = std::min<uint64_t>((cost - longest) / kWorthHelping, pieces - 1);
-  if (worth == 0 || !execution.workers || execution.workers->limit() == 1) return 0;
+uint32_t helpers_for(const Load& load, const Execution& execution) {
+  if (!execution.workers || execution.workers->limit() == 1) return 0;
+  const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / kWorthHelping, load.pieces - 1);
+  if (worth == 0) return 0;
+  // Somebody may have to be woken, and what one thread has in its caches has to come to the other.
+  if (!execution.is_shared && load.saving(execution.workers->limit()) < kWorthSharing) return 0;
   return static_cast<uint32_t>(std::min<uint64_t>(worth, execution.workers->spare()));
 }
 
@@ -239,24 +242,16 @@ Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCou
 
 Result<> run_batch(std::span<const halyard_command_t* const> commands, const Execution& execution) {
   uint32_t helpers = 0;
-  uint64_t cost = 0;
+  Load load;
   if (commands.size() > 1) {
-    uint64_t longest = 0;
-    uint64_t pieces = 0;
-    for (const halyard_command_t* command : commands) {
-      const uint64_t whole = cost_of(*command);
-      const uint64_t count = std::min<uint64_t>(pieces_of(*command), UINT32_MAX);
-      cost += whole;
-      longest = std::max(longest, whole / count);
-      pieces += count;
-    }
-    helpers = helpers_for(cost, longest, pieces, execution);
+    for (const halyard_command_t* command : commands) load.add(*command);
+    helpers = helpers_for(load, execution);
   }
   if (helpers == 0) {
     for (const halyard_command_t* command : commands) HALYARD_TRY(execute(*command, execution));
     return {};
   }
-  Batch* const batch = Batch::create(commands.size(), helpers, cost, execution);
+  Batch* const batch = Batch::create(commands.size(), helpers, load.cost, execution);
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];

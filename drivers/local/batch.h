@@ -18,9 +18,8 @@ inline constexpr size_t kMostInBatch = 32;
 // workgroup in the order of Worker::run.
 Result<> run_batch(std::span<const halyard_command_t* const> commands, const Execution& execution);
 
-// How many threads would shorten work of this cost, in so many pieces, the longest of which takes `longest`.
-// Nanoseconds. Takes no lock where nobody would.
-uint32_t helpers_for(uint64_t cost, uint64_t longest, uint64_t pieces, const Execution& execution);
+// How many threads should help with this. Takes no lock where nobody should.
+uint32_t helpers_for(const Load& load, const Execution& execution);
 
 // The workgroups of a dispatch from `first` on, each of which takes about `each` nanoseconds. At least one
 // helper.

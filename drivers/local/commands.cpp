@@ -114,24 +114,54 @@ Result<> CommandList::check(const halyard_command_list_args_t& args) {
   return {};
 }
 
-Result<> CommandList::execute(const Execution& execution) const {
-  const Stopwatch watch(execution.workers);
+template <typename Visit>
+bool CommandList::visit_batches(Visit&& visit) const {
   const halyard_command_t* batch[kMostInBatch];
   size_t batched = 0;
   for (size_t position = 0; position < commands_.size();) {
     const halyard_command_t* command = command_at(commands_.data() + position);
     position += command->size;
-    if (!execution.workers) {
-      HALYARD_TRY(local::execute(*command, execution));
-      continue;
-    }
     if (kExecute[command->kind] != execute_nothing) batch[batched++] = command;
     const bool ends_batch = command->kind == HALYARD_COMMAND_BARRIER || position == commands_.size();
-    if (ends_batch || batched == kMostInBatch)
-      HALYARD_TRY(run_batch({batch, std::exchange(batched, 0)}, execution));
+    if ((ends_batch || batched == kMostInBatch) && batched != 0 &&
+        !visit(std::span<const halyard_command_t* const>(batch, std::exchange(batched, 0))))
+      return false;
   }
-  watch.tell(cost_);
-  return {};
+  return true;
+}
+
+// By what its kernels took the last time: one that is recorded anew for each call has no past of its own.
+bool CommandList::is_worth_sharing(unsigned threads) const {
+  if (threads == 1 || (cost_.is_known() && cost_.value() < kWorthSharing)) return false;
+  uint64_t saving = 0;
+  return !visit_batches([&](std::span<const halyard_command_t* const> commands) {
+    Load load;
+    for (const halyard_command_t* command : commands) load.add(*command);
+    saving += load.saving(threads);
+    return saving < kWorthSharing;
+  });
+}
+
+Result<> CommandList::execute(const Execution& execution) const {
+  if (!execution.workers) {
+    for (size_t position = 0; position < commands_.size();) {
+      const halyard_command_t* command = command_at(commands_.data() + position);
+      HALYARD_TRY(local::execute(*command, execution));
+      position += command->size;
+    }
+    return {};
+  }
+  const Stopwatch watch(true);
+  Execution own = execution;
+  own.is_shared = is_worth_sharing(execution.workers->limit());
+  const Workers::Company company(*execution.workers, own.is_shared);
+  Result<> outcome;
+  visit_batches([&](std::span<const halyard_command_t* const> commands) {
+    outcome = run_batch(commands, own);
+    return outcome.has_value();
+  });
+  if (outcome) watch.tell(cost_);
+  return outcome;
 }
 
 Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,

@@ -24,6 +24,7 @@ struct Execution {
   Workers* workers = nullptr;  // who may help with a dispatch; null: nobody
   NodeCache* nodes = nullptr;
   const Services* services = nullptr;  // who is told of the commands of a list
+  bool is_shared = false;  // part of work that is worth sharing: others are awake, or will be
 };
 
 // A finished recording: the host's, which it keeps unchanged until the list is destroyed.
@@ -40,6 +41,11 @@ class CommandList {
   Result<> execute(const Execution& execution) const;
 
  private:
+  // What a batch is: commands that no barrier parts, and not too many. False ends it.
+  template <typename Visit>
+  bool visit_batches(Visit&& visit) const;
+  bool is_worth_sharing(unsigned threads) const;
+
   std::span<const uint8_t> commands_;
   mutable Cost cost_;
 };

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <thread>
 
-#include "cpu_features.h"
+#include "base/cpu_features.h"
 #include "native/library.h"
 
 namespace halyard::local {

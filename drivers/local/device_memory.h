@@ -18,7 +18,7 @@
 #include <mutex>
 #include <span>
 
-#include "block_cache.h"
+#include "base/block_cache.h"
 #include "status.h"
 
 namespace halyard::local {

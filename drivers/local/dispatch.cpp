@@ -52,7 +52,10 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   Cost& cost = command.executable->workgroup_cost(command.function);
   const bool may_share = execution.workers && total > 1 && !is_sequential(command);
   uint64_t each = may_share && cost.is_known() ? cost.value() : 0;
-  uint32_t helpers = helpers_for(cost_of(each, total), each, total, execution);
+  const auto helpers_with = [&](uint64_t workgroups) {
+    return helpers_for({cost_of(each, workgroups), std::min(each, kLongestCost), workgroups}, execution);
+  };
+  uint32_t helpers = helpers_with(total);
   Tile tile = {0, total};
   if (helpers == 0) {
     const Stopwatch watch(execution.workers);
@@ -63,7 +66,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       tile.last = 1;
       HALYARD_TRY(worker->run(command.function, count, tile, end));
       each = watch.elapsed();
-      helpers = helpers_for(cost_of(each, total - 1), each, total - 1, execution);
+      helpers = helpers_with(total - 1);
       tile.last = total;
     }
     if (helpers == 0) {

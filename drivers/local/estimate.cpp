@@ -48,6 +48,14 @@ uint64_t cost_of(const halyard_command_t& command) {
   }
 }
 
+void Load::add(const halyard_command_t& command) {
+  const uint64_t whole = cost_of(command);
+  const uint64_t count = std::min<uint64_t>(pieces_of(command), UINT32_MAX);
+  cost += whole;
+  longest = std::max(longest, whole / count);
+  pieces += count;
+}
+
 uint64_t cost_of(const halyard_operation_t& operation) {
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:

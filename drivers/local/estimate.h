@@ -2,6 +2,7 @@
 // is done by the thread that submits it where that is over sooner than a worker would be awake.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,16 +14,24 @@ namespace halyard::local {
 using Clock = std::chrono::steady_clock;
 
 // Nanoseconds.
-inline constexpr uint64_t kWorthWaking = 50'000;   // work that takes less is done by who submits it
-inline constexpr uint64_t kWorthHelping = 25'000;  // what a thread that helps has to take off the others
-inline constexpr uint64_t kBrief = 10'000'000;     // a thread that waits may work so long, and longer no more
+inline constexpr uint64_t kWorthWaking = 50'000;    // work that takes less is done by who submits it
+inline constexpr uint64_t kWorthHelping = 15'000;   // what a thread that helps has to take off the others
+inline constexpr uint64_t kWorthSharing = 100'000;  // work is shared where that saves so much in all
+inline constexpr uint64_t kStaysAwake = 500'000;    // so long a thread looks for more of work that is shared
+inline constexpr uint64_t kBrief = 10'000'000;      // a thread that waits may work so long, and longer no more
 
 // Nanoseconds of what is done again and again; any thread.
 class Cost {
  public:
   bool is_known() const { return value() != kUnknown; }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-  void set(uint64_t nanoseconds) { value_.store(nanoseconds, std::memory_order_relaxed); }
+  // What it took this time. Where that is longer than before, a quarter of the difference counts: another
+  // program may have been in the way, and one such time should not change who does the work next time.
+  void learn(uint64_t nanoseconds) {
+    const uint64_t known = value();
+    value_.store(nanoseconds > known ? known + (nanoseconds - known) / 4 : nanoseconds,
+                 std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uint64_t kUnknown = UINT64_MAX;
@@ -40,7 +49,7 @@ class Stopwatch {
   }
   // One of so many equal parts.
   void tell(Cost& cost, uint64_t parts = 1) const {
-    if (runs_) cost.set(elapsed() / parts + 1);
+    if (runs_) cost.learn(elapsed() / parts + 1);
   }
 
  private:
@@ -57,5 +66,19 @@ inline uint64_t cost_of(uint64_t each, uint64_t count) {
 
 uint64_t cost_of(const halyard_command_t& command);
 uint64_t cost_of(const halyard_operation_t& operation);
+
+// Of commands or workgroups that may run at the same time, in any order.
+struct Load {
+  uint64_t cost = 0;     // of all of them
+  uint64_t longest = 0;  // the longest piece
+  uint64_t pieces = 0;
+
+  void add(const halyard_command_t& command);
+  // How much sooner it is over on so many threads that are all awake.
+  uint64_t saving(uint32_t threads) const {
+    const uint64_t shared = std::max(longest, cost / threads) + kWorthHelping;
+    return pieces > 1 && cost > shared ? cost - shared : 0;
+  }
+};
 
 }  // namespace halyard::local

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stash.h"
 #include "estimate.h"
-#include "stash.h"
 #include "status.h"
 #include "worker.h"
 

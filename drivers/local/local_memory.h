@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "block_cache.h"
+#include "base/block_cache.h"
 
 namespace halyard::local {
 

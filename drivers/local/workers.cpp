@@ -103,9 +103,9 @@ void Workers::work() {
       idle = Stopwatch(true);
     } else if (stopping_) {
       return;
-    } else if (is_under_way() && idle.elapsed() < kWorthWaking) {
+    } else if (is_under_way() && !is_too_long(idle)) {
       // Those who are at it may soon need help, sooner than a thread could be woken.
-      look_out(lock, residents_, [&] { return idle.elapsed() >= kWorthWaking; });
+      look_out(lock, residents_, [&] { return is_too_long(idle); });
     } else {
       ++waiting_;
       wake_.wait(lock);

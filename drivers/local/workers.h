@@ -44,7 +44,7 @@ class Workers {
     if (!is_under_way()) return;
     const Stopwatch whole(true);
     Stopwatch idle(true);
-    const auto is_late = [&] { return idle.elapsed() >= kWorthWaking || whole.elapsed() >= kBrief; };
+    const auto is_late = [&] { return is_too_long(idle) || whole.elapsed() >= kBrief; };
     std::unique_lock lock(mutex_);
     while (!over() && is_under_way() && !is_late()) {
       if (has_brief()) {
@@ -56,6 +56,23 @@ class Workers {
     }
     if (!queue_.empty()) wake_one();  // nobody was woken for what this thread might have done
   }
+
+  // As long as it lives, threads that have helped stay awake for more, if `expects_help`. Where there are
+  // more threads than processors they would be in the way of those who work.
+  class Company {
+   public:
+    Company(Workers& workers, bool expects_help) : workers_(expects_help ? &workers : nullptr) {
+      if (workers_) workers_->expected_.fetch_add(1, std::memory_order_relaxed);
+    }
+    Company(const Company&) = delete;
+    Company& operator=(const Company&) = delete;
+    ~Company() {
+      if (workers_) workers_->expected_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+   private:
+    Workers* const workers_;
+  };
 
   unsigned limit() const { return limit_; }  // threads
   // How many threads have nothing to do now, those included that have not been started.
@@ -81,12 +98,19 @@ class Workers {
     lock.lock();
     --looking;
   }
+  // Nothing to do since then: whether it is time to sleep.
+  bool is_too_long(const Stopwatch& idle) const {
+    const bool stays = has_processors_ && expected_.load(std::memory_order_relaxed) != 0;
+    return idle.elapsed() >= (stays ? kStaysAwake : kWorthWaking);
+  }
   bool is_under_way() const {
     const unsigned busy = busy_.load(std::memory_order_relaxed);
     return busy < limit_ && (busy != 0 || has_queued());
   }
 
   const unsigned limit_;
+  const bool has_processors_ = limit_ <= std::thread::hardware_concurrency();
+  std::atomic<unsigned> expected_ = 0;  // pieces of work under way that expect help
   std::mutex mutex_;  // of all that follows; `queued_` and `busy_` may be read without
   std::condition_variable wake_;
   DueQueue queue_;

@@ -28,6 +28,15 @@ Result<uint32_t> number_in(std::string_view key, std::string_view text, uint32_t
   return value;
 }
 
+Result<SpirvPolicy> policy_of(std::string_view key, std::string_view text) {
+  constexpr std::pair<std::string_view, SpirvPolicy> kPolicies[] = {
+      {"strict", SpirvPolicy::strict}, {"tolerant", SpirvPolicy::tolerant}, {"off", SpirvPolicy::off}};
+  for (const auto& [name, policy] : kPolicies)
+    if (text == name) return policy;
+  return fail(Code::INVALID_ARGUMENT,
+              "option '{}' of 'vulkan' is '{}'; expected 'strict', 'tolerant' or 'off'", key, text);
+}
+
 struct Option {
   std::string_view key;
   Result<> (*set)(std::string_view key, std::string_view value, DeviceOptions& options);
@@ -61,6 +70,16 @@ constexpr Option kOptions[] = {
     {"push_descriptors",
      [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
        options.push_descriptors = HALYARD_TRY(number_in(key, value, 0, 1)) != 0;
+       return {};
+     }},
+    {"robust",
+     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
+       options.robust = HALYARD_TRY(number_in(key, value, 0, 1)) != 0;
+       return {};
+     }},
+    {"spirv",
+     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
+       options.spirv = HALYARD_TRY(policy_of(key, value));
        return {};
      }},
 };
@@ -134,7 +153,8 @@ Result<> Device::start() {
     vulkan_ = validated_.get();
   }
   physical_ = *HALYARD_TRY(vulkan_->find(options_.path));
-  features_ = HALYARD_TRY(Features::of(*vulkan_, physical_, instance_.trace_span != nullptr));
+  features_ = HALYARD_TRY(Features::of(
+      *vulkan_, physical_, {.traced = instance_.trace_span != nullptr, .robust = options_.robust}));
   HALYARD_TRY(create_device(physical_, *vulkan_));
   VkPhysicalDeviceMemoryProperties memory = {};
   vulkan_->vk().GetPhysicalDeviceMemoryProperties(physical_.handle, &memory);

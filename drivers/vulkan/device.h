@@ -16,6 +16,7 @@
 #include "node_pool.h"
 #include "pipeline_cache.h"
 #include "queue.h"
+#include "spirv_check.h"
 #include "trace.h"
 
 namespace halyard::vulkan {
@@ -35,10 +36,12 @@ struct Instance {
 struct DeviceOptions {
   std::string path;
   bool validate = false;
-  uint32_t queues = 0;               // compute queues at most; 0: as the driver likes
-  uint32_t compile_threads = 1;      // that create pipelines of one executable
-  bool inline_completion = true;     // whoever submits or waits sees to what is done
-  bool push_descriptors = true;      // used where there are some
+  uint32_t queues = 0;            // compute queues at most; 0: as the driver likes
+  uint32_t compile_threads = 1;   // that create pipelines of one executable
+  bool inline_completion = true;  // whoever submits or waits sees to what is done
+  bool push_descriptors = true;   // used where there are some
+  bool robust = true;             // accesses beyond a binding are bounded, where the device can do that
+  SpirvPolicy spirv = SpirvPolicy::tolerant;
   std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not given: the user's
   // Of `kind://path?key=value`. INVALID_ARGUMENT: an option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
@@ -56,6 +59,7 @@ class Device {
   const Services& services() const { return instance_.services; }
   const DeviceOptions& options() const { return options_; }
   const Features& features() const { return features_; }
+  std::string_view name() const { return physical_.properties.deviceName; }
   const DeviceFunctions& vk() const { return vk_; }
   VkDevice handle() const { return device_; }
   Heap& heap() { return *heap_; }

@@ -17,8 +17,9 @@ void keep(T& features, std::initializer_list<VkBool32 T::*> wanted) {
   features = kept;
 }
 
-void keep_wanted(Features& features) {
+void keep_wanted(Features& features, bool robust) {
   VkPhysicalDeviceFeatures core = {};
+  core.robustBufferAccess = robust && features.core.robustBufferAccess;
   core.shaderInt64 = features.core.shaderInt64;
   core.shaderInt16 = features.core.shaderInt16;
   core.shaderFloat64 = features.core.shaderFloat64;
@@ -34,6 +35,9 @@ void keep_wanted(Features& features) {
         &V12::scalarBlockLayout, &V12::uniformBufferStandardLayout, &V12::shaderSubgroupExtendedTypes,
         &V12::hostQueryReset, &V12::timelineSemaphore, &V12::bufferDeviceAddress, &V12::vulkanMemoryModel,
         &V12::vulkanMemoryModelDeviceScope, &V12::vulkanMemoryModelAvailabilityVisibilityChains});
+  using Robustness2 = VkPhysicalDeviceRobustness2FeaturesEXT;
+  keep(features.robustness2, {&Robustness2::robustBufferAccess2});
+  if (!core.robustBufferAccess) features.robustness2.robustBufferAccess2 = VK_FALSE;  // builds on it
 }
 
 bool has(const std::vector<VkExtensionProperties>& list, std::string_view name) {
@@ -94,10 +98,28 @@ constexpr VkStructureType kSynchronization2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_
 constexpr VkStructureType kMaintenance4 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES;
 constexpr VkStructureType kZeroInitialize =
     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES;
+constexpr VkStructureType kRobustness2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT;
+constexpr VkStructureType kCooperativeMatrix =
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+
+// The products of cooperative matrices that the device has.
+Result<std::vector<VkCooperativeMatrixPropertiesKHR>> find_matrix_shapes(const InstanceFunctions& vk,
+                                                                         VkPhysicalDevice device) {
+  constexpr const char* kName = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
+  uint32_t count = 0;
+  HALYARD_TRY(check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, nullptr), kName));
+  std::vector<VkCooperativeMatrixPropertiesKHR> shapes(
+      count, {.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR});
+  HALYARD_TRY(
+      check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, shapes.data()), kName));
+  shapes.resize(count);
+  return shapes;
+}
 
 }  // namespace
 
-Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevice& device, bool traced) {
+Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevice& device,
+                              const FeatureChoice& choice) {
   const InstanceFunctions& vk = instance.vk();
   Features features;
   features.api_version = std::min(instance.api_version(), device.properties.apiVersion);
@@ -120,9 +142,9 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   features.import_host_memory = use(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   features.semaphore_descriptors =
       passes_timelines(vk, device.handle) && use(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
-  features.calibrated_timestamps = traced && has(available, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
-                                   relates_clocks(vk, device.handle) &&
-                                   use(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
+  features.calibrated_timestamps =
+      choice.traced && has(available, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
+      relates_clocks(vk, device.handle) && use(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   use("VK_KHR_portability_subset");  // must be turned on where a device has it
 
   Chain chain;
@@ -145,12 +167,19 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   }
   if (promoted(VK_KHR_ZERO_INITIALIZE_WORKGROUP_MEMORY_EXTENSION_NAME))
     chain.add(features.zero_initialize, kZeroInitialize);
+  if (choice.robust && use(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)) chain.add(features.robustness2, kRobustness2);
+  VkPhysicalDeviceCooperativeMatrixPropertiesKHR matrices = {};
+  if (vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR && use(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
+    chain.add(features.cooperative_matrix, kCooperativeMatrix);
+    properties.add(matrices, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
+    features.matrix_shapes = HALYARD_TRY(find_matrix_shapes(vk, device.handle));
+  }
 
   VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                    .pNext = chain.first()};
   vk.GetPhysicalDeviceFeatures2(device.handle, &all);
   features.core = all.features;
-  keep_wanted(features);
+  keep_wanted(features, choice.robust);
 
   VkPhysicalDevicePushDescriptorPropertiesKHR push = {};
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {};
@@ -166,6 +195,7 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   vk.GetPhysicalDeviceProperties2(device.handle, &described);
   features.limits = described.properties.limits;
   features.max_push_descriptors = push.maxPushDescriptors;
+  features.matrix_stages = matrices.cooperativeMatrixSupportedStages;
   features.host_pointer_alignment = host.minImportedHostPointerAlignment;
   features.maximum_buffer = features.maintenance3.maxMemoryAllocationSize;
   if (features.maintenance4.maintenance4 && maintenance4_properties.maxBufferSize != 0)
@@ -183,6 +213,8 @@ VkPhysicalDeviceFeatures2 Features::chain() {
   if (synchronization2.sType) chain.add(synchronization2, kSynchronization2);
   if (maintenance4.sType) chain.add(maintenance4, kMaintenance4);
   if (zero_initialize.sType) chain.add(zero_initialize, kZeroInitialize);
+  if (robustness2.sType) chain.add(robustness2, kRobustness2);
+  if (cooperative_matrix.sType) chain.add(cooperative_matrix, kCooperativeMatrix);
   return {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = chain.first(), .features = core};
 }
 
@@ -191,6 +223,17 @@ namespace {
 bool subgroups(const Features& features, VkSubgroupFeatureFlags wanted) {
   return (features.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
          (features.subgroup.supportedOperations & wanted) == wanted;
+}
+
+// f16 by f16, 16x16x16, added to f16.
+bool multiplies_half_matrices(const Features& features) {
+  return features.cooperative_matrices() &&
+         std::ranges::any_of(features.matrix_shapes, [](const VkCooperativeMatrixPropertiesKHR& shape) {
+           return shape.MSize == 16 && shape.NSize == 16 && shape.KSize == 16 &&
+                  shape.scope == VK_SCOPE_SUBGROUP_KHR && shape.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                  shape.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                  shape.CType == VK_COMPONENT_TYPE_FLOAT16_KHR;
+         });
 }
 
 struct Query {
@@ -218,7 +261,7 @@ constexpr Query kQueries[] = {
      }},
     {"hal.dispatch", "dotprod.ops",
      [](F f) -> int64_t { return f.integer_dot_product.shaderIntegerDotProduct ? 1 : 0; }},
-    {"hal.dispatch", "coopmatrix.ops", [](F) -> int64_t { return 0; }},
+    {"hal.dispatch", "coopmatrix.ops", [](F f) -> int64_t { return multiplies_half_matrices(f) ? 1 : 0; }},
     {"hal.dispatch", "address.mode", [](F f) -> int64_t { return f.buffer_addresses() ? 1 : 0; }},
     {"hal.dispatch", "concurrency", [](F) -> int64_t { return 1; }},
     // What compilers of today ask for.
@@ -242,7 +285,7 @@ constexpr Query kQueries[] = {
     {"vulkan.feature", "physical_storage_buffer64", [](F f) -> int64_t { return f.buffer_addresses(); }},
     {"vulkan.feature", "subgroup_size_control",
      [](F f) -> int64_t { return f.subgroup_size.subgroupSizeControl; }},
-    {"vulkan.feature", "cooperative_matrix_khr", [](F) -> int64_t { return 0; }},
+    {"vulkan.feature", "cooperative_matrix_khr", [](F f) -> int64_t { return f.cooperative_matrices(); }},
     {"vulkan.feature", "storage_buffer_8bit_access",
      [](F f) -> int64_t { return f.vulkan12.storageBuffer8BitAccess; }},
     {"vulkan.feature", "storage_buffer_16bit_access",
@@ -260,16 +303,17 @@ constexpr Query kQueries[] = {
     {"vulkan.feature", "vulkan_memory_model", [](F f) -> int64_t { return f.vulkan12.vulkanMemoryModel; }},
     {"vulkan.feature", "vulkan_memory_model_device_scope",
      [](F f) -> int64_t { return f.vulkan12.vulkanMemoryModelDeviceScope; }},
-    {"vulkan.cooperative_matrix", "supported", [](F) -> int64_t { return 0; }},
-    {"vulkan.cooperative_matrix", "property_count", [](F) -> int64_t { return 0; }},
-    {"vulkan.cooperative_matrix", "supported_stages", [](F) -> int64_t { return 0; }},
+    {"vulkan.cooperative_matrix", "supported", [](F f) -> int64_t { return f.cooperative_matrices(); }},
+    {"vulkan.cooperative_matrix", "property_count",
+     [](F f) -> int64_t { return static_cast<int64_t>(f.matrix_shapes.size()); }},
+    {"vulkan.cooperative_matrix", "supported_stages", [](F f) -> int64_t { return f.matrix_stages; }},
 };
 
 // Numbers of the SPIR-V specification, 3.31.
 struct Capability {
   uint32_t number;
-  const char* needs;  // said where the device has it not
-  bool (*has)(const Features& features);
+  const char* feature;
+  bool (*has)(const Features& features);  // null: turned on for no device
 };
 constexpr Capability kCapabilities[] = {
     {9, "16-bit floats (shaderFloat16)", [](F f) -> bool { return f.vulkan12.shaderFloat16; }},
@@ -313,10 +357,10 @@ constexpr Capability kCapabilities[] = {
     {5346, "device scope in the Vulkan memory model (vulkanMemoryModelDeviceScope)",
      [](F f) -> bool { return f.vulkan12.vulkanMemoryModelDeviceScope; }},
     {5347, "buffer device addresses (bufferDeviceAddress)", [](F f) -> bool { return f.buffer_addresses(); }},
-    {5116, "bfloat16 (shaderBFloat16Type)", [](F) -> bool { return false; }},
-    {5117, "bfloat16 dot products (shaderBFloat16DotProduct)", [](F) -> bool { return false; }},
-    {5118, "bfloat16 cooperative matrices (shaderBFloat16CooperativeMatrix)",
-     [](F) -> bool { return false; }},
+    {5116, "bfloat16 (shaderBFloat16Type)", nullptr},
+    {5117, "bfloat16 dot products (shaderBFloat16DotProduct)", nullptr},
+    {5118, "bfloat16 cooperative matrices (shaderBFloat16CooperativeMatrix)", nullptr},
+    {5357, "cooperative matrices of NVIDIA's (VK_NV_cooperative_matrix)", nullptr},
     {6016, "integer dot products (shaderIntegerDotProduct)",
      [](F f) -> bool { return f.integer_dot_product.shaderIntegerDotProduct; }},
     {6017, "integer dot products (shaderIntegerDotProduct)",
@@ -325,7 +369,8 @@ constexpr Capability kCapabilities[] = {
      [](F f) -> bool { return f.integer_dot_product.shaderIntegerDotProduct; }},
     {6019, "integer dot products (shaderIntegerDotProduct)",
      [](F f) -> bool { return f.integer_dot_product.shaderIntegerDotProduct; }},
-    {6022, "cooperative matrices (VK_KHR_cooperative_matrix)", [](F) -> bool { return false; }},
+    {6022, "cooperative matrices (VK_KHR_cooperative_matrix)",
+     [](F f) -> bool { return f.cooperative_matrices(); }},
 };
 
 }  // namespace
@@ -336,10 +381,11 @@ std::optional<int64_t> Features::query(std::string_view category, std::string_vi
   return std::nullopt;
 }
 
-const char* missing_for_capability(const Features& features, uint32_t capability) {
-  for (const Capability& entry : kCapabilities)
-    if (entry.number == capability) return entry.has(features) ? nullptr : entry.needs;
-  return nullptr;
+CapabilityAnswer Features::capability(uint32_t number) const {
+  const auto* const found = std::ranges::find(kCapabilities, number, &Capability::number);
+  if (found == std::end(kCapabilities)) return {};
+  if (!found->has) return {CapabilityState::unused, found->feature};
+  return {found->has(*this) ? CapabilityState::present : CapabilityState::missing, found->feature};
 }
 
 }  // namespace halyard::vulkan

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "device.h"
+#include "subgroups.h"
 
 namespace halyard::vulkan {
 
@@ -35,28 +36,11 @@ uint32_t most_push_bytes(const Device& device) {
   return std::min(device.features().limits.maxPushConstantsSize, kMostPushBytes);
 }
 
-// Before anything runs: whether the device has what the modules need.
-Result<> check_needs(const Features& features, const ExecutableImage& image) {
-  for (const ModuleImage& module : image.modules)
-    for (const uint32_t capability : module.spirv.capabilities)
-      if (const char* missing = missing_for_capability(features, capability))
-        return fail(Code::INCOMPATIBLE,
-                    "the executable needs {}, which this device has not; compile it for this device",
-                    missing);
-  for (const PipelineImage& pipeline : image.pipelines) {
-    const uint32_t size = pipeline.subgroup_size;
-    if (size != 0) {
-      const auto& sizes = features.subgroup_sizes;
-      if (!features.subgroup_size.subgroupSizeControl || size < sizes.minSubgroupSize ||
-          size > sizes.maxSubgroupSize || !(sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) ||
-          (size & (size - 1)) != 0)
-        return fail(
-            Code::INCOMPATIBLE,
-            "pipeline '{}' needs subgroups of {}, but this device has {} to {}{}; compile it for this "
-            "device",
-            pipeline.name, size, sizes.minSubgroupSize, sizes.maxSubgroupSize,
-            features.subgroup_size.subgroupSizeControl ? "" : " and no choice (subgroupSizeControl)");
-    }
+// Before anything is made: whether the device has what the pipelines need, and which subgroup sizes to ask
+// for.
+Result<> check_needs(const Device& device, ExecutableImage& image) {
+  const Features& features = device.features();
+  for (PipelineImage& pipeline : image.pipelines) {
     for (const std::array<uint32_t, 3>& sizes : {pipeline.local_size, pipeline.workgroup_size}) {
       const VkPhysicalDeviceLimits& limits = features.limits;
       uint64_t invocations = 1;
@@ -75,6 +59,7 @@ Result<> check_needs(const Features& features, const ExecutableImage& image) {
           pipeline.name, sizes[0], sizes[1], sizes[2], most[0], most[1], most[2],
           limits.maxComputeWorkGroupInvocations);
     }
+    pipeline.subgroup_size = HALYARD_TRY(subgroup_size_for(pipeline, features, device.name()));
   }
   return {};
 }
@@ -106,12 +91,13 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& de
   HALYARD_TRY(check_extensions(args.extensions));
   const ExecutableFormat* format = HALYARD_TRY(format_for(device, view(args.format)));
   const std::span<const uint8_t> data(static_cast<const uint8_t*>(args.data), args.data_size);
-  ExecutableImage image = HALYARD_TRY(read_executable(*format, data, most_push_bytes(device)));
+  const SpirvJudge judge = {device.options().spirv, device.features(), device.name()};
+  ExecutableImage image = HALYARD_TRY(read_executable(*format, data, most_push_bytes(device), judge));
   for (PipelineImage& pipeline : image.pipelines)
     for (size_t i = 0; i < 3; ++i)
       if (const auto constant = pipeline.workgroup_constants[i]; constant && *constant < args.constant_count)
         pipeline.workgroup_size[i] = args.constants[*constant];
-  HALYARD_TRY(check_needs(device.features(), image));
+  HALYARD_TRY(check_needs(device, image));
   auto executable = std::make_unique<halyard_driver_executable>(device);
   HALYARD_TRY(executable->build(image, args));
   HALYARD_TRY(device.no_messages());

@@ -48,10 +48,25 @@ Result<std::span<const uint8_t>> flatbuffer_in(std::span<const uint8_t> data) {
   return data.subspan(kHeaderSize, size);
 }
 
+Result<> read_module(ModuleImage& module, const SpirvJudge& judge) {
+  HALYARD_TRY(check_spirv(module.words, judge));
+  module.spirv = HALYARD_TRY(read_spirv(module.words));
+  return {};
+}
+
+// What the entry point says of itself.
+void describe_entry(const SpirvModule& module, const SpirvEntry& entry, PipelineImage& pipeline) {
+  pipeline.version = module.version;
+  pipeline.local_size = entry.local_size;
+  pipeline.workgroup_size = entry.workgroup_size;
+  pipeline.workgroup_constants = entry.workgroup_constants;
+  pipeline.subgroups = entry.subgroups;
+}
+
 class FlatbufferReader {
  public:
-  FlatbufferReader(const ExecutableFormat& format, uint32_t most_push_bytes)
-      : format_(format), most_push_bytes_(most_push_bytes) {}
+  FlatbufferReader(const ExecutableFormat& format, uint32_t most_push_bytes, const SpirvJudge& judge)
+      : format_(format), most_push_bytes_(most_push_bytes), judge_(judge) {}
 
   Result<ExecutableImage> read(const format::Executable& executable) {
     HALYARD_TRY(read_modules(executable));
@@ -70,9 +85,8 @@ class FlatbufferReader {
       const auto* code = executable.shader_modules()->Get(i)->code();
       ModuleImage module;
       if (code) module.words.assign(code->begin(), code->end());
-      Result<SpirvModule> spirv = read_spirv(module.words);
-      if (!spirv) return fail(spirv.error().code, "shader module {}: {}", i, spirv.error().message);
-      module.spirv = *std::move(spirv);
+      if (Result<> read = read_module(module, judge_); !read)
+        return fail(read.error().code, "shader module {}: {}", i, read.error().message);
       image_.modules.push_back(std::move(module));
     }
     return {};
@@ -163,9 +177,7 @@ class FlatbufferReader {
       return fail(Code::INVALID_ARGUMENT,
                   "pipeline '{}': shader module {} has no compute entry point of that name", pipeline.name,
                   pipeline.module);
-    pipeline.local_size = entry->local_size;
-    pipeline.workgroup_size = entry->workgroup_size;
-    pipeline.workgroup_constants = entry->workgroup_constants;
+    describe_entry(image_.modules[pipeline.module].spirv, *entry, pipeline);
     HALYARD_TRY(check_interface(pipeline, *entry));
     pipeline.by_address = source->abi() == format::Abi::Addresses;
     const bool knows_abi = pipeline.by_address || source->abi() == format::Abi::Descriptors;
@@ -258,11 +270,12 @@ class FlatbufferReader {
 
   const ExecutableFormat& format_;
   const uint32_t most_push_bytes_;
+  const SpirvJudge& judge_;
   ExecutableImage image_;
 };
 
 Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::span<const uint8_t> data,
-                                        uint32_t most_push_bytes) {
+                                        uint32_t most_push_bytes, const SpirvJudge& judge) {
   const std::span<const uint8_t> content = HALYARD_TRY(flatbuffer_in(data));
   // The verifier wants it at a multiple of 8 bytes.
   std::vector<uint64_t> words((content.size() + 7) / 8);
@@ -273,7 +286,7 @@ Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::spa
     return fail(Code::INVALID_ARGUMENT,
                 "the {} bytes are no Vulkan executable: expected a FlatBuffer with identifier '{}'",
                 content.size(), format::ExecutableIdentifier());
-  return FlatbufferReader(format, most_push_bytes).read(*format::GetExecutable(bytes));
+  return FlatbufferReader(format, most_push_bytes, judge).read(*format::GetExecutable(bytes));
 }
 
 // ---- SPIR-V that stands alone
@@ -341,13 +354,14 @@ Result<> apply_override(const Override& given, AddressLayout& layout) {
   return {};
 }
 
-Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_push_bytes) {
+Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_push_bytes,
+                                 const SpirvJudge& judge) {
   if (data.size() % 4 != 0)
     return fail(Code::INVALID_ARGUMENT, "a SPIR-V module has a multiple of 4 bytes; found {}", data.size());
   ModuleImage module;
   module.words.resize(data.size() / 4);
   if (!data.empty()) std::memcpy(module.words.data(), data.data(), data.size());
-  module.spirv = HALYARD_TRY(read_spirv(module.words));
+  HALYARD_TRY(read_module(module, judge));
   const SpirvModule& spirv = module.spirv;
   const bool has_model = spirv.memory_model == kModelGlsl ||
                          (spirv.memory_model == kModelVulkan && spirv.has_capability(kMemoryModelCapability));
@@ -394,13 +408,13 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
     return fail(Code::INVALID_ARGUMENT, "the module has no compute entry point; expected one or more");
   ExecutableImage image;
   image.layouts.push_back({.push_size = static_cast<uint32_t>(end)});
-  for (const SpirvEntry& entry : spirv.entries)
-    image.pipelines.push_back({.name = entry.name,
-                               .by_address = true,
-                               .addresses = layout,
-                               .local_size = entry.local_size,
-                               .workgroup_size = entry.workgroup_size,
-                               .workgroup_constants = entry.workgroup_constants});
+  for (const SpirvEntry& entry : spirv.entries) {
+    PipelineImage& pipeline = image.pipelines.emplace_back();
+    pipeline.name = entry.name;
+    pipeline.by_address = true;
+    pipeline.addresses = layout;
+    describe_entry(spirv, entry, pipeline);
+  }
   image.modules.push_back(std::move(module));
   return image;
 }
@@ -414,9 +428,9 @@ const ExecutableFormat* find_format(std::string_view name) {
 }
 
 Result<ExecutableImage> read_executable(const ExecutableFormat& format, std::span<const uint8_t> data,
-                                        uint32_t most_push_bytes) {
-  if (format.container == ContainerKind::spirv) return read_raw(data, most_push_bytes);
-  return read_flatbuffer(format, data, most_push_bytes);
+                                        uint32_t most_push_bytes, const SpirvJudge& judge) {
+  if (format.container == ContainerKind::spirv) return read_raw(data, most_push_bytes, judge);
+  return read_flatbuffer(format, data, most_push_bytes, judge);
 }
 
 Result<> glance_at(const ExecutableFormat& format, std::span<const uint8_t> data) {

@@ -1,5 +1,5 @@
-// The containers that Vulkan executables come in, read into one form. Nothing here knows a device, but for
-// how many push constants it has. Specified by exec-vulkan.md.
+// The containers that Vulkan executables come in, read into one form. Of the device nothing matters here but
+// how many push constants it has, and what decides about the SPIR-V inside. Specified by exec-vulkan.md.
 //
 //   vulkan-spirv-fb       FlatBuffer, bindings are descriptors
 //   vulkan-spirv-fb-ptr   the same; kernels may use physical addresses
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "spirv.h"
+#include "spirv_check.h"
 
 namespace halyard::vulkan {
 
@@ -63,12 +64,14 @@ struct PipelineImage {
   std::string name;
   uint32_t module = 0;  // position in ExecutableImage::modules
   uint32_t layout = 0;
+  uint32_t version = 0;        // SpirvModule
   uint32_t subgroup_size = 0;  // 0: any
   bool by_address = false;
   AddressLayout addresses;
   std::array<uint32_t, 3> local_size = {};                          // SpirvEntry
   std::array<uint32_t, 3> workgroup_size = {};                      // SpirvEntry
   std::array<std::optional<uint32_t>, 3> workgroup_constants = {};  // SpirvEntry
+  SubgroupUse subgroups;                                            // SpirvEntry
 };
 
 struct ModuleImage {
@@ -83,9 +86,9 @@ struct ExecutableImage {
   std::vector<PipelineImage> pipelines;
 };
 
-// INVALID_ARGUMENT: bad data. Trusts nothing in it.
+// INVALID_ARGUMENT: bad data; INCOMPATIBLE: SPIR-V that needs what the device has not. Trusts nothing in it.
 Result<ExecutableImage> read_executable(const ExecutableFormat& format, std::span<const uint8_t> data,
-                                        uint32_t most_push_bytes);
+                                        uint32_t most_push_bytes, const SpirvJudge& judge);
 // Whether it begins as data of the format should, at a glance. INVALID_ARGUMENT says what is wrong.
 Result<> glance_at(const ExecutableFormat& format, std::span<const uint8_t> data);
 

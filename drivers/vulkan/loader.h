@@ -7,6 +7,57 @@
 
 #include "status.h"
 
+#ifndef VK_KHR_cooperative_matrix  // headers before 1.3.255
+#define VK_KHR_cooperative_matrix 1
+#define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
+constexpr VkStructureType VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
+    static_cast<VkStructureType>(1000506000);
+constexpr VkStructureType VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR =
+    static_cast<VkStructureType>(1000506001);
+constexpr VkStructureType VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR =
+    static_cast<VkStructureType>(1000506002);
+enum VkComponentTypeKHR : int32_t {
+  VK_COMPONENT_TYPE_FLOAT16_KHR = 0,
+  VK_COMPONENT_TYPE_FLOAT32_KHR,
+  VK_COMPONENT_TYPE_FLOAT64_KHR,
+  VK_COMPONENT_TYPE_SINT8_KHR,
+  VK_COMPONENT_TYPE_SINT16_KHR,
+  VK_COMPONENT_TYPE_SINT32_KHR,
+  VK_COMPONENT_TYPE_SINT64_KHR,
+  VK_COMPONENT_TYPE_UINT8_KHR,
+  VK_COMPONENT_TYPE_UINT16_KHR,
+  VK_COMPONENT_TYPE_UINT32_KHR,
+  VK_COMPONENT_TYPE_UINT64_KHR,
+};
+enum VkScopeKHR : int32_t { VK_SCOPE_SUBGROUP_KHR = 3 };
+struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 cooperativeMatrix;
+  VkBool32 cooperativeMatrixRobustBufferAccess;
+};
+struct VkPhysicalDeviceCooperativeMatrixPropertiesKHR {
+  VkStructureType sType;
+  void* pNext;
+  VkShaderStageFlags cooperativeMatrixSupportedStages;
+};
+struct VkCooperativeMatrixPropertiesKHR {
+  VkStructureType sType;
+  void* pNext;
+  uint32_t MSize;
+  uint32_t NSize;
+  uint32_t KSize;
+  VkComponentTypeKHR AType;
+  VkComponentTypeKHR BType;
+  VkComponentTypeKHR CType;
+  VkComponentTypeKHR ResultType;
+  VkBool32 saturatingAccumulation;
+  VkScopeKHR scope;
+};
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR*)(
+    VkPhysicalDevice device, uint32_t* count, VkCooperativeMatrixPropertiesKHR* properties);
+#endif
+
 namespace halyard::vulkan {
 
 // Of an instance.
@@ -24,6 +75,7 @@ namespace halyard::vulkan {
   F(GetDeviceProcAddr)
 #define HALYARD_VULKAN_OPTIONAL_INSTANCE_FUNCTIONS(F) \
   F(GetPhysicalDeviceCalibrateableTimeDomainsEXT)     \
+  F(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)  \
   F(CreateDebugUtilsMessengerEXT)                     \
   F(DestroyDebugUtilsMessengerEXT)
 

@@ -1,91 +1,28 @@
-// Walking the instructions of a module that is known to be valid.
+// Walking the instructions of a module.
 #include "spirv.h"
 
-#include <spirv-tools/libspirv.h>
-
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <set>
 
 namespace halyard::vulkan {
 
 namespace {
 
-// Numbers of the SPIR-V specification.
-enum Op : uint16_t {
-  kOpMemoryModel = 14,
-  kOpEntryPoint = 15,
-  kOpExecutionMode = 16,
-  kOpCapability = 17,
-  kOpTypeStruct = 30,
-  kOpTypeArray = 28,
-  kOpTypeRuntimeArray = 29,
-  kOpTypePointer = 32,
-  kOpConstant = 43,
-  kOpConstantComposite = 44,
-  kOpSpecConstant = 50,
-  kOpSpecConstantComposite = 51,
-  kOpFunction = 54,
-  kOpFunctionCall = 57,
-  kOpVariable = 59,
-  kOpLoad = 61,
-  kOpStore = 62,
-  kOpCopyMemory = 63,
-  kOpAccessChain = 65,
-  kOpInBoundsAccessChain = 66,
-  kOpPtrAccessChain = 67,
-  kOpArrayLength = 68,
-  kOpInBoundsPtrAccessChain = 70,
-  kOpDecorate = 71,
-  kOpMemberDecorate = 72,
-  kOpCopyObject = 83,
-  kOpSelect = 169,
-  kOpAtomicLoad = 227,
-  kOpAtomicStore = 228,
-  kOpAtomicXor = 242,
-  kOpPhi = 245,
-  kOpModuleProcessed = 330,
-  kOpExecutionModeId = 331,
-};
-constexpr uint32_t kModelCompute = 5;  // GLCompute
-constexpr uint32_t kModeLocalSize = 17;
-constexpr uint32_t kModeLocalSizeId = 38;
-constexpr uint32_t kStorageUniform = 2;
-constexpr uint32_t kStoragePushConstant = 9;
-constexpr uint32_t kStorageStorageBuffer = 12;
-constexpr uint32_t kDecorationBlock = 2;
-constexpr uint32_t kDecorationBufferBlock = 3;
-constexpr uint32_t kDecorationSpecId = 1;
-constexpr uint32_t kDecorationBuiltIn = 11;
-constexpr uint32_t kBuiltInWorkgroupSize = 25;
-constexpr uint32_t kDecorationBinding = 33;
-constexpr uint32_t kDecorationDescriptorSet = 34;
-constexpr uint32_t kDecorationOffset = 35;
-
-Result<> validate(std::span<const uint32_t> words) {
-  const std::unique_ptr<spv_context_t, void (*)(spv_context)> context(spvContextCreate(SPV_ENV_VULKAN_1_3),
-                                                                      spvContextDestroy);
-  const std::unique_ptr<spv_validator_options_t, void (*)(spv_validator_options)> options(
-      spvValidatorOptionsCreate(), spvValidatorOptionsDestroy);
-  spvValidatorOptionsSetScalarBlockLayout(options.get(), true);
-  spvValidatorOptionsSetWorkgroupScalarBlockLayout(options.get(), true);
-  spvValidatorOptionsSetAllowLocalSizeId(options.get(), true);
-  spv_const_binary_t binary = {words.data(), words.size()};
-  spv_diagnostic diagnostic = nullptr;
-  const spv_result_t result = spvValidateWithOptions(context.get(), options.get(), &binary, &diagnostic);
-  const std::unique_ptr<spv_diagnostic_t, void (*)(spv_diagnostic)> owned(diagnostic, spvDiagnosticDestroy);
-  if (result == SPV_SUCCESS) return {};
-  return fail(Code::INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan: {} (at word {})",
-              diagnostic && diagnostic->error ? diagnostic->error : "no details",
-              diagnostic ? diagnostic->position.index : 0);
-}
-
-// A text and how many words it takes. Valid modules terminate theirs.
+// Valid modules terminate their texts.
 std::string text_at(std::span<const uint32_t> operands) {
   const auto* text = reinterpret_cast<const char*>(operands.data());
   return {text, strnlen(text, operands.size_bytes())};
+}
+
+constexpr uint32_t kLargestSubgroup = 128;  // of any device
+
+bool is_about_subgroups(uint32_t builtin) {
+  return builtin == kBuiltInSubgroupSize || builtin == kBuiltInNumSubgroups ||
+         builtin == kBuiltInSubgroupId || builtin == kBuiltInSubgroupInvocation ||
+         (builtin >= kBuiltInSubgroupEqMask && builtin <= kBuiltInSubgroupLtMask);
 }
 
 struct Reader {
@@ -116,11 +53,16 @@ struct Reader {
   std::map<uint32_t, std::array<uint32_t, 3>> size_ids;  // position in entries -> constants
   std::map<uint32_t, uint32_t> spec_id_of;               // constant -> number
   std::map<uint32_t, std::set<uint32_t>> uses;           // function -> variables and functions
+  std::set<uint32_t> spec_constants;                     // those of `constants` that may become another value
+  std::map<uint32_t, uint32_t> builtin_of;               // variable -> BuiltIn
+  std::map<uint32_t, SubgroupUse> subgroups_of;          // function -> what it does itself
 
   void read(uint16_t op, std::span<const uint32_t> operands);
   void read_use(uint16_t op, std::span<const uint32_t> operands);
+  void read_subgroups(uint16_t op, std::span<const uint32_t> operands);
   SpirvDescriptor descriptor(uint32_t variable);
   void set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids);
+  void walk(SpirvEntry& entry);
   void finish();
 };
 
@@ -154,9 +96,45 @@ void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
   }
 }
 
+// A lane, a distance or a cluster that is a constant says how large the author took subgroups to be, at
+// least: compilers write a reduction over 32 invocations as steps of 16, 8, 4, 2 and 1.
+void Reader::read_subgroups(uint16_t op, std::span<const uint32_t> operands) {
+  const bool is_operation = (op >= kOpGroupNonUniformElect && op <= kOpGroupNonUniformQuadSwap) ||
+                            op == kOpSubgroupBallotKHR || op == kOpSubgroupFirstInvocationKHR ||
+                            (op >= kOpSubgroupAllKHR && op <= kOpSubgroupReadInvocationKHR) ||
+                            (op >= kOpTypeCooperativeMatrixKHR && op <= kOpCooperativeMatrixLengthKHR) ||
+                            (op >= kOpTypeCooperativeMatrixNV && op <= kOpCooperativeMatrixLengthNV);
+  if (function == 0 || !is_operation) return;
+  SubgroupUse& use = subgroups_of[function];
+  use.any = true;
+  const auto at_least = [&](size_t operand, uint32_t more) {
+    if (operand >= operands.size() || spec_constants.contains(operands[operand])) return;
+    const auto found = constants.find(operands[operand]);
+    if (found != constants.end() && found->second <= kLargestSubgroup - more)
+      use.least = std::max(use.least, std::bit_ceil(found->second + more));
+  };
+  switch (op) {
+    case kOpGroupNonUniformBroadcast:
+    case kOpGroupNonUniformShuffle:
+    case kOpGroupNonUniformShuffleXor:
+    case kOpGroupNonUniformShuffleUp:
+    case kOpGroupNonUniformShuffleDown:
+      return at_least(4, 1);
+    case kOpSubgroupReadInvocationKHR:
+      return at_least(3, 1);
+    case kOpGroupNonUniformRotateKHR:
+      return at_least(5, 0);
+    default:
+      if (op >= kOpGroupNonUniformIAdd && op <= kOpGroupNonUniformLogicalXor && operands.size() >= 6 &&
+          operands[3] == kGroupClusteredReduce)
+        at_least(5, 0);
+  }
+}
+
 void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
   const size_t count = operands.size();
   read_use(op, operands);
+  read_subgroups(op, operands);
   switch (op) {
     case kOpCapability:
       if (count >= 1) module.capabilities.push_back(operands[0]);
@@ -193,6 +171,7 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
       if (count >= 3 && operands[1] == kDecorationSpecId) spec_id_of[operands[0]] = operands[2];
       if (count >= 3 && operands[1] == kDecorationBuiltIn && operands[2] == kBuiltInWorkgroupSize)
         workgroup_size = operands[0];
+      if (count >= 3 && operands[1] == kDecorationBuiltIn) builtin_of[operands[0]] = operands[2];
       if (count >= 3 && operands[1] == kDecorationBinding) binding_of[operands[0]] = operands[2];
       if (count >= 3 && operands[1] == kDecorationDescriptorSet) set_of[operands[0]] = operands[2];
       break;
@@ -214,6 +193,7 @@ void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
     case kOpConstant:
     case kOpSpecConstant:
       if (count >= 3) constants[operands[1]] = operands[2];
+      if (count >= 3 && op == kOpSpecConstant) spec_constants.insert(operands[1]);
       break;
     case kOpConstantComposite:
     case kOpSpecConstantComposite:
@@ -253,23 +233,36 @@ void Reader::set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids) {
   }
 }
 
+// Everything that the entry point uses, itself or through what it calls.
+void Reader::walk(SpirvEntry& entry) {
+  bool knows_size = false;
+  std::set<uint32_t> seen;
+  std::vector<uint32_t> open = {entry.function};
+  while (!open.empty()) {
+    const uint32_t id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    if (variables.contains(id) && (binding_of.contains(id) || set_of.contains(id)))
+      entry.descriptors.push_back(descriptor(id));
+    if (const auto found = builtin_of.find(id); found != builtin_of.end() && variables.contains(id)) {
+      knows_size |= found->second == kBuiltInSubgroupSize;
+      entry.subgroups.any |= is_about_subgroups(found->second);
+    }
+    if (const auto found = subgroups_of.find(id); found != subgroups_of.end()) {
+      entry.subgroups.any |= found->second.any;
+      entry.subgroups.least = std::max(entry.subgroups.least, found->second.least);
+    }
+    if (const auto found = uses.find(id); found != uses.end())
+      open.insert(open.end(), found->second.begin(), found->second.end());
+  }
+  if (knows_size) entry.subgroups.least = 1;
+}
+
 void Reader::finish() {
   for (const auto& [position, ids] : size_ids) set_size(module.entries[position], ids);
   if (size_for_all[0] != 0)
     for (SpirvEntry& entry : module.entries) set_size(entry, size_for_all);
-  for (SpirvEntry& entry : module.entries) {
-    std::set<uint32_t> seen;
-    std::vector<uint32_t> open = {entry.function};
-    while (!open.empty()) {
-      const uint32_t id = open.back();
-      open.pop_back();
-      if (!seen.insert(id).second) continue;
-      if (variables.contains(id) && (binding_of.contains(id) || set_of.contains(id)))
-        entry.descriptors.push_back(descriptor(id));
-      if (const auto found = uses.find(id); found != uses.end())
-        open.insert(open.end(), found->second.begin(), found->second.end());
-    }
-  }
+  for (SpirvEntry& entry : module.entries) walk(entry);
   for (const uint32_t pointer : push_constant_pointers) {
     const uint32_t type = pointee.contains(pointer) ? pointee[pointer] : 0;
     std::vector<uint32_t> members;
@@ -286,24 +279,22 @@ bool SpirvModule::has_capability(uint32_t capability) const {
   return std::ranges::find(capabilities, capability) != capabilities.end();
 }
 
+Result<> check_spirv_header(std::span<const uint32_t> words) {
+  if (words.size() >= kSpirvHeaderWords && words[0] == kSpirvMagic) return {};
+  return fail(Code::INVALID_ARGUMENT,
+              "a SPIR-V module begins with 0x{:08x} and has {} words or more; found {} words that begin with "
+              "0x{:08x}",
+              kSpirvMagic, kSpirvHeaderWords, words.size(), words.empty() ? 0 : words[0]);
+}
+
 Result<SpirvModule> read_spirv(std::span<const uint32_t> words) {
-  constexpr size_t kHeaderWords = 5;
-  if (words.size() < kHeaderWords || words[0] != kSpirvMagic)
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "a SPIR-V module begins with 0x{:08x} and has {} words or more; found {} words that begin with "
-        "0x{:08x}",
-        kSpirvMagic, kHeaderWords, words.size(), words.empty() ? 0 : words[0]);
-  HALYARD_TRY(validate(words));
+  HALYARD_TRY(check_spirv_header(words));
   Reader reader;
-  for (size_t at = kHeaderWords; at < words.size();) {
-    const size_t length = words[at] >> 16;
-    if (length == 0 || length > words.size() - at)
-      return fail(Code::INVALID_ARGUMENT, "the SPIR-V instruction at word {} has {} words of {}", at, length,
-                  words.size() - at);
-    reader.read(static_cast<uint16_t>(words[at]), words.subspan(at + 1, length - 1));
-    at += length;
-  }
+  reader.module.version = words[1];
+  HALYARD_TRY(for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
+    reader.read(op, operands);
+    return {};
+  }));
   reader.finish();
   return std::move(reader.module);
 }

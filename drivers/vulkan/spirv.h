@@ -1,6 +1,6 @@
-// What this driver reads out of a SPIR-V module: what it needs of a device, its entry points, and, for
-// modules that stand alone, the form of their bindings. Validity is judged by SPIRV-Tools before anything
-// else looks at a module: what a Vulkan driver does with one that is not valid is not defined.
+// What this driver reads out of a SPIR-V module: its entry points, what they assume of the device, and, for
+// modules that stand alone, the form of their bindings. Whether the module is valid is decided before
+// (spirv_check.h); reading one that is not gives nonsense, but does no harm.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "status.h"
+#include "spirv_numbers.h"
 
 namespace halyard::vulkan {
 
@@ -23,6 +23,14 @@ struct SpirvDescriptor {
   bool is_uniform = false;  // a uniform buffer, else a storage buffer
 };
 
+// What an entry point does among the invocations of a subgroup, itself or through what it calls.
+struct SubgroupUse {
+  bool any = false;  // an operation of subgroups, or a variable about them
+  // The smallest size with which its constants make sense: a lane, a distance or a cluster that it names. 1:
+  // it names none, or it looks at the size itself and so may do without them.
+  uint32_t least = 1;
+};
+
 struct SpirvEntry {
   std::string name;
   uint32_t function = 0;                        // its id
@@ -31,9 +39,11 @@ struct SpirvEntry {
   std::array<uint32_t, 3> workgroup_size = {};  // what counts: that, or a constant of the module
   // The specialization constant that a part of it comes from, where it does.
   std::array<std::optional<uint32_t>, 3> workgroup_constants = {};
+  SubgroupUse subgroups;
 };
 
 struct SpirvModule {
+  uint32_t version = 0;  // spirv_version()
   std::vector<uint32_t> capabilities;
   uint32_t addressing_model = 0;
   uint32_t memory_model = 0;
@@ -45,9 +55,9 @@ struct SpirvModule {
   bool has_capability(uint32_t capability) const;
 };
 
-constexpr uint32_t kSpirvMagic = 0x07230203;
-
-// INVALID_ARGUMENT: not a valid module for Vulkan.
+// INVALID_ARGUMENT: not the beginning of a module.
+Result<> check_spirv_header(std::span<const uint32_t> words);
+// INVALID_ARGUMENT: no module, or an instruction that reaches beyond it.
 Result<SpirvModule> read_spirv(std::span<const uint32_t> words);
 
 }  // namespace halyard::vulkan

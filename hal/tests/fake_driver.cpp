@@ -20,7 +20,7 @@ Ref<DriverLibrary> open_fake_library() {
 }
 
 Ref<Device> open_fake_device(Ref<DriverLibrary> library, const std::string& path) {
-  Result<Ref<Device>> device = Device::open(std::move(library), "fake", path, {});
+  Result<Ref<Device>> device = Device::open(std::move(library), "fake", path, {}, false, test_loop());
   EXPECT_OK(device);
   return device.value();
 }
@@ -28,6 +28,11 @@ Ref<Device> open_fake_device(Ref<DriverLibrary> library, const std::string& path
 Ref<Device> open_fake_device(const std::string& path) {
   static const Ref<DriverLibrary> library = open_fake_library();
   return open_fake_device(library, path);
+}
+
+const Ref<Loop>& test_loop() {
+  static const Ref<Loop> loop = Loop::create();
+  return loop;
 }
 
 const FakeControls& fake() {

@@ -37,8 +37,8 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
     ASSERT_TRUE(library) << library.error().text();
     opened = GetParam().one_driver
                  ? Device::open(Ref<DriverLibrary>::share(const_cast<DriverLibrary*>(&here->library())),
-                                "faulty", "", {})
-                 : Device::open(*library, "null", "", {});
+                                "faulty", "", {}, false, test_loop())
+                 : Device::open(*library, "null", "", {}, false, test_loop());
     ASSERT_TRUE(opened) << opened.error().text();
     there = *opened;
   }

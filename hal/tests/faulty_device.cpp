@@ -31,7 +31,7 @@ void FaultyDriverTest::SetUp() {
 
 void FaultyDriverTest::TearDown() {
   faulty().settle();
-  await_outside_of_callbacks();  // devices whose last reference went in one
+  await_outside_of_callbacks(*test_loop());  // devices whose last reference went in one
   static const char* const kNames[] = {"instances",  "devices",     "memory",
                                        "semaphores", "executables", "lists"};
   for (int kind = 0; kind < FAULTY_HANDLES; ++kind) EXPECT_EQ(faulty().live(kind), 0) << kNames[kind];
@@ -43,7 +43,7 @@ Result<Ref<DriverLibrary>> FaultyDriverTest::open_library() {
 }
 
 Result<Ref<Device>> FaultyDriverTest::open() {
-  return Device::open(HALYARD_TRY(open_library()), "faulty", "", {});
+  return Device::open(HALYARD_TRY(open_library()), "faulty", "", {}, false, test_loop());
 }
 
 }  // namespace halyard::hal

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/status.h"
 #include "fake_driver.h"
 #include "hal/buffer.h"
@@ -22,6 +23,9 @@ Ref<DriverLibrary> open_fake_library();
 // A device of an instance that all callers share; `path` as in fake_driver.h.
 Ref<Device> open_fake_device(const std::string& path = "");
 Ref<Device> open_fake_device(Ref<DriverLibrary> library, const std::string& path = "");
+
+// Closes the devices of these tests; await_outside_of_callbacks(*test_loop()) waits for it.
+const Ref<Loop>& test_loop();
 
 const FakeControls& fake();
 std::string fake_log();  // what has run since reset()

@@ -460,7 +460,7 @@ TEST_F(QueueTest, ADeviceIsNotClosedByItsOwnCallback) {
   }
   EXPECT_EQ(fake().live(FAKE_DEVICE), devices + 1);
   EXPECT_EQ(fake().run_ready(), 2u);
-  await_outside_of_callbacks();
+  await_outside_of_callbacks(*test_loop());
   EXPECT_EQ(fake().live(FAKE_DEVICE), devices);
   EXPECT_EQ(fake().closed_in_callbacks(), before);
 }

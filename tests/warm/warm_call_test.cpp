@@ -19,14 +19,17 @@ struct Program {
   std::string file;  // of this project, or of the fixtures where it begins with "compiled/"
   std::string function;
   std::vector<std::string> inputs;  // as vm-run takes them
+  bool has_devices = true;
 };
 
-// All of them record their commands once; recording takes memory.
+// All of them record their commands once; recording takes memory. Those that name no device use none.
 const std::vector<Program>& programs() {
   static const std::vector<Program> all = {
       {"product", "examples/elementwise_mul.vmasm", "mul", {"8xf32=2", "8xf32=3"}},
       {"simple_mul_vmvx", "compiled/simple_mul.vmvx.vmfb", "simple_mul", {"4xf32=2", "4xf32=3"}},
       {"simple_mul_native", "compiled/simple_mul.llvm-cpu.vmfb", "simple_mul", {"4xf32=2", "4xf32=3"}},
+      {"inline_product", "examples/inline_mul.vmasm", "mul", {"8xf32=2", "8xf32=3"}, false},
+      {"inline_scale", "examples/inline_dispatch.vmasm", "scale", {"6xi32=2", "3"}, false},
   };
   return all;
 }
@@ -46,8 +49,10 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const Program& program : programs())
-    for (const char* device : {"local-sync", "local-task"}) all.push_back({&program, device});
+  for (const Program& program : programs()) {
+    all.push_back({&program, "local-sync"});
+    if (program.has_devices) all.push_back({&program, "local-task"});
+  }
   return all;
 }
 
@@ -70,18 +75,25 @@ class WarmCall : public testing::TestWithParam<Case> {
       if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
     }
     check(halyard_instance_create(nullptr, &instance_));
-    check(halyard_device_open(instance_, GetParam().device, &device_));
+    if (program.has_devices) check(halyard_device_open(instance_, GetParam().device, &device_));
     check(halyard_module_load_file(instance_, path.c_str(), 0, &module_));
     halyard_context_options_t options = {};
     options.struct_size = sizeof options;
     options.modules = &module_;
     options.module_count = 1;
     options.devices = &device_;
-    options.device_count = 1;
+    options.device_count = program.has_devices ? 1 : 0;
     check(halyard_context_create(instance_, &options, &context_));
     check(halyard_context_find(context_, nullptr, program.function.c_str(), &function_));
     check(halyard_call_create(context_, &call_));
     for (const std::string& input : program.inputs) {
+      if (!input.contains('=')) {
+        halyard_value_t number = {};
+        number.kind = HALYARD_VALUE_I32;
+        number.i32 = std::stoi(input);
+        arguments_.push_back(number);
+        continue;
+      }
       halyard_tensor_t* tensor = nullptr;
       check(halyard_tensor_parse({input.data(), input.size()}, &tensor));
       halyard_value_t value = {};
@@ -93,7 +105,8 @@ class WarmCall : public testing::TestWithParam<Case> {
     }
   }
   void TearDown() override {
-    for (const halyard_value_t& value : arguments_) halyard_release(value.object);
+    for (const halyard_value_t& value : arguments_)
+      if (value.kind == HALYARD_VALUE_OBJECT) halyard_release(value.object);
     halyard_release(call_);
     halyard_release(function_);
     halyard_release(context_);

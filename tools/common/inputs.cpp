@@ -149,9 +149,6 @@ class InputParser {
 
   Result<Handle<halyard_object_t>> create(uint32_t type, const int64_t* shape, size_t rank, const void* data,
                                           size_t size) {
-    if (!device_)
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "a tensor needs a device and none is open; add --device=local-sync");
     Handle<halyard_object_t> view;
     TOOL_TRY(check(halyard_view_create(device_, type, shape, rank, data, size, view.out())));
     return view;

@@ -37,6 +37,22 @@ Result<std::string> worker_count(const Flags& flags) {
   return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
+// What --allow_native and --executable_plugin make of options of local devices, as keys and values.
+std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
+  std::vector<std::pair<std::string, std::string>> options;
+  if (flags.value("allow_native", "yes") == "no") options.emplace_back("native", "0");
+  for (const std::string& plugin : flags.all("executable_plugin")) options.emplace_back("plugin", plugin);
+  return options;
+}
+
+// Texts belong to the options.
+std::vector<halyard_device_setting_t> settings_of(
+    const std::vector<std::pair<std::string, std::string>>& options) {
+  std::vector<halyard_device_setting_t> settings;
+  for (const auto& [key, value] : options) settings.push_back({key.c_str(), value.c_str()});
+  return settings;
+}
+
 // As the C ABI counts: from 1; 0 where none is named.
 Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   if (!flags.has("device_lead_allocator")) return 0u;
@@ -145,11 +161,8 @@ Result<> open_devices(const Flags& flags, Program& program) {
       needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
   }
-  const std::string native = flags.value("allow_native", "yes");
-  const std::vector<std::string> plugins = flags.all("executable_plugin");
-  std::vector<halyard_device_setting_t> settings;
-  if (native == "no") settings.push_back({"native", "0"});
-  for (const std::string& plugin : plugins) settings.push_back({"plugin", plugin.c_str()});
+  const auto local = local_options(flags);
+  std::vector<halyard_device_setting_t> settings = settings_of(local);
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
   if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: not all have them
@@ -162,9 +175,32 @@ Result<> open_devices(const Flags& flags, Program& program) {
                                               settings.begin() + static_cast<ptrdiff_t>(count));
     if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags.on("vulkan_validation_layers"))
       own.push_back({"validate", "1"});
+    if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has("vulkan_robust_buffer_access"))
+      own.push_back({"robust", flags.on("vulkan_robust_buffer_access") ? "1" : "0"});
     TOOL_TRY(check(
         halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
     program.devices.push_back(std::move(device));
+  }
+  return {};
+}
+
+Result<> print_warnings(const Program& program, std::string_view tool) {
+  const auto is_vulkan = [](const Handle<halyard_device_t>& device) {
+    return std::string_view(halyard_device_uri(device.get())).starts_with("vulkan");
+  };
+  if (std::ranges::none_of(program.devices, is_vulkan))
+    return {};  // all that is known so far is about shaders
+  for (const auto& module : program.modules) {
+    char* text = nullptr;
+    size_t size = 0;
+    TOOL_TRY(check(halyard_module_warnings(module.get(), &text, &size)));
+    const Block<char> owned(text);
+    std::string_view lines(text, size);
+    while (!lines.empty()) {
+      const size_t end = std::min(lines.find('\n'), lines.size());
+      fmt::print(stderr, "{}: warning: {}\n", tool, printable(lines.substr(0, end)));
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
   }
   return {};
 }
@@ -185,6 +221,10 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   options.device_count = made->devices_.size();
   options.parameters = made->files_.data();
   options.parameter_count = made->files_.size();
+  made->local_options_ = local_options(flags);
+  made->local_settings_ = settings_of(made->local_options_);
+  options.loader_settings = made->local_settings_.data();
+  options.loader_setting_count = made->local_settings_.size();
   if (flags.value("parameter_mode") == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   if (program.tensor) {
     made->tensor_pattern_ = program.tensor_pattern;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/failure.h"
@@ -71,6 +72,9 @@ Result<> dump_workers(const Flags& flags);
 // --device and the flags that open devices; without --device, the default device where a module needs one.
 Result<> open_devices(const Flags& flags, Program& program);
 
+// On standard error, what is likely to give wrong results on the devices that are open.
+Result<> print_warnings(const Program& program, std::string_view tool);
+
 // What the flags say about contexts, but for their modules. Any thread.
 class ContextOptions {
  public:
@@ -86,6 +90,8 @@ class ContextOptions {
   std::vector<std::string> scopes_;
   std::vector<std::string> paths_;
   std::vector<halyard_parameter_file_t> files_;
+  std::vector<std::pair<std::string, std::string>> local_options_;
+  std::vector<halyard_device_setting_t> local_settings_;
   std::string capture_;
   std::string tensor_pattern_;
   halyard_context_options_t options_ = {};  // points to the above

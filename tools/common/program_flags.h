@@ -115,7 +115,10 @@ inline constexpr Flag kForeignFlags[] = {
      "--vulkan_validation_layers"},
     {"vulkan_debug_utils", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_debug_utils"},
     {"vulkan_debug_verbosity", FlagKind::value, "N", kVulkanNoEffect, "--vulkan_debug_verbosity=2"},
-    {"vulkan_robust_buffer_access", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_robust_buffer_access"},
+    {"vulkan_robust_buffer_access", FlagKind::toggle, "",
+     "Vulkan devices bound what kernels reach beyond their bindings; on where the device can do it. As "
+     "?robust=0 in the URI:\n--vulkan_robust_buffer_access=false.",
+     "--vulkan_robust_buffer_access=false"},
     {"vulkan_sparse_binding", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_binding"},
     {"vulkan_sparse_residency", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_residency"},
     {"vulkan_buffer_device_addresses", FlagKind::toggle, "", kVulkanNoEffect,

@@ -257,6 +257,7 @@ Result<int> vm_run(const Flags& flags) {
       return fail(HALYARD_INVALID_ARGUMENT, "--json and --{} are both given; expected one of them", other);
   TOOL_TRY(tensors.begin(flags, program));
   TOOL_TRY(open_devices(flags, program));
+  TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop));
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));

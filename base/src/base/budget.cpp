@@ -7,19 +7,24 @@ const ObjectType Budget::kType = object_type<Budget>("halyard.budget");
 
 Result<Charge> Charge::take(Ref<Budget> budget, uint64_t bytes, const char* what) {
   Charge charge(std::move(budget));
-  HALYARD_TRY(charge.grow_to(bytes, what));
+  HALYARD_TRY(charge.grow_by(bytes, what));
   return charge;
 }
 
-Result<> Charge::grow_to(uint64_t bytes, const char* what) {
-  if (!budget_ || bytes <= bytes_) return {};
-  if (!budget_->take(bytes - bytes_)) {
-    return fail(Code::RESOURCE_EXHAUSTED,
-                "{} of {} bytes passes the context's memory limit of {} bytes, of which {} are in use; raise "
-                "it where that is too little",
-                what, bytes, budget_->limit(), budget_->used());
+Result<> Charge::begin(Budget& budget, uint64_t bytes, const char* what) {
+  *this = HALYARD_TRY(take(Ref<Budget>::share(&budget), bytes, what));
+  return {};
+}
+
+Result<> Charge::grow(uint64_t bytes, const char* what) {
+  if (!budget_->take(bytes)) {
+    return fail(
+        Code::RESOURCE_EXHAUSTED,
+        "{} takes {} bytes more, which passes the context's memory limit of {} bytes, of which {} are in "
+        "use; raise the limit (--max_memory of the tools, max_memory of a context) where it is too little",
+        what, bytes, budget_->limit(), budget_->used());
   }
-  bytes_ = bytes;
+  bytes_ += bytes;
   return {};
 }
 

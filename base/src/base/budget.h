@@ -1,17 +1,38 @@
-// Budget: memory that the objects of one context may take together, and, where somebody wants to know, how
-// many they are. Charge: one object's part of it, given back at the object's end. Any thread.
+// Budget: memory that one context's program may take, and, where somebody wants to know, how many objects it
+// has. Charge: one object's part of it, given back at the object's end. Any thread.
+//
+// Who makes an object for a program charges what the process grows by: its own block of memory, the blocks
+// that it holds, the bytes that alignment wastes. An object keeps its budget alive, so it may outlive the
+// context.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
+#include <vector>
 
 #include "base/live_objects.h"
 #include "base/object.h"
 #include "base/status.h"
 
 namespace halyard {
+
+// Of bytes; sums of what programs ask for may pass 64 bits.
+constexpr uint64_t saturating_add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
+
+// What a block of so many bytes takes of the process, with what the C library adds: a header, multiples of
+// 16, pages of its own for a large one.
+constexpr uint64_t block_bytes(uint64_t size) {
+  constexpr uint64_t kLarge = 128 << 10;
+  constexpr uint64_t kPage = 4096;
+  if (size == 0) return 0;
+  if (size > UINT64_MAX - 2 * kPage) return UINT64_MAX;
+  if (size >= kLarge) return (size + 16 + kPage - 1) / kPage * kPage;
+  return std::max<uint64_t>((size + 8 + 15) / 16 * 16, 32);
+}
 
 class Budget final : public ObjectOf<Budget> {
  public:
@@ -40,44 +61,81 @@ class Budget final : public ObjectOf<Budget> {
   std::atomic<uint64_t> used_ = 0;
 };
 
-// One thread at a time. Without a budget nothing is counted.
+// One thread at a time. Without a budget nothing is counted. Where a call fails, with RESOURCE_EXHAUSTED, the
+// charge stays as it was; `what` names what was wanted.
 class Charge {
  public:
   Charge() = default;
   explicit Charge(Ref<Budget> budget) : budget_(std::move(budget)) {}
   Charge(Charge&& other) noexcept
-      : budget_(std::move(other.budget_)),
-        bytes_(std::exchange(other.bytes_, 0)),
-        object_(std::exchange(other.object_, nullptr)) {}
+      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
   Charge& operator=(Charge&& other) noexcept {
     release();
     budget_ = std::move(other.budget_);
     bytes_ = std::exchange(other.bytes_, 0);
-    object_ = std::exchange(other.object_, nullptr);
     return *this;
   }
   ~Charge() { release(); }
 
-  // A charge of that size. RESOURCE_EXHAUSTED: that would pass the limit; `what` names what was wanted.
   static Result<Charge> take(Ref<Budget> budget, uint64_t bytes, const char* what);
-  // At least that size from now on. RESOURCE_EXHAUSTED.
-  Result<> grow_to(uint64_t bytes, const char* what);
-  // It stands for an object of this type from now on. Once.
-  void stand_for(const ObjectType& type) {
-    if (!budget_ || !budget_->objects()) return;
-    object_ = &type;
-    budget_->objects()->add(type, 1);
+  // Gives a charge that has none a budget, where there is one.
+  Result<> start(Budget* budget, uint64_t bytes, const char* what) {
+    if (!budget) [[likely]]
+      return {};
+    return begin(*budget, bytes, what);
   }
-  void release() {
-    if (!budget_) return;
-    budget_->give_back(std::exchange(bytes_, 0));
-    if (const ObjectType* type = std::exchange(object_, nullptr)) budget_->objects()->add(*type, -1);
+  bool has_budget() const { return static_cast<bool>(budget_); }
+  uint64_t bytes() const { return bytes_; }  // 0 without a budget
+  Result<> grow_to(uint64_t bytes, const char* what) {
+    if (!budget_ || bytes <= bytes_) return {};
+    return grow(bytes - bytes_, what);
+  }
+  Result<> grow_by(uint64_t bytes, const char* what) {
+    if (!budget_) [[likely]]
+      return {};
+    return grow(bytes, what);
+  }
+  void shrink_to(uint64_t bytes) {
+    if (bytes < bytes_) budget_->give_back(bytes_ - std::exchange(bytes_, bytes));
+  }
+  // So many objects more of this type, where somebody counts them.
+  void count(const ObjectType& type, int64_t objects) const {
+    if (budget_ && budget_->objects()) budget_->objects()->add(type, objects);
   }
 
  private:
+  Result<> begin(Budget& budget, uint64_t bytes, const char* what);
+  Result<> grow(uint64_t bytes, const char* what);
+  void release() {
+    if (budget_) budget_->give_back(std::exchange(bytes_, 0));
+  }
+
   Ref<Budget> budget_;
   uint64_t bytes_ = 0;
-  const ObjectType* object_ = nullptr;  // where that is counted
 };
+
+// Room for `count` elements in the vector, with its blocks charged: the old and the new one while elements
+// move, then the new one. It grows by doubling, or, where that is too much for the budget, to just `count`.
+// Throws std::bad_alloc, with the charge as it was.
+template <typename T>
+Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, const char* what) {
+  if (count <= vector.capacity()) return {};
+  const uint64_t before = charge.bytes();
+  const uint64_t old_block = block_bytes(vector.capacity() * sizeof(T));
+  size_t capacity = std::max(count, 2 * vector.capacity());
+  if (Result<> doubled = charge.grow_by(block_bytes(capacity * sizeof(T)), what); !doubled) {
+    if (capacity == count) return doubled;
+    capacity = count;
+    HALYARD_TRY(charge.grow_by(block_bytes(capacity * sizeof(T)), what));
+  }
+  try {
+    vector.reserve(capacity);
+  } catch (const std::bad_alloc&) {
+    charge.shrink_to(before);
+    throw;
+  }
+  if (charge.has_budget()) charge.shrink_to(charge.bytes() - old_block);
+  return {};
+}
 
 }  // namespace halyard

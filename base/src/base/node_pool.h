@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 #include "base/atomics.h"
@@ -20,6 +21,10 @@ class NodePool {
  public:
   static constexpr size_t kAlignment = 64;      // of every node
   static constexpr size_t kLargestKept = 4096;  // bytes
+  // What a node takes of the process: where blocks are aligned, up to as much lies between them.
+  static constexpr uint64_t footprint(size_t size) {
+    return (size + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
+  }
 
   NodePool() = default;
   NodePool(const NodePool&) = delete;

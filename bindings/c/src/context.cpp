@@ -3,6 +3,8 @@
 #include <chrono>
 
 #include "handles.h"
+#include "modules/hal_inline_module.h"
+#include "modules/hal_loader_module.h"
 #include "modules/hal_module.h"
 #include "modules/parameters.h"
 
@@ -18,6 +20,22 @@ bool needs(std::span<const halyard_module_t> given, std::string_view builtin) {
       given, [&](auto handle) { return uses_module(*from_handle<vm::Module>(handle), builtin); });
 }
 
+modules::TraceSink trace_sink(const halyard_context_options_t& options) {
+  if (!options.trace) return {};
+  return [trace = options.trace, user = options.trace_user](std::string_view key,
+                                                            std::span<hal::BufferView* const> views) {
+    std::vector<halyard_object_t> handles;
+    for (hal::BufferView* traced : views) handles.push_back(to_handle<halyard_object_t>(traced));
+    trace(user, to_text(key), handles.data(), handles.size());
+  };
+}
+
+modules::TargetFeatures target_features(std::span<const halyard_module_t> given) {
+  modules::TargetFeatures targets;
+  for (halyard_module_t module : given) targets.add(*from_handle<vm::Module>(module));
+  return targets;
+}
+
 Result<modules::HalOptions> hal_options(const halyard_context_options_t& options) {
   modules::HalOptions hal;
   if (options.lead_device > options.device_count)
@@ -26,15 +44,20 @@ Result<modules::HalOptions> hal_options(const halyard_context_options_t& options
   if (options.lead_device != 0) hal.lead_allocator = options.lead_device - 1;
   for (size_t i = 0; i < options.device_count; ++i)
     hal.devices.push_back(Ref<hal::Device>::share(from_handle<hal::Device>(options.devices[i])));
-  if (options.trace) {
-    hal.trace = [trace = options.trace, user = options.trace_user](std::string_view key,
-                                                                   std::span<hal::BufferView* const> views) {
-      std::vector<halyard_object_t> handles;
-      for (hal::BufferView* traced : views) handles.push_back(to_handle<halyard_object_t>(traced));
-      trace(user, to_text(key), handles.data(), handles.size());
-    };
-  }
+  hal.trace = trace_sink(options);
   return hal;
+}
+
+modules::HalLoaderOptions loader_options(const halyard_context_options_t& options, const Instance* instance) {
+  modules::HalLoaderOptions loader;
+  for (size_t i = 0; i < options.device_count && !loader.device; ++i) {
+    auto* const device = from_handle<hal::Device>(options.devices[i]);
+    if (modules::runs_loader_kernels(*device)) loader.device = Ref<hal::Device>::share(device);
+  }
+  if (instance) loader.drivers = instance->drivers;
+  for (size_t i = 0; i < options.loader_setting_count; ++i)
+    loader.settings.emplace_back(options.loader_settings[i].key, options.loader_settings[i].value);
+  return loader;
 }
 
 Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& options) {
@@ -98,18 +121,27 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     const vm::Limits limits = limits_of(known, owner);
     Ref<hal::Capture> capture;
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
-    auto context = vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>());
+    auto context =
+        vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>(), owner ? owner->loop : Ref<Loop>());
     Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
       hal.capture = std::move(capture);
       hal.tensors = std::move(tensors);
-      for (halyard_module_t module : given) hal.targets.add(*from_handle<vm::Module>(module));
+      hal.targets = target_features(given);
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }
     if (needs(given, "io_parameters"))
-      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters))));
+      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters), limits.memory)));
+    if (needs(given, "hal_inline"))
+      HALYARD_TRY(context->add(modules::create_hal_inline_module({trace_sink(known), limits.memory})));
+    if (needs(given, "hal_loader")) {
+      modules::HalLoaderOptions loader = loader_options(known, owner);
+      loader.targets = target_features(given);
+      loader.memory = limits.memory;
+      HALYARD_TRY(context->add(modules::create_hal_loader_module(std::move(loader))));
+    }
     for (halyard_module_t module : given)
       HALYARD_TRY(context->add(Ref<vm::Module>::share(from_handle<vm::Module>(module))));
     *out = give<halyard_context_t>(std::move(context));

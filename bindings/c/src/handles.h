@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/c_boundary.h"
+#include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "base/tracer.h"
@@ -129,6 +130,7 @@ struct Instance final : ObjectOf<Instance> {
   vm::TypeRegistry types;
   Ref<Tracer> tracer;                    // may be null
   std::shared_ptr<LiveObjects> objects;  // that programs make; null: nobody counts
+  Ref<Loop> loop;
   Ref<hal::DriverRegistry> drivers;
 };
 

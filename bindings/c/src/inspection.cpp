@@ -8,6 +8,9 @@
 #include <map>
 #include <set>
 
+#include "module_warnings.h"
+#include "modules/hal_inline_module.h"
+#include "modules/hal_loader_module.h"
 #include "modules/hal_module.h"
 #include "vm/bytecode_reader.h"
 #include "vm/calling_convention.h"
@@ -30,7 +33,24 @@ constexpr Made kHal[] = {{5, {1, 3}}, {6, {4, kBeforeHal7}}, {7, {kSinceHal7, kS
 constexpr Range kAllHal = {5, modules::kHalVersion};
 
 constexpr std::string_view kHalPrefix = "hal.";
-constexpr std::string_view kCreateExecutable = "hal.executable.create";
+// A function that loads executables, and where its format stands among the refs that it is given; the data is
+// the next.
+struct Load {
+  std::string_view name;
+  size_t format;
+};
+constexpr Load kLoads[] = {{"hal.executable.create", 1}, {"hal_loader.executable.load", 0}};
+
+// The modules for devices, and those that stand in for them.
+struct HalModule {
+  std::string_view name;
+  std::span<const modules::TableFunction> (*signatures)();
+  Range versions;
+};
+constexpr HalModule kHalModules[] = {
+    {"hal", modules::hal_signatures, kAllHal},
+    {"hal_inline", modules::hal_inline_signatures, {0, modules::kHalInlineVersion}},
+    {"hal_loader", modules::hal_loader_signatures, {0, modules::kHalLoaderVersion}}};
 constexpr size_t kMostReason = 1000;
 constexpr size_t kLongestSignature = 1000;              // that is spelled out
 constexpr size_t kMostNestedBytes = size_t{256} << 20;  // that are opened: constants may share their bytes
@@ -75,10 +95,10 @@ Range releases_of(std::span<const Made> table, Range versions) {
   return releases;
 }
 
-HalImport find_hal_import(const vm::Import& import) {
-  HalImport found{{UINT32_MAX, 0}, {}};
-  const std::string_view name = import.name.substr(kHalPrefix.size());
-  for (const modules::HalSignature& signature : modules::hal_signatures()) {
+HalImport find_hal_import(const HalModule& module, const vm::Import& import) {
+  HalImport found{module.name, {UINT32_MAX, 0}, {}};
+  const std::string_view name = import.name.substr(module.name.size() + 1);
+  for (const modules::HalSignature& signature : module.signatures()) {
     if (signature.name != name) continue;
     found.conventions.push_back(signature.convention);
     if (import.convention.empty() || import.convention == signature.convention)
@@ -119,19 +139,21 @@ class ExecutableFinder {
     }
   }
 
-  // The refs of hal.executable.create: device, format, data, constants; in every version of it.
   void call(const vm::Instruction& instruction, std::map<uint32_t, uint32_t>& held) {
     const uint32_t callee = instruction.operands[0].index;
     const uint32_t import = callee & ~vm::kImportBit;
     const vm::RegList results = instruction.operands[2].regs;
-    if ((callee & vm::kImportBit) && import < module_.imports().size() &&
-        module_.imports()[import].name == kCreateExecutable) {
+    const Load* load = std::end(kLoads);
+    if ((callee & vm::kImportBit) && import < module_.imports().size())
+      load = std::ranges::find(kLoads, module_.imports()[import].name, &Load::name);
+    if (load != std::end(kLoads)) {
       std::vector<uint32_t> refs;
       const vm::RegList arguments = instruction.operands[1].regs;
       for (size_t i = 0; i < arguments.size(); ++i)
         if (arguments[i] & vm::kRefBit) refs.push_back(ordinal(arguments[i]));
-      if (refs.size() >= 3 && held.contains(refs[1]) && held.contains(refs[2]))
-        found_.emplace(held[refs[2]], held[refs[1]]);
+      const size_t format = load->format;
+      if (refs.size() >= format + 2 && held.contains(refs[format]) && held.contains(refs[format + 1]))
+        found_.emplace(held[refs[format + 1]], held[refs[format]]);
     }
     for (size_t i = 0; i < results.size(); ++i) held.erase(ordinal(results[i]));
   }
@@ -173,11 +195,23 @@ void find_hal_versions(Inspection& inspection) {
   const vm::BytecodeModule& module = inspection.view.module();
   inspection.hal = kAllHal;
   inspection.hal_imports.resize(module.imports().size());
-  for (uint32_t i = 0; i < module.imports().size(); ++i) {
-    if (!inspection.is_from_hal(i)) continue;
-    inspection.uses_hal = true;
-    HalImport& import = inspection.hal_imports[i] = find_hal_import(module.imports()[i]);
-    if (!import.versions.empty()) inspection.hal.narrow(import.versions);
+  for (const HalModule& hal : kHalModules) {
+    InlineUse use = {hal.name, hal.versions};
+    for (uint32_t i = 0; i < module.imports().size(); ++i) {
+      const std::string_view name = module.imports()[i].name;
+      if (!name.starts_with(hal.name) || !name.substr(hal.name.size()).starts_with('.')) continue;
+      HalImport& import = inspection.hal_imports[i] = find_hal_import(hal, module.imports()[i]);
+      ++use.imports;
+      use.misfits += import.versions.empty();
+      if (!import.versions.empty()) use.versions.narrow(import.versions);
+    }
+    if (use.imports == 0) continue;
+    if (&hal == kHalModules) {
+      inspection.uses_hal = true;
+      inspection.hal = use.versions;
+    } else {
+      inspection.inline_uses.push_back(use);
+    }
   }
   inspection.bytecode_releases =
       releases_of(kBytecode, {module.bytecode_version(), module.bytecode_version()});
@@ -220,6 +254,7 @@ Result<Inspection> inspect(Ref<Bytes> bytes) {
   inspection.zip = zip;
   find_hal_versions(inspection);
   find_executables(inspection);
+  inspection.warnings = warnings_about(inspection.view.module());
   const size_t count = inspection.view.module().functions().size();
   for (uint32_t i = 0; i < count && inspection.broken.size() < kMostBroken; ++i)
     if (const Result<> verified = inspection.view.verify(i); !verified)
@@ -244,6 +279,19 @@ std::string hal_text(Range versions) {
   if (versions.empty()) return "no version";
   return versions.from == versions.to ? fmt::format("0.{}", versions.from)
                                       : fmt::format("0.{} to 0.{}", versions.from, versions.to);
+}
+
+std::string version_text(std::string_view module, Range versions) {
+  if (module == kHalModules[0].name || versions.empty()) return hal_text(versions);
+  return versions.from == versions.to ? fmt::format("{}", versions.from)
+                                      : fmt::format("{} to {}", versions.from, versions.to);
+}
+
+std::vector<std::string> formats_of(const Inspection& inspection) {
+  std::set<std::string> formats;
+  for (const Executable& executable : inspection.executables)
+    if (executable.format_constant) formats.emplace(format_of(inspection, executable));
+  return {formats.begin(), formats.end()};
 }
 
 std::string signature_text(std::string_view convention) {

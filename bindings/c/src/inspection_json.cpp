@@ -45,6 +45,10 @@ class Writer {
     });
     list("executables", inspection_.executables.size(),
          [&](size_t i) { executable(inspection_.executables[i]); });
+    json_.key("warnings");
+    json_.begin('[');
+    for (const std::string& warning : inspection_.warnings) json_.string(warning);
+    json_.end(']');
     list("broken_functions", inspection_.broken.size(), [&](size_t i) {
       json_.field("function", inspection_.broken[i].function);
       json_.field("reason", inspection_.broken[i].reason);
@@ -62,12 +66,12 @@ class Writer {
     json_.list(name, count, entry);
   }
 
-  void range(std::string_view name, Range versions) {
-    json_.key(name);
+  void range(std::string_view module, Range versions) {
+    json_.key(module);
     if (versions.empty()) return json_.null();
     json_.begin('{');
-    json_.field("from", fmt::format("0.{}", versions.from));
-    json_.field("to", fmt::format("0.{}", versions.to));
+    json_.field("from", version_text(module, {versions.from, versions.from}));
+    json_.field("to", version_text(module, {versions.to, versions.to}));
     json_.end('}');
   }
 
@@ -101,6 +105,7 @@ class Writer {
       json_.key("hal");
       json_.null();
     }
+    for (const InlineUse& use : inspection_.inline_uses) range(use.module, use.versions);
     json_.field("made_by", releases_text(inspection_.releases));
     features(module_.features());
     json_.field("global_bytes", module_.global_bytes());
@@ -113,9 +118,9 @@ class Writer {
     json_.field("name", import.name);
     json_.field("convention", import.convention);
     json_.flag("optional", import.optional);
-    if (!inspection_.is_from_hal(ordinal)) return;
     const HalImport& hal = inspection_.hal_imports[ordinal];
-    range("hal", hal.versions);
+    if (hal.module.empty()) return;
+    range(hal.module, hal.versions);
     if (!hal.versions.empty()) return;
     json_.key("known_conventions");
     json_.begin('[');

@@ -51,6 +51,7 @@ class Report {
     overview();
     exports();
     executables();
+    warnings();
     imports();
     attributes();
     types();
@@ -92,6 +93,8 @@ class Report {
     field("bytecode", fmt::format("{}.0, of {}", module_.bytecode_version(),
                                   releases_text(inspection_.bytecode_releases)));
     if (inspection_.uses_hal) field("hal", hal());
+    for (const InlineUse& use : inspection_.inline_uses) field(use.module, inline_use(use));
+    if (!inspection_.uses_hal && !inspection_.inline_uses.empty()) field("devices", no_devices());
     field("made by", made_by());
     field("requires", vm::features_text(module_.features()));
     if (!module_.dependencies().empty()) field("depends on", dependencies());
@@ -117,6 +120,24 @@ class Report {
             : fmt::format("{}, by the signatures of {}", hal_text(inspection_.hal), plural(count, "import"));
     if (misfits) text += fmt::format("; {} that no version has, see imports", plural(misfits, "import"));
     return text;
+  }
+
+  static std::string inline_use(const InlineUse& use) {
+    std::string text = use.versions.empty() ? fmt::format("imports of different versions of {}", use.module)
+                                            : fmt::format("{}, by the signatures of {}",
+                                                          version_text(use.module, use.versions),
+                                                          plural(use.imports, "import"));
+    if (use.misfits) text += fmt::format("; {} that no version has, see imports", plural(use.misfits, "import"));
+    return text;
+  }
+
+  // Of a program for which other modules stand in for devices.
+  std::string no_devices() const {
+    const std::vector<std::string> formats = formats_of(inspection_);
+    if (formats.empty()) return "none";
+    std::string names;
+    for (const std::string& format : formats) names += (names.empty() ? "" : ", ") + shown_name(format);
+    return fmt::format("none; kernels run in the call: {}", names);
   }
 
   std::string made_by() const {
@@ -198,6 +219,12 @@ class Report {
     return text;
   }
 
+  void warnings() {
+    if (inspection_.warnings.empty()) return;
+    section("warnings", inspection_.warnings.size());
+    for (const std::string& warning : inspection_.warnings) wrapped("", 2, shown(warning, kMostText));
+  }
+
   void imports() {
     if (module_.imports().empty()) return;
     section("imports", module_.imports().size());
@@ -210,7 +237,7 @@ class Report {
       std::string line = fmt::format("  {:{}}  {}", shown_name(import.name), width,
                                      import.convention.empty() ? "any" : shown_name(import.convention));
       if (import.optional) line += "  optional";
-      if (inspection_.is_from_hal(i)) {
+      if (!inspection_.hal_imports[i].module.empty()) {
         line.resize(std::max(line.size() + 2, width + 30), ' ');
         line += hal_import(inspection_.hal_imports[i]);
       }
@@ -220,9 +247,10 @@ class Report {
   }
 
   static std::string hal_import(const HalImport& import) {
-    if (!import.versions.empty()) return "hal " + hal_text(import.versions);
-    if (import.conventions.empty()) return "in no version of hal";
-    return fmt::format("no version of hal; there is {}", fmt::join(import.conventions, ", "));
+    if (!import.versions.empty())
+      return fmt::format("{} {}", import.module, version_text(import.module, import.versions));
+    if (import.conventions.empty()) return fmt::format("in no version of {}", import.module);
+    return fmt::format("no version of {}; there is {}", import.module, fmt::join(import.conventions, ", "));
   }
 
   void attributes() {

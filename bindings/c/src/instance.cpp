@@ -1,5 +1,7 @@
 // Instances, drivers and devices of the C ABI.
 #include <algorithm>
+#include <boost/asio/version.hpp>
+#include <chrono>
 
 #include "handles.h"
 #include "modules/hal_module.h"
@@ -12,6 +14,21 @@ namespace {
 
 std::vector<std::string> strings(const char* const* texts, size_t count) {
   return count ? std::vector<std::string>(texts, texts + count) : std::vector<std::string>();
+}
+
+Result<Ref<Loop>> loop_of(const halyard_instance_options_t& options) {
+  const bool run_by_embedder = (options.flags & HALYARD_INSTANCE_RUN_BY_EMBEDDER) != 0;
+  if (!options.asio_context) return run_by_embedder ? Loop::run_by_embedder() : Loop::create();
+  if (run_by_embedder)
+    return fail(Code::INVALID_ARGUMENT,
+                "an instance has either an asio_context or HALYARD_INSTANCE_RUN_BY_EMBEDDER; found both");
+  if (options.asio_version != BOOST_ASIO_VERSION)
+    return fail(
+        Code::FAILED_PRECONDITION,
+        "asio_version is {}, but libhalyard was built with Boost.Asio {}; build with the same Boost, or use "
+        "HALYARD_INSTANCE_RUN_BY_EMBEDDER",
+        options.asio_version, BOOST_ASIO_VERSION);
+  return Loop::on(*static_cast<boost::asio::io_context*>(options.asio_context));
 }
 
 void give_counts(const LiveObjects& objects, halyard_object_count_t** out, size_t* count) {
@@ -35,12 +52,14 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
   return guarded([&]() -> Result<> {
     const halyard_instance_options_t known = known_fields(options);
     auto instance = make<Instance>();
+    instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
     hal::RegistryOptions registry;
     registry.libraries = strings(known.driver_libraries, known.driver_library_count);
     registry.folders = strings(known.driver_folders, known.driver_folder_count);
     if (known.trace) instance->tracer = Ref<Tracer>::share(from_handle<Tracer>(known.trace));
     registry.tracer = instance->tracer;
+    registry.loop = instance->loop;
     registry.counts_objects = (known.flags & HALYARD_INSTANCE_COUNT_OBJECTS) != 0;
     if (registry.counts_objects) instance->objects = std::make_shared<LiveObjects>();
     registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
@@ -49,6 +68,29 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     *out = give<halyard_instance_t>(std::move(instance));
     return {};
   });
+}
+
+halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeout_ns, size_t* ran) {
+  return guarded([&]() -> Result<> {
+    Loop& loop = *from_handle<Instance>(instance)->loop;
+    if (!loop.is_run_by_embedder())
+      return fail(
+          Code::FAILED_PRECONDITION,
+          "the instance was made without HALYARD_INSTANCE_RUN_BY_EMBEDDER, so its event loop is not run by "
+          "halyard_instance_run");
+    // A clock's last time, as a deadline, is none.
+    const auto now = Loop::Clock::now();
+    const std::chrono::nanoseconds left = Loop::Clock::time_point::max() - now;
+    const bool limited = timeout_ns >= 0 && timeout_ns < left.count();
+    const size_t count =
+        loop.run(limited ? now + std::chrono::nanoseconds(timeout_ns) : Loop::Clock::time_point::max());
+    if (ran) *ran = count;
+    return {};
+  });
+}
+
+void halyard_instance_interrupt_run(halyard_instance_t instance) {
+  from_handle<Instance>(instance)->loop->interrupt_run();
 }
 
 halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "handles.h"
+#include "module_warnings.h"
 #include "vm/assembler.h"
 #include "vm/verifier.h"
 
@@ -84,6 +85,18 @@ halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_inf
                             .function_count = static_cast<uint32_t>(loaded->exports().size()),
                             .needs_devices = uses_module(*loaded, "hal"),
                             .name = to_text(loaded->name())});
+  });
+}
+
+halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, size_t* out_size) {
+  return guarded([&]() -> Result<> {
+    const auto* loaded = from_handle<vm::Module>(module);
+    std::string text;
+    if (loaded->kind() == vm::ModuleKind::bytecode)
+      for (const std::string& warning : warnings_about(static_cast<const vm::BytecodeModule&>(*loaded)))
+        text += warning + '\n';
+    give_text(text, out, out_size);
+    return {};
   });
 }
 

@@ -1,6 +1,7 @@
 // Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
 #include "hal/buffer_view.h"
 #include "hal/fence.h"
+#include "hal/host_memory.h"
 #include "handles.h"
 #include "vm/list.h"
 
@@ -46,7 +47,9 @@ halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_t
       return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
                   hal::shape_text(dimensions), rank ? "x" : "", hal::element_type_text(element_type),
                   expected, size);
-    Ref<hal::Buffer> buffer = HALYARD_TRY(from_handle<hal::Device>(device)->allocate(
+    const Ref<hal::Device> owner = device ? Ref<hal::Device>::share(from_handle<hal::Device>(device))
+                                          : HALYARD_TRY(hal::open_host_memory());
+    Ref<hal::Buffer> buffer = HALYARD_TRY(owner->allocate(
         hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
         HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM, size));
     const std::vector<uint8_t> zeros(data ? 0 : size);
@@ -108,6 +111,9 @@ halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_v
 
 halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    if (!device)
+      return fail(Code::INVALID_ARGUMENT,
+                  "a fence needs a device; open one, such as local-sync, and give it to the program");
     *out = give<halyard_object_t>(
         HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(from_handle<hal::Device>(device)))));
     return {};

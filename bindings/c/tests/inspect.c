@@ -16,7 +16,49 @@ static const char kText[] =
     "  vm.return %i0\n"
     "}\n";
 
+/* A function of f16, and a shader that knows no type of 16 bits; the capability comes last. */
+static const char kNarrow[] =
+    "vm.module @narrow\n"
+    "vm.rodata[0] = 0302230700000100000000000100000000000000%s\n"
+    "vm.export @half\n"
+    "vm.attr @half \"iree.abi.declaration\" \"sync func @half(%%input0: tensor<5xf16>)\"\n"
+    "vm.func @half() -> () {\n"
+    "  vm.return\n"
+    "}\n";
+
+/* The warnings about it, to be freed; null where that failed. */
+static char* warnings_with(halyard_instance_t instance, const char* capability) {
+  char source[1024];
+  snprintf(source, sizeof source, kNarrow, capability);
+  void* data = NULL;
+  size_t size = 0;
+  halyard_module_t module = NULL;
+  char* text = NULL;
+  size_t text_size = 0;
+  if (!OK(halyard_assemble(source, strlen(source), NULL, &data, &size))) return NULL;
+  if (OK(halyard_module_load_memory(instance, data, size, 0, &module)) &&
+      OK(halyard_module_warnings(module, &text, &text_size)))
+    EXPECT(text_size == strlen(text));
+  halyard_release(module);
+  halyard_free(data);
+  return text;
+}
+
+static void test_warnings(void) {
+  halyard_instance_options_t options = {.struct_size = sizeof options};
+  halyard_instance_t instance = NULL;
+  if (!OK(halyard_instance_create(&options, &instance))) return;
+  char* text = warnings_with(instance, "1100020001000000");
+  EXPECT(text && strstr(text, "'half' has tensors of f16") && strchr(text, '\n') == text + strlen(text) - 1);
+  halyard_free(text);
+  text = warnings_with(instance, "1100020051110000"); /* StorageBuffer16BitAccess */
+  EXPECT(text && !*text);
+  halyard_free(text);
+  halyard_release(instance);
+}
+
 int main(void) {
+  test_warnings();
   void* module = NULL;
   size_t size = 0;
   if (!OK(halyard_assemble(kText, strlen(kText), NULL, &module, &size))) return 1;

@@ -5,7 +5,7 @@
 #include <array>
 #include <iterator>
 
-#include "cpu_features.h"
+#include "base/cpu_features.h"
 #include "halyard/abi.h"
 
 namespace halyard::local {

@@ -3,7 +3,7 @@
 #include <cfenv>
 
 #include "allocation_count.h"
-#include "cpu_features.h"
+#include "base/cpu_features.h"
 #include "elf_writer.h"
 #include "native/processor.h"
 #include "native_harness.h"
@@ -185,7 +185,7 @@ TEST_P(NativeTest, ConstantsOfTheExecutable) {
 // ---- What a function is given
 
 TEST_P(NativeTest, FunctionsAreGivenEverything) {
-  const local::ProcessorData processor = local::processor_data();
+  const ProcessorData processor = processor_data();
   for (const char* kind : kLibraryKinds) {
     for (const char* name : {"rev6", "rev5"}) {
       Executable executable = load_native(kind, name);
@@ -219,7 +219,7 @@ TEST_P(NativeTest, FunctionsAreGivenEverything) {
 }
 
 TEST_P(NativeTest, ProcessorDataAgreesWithQueries) {
-  const local::ProcessorData data = local::processor_data();
+  const ProcessorData data = processor_data();
   for (size_t i = 1; i < data.size(); ++i) EXPECT_EQ(data[i], 0u);
 #if defined(__x86_64__)
   const std::pair<const char*, int> features[] = {
@@ -234,7 +234,7 @@ TEST_P(NativeTest, ProcessorDataAgreesWithQueries) {
     EXPECT_EQ(known, 1) << name;
     EXPECT_EQ(value, static_cast<int64_t>(data[0] >> bit & 1)) << name;
   }
-  EXPECT_FALSE(local::cpu_feature("sve"));
+  EXPECT_FALSE(cpu_feature("sve"));
 #endif
 }
 

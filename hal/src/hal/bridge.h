@@ -8,15 +8,10 @@
 #include <functional>
 
 #include "base/status.h"
+#include "base/step.h"
 #include "hal/fence.h"
 
 namespace halyard::hal {
-
-// Something to do, as a link of a list. `run` may free it.
-struct Step {
-  void (*run)(Step& self) noexcept = nullptr;
-  Step* next = nullptr;
-};
 
 // Runs the step; on a thread that is in one already, after it. Work that alternates between drivers would
 // otherwise nest their calls without bound.

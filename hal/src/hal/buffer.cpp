@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "hal/driver_memory.h"
 #include "hal/pooled.h"
 
 namespace halyard::hal {
@@ -41,6 +42,7 @@ class Mapping {
     device.table().memory_unmap(device.handle(), allocation_.memory);
   }
   void* pointer() const { return pointer_; }
+  void* keep() && { return std::exchange(pointer_, nullptr); }  // it stays mapped
 
  private:
   Mapping(const Allocation& allocation, void* pointer) : allocation_(allocation), pointer_(pointer) {}
@@ -64,6 +66,14 @@ Result<> synchronize(const Allocation& allocation, Synchronize function, const c
 
 }  // namespace
 
+Result<> Allocation::charge_to(Budget* budget, uint64_t bytes) {
+  constexpr uint64_t kObjects = NodePool::footprint(sizeof(Allocation)) + NodePool::footprint(sizeof(Buffer));
+  return charge_.start(
+      budget,
+      saturating_add(kObjects, driver_memory::allocation(bytes, device_->properties().memory_alignment)),
+      "a device buffer");
+}
+
 Ref<Device> Allocation::leave() {
   trace_end();
   for (const Import& import : shared.imports)
@@ -78,7 +88,7 @@ Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
   return make_pooled<Buffer>(allocation->device(), std::move(allocation), uint64_t{0}, size);
 }
 
-Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
+Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length, Budget* memory) {
   if (length == kWholeLength && offset <= length_) length = length_ - offset;
   if (!lies_within(offset, length, length_)) {
     const auto note =
@@ -86,7 +96,9 @@ Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length) {
     return std::unexpected(std::move(check_range(offset, length).error()).note(note));
   }
   if (offset == 0 && length == length_) return Ref<Buffer>::share(this);
-  return make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
+  Ref<Buffer> part = make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
+  HALYARD_TRY(part->charge_.start(memory, NodePool::footprint(sizeof(Buffer)), "a part of a buffer"));
+  return part;
 }
 
 Result<> Buffer::check_range(uint64_t offset, uint64_t length) const {
@@ -144,6 +156,15 @@ Result<> Buffer::write(uint64_t offset, const void* source, uint64_t length) {
       HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, begin, length));
   std::memcpy(mapping.pointer(), source, length);
   return synchronize(*allocation_, device().table().memory_flush, "memory_flush", begin, length);
+}
+
+Result<std::span<uint8_t>> Buffer::map() {
+  HALYARD_TRY(check_access(kRead));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  const uint32_t access = this->access() & kWrite ? HALYARD_MAP_READ | HALYARD_MAP_WRITE : HALYARD_MAP_READ;
+  Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, access, offset_, length_));
+  return std::span(static_cast<uint8_t*>(std::move(mapping).keep()), length_);
 }
 
 }  // namespace halyard::hal

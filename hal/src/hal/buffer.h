@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,6 @@ class Allocation final : public ObjectOf<Allocation> {
   std::atomic<bool> deallocated{false};  // a dealloca has been submitted
   std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
   Ref<Object> keep;                      // imported bytes
-  Charge charge;                         // to whoever counts the memory
 
   // Handles of other drivers for the same bytes (hal/sharing.h).
   struct Import {
@@ -61,12 +61,19 @@ class Allocation final : public ObjectOf<Allocation> {
       device_->trace()->freed(std::exchange(traced_, 0));
   }
 
+  // Before the driver gives it: charges `bytes` of memory, and what it takes to keep it, with its buffer.
+  // RESOURCE_EXHAUSTED.
+  Result<> charge_to(Budget* budget, uint64_t bytes);
+  // Takes back one Buffer::map().
+  void unmap() { device_->table().memory_unmap(device_->handle(), memory); }
+
   Ref<Device> leave();
 
   explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
 
  private:
   Ref<Device> device_;
+  Charge charge_;
   uint64_t traced_ = 0;  // bytes that the tracer believes to be there
 };
 
@@ -85,8 +92,9 @@ class Buffer final : public ObjectOf<Buffer> {
   Device& device() const { return allocation_->device(); }
   Ref<Allocation> leave() { return std::move(allocation_); }
 
-  // This object for offset 0 and the full length, else a new one. kWholeLength: the rest. OUT_OF_RANGE.
-  Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length);
+  // This object for offset 0 and the full length, else a new one, charged to `memory` (may be null).
+  // kWholeLength: the rest. OUT_OF_RANGE, RESOURCE_EXHAUSTED.
+  Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length, Budget* memory = nullptr);
   // OUT_OF_RANGE unless the range lies within the buffer.
   Result<> check_range(uint64_t offset, uint64_t length) const;
   // PERMISSION_DENIED unless all bits are there; messages name both sides.
@@ -101,6 +109,9 @@ class Buffer final : public ObjectOf<Buffer> {
   // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
   Result<> read(uint64_t offset, void* target, uint64_t length) const;
   Result<> write(uint64_t offset, const void* source, uint64_t length);
+  // The bytes in this process, until Allocation::unmap(); the caller keeps the allocation until then. Checks
+  // access and mappability, and that memory is coherent. The host may write where access() has WRITE.
+  Result<std::span<uint8_t>> map();
 
   Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)
       : allocation_(std::move(allocation)), offset_(offset), length_(length) {}
@@ -109,6 +120,7 @@ class Buffer final : public ObjectOf<Buffer> {
   Ref<Allocation> allocation_;
   uint64_t offset_;
   uint64_t length_;
+  Charge charge_;
 };
 
 }  // namespace halyard::hal

@@ -24,12 +24,15 @@ bool accepts(ElementType expected, ElementType actual) {
 }  // namespace
 
 Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const int64_t> shape,
-                                           ElementType type, uint32_t encoding) {
+                                           ElementType type, uint32_t encoding, Budget* memory) {
   if (shape.size() > kMaximumRank)
     return fail(Code::OUT_OF_RANGE, "a buffer view has at most {} dimensions: count {} > {}", kMaximumRank,
                 shape.size(), kMaximumRank);
   Device& device = buffer->device();
-  return make_pooled<BufferView>(device, std::move(buffer), shape, type, encoding);
+  Ref<BufferView> view = make_pooled<BufferView>(device, std::move(buffer), shape, type, encoding);
+  HALYARD_TRY(view->charge_.start(
+      memory, NodePool::footprint(sizeof(BufferView)) + block_bytes(shape.size_bytes()), "a buffer view"));
+  return view;
 }
 
 Result<> BufferView::check(std::string_view message, ElementType type, uint32_t encoding,

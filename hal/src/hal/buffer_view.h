@@ -21,9 +21,10 @@ class BufferView final : public ObjectOf<BufferView> {
  public:
   static const ObjectType kType;  // "hal.buffer_view"
 
-  // The shape is stored as given. OUT_OF_RANGE: more than 128 dimensions.
+  // The shape is stored as given. `memory` (may be null) is charged. OUT_OF_RANGE: more than 128 dimensions;
+  // RESOURCE_EXHAUSTED.
   static Result<Ref<BufferView>> create(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type,
-                                        uint32_t encoding);
+                                        uint32_t encoding, Budget* memory = nullptr);
 
   Buffer& buffer() const { return *buffer_; }
   Device& device() const { return buffer_->device(); }
@@ -48,6 +49,7 @@ class BufferView final : public ObjectOf<BufferView> {
   InlineVector<int64_t, 6> shape_;
   ElementType type_;
   uint32_t encoding_;
+  Charge charge_;
 };
 
 }  // namespace halyard::hal

@@ -1,9 +1,9 @@
 // CallbackScope: a driver is calling the host on this thread. What drivers forbid meanwhile, closing a device
-// [R31], is left to another thread: the last reference to a device may well be that of work which has just
+// [R31], is left to the loop: the last reference to a device may well be that of work which has just
 // completed on a thread that closing the device would join.
 #pragma once
 
-#include <functional>
+#include "base/loop.h"
 
 namespace halyard::hal {
 
@@ -15,9 +15,9 @@ class CallbackScope {
   ~CallbackScope();
 };
 
-// Calls it now, or, within a scope, soon and on another thread. It throws nothing.
-void outside_of_callbacks(std::function<void()> action);
-// Blocks until all that was left to other threads so far is done; no effect within a scope.
-void await_outside_of_callbacks();
+// Runs the step now, or, within a scope, soon and on the loop.
+void outside_of_callbacks(Loop& loop, Step& step) noexcept;
+// Blocks until the loop has run what was left to it so far; no effect within a scope.
+void await_outside_of_callbacks(Loop& loop);
 
 }  // namespace halyard::hal

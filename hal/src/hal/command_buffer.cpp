@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hal/driver_memory.h"
 #include "hal/sharing.h"
 
 namespace halyard::hal {
@@ -27,6 +28,7 @@ constexpr Needs kCountNeeds = {HALYARD_USAGE_INDIRECT_PARAMETERS, kRead, 4};
 constexpr Needs kSourceNeeds = {HALYARD_USAGE_TRANSFER_SOURCE, kRead};
 constexpr Needs kTargetNeeds = {HALYARD_USAGE_TRANSFER_TARGET, kWrite};
 constexpr uint64_t kCountBytes = 12;
+constexpr const char* kCharged = "a command buffer";
 
 std::string category_text(uint32_t categories) {
   switch (categories & (kTransfer | kDispatchCategory)) {
@@ -77,6 +79,30 @@ struct CommandBuffer::Recorder {
                   "operation requires categories {} but command buffer only supports {}; create it with them",
                   category_text(category), category_text(self.categories_));
     return {};
+  }
+
+  // What recording takes is charged before anything is recorded: that of the command, and what `more` gives.
+  // Arrays that grow by doubling take up to three times what they hold.
+  static constexpr uint64_t kGrowing = 3;
+  template <typename More>
+  static Result<> charge(CommandBuffer& self, size_t command_bytes, More&& more) {
+    if (!self.charge_.has_budget()) [[likely]]
+      return {};
+    return self.charge_.grow_by(saturating_add(kGrowing * command_bytes, more()), kCharged);
+  }
+  static uint64_t bytes_to_keep(const CommandBuffer& self, Object* object) {
+    constexpr uint64_t kNode = block_bytes(2 * sizeof(void*));
+    return self.known_resources_.contains(object) ? 0
+                                                  : kNode + kGrowing * (sizeof(void*) + sizeof(Ref<Object>));
+  }
+  static uint64_t bytes_to_use(const CommandBuffer& self, const BufferRange& source,
+                               const halyard_range_t& range) {
+    const uint64_t kept = source.buffer ? bytes_to_keep(self, &source.buffer->allocation()) : 0;
+    if (range.memory || range.slot < self.slots_.size()) return kept;
+    return kept + kGrowing * sizeof(SlotNeeds) * (range.slot + 1 - self.slots_.size());
+  }
+  static uint64_t bytes_to_store(size_t size) {
+    return size ? saturating_add(block_bytes(size), kGrowing * sizeof(void*)) : 0;
   }
 
   static Result<halyard_range_t> resolve(CommandBuffer& self, const BufferRange& range, const Needs& needs) {
@@ -208,18 +234,24 @@ CommandBuffer::~CommandBuffer() {
 }
 
 Result<Ref<CommandBuffer>> CommandBuffer::create(Ref<Device> device, uint32_t mode, uint32_t categories,
-                                                 uint64_t affinity, uint32_t binding_capacity) {
+                                                 uint64_t affinity, uint32_t binding_capacity,
+                                                 Budget* memory) {
   if (mode & kAllowInline) {
     if (!(mode & kOneShot)) return fail(Code::INVALID_ARGUMENT, "inline command buffers must be one-shot");
     if (binding_capacity > 0)
       return fail(Code::INVALID_ARGUMENT,
                   "inline command buffers cannot have indirect bindings (capacity {})", binding_capacity);
   }
-  return make<CommandBuffer>(std::move(device), mode, categories, affinity, binding_capacity);
+  Ref<CommandBuffer> commands =
+      make<CommandBuffer>(std::move(device), mode, categories, affinity, binding_capacity);
+  HALYARD_TRY(commands->charge_.start(
+      memory, block_bytes(sizeof(CommandBuffer)) + driver_memory::kCommandList, kCharged));
+  return commands;
 }
 
 Result<> CommandBuffer::barrier(uint32_t source_stages, uint32_t target_stages) {
   HALYARD_TRY(Recorder::check_state(*this, 0));
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_barrier_t), [] { return 0; }));
   Recorder::append(*this, HALYARD_COMMAND_BARRIER,
                    halyard_command_barrier_t{{}, source_stages, target_stages});
   return {};
@@ -227,6 +259,8 @@ Result<> CommandBuffer::barrier(uint32_t source_stages, uint32_t target_stages) 
 
 Result<> CommandBuffer::begin_debug_group(std::string_view label) {
   HALYARD_TRY(Recorder::check_state(*this, 0));
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_begin_group_t),
+                               [&] { return Recorder::bytes_to_store(label.size()); }));
   const char* text = Recorder::store(*this, std::span(label));
   Recorder::append(*this, HALYARD_COMMAND_BEGIN_GROUP,
                    halyard_command_begin_group_t{{}, {text, label.size()}});
@@ -236,6 +270,7 @@ Result<> CommandBuffer::begin_debug_group(std::string_view label) {
 
 Result<> CommandBuffer::end_debug_group() {
   HALYARD_TRY(Recorder::check_state(*this, 0));
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_t), [] { return 0; }));
   Recorder::append(*this, HALYARD_COMMAND_END_GROUP, halyard_command_t{});
   lowest_group_depth_ = std::min(lowest_group_depth_, --group_depth_);
   return {};
@@ -253,6 +288,8 @@ Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t patt
   const halyard_range_t range = HALYARD_TRY(Recorder::resolve(*this, target, needs));
   if (range.length == 0) return {};
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_fill_t),
+                               [&] { return Recorder::bytes_to_use(*this, target, range); }));
   Recorder::use(*this, target, range, needs);
   Recorder::append(*this, HALYARD_COMMAND_FILL,
                    halyard_command_fill_t{{}, range, static_cast<uint32_t>(pattern & mask), pattern_length});
@@ -264,6 +301,10 @@ Result<> CommandBuffer::update(std::span<const uint8_t> source, BufferRange targ
   target.length = source.size();
   const halyard_range_t range = HALYARD_TRY(Recorder::resolve(*this, target, kTargetNeeds));
   if (range.length == 0) return {};
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_update_t), [&] {
+    return saturating_add(Recorder::bytes_to_use(*this, target, range),
+                          Recorder::bytes_to_store(source.size()));
+  }));
   Recorder::use(*this, target, range, kTargetNeeds);
   const uint8_t* bytes = Recorder::store(*this, source);
   Recorder::append(*this, HALYARD_COMMAND_UPDATE, halyard_command_update_t{{}, bytes, range});
@@ -288,6 +329,9 @@ Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
         "the allocation)",
         from.offset, from.length, to.offset, to.length);
   if (from.length == 0) return {};
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_copy_t), [&] {
+    return Recorder::bytes_to_use(*this, source, from) + Recorder::bytes_to_use(*this, target, to);
+  }));
   Recorder::use(*this, source, from, kSourceNeeds);
   Recorder::use(*this, target, to, kTargetNeeds);
   Recorder::append(*this, HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, from, to});
@@ -315,23 +359,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
         "executable was created for device '{}', but the command buffer is recorded for '{}'; create "
         "it for that device",
         executable.device().uri(), device_->uri());
-  if (dispatch.function >= executable.functions().size())
-    return halyard::fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", dispatch.function,
-                         executable.functions().size());
-  const ExecutableFunction& function = executable.functions()[dispatch.function];
-  const bool counts_constants = function.constant_count != HALYARD_COUNT_UNDECLARED;
-  const bool fewer = dispatch.constants.size() < function.constant_count;
-  const bool is_range = function.flags & HALYARD_FUNCTION_CONSTANT_RANGE;
-  if (counts_constants && (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
-                                 : dispatch.constants.size() > function.constant_count))
-    return halyard::fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
-                         "constant count mismatch, expected {} but was provided {} (function '{}')",
-                         function.constant_count, dispatch.constants.size(), function.name);
-  if (function.binding_count != HALYARD_COUNT_UNDECLARED &&
-      dispatch.bindings.size() != function.binding_count)
-    return halyard::fail(Code::INVALID_ARGUMENT,
-                         "binding count mismatch, expected {} but was provided {} (function '{}')",
-                         function.binding_count, dispatch.bindings.size(), function.name);
+  HALYARD_TRY(
+      executable.check_dispatch(dispatch.function, dispatch.constants.size(), dispatch.bindings.size()));
 
   halyard_command_dispatch_t command = {};
   BufferRange counts;
@@ -348,6 +377,15 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
     if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));
     bindings[i] = *range;
   }
+
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_dispatch_t), [&] {
+    uint64_t bytes = Recorder::bytes_to_keep(*this, &executable);
+    if (dispatch.indirect) bytes += Recorder::bytes_to_use(*this, counts, command.indirect);
+    for (size_t i = 0; i < dispatch.bindings.size(); ++i)
+      bytes += Recorder::bytes_to_use(*this, dispatch.bindings[i], bindings[i]);
+    return bytes + Recorder::bytes_to_store(dispatch.constants.size_bytes()) +
+           Recorder::bytes_to_store(dispatch.bindings.size() * sizeof(halyard_range_t));
+  }));
 
   // Nothing fails from here on.
   Recorder::keep(*this, &executable);
@@ -371,6 +409,8 @@ Result<> CommandBuffer::finalize() {
   if (const int64_t depth = group_depth_ != 0 ? group_depth_ : lowest_group_depth_; depth != 0)
     return halyard::fail(Code::FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is {})",
                          depth);
+  // The driver's form of it.
+  HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
   words_.shrink_to_fit();
   halyard_command_list_args_t args = {};
   args.struct_size = sizeof(args);

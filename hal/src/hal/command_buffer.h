@@ -47,9 +47,11 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   static const ObjectType kType;  // "hal.command_buffer"
 
   // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED change nothing:
-  // a program is not trusted to keep its commands within their buffers, nor its buffers alive.
+  // a program is not trusted to keep its commands within their buffers, nor its buffers alive. `memory` (may
+  // be null) is charged for it and for what is recorded: RESOURCE_EXHAUSTED, here and below.
   static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories,
-                                           uint64_t affinity, uint32_t binding_capacity);
+                                           uint64_t affinity, uint32_t binding_capacity,
+                                           Budget* memory = nullptr);
 
   // Recording. FAILED_PRECONDITION when finalized or outside the categories, then as hal-module.md says for
   // each; a failed call records nothing. Length kWholeLength is the rest of a direct buffer; INVALID_ARGUMENT
@@ -119,6 +121,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   size_t declared_slots_ = 0;
   std::vector<Allocation*> foreign_;  // among the resources
   halyard_driver_command_list_t list_ = nullptr;
+  Charge charge_;
 };
 
 }  // namespace halyard::hal

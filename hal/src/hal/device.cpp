@@ -43,11 +43,18 @@ Result<> check_properties(const halyard_device_properties_t& properties) {
 
 void Allocator::destroy(Object* object) { static_cast<Allocator*>(object)->device_.release(); }
 
-Device::Device(Ref<DriverLibrary> library, std::string kind, std::string path)
-    : library_(std::move(library)), kind_(std::move(kind)), path_(std::move(path)) {}
+Device::Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop)
+    : loop_(loop ? std::move(loop) : Loop::create()),
+      library_(std::move(library)),
+      kind_(std::move(kind)),
+      path_(std::move(path)) {
+  run = [](Step& self) noexcept { delete static_cast<Device*>(&self); };
+}
 
 void Device::destroy(Object* object) {
-  outside_of_callbacks([device = static_cast<Device*>(object)] { delete device; });
+  auto* device = static_cast<Device*>(object);
+  const Ref<Loop> loop = device->loop_;  // outlives the device
+  outside_of_callbacks(*loop, *device);
 }
 
 Device::~Device() {
@@ -56,8 +63,8 @@ Device::~Device() {
 
 Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                  const std::vector<std::pair<std::string, std::string>>& options,
-                                 bool counts_objects) {
-  Ref<Device> device = make<Device>(std::move(library), std::move(kind), std::move(path));
+                                 bool counts_objects, Ref<Loop> loop) {
+  Ref<Device> device = make<Device>(std::move(library), std::move(kind), std::move(path), std::move(loop));
   const halyard_driver_table_t& table = device->table();
   std::vector<halyard_option_t> given;
   for (const auto& [key, value] : options) given.push_back({text_of(key), text_of(value)});
@@ -153,7 +160,8 @@ Result<halyard_memory_statistics_t> Device::statistics() const {
   return statistics;
 }
 
-Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size) {
+Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
+                                     Budget* memory) {
   halyard_memory_request_t request = {};
   request.struct_size = sizeof request;
   request.memory_type = memory_type != 0 ? memory_type : static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
@@ -169,6 +177,7 @@ Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, ui
   halyard_memory_info_t info = {};
   info.struct_size = sizeof info;
   Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
+  HALYARD_TRY(allocation->charge_to(memory, size));
   if (Status status = Status::adopt(table().memory_allocate(handle_, &request, &allocation->memory, &info))) {
     allocation->memory = nullptr;
     return std::unexpected(std::move(status).note(note()));
@@ -184,7 +193,8 @@ Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, ui
 }
 
 Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage,
-                                        uint32_t access, void* pointer, uint64_t size, Ref<Object> keep) {
+                                        uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
+                                        Budget* memory) {
   const uint64_t alignment = properties_.import_alignment;
   if (!table().memory_import || alignment == 0)
     return fail(Code::UNIMPLEMENTED, "device '{}' cannot import host memory (memory_import)", uri_);
@@ -208,6 +218,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   info.struct_size = sizeof info;
   const std::string note = fmt::format("failed to import {} bytes of host memory", size);
   Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
+  HALYARD_TRY(allocation->charge_to(memory, 0));
   if (Status status =
           Status::adopt(table().memory_import(handle_, &request, &external, &allocation->memory, &info))) {
     allocation->memory = nullptr;

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/live_objects.h"
+#include "base/loop.h"
 #include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
@@ -36,13 +38,14 @@ class Allocator final : public Object {
   Device& device_;
 };
 
-class Device final : public ObjectOf<Device> {
+class Device final : public ObjectOf<Device>, Step {
  public:
   static const ObjectType kType;  // "hal.device"
 
+  // `loop` closes the device where its last user is a callback of its own driver; null: a loop of its own.
   static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                   const std::vector<std::pair<std::string, std::string>>& options,
-                                  bool counts_objects = false);
+                                  bool counts_objects = false, Ref<Loop> loop = {});
 
   const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
   const std::string& path() const { return path_; }
@@ -81,19 +84,22 @@ class Device final : public ObjectOf<Device> {
   Result<halyard_memory_statistics_t> statistics() const;
 
   // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
-  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says.
-  Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size);
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says. `memory` (may be null) is charged; also
+  // below, where the host's bytes are charged to whoever made them.
+  Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
+                               Budget* memory = nullptr);
   // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
   // ALL. OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
-                                  void* pointer, uint64_t size, Ref<Object> keep);
+                                  void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
 
-  Device(Ref<DriverLibrary> library, std::string kind, std::string path);
+  Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop);
   ~Device();
 
  private:
   static void destroy(Object* object);
 
+  Ref<Loop> loop_;
   Ref<DriverLibrary> library_;
   std::string kind_;
   std::string path_;

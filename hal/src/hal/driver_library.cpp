@@ -133,6 +133,16 @@ Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLo
   return library;
 }
 
+Ref<DriverLibrary> DriverLibrary::built_in(std::string_view name, const halyard_driver_table_t& table) {
+  halyard_driver_note_t note = {};
+  name.copy(note.library, sizeof note.library - 1);
+  name.copy(note.kinds, sizeof note.kinds - 1);
+  auto library = make<DriverLibrary>("", note, DriverLog(), Ref<Tracer>());
+  library->table_ = table;
+  library->kinds_.push_back({std::string(name), ""});
+  return library;
+}
+
 Result<uint32_t> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate) {
   const halyard_driver_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
                                             HALYARD_SANITIZER_KIND, kHostVersion, nullptr};

@@ -47,6 +47,9 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   // during the call only. `tracer` (may be null) is told of the work of its devices.
   static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
                                          const DriverProgress& progress = {}, Ref<Tracer> tracer = {});
+  // A driver that is part of the host: nothing is loaded, negotiated or initialized, and it has no instance.
+  // Its functions make their statuses themselves.
+  static Ref<DriverLibrary> built_in(std::string_view name, const halyard_driver_table_t& table);
 
   const std::string& path() const { return path_; }
   const std::string& version() const { return version_; }  // the driver's own

@@ -125,11 +125,12 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
   return make<DriverRegistry>(std::move(options));
 }
 
-DriverRegistry::~DriverRegistry() { await_outside_of_callbacks(); }
+DriverRegistry::~DriverRegistry() { await_outside_of_callbacks(*loop_); }
 
 DriverRegistry::DriverRegistry(RegistryOptions options)
     : log_(std::move(options.log)),
       tracer_(std::move(options.tracer)),
+      loop_(options.loop ? std::move(options.loop) : Loop::create()),
       counts_objects_(options.counts_objects) {
   for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));
   for (Entry& entry : entries_) entry.named = true;
@@ -411,7 +412,7 @@ Result<Ref<Device>> DriverRegistry::open_device(std::string_view uri,
   parsed.options.insert(parsed.options.end(), options.begin(), options.end());
   Ref<DriverLibrary> library = HALYARD_TRY(library_for(parsed.kind));
   return Device::open(std::move(library), std::move(parsed.kind), std::move(parsed.path), parsed.options,
-                      counts_objects_);
+                      counts_objects_, loop_);
 }
 
 }  // namespace halyard::hal

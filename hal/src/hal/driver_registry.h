@@ -24,6 +24,7 @@ struct RegistryOptions {
   bool use_default_folders = true;  // the user's, then the one beside this library
   DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
   Ref<Tracer> tracer = {};          // is told what devices do
+  Ref<Loop> loop = {};              // closes devices that callbacks let go; null: one of its own
   bool counts_objects = false;      // devices count the objects that they have (hal/live_objects.h)
 };
 
@@ -87,7 +88,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   Result<Ref<Device>> open_device(std::string_view uri, const std::vector<DeviceOption>& options = {});
 
   explicit DriverRegistry(RegistryOptions options);
-  // Waits for devices whose last user was their own work: they close on threads of their own.
+  // Waits for devices whose last user was their own work: the loop closes them.
   ~DriverRegistry();
 
  private:
@@ -122,6 +123,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
 
   DriverLog log_;
   Ref<Tracer> tracer_;
+  Ref<Loop> loop_;
   const bool counts_objects_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "hal/driver_memory.h"
 
 namespace halyard::hal {
 
@@ -32,7 +33,8 @@ std::string hint(const std::vector<ExecutableFunction>& functions, std::string_v
 
 Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t affinity,
                                            std::string_view format, std::span<const uint8_t> data,
-                                           Ref<Object> keep, std::span<const uint32_t> constants) {
+                                           Ref<Object> keep, std::span<const uint32_t> constants,
+                                           Budget* memory) {
   // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks
   // at it anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
@@ -52,6 +54,9 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.affinity = device->queues(affinity);
   // Made before the handle, which it then owns.
   Ref<Executable> executable = make<Executable>(device, std::move(keep));
+  HALYARD_TRY(executable->charge_.start(
+      memory, saturating_add(block_bytes(sizeof(Executable)), driver_memory::executable(data.size())),
+      "an executable"));
   halyard_driver_executable_t handle = nullptr;
   if (halyard_status_t status = table.executable_create(device->handle(), &args, &handle))
     return std::unexpected(
@@ -100,6 +105,25 @@ Executable::Executable(Ref<Device> device, Ref<Object> keep)
 Executable::~Executable() {
   if (handle_) device_->table().executable_destroy(device_->handle(), handle_);
   if (LiveObjects* live = device_->live()) live->add(kType, -1);
+}
+
+Result<> Executable::check_dispatch(uint64_t number, size_t constant_count, size_t binding_count) const {
+  if (number >= functions_.size())
+    return fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", number, functions_.size());
+  const ExecutableFunction& function = functions_[number];
+  const bool counts_constants = function.constant_count != HALYARD_COUNT_UNDECLARED;
+  const bool fewer = constant_count < function.constant_count;
+  const bool is_range = function.flags & HALYARD_FUNCTION_CONSTANT_RANGE;
+  if (counts_constants && (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
+                                 : constant_count > function.constant_count))
+    return fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
+                "constant count mismatch, expected {} but was provided {} (function '{}')",
+                function.constant_count, constant_count, function.name);
+  if (function.binding_count != HALYARD_COUNT_UNDECLARED && binding_count != function.binding_count)
+    return fail(Code::INVALID_ARGUMENT,
+                "binding count mismatch, expected {} but was provided {} (function '{}')",
+                function.binding_count, binding_count, function.name);
+  return {};
 }
 
 Result<uint64_t> Executable::lookup(std::string_view name) const {

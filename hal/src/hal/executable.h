@@ -28,11 +28,12 @@ class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
-  // `keep` owns `data` and is kept; `data` does not change while the executable lives. NOT_FOUND: unknown
-  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT.
+  // `keep` owns `data` and is kept; `data` does not change while the executable lives. `memory` (may be null)
+  // is charged. NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT;
+  // RESOURCE_EXHAUSTED.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
-                                        std::span<const uint32_t> constants);
+                                        std::span<const uint32_t> constants, Budget* memory = nullptr);
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }
@@ -41,6 +42,9 @@ class Executable final : public ObjectOf<Executable> {
   std::span<const uint8_t> data() const { return data_; }
   std::span<const uint32_t> constants() const { return constants_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
+  // Whether the function can be dispatched with so many constants and bindings. OUT_OF_RANGE: no such
+  // function; INVALID_ARGUMENT: it declares other counts.
+  Result<> check_dispatch(uint64_t function, size_t constant_count, size_t binding_count) const;
   // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;
 
@@ -55,6 +59,7 @@ class Executable final : public ObjectOf<Executable> {
   std::span<const uint8_t> data_;
   std::vector<uint32_t> constants_;
   std::vector<ExecutableFunction> functions_;
+  Charge charge_;
 };
 
 }  // namespace halyard::hal

@@ -15,6 +15,7 @@
 #include "base/atomics.h"
 #include "base/c_boundary.h"
 #include "hal/callback_scope.h"
+#include "hal/driver_memory.h"
 #include "hal/inline_vector.h"
 #include "hal/pooled.h"
 
@@ -25,10 +26,12 @@ const ObjectType Fence::kType = pooled_object_type<Fence>("hal.fence");
 
 // ---- Semaphore ----
 
-Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial) {
+Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial, Budget* memory) {
   // Made before the handle, which it then owns.
   Device& home = *device;
   Ref<Semaphore> semaphore = make_pooled<Semaphore>(home, std::move(device));
+  HALYARD_TRY(semaphore->charge_.start(
+      memory, NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore, "a semaphore"));
   const Device& on = semaphore->device();
   halyard_driver_semaphore_t handle = nullptr;
   if (halyard_status_t status = on.table().semaphore_create(on.handle(), initial, &handle))
@@ -112,18 +115,30 @@ std::string describe(const Timepoint& timepoint) {
 
 }  // namespace
 
-Result<Ref<Fence>> Fence::create(Ref<Device> device) {
+Result<Ref<Fence>> Fence::create(Ref<Device> device, Budget* memory) {
   Timepoints timepoints;
-  timepoints.push_back({HALYARD_TRY(Semaphore::create(std::move(device), 0)), 1});
-  return of(std::move(timepoints));
+  timepoints.push_back({HALYARD_TRY(Semaphore::create(std::move(device), 0, memory)), 1});
+  return of(std::move(timepoints), memory);
 }
 
-Ref<Fence> Fence::of(Timepoints timepoints) {
+Result<Ref<Fence>> Fence::of(Timepoints timepoints, Budget* memory) {
   Device& home = timepoints[0].semaphore->device();
-  return make_pooled<Fence>(home, std::move(timepoints));
+  // An array of its own has grown by doubling.
+  const uint64_t array = timepoints.size() > 1 ? block_bytes(2 * timepoints.size() * sizeof(Timepoint)) : 0;
+  Ref<Fence> fence = make_pooled<Fence>(home, std::move(timepoints));
+  HALYARD_TRY(fence->charge_.start(memory, NodePool::footprint(sizeof(Fence)) + array, "a fence"));
+  return fence;
 }
 
-Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences) {
+Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences, Budget* memory) {
+  Charge joining;
+  if (memory) [[unlikely]] {
+    constexpr uint64_t kEach = 3 * sizeof(Timepoint) + 64;  // both arrays while they grow, and the map
+    uint64_t count = 0;
+    for (const Fence* fence : fences) count += fence ? fence->timepoints_.size() : 0;
+    HALYARD_TRY(
+        joining.start(memory, std::min<uint64_t>(count, 2 * kMaximumTimepoints) * kEach, "joining fences"));
+  }
   Timepoints joined;
   std::unordered_map<Semaphore*, size_t> places;
   for (Fence* fence : fences) {
@@ -142,7 +157,8 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences) {
                            joined.size(), kMaximumTimepoints);
   }
   if (joined.empty()) return Ref<Fence>();
-  return of(std::move(joined));
+  joining = {};
+  return of(std::move(joined), memory);
 }
 
 Status Fence::query() const {
@@ -364,6 +380,11 @@ class FenceWatch final : public ObjectOf<FenceWatch> {
   static const ObjectType kType;
   FenceWatch(Ref<Device> home, std::move_only_function<void()> ended)
       : subscriptions(std::move(ended)), home_(std::move(home)) {}
+  Result<> charge_to(Budget* memory, size_t timepoints) {
+    return charge_.start(memory,
+                         NodePool::footprint(sizeof(FenceWatch)) + timepoints * driver_memory::kSubscription,
+                         "a wait for fences");
+  }
   Device& device() const { return *home_; }
   Ref<Device> leave() { return std::move(home_); }
 
@@ -371,6 +392,7 @@ class FenceWatch final : public ObjectOf<FenceWatch> {
 
  private:
   Ref<Device> home_;  // for its memory
+  Charge charge_;
 };
 const ObjectType FenceWatch::kType = pooled_object_type<FenceWatch>("hal.fence_watch");
 
@@ -414,7 +436,8 @@ void help(std::span<Fence* const> fences) {
   if (look(fences, unreached).ok()) lend_thread(unreached);
 }
 
-Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended) {
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended,
+                          Budget* memory) {
   Unreached unreached;
   if (Status failure = look(fences, unreached); !failure.ok() || unreached.empty()) {
     ended();
@@ -422,6 +445,7 @@ Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_functio
   }
   Device& home = unreached[0]->semaphore->device();
   auto made = make_pooled<FenceWatch>(home, Ref<Device>::share(&home), std::move(ended));
+  HALYARD_TRY(made->charge_to(memory, unreached.size()));
   HALYARD_TRY(to_result(made->subscriptions.start(unreached)));
   return Ref<Object>(std::move(made));
 }

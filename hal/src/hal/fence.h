@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -22,8 +23,8 @@ class Semaphore final : public Object {
  public:
   static const ObjectType kType;  // "hal.semaphore"
 
-  // INTERNAL: the driver makes no sense.
-  static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial);
+  // `memory` (may be null) is charged. RESOURCE_EXHAUSTED; INTERNAL: the driver makes no sense.
+  static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial, Budget* memory = nullptr);
 
   Device& device() const { return *device_; }
   halyard_driver_semaphore_t handle() const { return handle_; }
@@ -53,6 +54,7 @@ class Semaphore final : public Object {
   std::atomic<uint32_t> holders_{1};        // one for all Refs, one for each Awaited
   std::atomic<uint64_t> awaited_{0};        // the largest value that anybody has waited for
   std::atomic<Imports*> imports_{nullptr};  // few semaphores have any
+  Charge charge_;
 };
 
 // Keeps a semaphore for somebody who waits for `value`.
@@ -84,11 +86,12 @@ class Fence final : public ObjectOf<Fence> {
  public:
   static const ObjectType kType;  // "hal.fence"
 
+  // `memory` (may be null) is charged in each: RESOURCE_EXHAUSTED.
   // One timepoint: value 1 of a new semaphore of the device.
-  static Result<Ref<Fence>> create(Ref<Device> device);
+  static Result<Ref<Fence>> create(Ref<Device> device, Budget* memory = nullptr);
   // Union; for each semaphore the largest value. Null when there is no timepoint. Nulls are skipped.
-  static Result<Ref<Fence>> join(std::span<Fence* const> fences);
-  static Ref<Fence> of(Timepoints timepoints);  // at least one
+  static Result<Ref<Fence>> join(std::span<Fence* const> fences, Budget* memory = nullptr);
+  static Result<Ref<Fence>> of(Timepoints timepoints, Budget* memory = nullptr);  // at least one
 
   std::span<const Timepoint> timepoints() const { return timepoints_; }
   // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
@@ -102,6 +105,7 @@ class Fence final : public ObjectOf<Fence> {
 
  private:
   Timepoints timepoints_;
+  Charge charge_;
 };
 
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
@@ -123,7 +127,8 @@ void help(std::span<Fence* const> fences);
 
 // Calls `ended` once, on any thread and maybe before it returns: when all fences are reached or one has
 // failed. It must neither block nor drop the object that is given, which stands for the watch: dropping that
-// ends it.
-Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended);
+// ends it. `memory` (may be null) is charged: RESOURCE_EXHAUSTED.
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended,
+                          Budget* memory = nullptr);
 
 }  // namespace halyard::hal

@@ -11,4 +11,11 @@ Ref<File> File::from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Objec
   return make<File>(bytes, access, std::move(keep));
 }
 
+Result<Ref<File>> File::from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep,
+                                    Budget* memory, uint64_t kept) {
+  Ref<File> file = from_memory(bytes, access, std::move(keep));
+  HALYARD_TRY(file->charge_.start(memory, block_bytes(sizeof(File)) + block_bytes(kept), "a file"));
+  return file;
+}
+
 }  // namespace halyard::hal

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/types.h"
@@ -17,6 +18,9 @@ class File final : public ObjectOf<File> {
 
   // Over bytes that `keep` owns.
   static Ref<File> from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep);
+  // The same, charged to `memory` (may be null), with `kept` bytes that go with it. RESOURCE_EXHAUSTED.
+  static Result<Ref<File>> from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep,
+                                       Budget* memory, uint64_t kept = 0);
 
   uint64_t length() const { return bytes_.size(); }
   uint32_t access() const { return access_; }  // kRead, kWrite
@@ -29,6 +33,7 @@ class File final : public ObjectOf<File> {
   std::span<uint8_t> bytes_;
   uint32_t access_;
   Ref<Object> keep_;
+  Charge charge_;
 };
 
 }  // namespace halyard::hal

@@ -16,6 +16,7 @@
 #include "hal/bridge.h"
 #include "hal/callback_scope.h"
 #include "hal/device_trace.h"
+#include "hal/driver_memory.h"
 #include "hal/inline_vector.h"
 #include "hal/pooled.h"
 #include "hal/semaphore_fd.h"
@@ -47,6 +48,7 @@ struct InFlight : Step, WorkTrace {
   bool keeps = false;              // references to these
   InlineVector<Awaited, 2> waits;  // it could not signal them: a Ref would keep what nothing can reach
   std::unique_ptr<uint8_t[]> payload;
+  Charge charge;
 
   // queue_write: what to copy to where once the driver's part is done.
   struct FileWrite {
@@ -98,7 +100,25 @@ struct DropWork {
 };
 using OwnWork = std::unique_ptr<InFlight, DropWork>;
 
-OwnWork make_work(const QueuePoint& point) { return OwnWork(new_pooled<InFlight>(point.device, point)); }
+constexpr const char* kCharged = "queue work";
+
+// `more` bytes go with it.
+Result<> charge_work(Charge& charge, const QueuePoint& point, uint64_t more) {
+  const uint64_t timepoints = (point.wait ? point.wait->timepoints().size() : 0) +
+                              (point.signal ? point.signal->timepoints().size() : 0);
+  return charge.start(point.memory,
+                      saturating_add(NodePool::footprint(sizeof(InFlight)) + driver_memory::kSubmission +
+                                         timepoints * driver_memory::kTimepoint,
+                                     more),
+                      kCharged);
+}
+
+Result<OwnWork> make_work(const QueuePoint& point, uint64_t more = 0) {
+  OwnWork work(new_pooled<InFlight>(point.device, point));
+  if (point.memory) [[unlikely]]
+    HALYARD_TRY(charge_work(work->charge, point, more));
+  return work;
+}
 
 void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
@@ -139,6 +159,9 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
       const bool is_own = &timepoint.semaphore->device().library() == &device.library();
       Wait wait = {timepoint.semaphore.get(), timepoint.value};
       if (!is_own) {
+        constexpr uint64_t kBridge = NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore +
+                                     2 * driver_memory::kSubscription;
+        HALYARD_TRY(work->charge.grow_by(kBridge, kCharged));
         const Timepoint own = HALYARD_TRY(own_timepoint(device, timepoint));
         work->use(*own.semaphore);
         bridges.push_back(own.semaphore);
@@ -183,8 +206,8 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
 // For drivers without the operation: the same as a recorded command.
 template <typename Record>
 Result<> submit_recorded(const QueuePoint& point, Record record) {
-  Ref<CommandBuffer> commands = HALYARD_TRY(
-      CommandBuffer::create(Ref<Device>::share(&point.device), kOneShot, kTransfer, point.affinity, 0));
+  Ref<CommandBuffer> commands = HALYARD_TRY(CommandBuffer::create(
+      Ref<Device>::share(&point.device), kOneShot, kTransfer, point.affinity, 0, point.memory));
   HALYARD_TRY(record(*commands));
   HALYARD_TRY(commands->finalize());
   return queue_execute(point, *commands, {});
@@ -236,7 +259,7 @@ halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length)
 // Where work on this buffer alone is queued.
 QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
   if (!is_foreign(point.device, buffer)) return point;
-  return {buffer.device(), kAnyQueue, point.wait, point.signal};
+  return {buffer.device(), kAnyQueue, point.wait, point.signal, point.memory};
 }
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
@@ -250,14 +273,20 @@ Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   return std::unexpected(memory.error());
 }
 
-// Queues the work when its waits are reached. What it needs is kept by `again`.
-Result<> hold(const QueuePoint& point, std::move_only_function<Result<>(const QueuePoint&)> again) {
+// Queues the work when its waits are reached. What it needs is kept by `again`, and takes `kept` bytes.
+Result<> hold(const QueuePoint& point, uint64_t kept,
+              std::move_only_function<Result<>(const QueuePoint&)> again) {
+  Charge charge;
+  HALYARD_TRY(charge_work(charge, point, kept));
   return when_reached(
       Ref<Fence>::share(point.wait),
       [again = std::move(again), device = Ref<Device>::share(&point.device), affinity = point.affinity,
-       signal = Ref<Fence>::share(point.signal)](Status status) mutable {
+       signal = Ref<Fence>::share(point.signal), charge = std::move(charge),
+       memory = Ref<Budget>::share(point.memory)](Status status) mutable {
+        charge = {};
         if (status.ok())
-          status = outcome_of([&] { return again({*device, affinity, nullptr, signal.get()}); });
+          status =
+              outcome_of([&] { return again({*device, affinity, nullptr, signal.get(), memory.get()}); });
         // A failure that the signals have been told already makes no difference to them.
         if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
       });
@@ -277,7 +306,7 @@ Result<> submit_update(OwnWork work, const QueuePoint& point, const void* source
 // ---- Operations ----
 
 Result<> queue_barrier(const QueuePoint& point) {
-  return submit(make_work(point), point, operation_of(HALYARD_OPERATION_BARRIER));
+  return submit(HALYARD_TRY(make_work(point)), point, operation_of(HALYARD_OPERATION_BARRIER));
 }
 
 Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
@@ -288,7 +317,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
     return fail(Code::UNIMPLEMENTED,
                 "VM queue allocation pools are not supported (pool {}); use pool 0, the default", pool);
   if (!(properties.capabilities & HALYARD_DEVICE_QUEUE_ALLOCA)) {
-    Ref<Buffer> buffer = HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size));
+    Ref<Buffer> buffer = HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size, point.memory));
     buffer->allocation().indeterminate_lifetime = (flags & kAllocaIndeterminateLifetime) != 0;
     HALYARD_TRY(queue_barrier(point));
     return buffer;
@@ -300,6 +329,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
         device.uri(), properties.maximum_allocation);
 
   Ref<Allocation> allocation = make_pooled<Allocation>(device, Ref<Device>::share(&device));
+  HALYARD_TRY(allocation->charge_to(point.memory, size));
   allocation->size = size;
   allocation->origin_affinity = point.affinity;
   allocation->queue_ordered = true;
@@ -317,7 +347,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   operation.alloca_.request = &request;
   operation.alloca_.memory = &allocation->memory;
   operation.alloca_.info = &info;
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point));
   work->use(*allocation);
   if (Result<> submitted = submit(std::move(work), point, operation); !submitted) [[unlikely]]
     return std::unexpected(
@@ -334,7 +364,8 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   if (!allocation.queue_ordered || allocation.indeterminate_lifetime) return queue_barrier(point);
   // Only the device that gave the memory can take it back, so a request at another one goes there too.
   const bool at_origin = (flags & kDeallocaPreferOrigin) || &point.device != &allocation.device();
-  const QueuePoint origin = {allocation.device(), allocation.origin_affinity, point.wait, point.signal};
+  const QueuePoint origin = {allocation.device(), allocation.origin_affinity, point.wait, point.signal,
+                             point.memory};
   const QueuePoint& place = at_origin ? origin : point;
   if (exchange(allocation.deallocated, true, std::memory_order_relaxed))
     return fail(
@@ -344,7 +375,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
   allocation.trace_end();
   // Other drivers' work may still use the bytes, in an order that this device does not know.
   if (!end_sharing(allocation)) return queue_barrier(place);
-  auto work = make_work(place);
+  auto work = HALYARD_TRY(make_work(place));
   work->use(allocation);
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
   operation.dealloca.memory = allocation.memory;
@@ -369,7 +400,7 @@ Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, ui
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.fill({&target, 0, offset, length}, pattern, pattern_length);
     });
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point));
   work->use(target.allocation());
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_FILL);
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
@@ -385,7 +416,7 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(
         point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point, block_bytes(source.size())));
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());
   const void* bytes = work->payload.get();
@@ -415,10 +446,11 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
     if (!source_handle || !target_handle)  // no memory that both see
       return transfer(point, source, source_offset, target, target_offset, length);
     if (*source_handle == Handles::later || *target_handle == Handles::later)
-      return hold(point, [source_offset, target_offset, length, source = Ref<Buffer>::share(&source),
-                          target = Ref<Buffer>::share(&target)](const QueuePoint& now) {
-        return queue_copy(now, *source, source_offset, *target, target_offset, length);
-      });
+      return hold(point, 0,
+                  [source_offset, target_offset, length, source = Ref<Buffer>::share(&source),
+                   target = Ref<Buffer>::share(&target)](const QueuePoint& now) {
+                    return queue_copy(now, *source, source_offset, *target, target_offset, length);
+                  });
     from.memory = HALYARD_TRY(memory_on(point.device, source.allocation()));
     to.memory = HALYARD_TRY(memory_on(point.device, target.allocation()));
   }
@@ -426,7 +458,7 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.copy({&source, 0, source_offset, length}, {&target, 0, target_offset, length});
     });
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point));
   work->use(source.allocation());
   work->use(target.allocation());
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_COPY);
@@ -447,7 +479,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.update(bytes, {&target, 0, target_offset, 0});
     });
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point));
   work->use(source);
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
 }
@@ -465,18 +497,18 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
   if (!source.is_mappable()) {
     Ref<Buffer> staging = HALYARD_TRY(
         point.device.allocate(point.affinity, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-                              HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length));
-    Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&point.device)));
-    Result<> copy = queue_copy({point.device, point.affinity, point.wait, copied.get()}, source,
+                              HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length, point.memory));
+    Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&point.device), point.memory));
+    Result<> copy = queue_copy({point.device, point.affinity, point.wait, copied.get(), point.memory}, source,
                                source_offset, *staging, 0, length);
     if (!copy) {  // the arguments were right, so this is a failure of the work
       make_signals(point.signal, point.device, Makes::all, copy.error());
       return copy;
     }
-    return queue_write({point.device, point.affinity, copied.get(), point.signal}, *staging, 0, target,
-                       target_offset, length);
+    return queue_write({point.device, point.affinity, copied.get(), point.signal, point.memory}, *staging, 0,
+                       target, target_offset, length);
   }
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point));
   work->makes = Makes::all;
   work->write = {Ref<Buffer>::share(&source), source_offset, Ref<File>::share(&target), target_offset,
                  length};
@@ -539,17 +571,18 @@ Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding>
 Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries) {
   std::vector<Ref<Allocation>> kept;
   for (const SlotEntry& entry : entries) kept.push_back(Ref<Allocation>::share(entry.allocation));
-  return hold(point, [commands = Ref<CommandBuffer>::share(&commands), kept = std::move(kept),
-                      entries = std::vector(entries.begin(), entries.end())](const QueuePoint& now) {
-    return submit_execute(now, *commands, entries);
-  });
+  return hold(point, entries.size() * (sizeof(SlotEntry) + 2 * sizeof(Ref<Allocation>)),
+              [commands = Ref<CommandBuffer>::share(&commands), kept = std::move(kept),
+               entries = std::vector(entries.begin(), entries.end())](const QueuePoint& now) {
+                return submit_execute(now, *commands, entries);
+              });
 }
 
 }  // namespace
 
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
                         std::span<const SlotEntry> entries) {
-  auto work = make_work(point);
+  auto work = HALYARD_TRY(make_work(point, entries.size() * driver_memory::kBinding));
   work->use(commands);
   InlineVector<halyard_binding_t, 16> bindings;
   for (const SlotEntry& entry : entries) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/budget.h"
 #include "base/status.h"
 #include "hal/buffer.h"
 #include "hal/command_buffer.h"
@@ -22,6 +23,7 @@ struct QueuePoint {
   uint64_t affinity = kAnyQueue;
   Fence* wait = nullptr;
   Fence* signal = nullptr;
+  Budget* memory = nullptr;  // is charged for the work until it is done; null: nobody is
 };
 
 // One entry of a binding table; null for an unused slot.
@@ -33,6 +35,7 @@ struct Binding {
 
 // Argument errors return at once: nothing is submitted, the signal fence is untouched (ruling 8). Failures of
 // the wait fence and of the work fail the signal fence; devices that run in the caller also return them.
+// RESOURCE_EXHAUSTED where the point's memory is spent.
 Result<> queue_barrier(const QueuePoint& point);
 Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
                                  uint64_t size, uint64_t flags);

@@ -7,10 +7,13 @@
 
 #include "base/c_boundary.h"
 #include "hal/bridge.h"
+#include "hal/driver_memory.h"
 
 namespace halyard::hal {
 
 namespace {
+
+constexpr uint64_t kHeld = 2 * driver_memory::kSubscription;
 
 // The host's step: what the source has now, to the target.
 Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_offset, Buffer& target,
@@ -33,27 +36,32 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
                   uint64_t target_offset, uint64_t length) {
   Ref<Buffer> readable = Ref<Buffer>::share(&source);
   Ref<Fence> wait = Ref<Fence>::share(point.wait);
+  Charge charge;  // of what passes through the host, up to two copies, and of the wait for it
+  HALYARD_TRY(charge.start(point.memory,
+                           saturating_add(2 * std::min(block_bytes(length), UINT64_MAX / 2), kHeld),
+                           "a copy through the host"));
   if (!source.is_mappable()) {
     Device& owner = source.device();
-    readable =
-        HALYARD_TRY(owner.allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-                                   HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length));
-    Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner)));
-    HALYARD_TRY(queue_copy({owner, kAnyQueue, point.wait, copied.get()}, source, source_offset, *readable, 0,
-                           length));
+    readable = HALYARD_TRY(
+        owner.allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                       HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length, point.memory));
+    Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner), point.memory));
+    HALYARD_TRY(queue_copy({owner, kAnyQueue, point.wait, copied.get(), point.memory}, source, source_offset,
+                           *readable, 0, length));
     source_offset = 0;
     wait = std::move(copied);
   }
-  return when_reached(wait, [readable, source_offset, target = Ref<Buffer>::share(&target), target_offset,
-                             length, device = Ref<Device>::share(&target.device()),
-                             signal = Ref<Fence>::share(point.signal)](Status status) {
-    if (status.ok())
-      status = outcome_of([&] {
-        return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, source_offset, *target,
-                       target_offset, length);
+  return when_reached(
+      wait, [readable, source_offset, target = Ref<Buffer>::share(&target), target_offset, length,
+             device = Ref<Device>::share(&target.device()), signal = Ref<Fence>::share(point.signal),
+             charge = std::move(charge)](Status status) {
+        if (status.ok())
+          status = outcome_of([&] {
+            return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, source_offset, *target,
+                           target_offset, length);
+          });
+        if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
       });
-    if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
-  });
 }
 
 }  // namespace halyard::hal

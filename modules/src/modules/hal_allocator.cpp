@@ -67,17 +67,15 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
 
 Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, hal::Allocator& allocator, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size) {
-  Charge charge = HALYARD_TRY(Charge::take(state.memory, size, "a device buffer"));
-  auto buffer = allocator.device().allocate(affinity, memory_types, usage, size);
+  auto buffer = allocator.device().allocate(affinity, memory_types, usage, size, state.memory.get());
   if (!buffer)
     return with_note(std::move(buffer), fmt::format("failed to allocate buffer of length {}", size));
-  (*buffer)->allocation().charge = std::move(charge);
   return buffer;
 }
 
-Result<Ref<hal::Buffer>> allocator_import(hal::Allocator& allocator, uint32_t try_only, uint64_t affinity,
-                                          uint32_t memory_types, uint32_t usage, vm::Buffer& source,
-                                          uint64_t offset, uint64_t length) {
+Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& allocator, uint32_t try_only,
+                                          uint64_t affinity, uint32_t memory_types, uint32_t usage,
+                                          vm::Buffer& source, uint64_t offset, uint64_t length) {
   if (length == hal::kWholeLength) length = source.length();
   if (offset > source.length() || length > source.length() - offset)
     return fail(Code::INVALID_ARGUMENT, "byte range out of bounds (requested {}-{} of available {})", offset,
@@ -90,7 +88,7 @@ Result<Ref<hal::Buffer>> allocator_import(hal::Allocator& allocator, uint32_t tr
                 hal::usage_text(usage));
   const uint32_t access = immutable ? hal::kRead : hal::kRead | hal::kWrite;
   auto buffer = allocator.device().import_host(affinity, memory_types, usage, access, source.data() + offset,
-                                               length, Ref<Object>::share(&source));
+                                               length, Ref<Object>::share(&source), state.memory.get());
   if (!buffer && try_only) return Ref<hal::Buffer>();
   return buffer;
 }

@@ -42,8 +42,9 @@ Result<int32_t> buffer_is_terminal(hal::Buffer& buffer) {
   return buffer.allocation().owners.load(std::memory_order_acquire) == 1;
 }
 
-Result<Ref<hal::Buffer>> buffer_subspan(hal::Buffer& buffer, uint64_t offset, uint64_t length) {
-  return buffer.subspan(offset, length);
+Result<Ref<hal::Buffer>> buffer_subspan(HalOptions& state, hal::Buffer& buffer, uint64_t offset,
+                                        uint64_t length) {
+  return buffer.subspan(offset, length, state.memory.get());
 }
 
 Result<uint64_t> buffer_length(hal::Buffer& buffer) { return buffer.length(); }

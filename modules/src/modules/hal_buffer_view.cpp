@@ -20,17 +20,23 @@ Result<T*> required(Object* object, std::string_view what) {
 
 }  // namespace
 
-Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer& buffer, uint64_t offset, uint64_t length,
-                                                uint32_t element_type, uint32_t encoding,
+Result<Ref<hal::BufferView>> buffer_view_create(HalOptions& state, hal::Buffer& buffer, uint64_t offset,
+                                                uint64_t length, uint32_t element_type, uint32_t encoding,
                                                 Span<int64_t> shape) {
+  return create_view(buffer, offset, length, element_type, encoding, shape, state.memory.get());
+}
+
+Result<Ref<hal::BufferView>> create_view(hal::Buffer& buffer, uint64_t offset, uint64_t length,
+                                         uint32_t element_type, uint32_t encoding, Span<int64_t> shape,
+                                         Budget* memory) {
   if (shape.size() > hal::kMaximumRank)
     return fail(Code::OUT_OF_RANGE, "count {} > {}; a view has at most {} dimensions", shape.size(),
                 hal::kMaximumRank, hal::kMaximumRank);
   Shape dimensions;
   collect(shape, dimensions);
   Ref<hal::Buffer> range =
-      HALYARD_TRY(buffer.subspan(offset, length));  // the same object for the whole buffer
-  return hal::BufferView::create(std::move(range), dimensions, element_type, encoding);
+      HALYARD_TRY(buffer.subspan(offset, length, memory));  // the same object for the whole buffer
+  return hal::BufferView::create(std::move(range), dimensions, element_type, encoding, memory);
 }
 
 Result<> buffer_view_assert(hal::BufferView& view, vm::Buffer& message, uint32_t element_type,
@@ -54,7 +60,11 @@ Result<int64_t> buffer_view_dim(hal::BufferView& view, uint32_t index) {
 }
 
 Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operands) {
-  if (!state.trace) return {};
+  return trace_views(state.trace, key, operands);
+}
+
+Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands) {
+  if (!sink) return {};
   if (operands.size() > kMaximumTracedViews)
     return fail(Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call ({} > {})",
                 operands.size(), kMaximumTracedViews);
@@ -63,7 +73,7 @@ Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operand
   for (size_t i = 0; i < views.size(); ++i)
     views[i] = HALYARD_TRY(
         required<hal::BufferView>(std::get<0>(operands[i]), fmt::format("operand {} of a trace", i)));
-  state.trace(text(*title), views);
+  sink(text(*title), views);
   return {};
 }
 

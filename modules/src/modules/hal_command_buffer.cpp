@@ -33,11 +33,11 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
 
 }  // namespace
 
-Result<Ref<hal::CommandBuffer>> command_buffer_create(hal::Device& device, uint32_t modes,
+Result<Ref<hal::CommandBuffer>> command_buffer_create(HalOptions& state, hal::Device& device, uint32_t modes,
                                                       uint32_t categories, uint64_t affinity,
                                                       uint32_t binding_capacity) {
   return hal::CommandBuffer::create(Ref<hal::Device>::share(&device), modes, categories, affinity,
-                                    binding_capacity);
+                                    binding_capacity, state.memory.get());
 }
 
 Result<> command_buffer_finalize(hal::CommandBuffer& commands) { return commands.finalize(); }

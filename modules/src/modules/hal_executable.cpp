@@ -8,14 +8,14 @@
 
 namespace halyard::modules::hal_functions {
 
-Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t, uint32_t access, vm::Buffer& source,
-                                        uint64_t offset, uint64_t length, uint32_t) {
+Result<Ref<hal::File>> file_from_memory(HalOptions& state, hal::Device&, uint64_t, uint32_t access,
+                                        vm::Buffer& source, uint64_t offset, uint64_t length, uint32_t) {
   if (access & ~uint32_t{hal::kRead})
     return fail(Code::PERMISSION_DENIED,
                 "only read-only memory can be accessed via a file handle; asked for {}",
                 hal::access_text(access));
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, offset, length));
-  return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source));
+  return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source), state.memory.get());
 }
 
 Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& device, uint64_t affinity,
@@ -24,7 +24,13 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
   if (std::ranges::none_of(state.devices, [&](const auto& known) { return known.get() == &device; }))
     return fail(Code::NOT_FOUND, "device {} is not one of the {} devices of this context", device.uri(),
                 state.devices.size());
-  HALYARD_TRY(state.targets.check(device, text(format)));
+  return load_executable(state.targets, device, affinity, format, data, constants.get(), state.memory.get());
+}
+
+Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
+                                             uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
+                                             const vm::Buffer* constants, Budget* memory) {
+  HALYARD_TRY(targets.check(device, text(format)));
   std::vector<uint32_t> values;
   if (constants) {
     if (constants->length() % sizeof(uint32_t) != 0)
@@ -43,7 +49,7 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
     keep = std::move(copy);
   }
   return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes,
-                                 std::move(keep), values);
+                                 std::move(keep), values, memory);
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

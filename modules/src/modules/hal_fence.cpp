@@ -20,14 +20,14 @@ Result<bool> all_reached(std::span<hal::Fence* const> fences) {
 
 }  // namespace
 
-Result<Ref<hal::Fence>> fence_create(hal::Device& device, uint64_t) {
-  return hal::Fence::create(Ref<hal::Device>::share(&device));
+Result<Ref<hal::Fence>> fence_create(HalOptions& state, hal::Device& device, uint64_t) {
+  return hal::Fence::create(Ref<hal::Device>::share(&device), state.memory.get());
 }
 
-Result<Ref<hal::Fence>> fence_join(uint64_t, Span<hal::Fence*> fences) {
+Result<Ref<hal::Fence>> fence_join(HalOptions& state, uint64_t, Span<hal::Fence*> fences) {
   hal::InlineVector<hal::Fence*, 8> joined;
   collect(fences, joined);
-  return hal::Fence::join(joined);
+  return hal::Fence::join(joined, state.memory.get());
 }
 
 Result<int32_t> fence_query(hal::Fence& fence) { return static_cast<int32_t>(fence.query().code()); }
@@ -42,7 +42,7 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
 
 // A call that can wait gives its thread back meanwhile; in others the thread sits it out. Either way the time
 // limit of the call, or cancelling it, ends the wait.
-Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds, uint64_t,
+Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {
   if (fences.size() > hal::kMaximumAwaitedFences)
     return fail(Code::OUT_OF_RANGE, "count {} of fences > {}", fences.size(), hal::kMaximumAwaitedFences);
@@ -66,12 +66,12 @@ Result<int32_t> fence_await(vm::CallContext& call, uint32_t timeout_milliseconds
                      : vm::Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
   if (call.may_defer()) {
     invocation.wait_state() = {};
-    invocation.wait_state() =
-        HALYARD_TRY(hal::watch(awaited, [wakeup = call.wait(deadline)] { wakeup.wake(); }));
+    invocation.wait_state() = HALYARD_TRY(
+        hal::watch(awaited, [wakeup = call.wait(deadline)] { wakeup.wake(); }, state.memory.get()));
     return 0;
   }
-  const Ref<Object> watch =
-      HALYARD_TRY(hal::watch(awaited, [wakeup = invocation.begin_wait(deadline)] { wakeup.wake(); }));
+  const Ref<Object> watch = HALYARD_TRY(
+      hal::watch(awaited, [wakeup = invocation.begin_wait(deadline)] { wakeup.wake(); }, state.memory.get()));
   HALYARD_TRY(invocation.sit_out_wait());
   return HALYARD_TRY(all_reached(awaited)) ? 0 : kTimedOut;
 }

@@ -53,7 +53,7 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions&, uin
                                                                 Span<Object*, uint64_t> candidates);
 Result<Ref<hal::Buffer>> allocator_allocate(HalOptions&, hal::Allocator&, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size);
-Result<Ref<hal::Buffer>> allocator_import(hal::Allocator&, uint32_t try_only, uint64_t affinity,
+Result<Ref<hal::Buffer>> allocator_import(HalOptions&, hal::Allocator&, uint32_t try_only, uint64_t affinity,
                                           uint32_t memory_types, uint32_t usage, vm::Buffer& source,
                                           uint64_t offset, uint64_t length);
 
@@ -63,15 +63,19 @@ Result<> buffer_assert(hal::Buffer&, vm::Buffer& message, Object* allocator, uin
 Result<> buffer_preserve(hal::Buffer&);
 Result<int32_t> buffer_discard(hal::Buffer&);
 Result<int32_t> buffer_is_terminal(hal::Buffer&);
-Result<Ref<hal::Buffer>> buffer_subspan(hal::Buffer&, uint64_t offset, uint64_t length);
+Result<Ref<hal::Buffer>> buffer_subspan(HalOptions&, hal::Buffer&, uint64_t offset, uint64_t length);
 Result<uint64_t> buffer_length(hal::Buffer&);
 Result<uint32_t> buffer_load(hal::Buffer&, uint64_t offset, uint32_t length);
 Result<> buffer_store(uint32_t value, hal::Buffer&, uint64_t offset, uint32_t length);
 
 // ---- hal_buffer_view.cpp
-Result<Ref<hal::BufferView>> buffer_view_create(hal::Buffer&, uint64_t offset, uint64_t length,
+Result<Ref<hal::BufferView>> buffer_view_create(HalOptions&, hal::Buffer&, uint64_t offset, uint64_t length,
                                                 uint32_t element_type, uint32_t encoding,
                                                 Span<int64_t> shape);
+// The same, charged to `memory`, which may be null.
+Result<Ref<hal::BufferView>> create_view(hal::Buffer&, uint64_t offset, uint64_t length,
+                                         uint32_t element_type, uint32_t encoding, Span<int64_t> shape,
+                                         Budget* memory);
 Result<> buffer_view_assert(hal::BufferView&, vm::Buffer& message, uint32_t element_type, uint32_t encoding,
                             Span<int64_t> shape);
 Result<Ref<hal::Buffer>> buffer_view_buffer(hal::BufferView&);
@@ -88,8 +92,9 @@ Result<Ref<Channel>> channel_split(Channel&, int32_t color, int32_t key, uint64_
 Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(Channel&);
 
 // ---- hal_command_buffer.cpp
-Result<Ref<hal::CommandBuffer>> command_buffer_create(hal::Device&, uint32_t modes, uint32_t categories,
-                                                      uint64_t affinity, uint32_t binding_capacity);
+Result<Ref<hal::CommandBuffer>> command_buffer_create(HalOptions&, hal::Device&, uint32_t modes,
+                                                      uint32_t categories, uint64_t affinity,
+                                                      uint32_t binding_capacity);
 Result<> command_buffer_finalize(hal::CommandBuffer&);
 Result<> command_buffer_begin_debug_group(hal::CommandBuffer&, vm::Buffer& label);
 Result<> command_buffer_end_debug_group(hal::CommandBuffer&);
@@ -130,24 +135,24 @@ Result<Ref<hal::Device>> devices_get(HalOptions&, uint32_t index);
 Result<Ref<hal::Buffer>> queue_alloca(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait,
                                       OptionalFence signal, uint64_t pool, uint32_t memory_types,
                                       uint32_t usage, uint64_t size, uint64_t flags);
-Result<> queue_dealloca(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                        hal::Buffer&, uint64_t flags);
-Result<> queue_fill(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+Result<> queue_dealloca(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait,
+                        OptionalFence signal, hal::Buffer&, uint64_t flags);
+Result<> queue_fill(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                     hal::Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
                     uint32_t pattern_length, uint64_t flags);
-Result<> queue_update(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+Result<> queue_update(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                       vm::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
                       uint64_t length, uint64_t flags);
-Result<> queue_copy(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+Result<> queue_copy(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                     hal::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
                     uint64_t length, uint64_t flags);
-Result<> queue_read(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+Result<> queue_read(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                     hal::File& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
                     uint64_t length, uint64_t flags);
-Result<> queue_write(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+Result<> queue_write(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                      hal::Buffer& source, uint64_t source_offset, hal::File& target, uint64_t target_offset,
                      uint64_t length, uint64_t flags);
-Result<> queue_barrier(hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
+Result<> queue_barrier(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                        uint64_t flags);
 Result<> queue_execute(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                        hal::CommandBuffer&, uint64_t flags);
@@ -161,20 +166,20 @@ Result<> queue_execute_list(HalOptions&, hal::Device&, uint64_t affinity, Option
                             OptionalFence signal, Span<hal::CommandBuffer&> command_buffers);
 
 // ---- hal_executable.cpp
-Result<Ref<hal::File>> file_from_memory(hal::Device&, uint64_t affinity, uint32_t access, vm::Buffer& source,
-                                        uint64_t offset, uint64_t length, uint32_t flags);
+Result<Ref<hal::File>> file_from_memory(HalOptions&, hal::Device&, uint64_t affinity, uint32_t access,
+                                        vm::Buffer& source, uint64_t offset, uint64_t length, uint32_t flags);
 Result<Ref<hal::Executable>> executable_create(HalOptions&, hal::Device&, uint64_t affinity,
                                                vm::Buffer& format, vm::Buffer& data,
                                                vm::Lenient<vm::Buffer> constants);
 Result<uint64_t> executable_lookup_function(hal::Executable&, vm::Buffer& name);
 
 // ---- hal_fence.cpp
-Result<Ref<hal::Fence>> fence_create(hal::Device&, uint64_t flags);
-Result<Ref<hal::Fence>> fence_join(uint64_t flags, Span<hal::Fence*> fences);
+Result<Ref<hal::Fence>> fence_create(HalOptions&, hal::Device&, uint64_t flags);
+Result<Ref<hal::Fence>> fence_join(HalOptions&, uint64_t flags, Span<hal::Fence*> fences);
 Result<int32_t> fence_query(hal::Fence&);
 Result<> fence_signal(hal::Fence&);
 Result<> fence_fail(hal::Fence&, uint32_t code);
-Result<int32_t> fence_await(vm::CallContext&, uint32_t timeout_milliseconds, uint64_t flags,
+Result<int32_t> fence_await(vm::CallContext&, HalOptions&, uint32_t timeout_milliseconds, uint64_t flags,
                             Span<hal::Fence*> fences);
 
 // ---- What functions share.
@@ -191,6 +196,13 @@ inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t 
                 length, buffer.length());
   return buffer.span().subspan(offset, length);
 }
+
+// Loads an executable for the device. `constants` may be null.
+Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
+                                             uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
+                                             const vm::Buffer* constants, Budget* memory);
+// Gives the views to the sink; without one nothing is checked.
+Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands);
 
 // The entries of a variadic argument of one item each.
 template <typename T, size_t N>
@@ -249,21 +261,21 @@ inline Result<Ref<hal::Buffer>> queue_alloca_5(HalOptions& state, hal::Device& d
                                                uint32_t memory_types, uint32_t usage, uint64_t size) {
   return queue_alloca(state, device, affinity, wait, signal, pool, memory_types, usage, size, 0);
 }
-inline Result<> queue_dealloca_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
-                                 OptionalFence signal, hal::Buffer& buffer) {
-  return queue_dealloca(device, affinity, wait, signal, buffer, 0);
+inline Result<> queue_dealloca_5(HalOptions& state, hal::Device& device, uint64_t affinity,
+                                 OptionalFence wait, OptionalFence signal, hal::Buffer& buffer) {
+  return queue_dealloca(state, device, affinity, wait, signal, buffer, 0);
 }
-inline Result<> queue_read_5(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                             hal::File& source, uint64_t source_offset, hal::Buffer& target,
-                             uint64_t target_offset, uint64_t length, uint32_t flags) {
-  return queue_read(device, affinity, wait, signal, source, source_offset, target, target_offset, length,
-                    flags);
+inline Result<> queue_read_5(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                             OptionalFence signal, hal::File& source, uint64_t source_offset,
+                             hal::Buffer& target, uint64_t target_offset, uint64_t length, uint32_t flags) {
+  return queue_read(state, device, affinity, wait, signal, source, source_offset, target, target_offset,
+                    length, flags);
 }
-inline Result<> queue_write_5(hal::Device& device, uint64_t affinity, OptionalFence wait,
+inline Result<> queue_write_5(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                               OptionalFence signal, hal::Buffer& source, uint64_t source_offset,
                               hal::File& target, uint64_t target_offset, uint64_t length, uint32_t flags) {
-  return queue_write(device, affinity, wait, signal, source, source_offset, target, target_offset, length,
-                     flags);
+  return queue_write(state, device, affinity, wait, signal, source, source_offset, target, target_offset,
+                     length, flags);
 }
 inline Result<> queue_execute_indirect_5(HalOptions& state, hal::Device& device, uint64_t affinity,
                                          OptionalFence wait, OptionalFence signal,
@@ -275,13 +287,15 @@ inline Result<Ref<hal::Executable>> executable_create_5(HalOptions& state, hal::
                                                         vm::Lenient<vm::Buffer> constants) {
   return executable_create(state, device, hal::kAnyQueue, format, data, constants);
 }
-inline Result<Ref<hal::Fence>> fence_create_5(hal::Device& device, uint32_t flags) {
-  return fence_create(device, flags);
+inline Result<Ref<hal::Fence>> fence_create_5(HalOptions& state, hal::Device& device, uint32_t flags) {
+  return fence_create(state, device, flags);
 }
-inline Result<Ref<hal::Fence>> fence_join_5(Span<hal::Fence*> fences) { return fence_join(0, fences); }
-inline Result<int32_t> fence_await_5(vm::CallContext& call, uint32_t timeout_milliseconds,
+inline Result<Ref<hal::Fence>> fence_join_5(HalOptions& state, Span<hal::Fence*> fences) {
+  return fence_join(state, 0, fences);
+}
+inline Result<int32_t> fence_await_5(vm::CallContext& call, HalOptions& state, uint32_t timeout_milliseconds,
                                      Span<hal::Fence*> fences) {
-  return fence_await(call, timeout_milliseconds, 0, fences);
+  return fence_await(call, state, timeout_milliseconds, 0, fences);
 }
 
 }  // namespace hal_functions

@@ -8,21 +8,18 @@ namespace halyard::modules {
 const ObjectType Channel::kType = {"hal.channel", [](Object*) {}};
 const ObjectType Event::kType = {"hal.event", [](Object*) {}};
 
-#define HAL_FUNCTION(name, convention, since, until, handler)                               \
-  static_assert(std::string_view(vm::convention_of<&hal_functions::handler>) == convention, \
-                name ": the parameters of " #handler " are not those of " convention);      \
-  static_assert(since <= until && until <= kHalVersion, name ": versions");
-#include "modules/hal_functions.inc"
-#undef HAL_FUNCTION
+namespace {
 
-std::span<const HalSignature> hal_signatures() {
-  static constexpr HalSignature kSignatures[] = {
-#define HAL_FUNCTION(name, convention, since, until, handler) {name, convention, since, until},
+constexpr TableFunction kFunctions[] = {
+#define HAL_FUNCTION(name, convention, since, until, handler) \
+  table_function<&hal_functions::handler, kHalVersion>(name, convention, since, until),
 #include "modules/hal_functions.inc"
 #undef HAL_FUNCTION
-  };
-  return kSignatures;
-}
+};
+
+}  // namespace
+
+std::span<const TableFunction> hal_signatures() { return kFunctions; }
 
 void add_hal_types(vm::TypeRegistry& types) {
   for (const ObjectType* type :
@@ -36,12 +33,7 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   vm::NativeModule::Definition definition;
   definition.name = "hal";
   definition.version = kHalVersion;
-  definition.exports = {
-#define HAL_FUNCTION(name, convention, since, until, handler) \
-  {name, convention, vm::bind<&hal_functions::handler>},
-#include "modules/hal_functions.inc"
-#undef HAL_FUNCTION
-  };
+  definition.exports = exports_of(kFunctions);
   // The state of the module in a context: what the host gave, which nothing changes.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     return vm::NativeState{new HalOptions(options),

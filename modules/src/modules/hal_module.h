@@ -15,6 +15,7 @@
 #include "hal/capture.h"
 #include "hal/device.h"
 #include "hal/tensor_trace.h"
+#include "modules/function_table.h"
 #include "modules/target_features.h"
 #include "vm/native_module.h"
 #include "vm/type_registry.h"
@@ -38,21 +39,13 @@ struct HalOptions {
   Ref<hal::Capture> capture;      // of every command buffer that programs execute; null: none
   Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
   TargetFeatures targets;         // what the modules of the context say about their device code
-  Ref<Budget> memory;             // what programs allocate on devices is charged to it; null: not counted
+  Ref<Budget> memory;             // what programs make is charged to it; null: not counted
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.
 inline constexpr uint32_t kHalVersion = 7;
 
-// One signature of one function. A function whose signature changed has several, next to each other, oldest
-// first.
-struct HalSignature {
-  std::string_view name;        // "fence.create"
-  std::string_view convention;  // "0rI_r"
-  uint32_t since;               // 5, 6, 7: hal 0.5, 0.6, 0.7
-  uint32_t until;
-};
-std::span<const HalSignature> hal_signatures();
+std::span<const TableFunction> hal_signatures();
 
 Ref<vm::NativeModule> create_hal_module(HalOptions options);
 

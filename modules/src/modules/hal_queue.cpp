@@ -6,8 +6,9 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-hal::QueuePoint at(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal) {
-  return {device, affinity, wait.get(), signal.get()};
+hal::QueuePoint at(const HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                   OptionalFence signal) {
+  return {device, affinity, wait.get(), signal.get(), state.memory.get()};
 }
 
 Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBuffer& commands,
@@ -24,60 +25,57 @@ Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBu
 Result<Ref<hal::Buffer>> queue_alloca(HalOptions& state, hal::Device& device, uint64_t affinity,
                                       OptionalFence wait, OptionalFence signal, uint64_t pool,
                                       uint32_t memory_types, uint32_t usage, uint64_t size, uint64_t flags) {
-  Charge charge = HALYARD_TRY(Charge::take(state.memory, size, "a device buffer"));
-  Ref<hal::Buffer> buffer = HALYARD_TRY(
-      hal::queue_alloca(at(device, affinity, wait, signal), pool, memory_types, usage, size, flags));
-  buffer->allocation().charge = std::move(charge);
-  return buffer;
+  return hal::queue_alloca(at(state, device, affinity, wait, signal), pool, memory_types, usage, size, flags);
 }
 
-Result<> queue_dealloca(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                        hal::Buffer& buffer, uint64_t flags) {
-  return hal::queue_dealloca(at(device, affinity, wait, signal), buffer, flags);
+Result<> queue_dealloca(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                        OptionalFence signal, hal::Buffer& buffer, uint64_t flags) {
+  return hal::queue_dealloca(at(state, device, affinity, wait, signal), buffer, flags);
 }
 
-Result<> queue_fill(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                    hal::Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
-                    uint32_t pattern_length, uint64_t) {
-  return hal::queue_fill(at(device, affinity, wait, signal), target, offset, length, pattern, pattern_length);
+Result<> queue_fill(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                    OptionalFence signal, hal::Buffer& target, uint64_t offset, uint64_t length,
+                    uint64_t pattern, uint32_t pattern_length, uint64_t) {
+  return hal::queue_fill(at(state, device, affinity, wait, signal), target, offset, length, pattern,
+                         pattern_length);
 }
 
-Result<> queue_update(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                      vm::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                      uint64_t length, uint64_t) {
+Result<> queue_update(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                      OptionalFence signal, vm::Buffer& source, uint64_t source_offset, hal::Buffer& target,
+                      uint64_t target_offset, uint64_t length, uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
-  return hal::queue_update(at(device, affinity, wait, signal), bytes, target, target_offset);
+  return hal::queue_update(at(state, device, affinity, wait, signal), bytes, target, target_offset);
 }
 
-Result<> queue_copy(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                    hal::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                    uint64_t length, uint64_t) {
-  return hal::queue_copy(at(device, affinity, wait, signal), source, source_offset, target, target_offset,
-                         length);
+Result<> queue_copy(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                    OptionalFence signal, hal::Buffer& source, uint64_t source_offset, hal::Buffer& target,
+                    uint64_t target_offset, uint64_t length, uint64_t) {
+  return hal::queue_copy(at(state, device, affinity, wait, signal), source, source_offset, target,
+                         target_offset, length);
 }
 
-Result<> queue_read(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                    hal::File& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                    uint64_t length, uint64_t) {
-  return hal::queue_read(at(device, affinity, wait, signal), source, source_offset, target, target_offset,
-                         length);
+Result<> queue_read(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                    OptionalFence signal, hal::File& source, uint64_t source_offset, hal::Buffer& target,
+                    uint64_t target_offset, uint64_t length, uint64_t) {
+  return hal::queue_read(at(state, device, affinity, wait, signal), source, source_offset, target,
+                         target_offset, length);
 }
 
-Result<> queue_write(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                     hal::Buffer& source, uint64_t source_offset, hal::File& target, uint64_t target_offset,
-                     uint64_t length, uint64_t) {
-  return hal::queue_write(at(device, affinity, wait, signal), source, source_offset, target, target_offset,
-                          length);
+Result<> queue_write(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                     OptionalFence signal, hal::Buffer& source, uint64_t source_offset, hal::File& target,
+                     uint64_t target_offset, uint64_t length, uint64_t) {
+  return hal::queue_write(at(state, device, affinity, wait, signal), source, source_offset, target,
+                          target_offset, length);
 }
 
-Result<> queue_barrier(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                       uint64_t) {
-  return hal::queue_barrier(at(device, affinity, wait, signal));
+Result<> queue_barrier(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                       OptionalFence signal, uint64_t) {
+  return hal::queue_barrier(at(state, device, affinity, wait, signal));
 }
 
 Result<> queue_execute(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                        OptionalFence signal, hal::CommandBuffer& commands, uint64_t) {
-  return execute(state, at(device, affinity, wait, signal), commands, {});
+  return execute(state, at(state, device, affinity, wait, signal), commands, {});
 }
 
 Result<> queue_execute_indirect(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
@@ -88,14 +86,14 @@ Result<> queue_execute_indirect(HalOptions& state, hal::Device& device, uint64_t
     const auto [buffer, offset, length] = table[i];
     bindings.push_back({buffer, offset, length});
   }
-  return execute(state, at(device, affinity, wait, signal), commands, bindings);
+  return execute(state, at(state, device, affinity, wait, signal), commands, bindings);
 }
 
 Result<> queue_flush(hal::Device& device, uint64_t affinity) { return hal::queue_flush(device, affinity); }
 
 Result<> queue_execute_list(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                             OptionalFence signal, Span<hal::CommandBuffer&> command_buffers) {
-  if (command_buffers.empty()) return queue_barrier(device, affinity, wait, signal, 0);
+  if (command_buffers.empty()) return queue_barrier(state, device, affinity, wait, signal, 0);
   if (command_buffers.size() > 1)
     return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}",
                 command_buffers.size());

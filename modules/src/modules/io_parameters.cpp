@@ -10,6 +10,7 @@
 #include "hal/fence.h"
 #include "hal/file.h"
 #include "hal/queue.h"
+#include "modules/parameter_pages.h"
 #include "modules/parameters.h"
 #include "vm/bind.h"
 #include "vm/buffer.h"
@@ -30,6 +31,13 @@ struct Operation {
   uint64_t parameter_offset = 0;
   uint64_t buffer_offset = 0;
   uint64_t length = 0;
+};
+
+// The module's, in a context.
+struct State {
+  ParameterScopes scopes;
+  Ref<Budget> memory;
+  ParameterPages pages;
 };
 
 std::string_view text(const vm::Buffer* buffer) {
@@ -56,8 +64,15 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
               name, known.empty() ? "no parameters were given" : "there are parameters for ", known);
 }
 
-Result<std::vector<Operation>> read_operations(const ParameterScope& scope, const vm::Buffer& key_table,
-                                               const vm::Buffer& key_data, const vm::Buffer& spans) {
+// The operations of a call, and what they take of its memory.
+struct Operations {
+  Charge charge;
+  std::vector<Operation> list;
+};
+
+Result<Operations> read_operations(const State& state, const ParameterScope& scope,
+                                   const vm::Buffer& key_table, const vm::Buffer& key_data,
+                                   const vm::Buffer& spans) {
   if (spans.length() % kSpanEntrySize != 0)
     return fail(Code::INVALID_ARGUMENT, "buffer span storage must be aligned to {} bytes; it has {}",
                 kSpanEntrySize, spans.length());
@@ -66,9 +81,12 @@ Result<std::vector<Operation>> read_operations(const ParameterScope& scope, cons
     return fail(Code::INVALID_ARGUMENT,
                 "key string table must have enough data for {} spans ({} bytes each); it has {} bytes", count,
                 kKeyEntrySize, key_table.length());
-  std::vector<Operation> operations(count);
+  Operations operations;
+  HALYARD_TRY(
+      operations.charge.start(state.memory.get(), block_bytes(count * sizeof(Operation)), "a call's spans"));
+  operations.list.resize(count);
   for (uint64_t i = 0; i < count; ++i) {
-    Operation& operation = operations[i];
+    Operation& operation = operations.list[i];
     const auto key_offset = field<uint32_t>(key_table, i * kKeyEntrySize);
     const auto key_length = field<uint32_t>(key_table, i * kKeyEntrySize + 4);
     if (key_offset > key_data.length() || key_length > key_data.length() - key_offset)
@@ -97,8 +115,10 @@ Result<std::vector<Operation>> read_operations(const ParameterScope& scope, cons
 // however many operations there are.
 class Batch {
  public:
-  Batch(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal)
-      : device_(device), affinity_(affinity), wait_(wait), signal_(signal) {}
+  Batch(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, Budget* memory)
+      : device_(device), affinity_(affinity), wait_(wait), signal_(signal), memory_(memory) {}
+
+  Budget* memory() const { return memory_; }
 
   // The lane of the next group of operations that depend on each other.
   void next_lane() { lane_ = group_++ % kLanes; }
@@ -109,12 +129,13 @@ class Batch {
   auto step(uint64_t affinity, Submit&& submit) -> decltype(submit(std::declval<hal::QueuePoint>())) {
     Lane& lane = lanes_[lane_];
     if (!lane.semaphore)
-      lane.semaphore = HALYARD_TRY(hal::Semaphore::create(Ref<hal::Device>::share(&device_), 0));
+      lane.semaphore = HALYARD_TRY(hal::Semaphore::create(Ref<hal::Device>::share(&device_), 0, memory_));
     const Ref<hal::Fence> wait = lane.end;
     hal::Timepoints end;
     end.push_back({lane.semaphore, ++lane.value});
-    lane.end = hal::Fence::of(std::move(end));
-    return submit(hal::QueuePoint{device_, affinity, wait ? wait.get() : wait_.get(), lane.end.get()});
+    lane.end = HALYARD_TRY(hal::Fence::of(std::move(end), memory_));
+    return submit(
+        hal::QueuePoint{device_, affinity, wait ? wait.get() : wait_.get(), lane.end.get(), memory_});
   }
   template <typename Submit>
   auto step(Submit&& submit) {
@@ -124,8 +145,8 @@ class Batch {
   Result<> finish() {
     std::vector<hal::Fence*> ends;
     for (const Lane& lane : lanes_) ends.push_back(lane.end.get());
-    const Ref<hal::Fence> done = HALYARD_TRY(hal::Fence::join(ends));
-    return hal::queue_barrier({device_, affinity_, done ? done.get() : wait_.get(), signal_.get()});
+    const Ref<hal::Fence> done = HALYARD_TRY(hal::Fence::join(ends, memory_));
+    return hal::queue_barrier({device_, affinity_, done ? done.get() : wait_.get(), signal_.get(), memory_});
   }
 
  private:
@@ -140,6 +161,7 @@ class Batch {
   uint64_t affinity_;
   OptionalFence wait_;
   OptionalFence signal_;
+  Budget* memory_;
   std::array<Lane, kLanes> lanes_;
   size_t group_ = 0;
   size_t lane_ = 0;
@@ -172,7 +194,8 @@ Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& tar
   for (size_t i = 0; i < block.size(); ++i) block[i] = pattern[i % size];
   const Ref<Bytes> bytes = Bytes::own(std::move(block));
   const Ref<hal::File> file =
-      hal::File::from_memory({const_cast<uint8_t*>(bytes->data()), bytes->size()}, hal::kRead, bytes);
+      HALYARD_TRY(hal::File::from_memory({const_cast<uint8_t*>(bytes->data()), bytes->size()}, hal::kRead,
+                                         bytes, batch.memory(), bytes->size()));
   for (uint64_t done = 0; done < operation.length;) {
     const uint64_t length = std::min(operation.length - done, kBlock);
     HALYARD_TRY(batch.step([&](const hal::QueuePoint& point) {
@@ -188,8 +211,9 @@ Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& 
   const Parameter& parameter = *operation.parameter;
   if (!parameter.pattern.empty()) return submit_splat(batch, operation, target, offset);
   // The mapped file as a file of the queue, which may only read it.
-  const Ref<hal::File> file = hal::File::from_memory(
-      {const_cast<uint8_t*>(parameter.bytes.data()), parameter.bytes.size()}, hal::kRead, parameter.keep);
+  const Ref<hal::File> file = HALYARD_TRY(
+      hal::File::from_memory({const_cast<uint8_t*>(parameter.bytes.data()), parameter.bytes.size()},
+                             hal::kRead, parameter.keep, batch.memory()));
   return batch.step([&](const hal::QueuePoint& point) {
     return hal::queue_read(point, *file, operation.parameter_offset, target, offset, operation.length);
   });
@@ -198,44 +222,52 @@ Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& 
 // The mapped file itself as the buffer, where the program promises not to write to it and the device can use
 // such memory.
 Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_t memory_types,
-                                 uint32_t usage, const Operation& operation) {
+                                 uint32_t usage, const Operation& operation, Budget* memory) {
   const Parameter& parameter = *operation.parameter;
   if (!(usage & HALYARD_USAGE_SHARING_IMMUTABLE) || !parameter.pattern.empty() || operation.length == 0)
     return nullptr;
   auto* bytes = const_cast<uint8_t*>(parameter.bytes.data()) + operation.parameter_offset;
   return device
-      .import_host(affinity, memory_types, usage, hal::kRead, bytes, operation.length, parameter.keep)
+      .import_host(affinity, memory_types, usage, hal::kRead, bytes, operation.length, parameter.keep, memory)
       .value_or(nullptr);
 }
 
+// Of one context.
 struct Target {
   uint64_t affinity;
   uint32_t memory_types;
   uint32_t usage;
 };
 
-Result<Ref<vm::List>> load_all(const ParameterScopes& scopes, hal::Device& device, Batch& batch,
-                               const vm::Buffer* scope, Target target, const vm::Buffer& key_table,
-                               const vm::Buffer& key_data, const vm::Buffer& spans) {
-  const ParameterScope* source = HALYARD_TRY(find_scope(scopes, text(scope)));
-  const std::vector<Operation> operations = HALYARD_TRY(read_operations(*source, key_table, key_data, spans));
+Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, const vm::Buffer* scope,
+                               Target target, const vm::Buffer& key_table, const vm::Buffer& key_data,
+                               const vm::Buffer& spans) {
+  const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
+  const Operations call = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
+  const std::vector<Operation>& operations = call.list;
   for (const Operation& operation : operations) {
     if (operation.buffer_offset != 0)
       return fail(Code::OUT_OF_RANGE,
                   "parameter `{}`: buffer offset {} given for a buffer that load allocates; expected 0",
                   operation.key, operation.buffer_offset);
   }
-  auto list = vm::List::create({vm::ValueType::none, &hal::Buffer::kType});
   if (operations.size() > UINT32_MAX)
     return fail(Code::RESOURCE_EXHAUSTED, "{} spans in one call; a list has at most {} elements",
                 operations.size(), UINT32_MAX);
   const auto count = static_cast<uint32_t>(operations.size());
+  auto list = HALYARD_TRY(
+      vm::List::allocate({vm::ValueType::none, &hal::Buffer::kType}, count, count, state.memory.get()));
   HALYARD_TRY(list->resize(count, count));
+  std::vector<ParameterPages::Range> in_place;
   for (uint32_t i = 0; i < count; ++i) {
     const Operation& operation = operations[i];
-    Ref<hal::Buffer> buffer =
-        import_in_place(device, target.affinity, target.memory_types, target.usage, operation);
-    if (!buffer) {
+    Ref<hal::Buffer> buffer = import_in_place(device, target.affinity, target.memory_types, target.usage,
+                                              operation, state.memory.get());
+    if (buffer) {
+      const Parameter& parameter = *operation.parameter;
+      in_place.push_back(
+          {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
+    } else {
       batch.next_lane();
       buffer = HALYARD_TRY(batch.step(target.affinity, [&](const hal::QueuePoint& point) {
         return hal::queue_alloca(point, 0, target.memory_types, target.usage, operation.length, 0);
@@ -245,17 +277,18 @@ Result<Ref<vm::List>> load_all(const ParameterScopes& scopes, hal::Device& devic
     HALYARD_TRY(list->set_ref(i, std::move(buffer)));
   }
   HALYARD_TRY(batch.finish());
+  state.pages.prepare(std::move(in_place));
   return list;
 }
 
-Result<> gather_all(const ParameterScopes& scopes, Batch& batch, const vm::Buffer* scope, hal::Buffer& target,
+Result<> gather_all(const State& state, Batch& batch, const vm::Buffer* scope, hal::Buffer& target,
                     const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
-  const ParameterScope* source = HALYARD_TRY(find_scope(scopes, text(scope)));
-  const std::vector<Operation> operations = HALYARD_TRY(read_operations(*source, key_table, key_data, spans));
-  for (const Operation& operation : operations)
+  const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
+  const Operations operations = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
+  for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
                           fmt::format("gathering parameter `{}`", operation.key)));
-  for (const Operation& operation : operations) {
+  for (const Operation& operation : operations.list) {
     batch.next_lane();
     HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));
   }
@@ -264,11 +297,11 @@ Result<> gather_all(const ParameterScopes& scopes, Batch& batch, const vm::Buffe
 
 // Files are opened for reading only, so what is left of a scatter is to say which parameter cannot be
 // written.
-Result<> scatter_all(const ParameterScopes& scopes, Batch& batch, hal::Buffer& source,
-                     const vm::Buffer* scope, const vm::Buffer& key_table, const vm::Buffer& key_data,
-                     const vm::Buffer& spans) {
-  const ParameterScope* target = HALYARD_TRY(find_scope(scopes, text(scope)));
-  for (const Operation& operation : HALYARD_TRY(read_operations(*target, key_table, key_data, spans))) {
+Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, const vm::Buffer* scope,
+                     const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
+  const ParameterScope* target = HALYARD_TRY(find_scope(state.scopes, text(scope)));
+  const Operations operations = HALYARD_TRY(read_operations(state, *target, key_table, key_data, spans));
+  for (const Operation& operation : operations.list) {
     HALYARD_TRY(with_note(source.check_range(operation.buffer_offset, operation.length),
                           fmt::format("scattering parameter `{}`", operation.key)));
     return fail(Code::PERMISSION_DENIED, "parameter `{}` cannot be written: {}", operation.key,
@@ -285,29 +318,29 @@ Result<T> signalled(Result<T> result, OptionalFence signal) {
   return result;
 }
 
-Result<Ref<vm::List>> load(ParameterScopes& scopes, hal::Device& device, uint64_t affinity,
-                           OptionalFence wait, OptionalFence signal, vm::Buffer* scope,
-                           uint64_t target_affinity, uint32_t memory_types, uint32_t usage,
-                           vm::Buffer& key_table, vm::Buffer& key_data, vm::Buffer& spans) {
-  Batch batch(device, affinity, wait, signal);
+Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                           OptionalFence signal, vm::Buffer* scope, uint64_t target_affinity,
+                           uint32_t memory_types, uint32_t usage, vm::Buffer& key_table, vm::Buffer& key_data,
+                           vm::Buffer& spans) {
+  Batch batch(device, affinity, wait, signal, state.memory.get());
   // Whatever else the program does with the buffer, its contents arrive by transfer.
   const Target target = {target_affinity, memory_types,
                          (usage ? usage : uint32_t{HALYARD_USAGE_DEFAULT}) | HALYARD_USAGE_TRANSFER_TARGET};
-  return signalled(load_all(scopes, device, batch, scope, target, key_table, key_data, spans), signal);
+  return signalled(load_all(state, device, batch, scope, target, key_table, key_data, spans), signal);
 }
 
-Result<> gather(ParameterScopes& scopes, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> gather(State& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                 OptionalFence signal, vm::Buffer* scope, hal::Buffer& target, vm::Buffer& key_table,
                 vm::Buffer& key_data, vm::Buffer& spans) {
-  Batch batch(device, affinity, wait, signal);
-  return signalled(gather_all(scopes, batch, scope, target, key_table, key_data, spans), signal);
+  Batch batch(device, affinity, wait, signal, state.memory.get());
+  return signalled(gather_all(state, batch, scope, target, key_table, key_data, spans), signal);
 }
 
-Result<> scatter(ParameterScopes& scopes, hal::Device& device, uint64_t affinity, OptionalFence wait,
+Result<> scatter(State& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                  OptionalFence signal, hal::Buffer& source, vm::Buffer* scope, vm::Buffer& key_table,
                  vm::Buffer& key_data, vm::Buffer& spans) {
-  Batch batch(device, affinity, wait, signal);
-  return signalled(scatter_all(scopes, batch, source, scope, key_table, key_data, spans), signal);
+  Batch batch(device, affinity, wait, signal, state.memory.get());
+  return signalled(scatter_all(state, batch, source, scope, key_table, key_data, spans), signal);
 }
 
 constexpr vm::NativeExport kExports[] = {
@@ -321,14 +354,15 @@ static_assert(std::string_view(vm::convention_of<&scatter>) == kExports[2].conve
 
 }  // namespace
 
-Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes) {
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory) {
   vm::NativeModule::Definition definition;
   definition.name = "io_parameters";
   definition.version = 0;
   definition.exports.assign(std::begin(kExports), std::end(kExports));
-  definition.create_state = [scopes = std::move(scopes)]() -> Result<vm::NativeState> {
-    return vm::NativeState{new ParameterScopes(scopes),
-                           [](void* state) { delete static_cast<ParameterScopes*>(state); }};
+  definition.create_state = [scopes = std::move(scopes),
+                             memory = std::move(memory)]() -> Result<vm::NativeState> {
+    return vm::NativeState{new State{.scopes = scopes, .memory = memory, .pages = {}},
+                           [](void* state) { delete static_cast<State*>(state); }};
   };
   return vm::NativeModule::create(std::move(definition));
 }

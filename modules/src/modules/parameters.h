@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/object.h"
 #include "base/status.h"
@@ -60,7 +61,8 @@ Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files,
                                         ParameterMode mode = ParameterMode::file,
                                         const ParameterProgress& progress = {});
 
-// The native module `io_parameters`: load, gather, scatter.
-Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes);
+// The native module `io_parameters`: load, gather, scatter. What programs load is charged to `memory` (may be
+// null), but for what stays in mapped files.
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory = {});
 
 }  // namespace halyard::modules

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/budget.h"
+#include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
 
@@ -17,11 +18,16 @@ class Buffer final : public ObjectOf<Buffer> {
   static const ObjectType kType;  // "vm.buffer"
 
   // Zero-filled and mutable. `alignment` is 0 or a power of two (INVALID_ARGUMENT); at least 16 is given.
-  // RESOURCE_EXHAUSTED past `limit` bytes, the budget (may be null), or memory.
+  // RESOURCE_EXHAUSTED past `limit` bytes, the budget (may be null), which is charged for the header and for
+  // what the alignment wastes, too, or memory.
   static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
-                                      Ref<Budget> budget = {});
+                                      Budget* budget = nullptr);
   // Over somebody's bytes, which stay while the buffer does; `released` (may be empty) runs at its end.
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
+  // The same in memory of `nodes`, which `released` may let go: for what comes and goes with every call. The
+  // budget (may be null) is charged for the header. RESOURCE_EXHAUSTED: `released` is not called.
+  static Result<Ref<Buffer>> wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
+                                  std::function<void()> released);
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released);
 
   uint8_t* data() const { return data_; }
@@ -43,16 +49,17 @@ class Buffer final : public ObjectOf<Buffer> {
         mutable_length_(is_mutable ? bytes.size() : 0),
         mutable_(is_mutable),
         released_(std::move(released)) {}
-  ~Buffer() {
-    if (released_) released_();
-  }
+  ~Buffer() { charge_.count(kType, -1); }  // by kType, which calls `released`
 
  private:
+  static void destroy(Object* object);
+
   uint8_t* data_;
   uint64_t length_;
   uint64_t mutable_length_;
   bool mutable_;
   std::function<void()> released_;
+  NodePool* nodes_ = nullptr;  // that its memory is of; null: the system's
   Charge charge_;
 };
 

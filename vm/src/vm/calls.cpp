@@ -38,12 +38,15 @@ bool Stack::reserve(size_t bytes) {
   }
   const size_t grown =
       std::min<uint64_t>(std::max({need, 2 * capacity, kFirstStackBytes}), limits.stack_bytes);
-  if (Result<> charged = charge.grow_to(grown, "a stack"); !charged) {
+  // Both, while frames move.
+  const uint64_t held = charge.bytes();
+  if (Result<> charged = charge.grow_by(block_bytes(grown), "a stack"); !charged) {
     error = std::move(charged).error();
     return false;
   }
   auto* moved = static_cast<std::byte*>(::operator new(grown, kStackAlignment, std::nothrow));
   if (!moved) {
+    charge.shrink_to(held);
     error = Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for a stack of {} bytes", grown));
     return false;
   }
@@ -54,6 +57,7 @@ bool Stack::reserve(size_t bytes) {
   ::operator delete(memory, kStackAlignment);
   memory = moved;
   end = moved + grown;
+  charge.shrink_to(block_bytes(grown));
   return true;
 }
 

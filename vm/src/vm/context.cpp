@@ -154,8 +154,8 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
                   "module '{}' wants {} bytes and {} refs of globals; the limits are {} and {}",
                   module->name(), bytes, refs, limits.buffer_bytes, limits.list_elements);
     }
-    instance->charge =
-        HALYARD_TRY(Charge::take(limits.memory, bytes + refs * sizeof(Object*), "a module's globals"));
+    instance->charge = HALYARD_TRY(Charge::take(
+        limits.memory, block_bytes(bytes) + block_bytes(refs * sizeof(Object*)), "the globals of a module"));
     try {
       static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= 16);
       instance->global_bytes = std::make_unique<uint8_t[]>(bytes);
@@ -187,8 +187,13 @@ ModuleInstance::~ModuleInstance() {
   if (native_state.destroy) native_state.destroy(native_state.pointer);
 }
 
-Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer) {
-  return make<Context>(std::move(limits), std::move(tracer));
+Context::Context(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop)
+    : limits_(std::move(limits)), tracer_(std::move(tracer)), loop_(std::move(loop)) {
+  if (!loop_ && limits_.time.count() != 0) loop_ = Loop::create();
+}
+
+Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop) {
+  return make<Context>(std::move(limits), std::move(tracer), std::move(loop));
 }
 
 Context::~Context() {

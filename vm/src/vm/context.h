@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "base/tracer.h"
 #include "vm/bytecode_module.h"
 #include "vm/calling_convention.h"
 #include "vm/native_module.h"
-#include "vm/watchdog.h"
 
 namespace halyard::vm {
 
@@ -26,7 +26,7 @@ struct Limits {
   uint64_t stack_bytes = 8u << 20;             // of one invocation
   uint64_t buffer_bytes = uint64_t{16} << 30;  // of one vm.buffer
   uint32_t list_elements = 1u << 28;           // of one vm.list
-  Ref<Budget> memory;                          // of all buffers, lists, globals and stacks; null: no limit
+  Ref<Budget> memory;                          // of all that the program takes; null: no limit
   std::chrono::nanoseconds time{0};            // of one call from outside, waits included; 0: no limit
 };
 
@@ -70,8 +70,9 @@ class Context final : public ObjectOf<Context> {
  public:
   static const ObjectType kType;
 
-  // `tracer` (may be null) is told of calls.
-  static Ref<Context> create(Limits limits = {}, Ref<Tracer> tracer = {});
+  // `tracer` (may be null) is told of calls. `loop` measures the time limit of calls; null: one of its own,
+  // where there is such a limit.
+  static Ref<Context> create(Limits limits = {}, Ref<Tracer> tracer = {}, Ref<Loop> loop = {});
   ~Context();
 
   // Adds a module: state, dependencies, imports (from modules added before), __init. On failure the module is
@@ -83,15 +84,15 @@ class Context final : public ObjectOf<Context> {
 
   const Limits& limits() const { return limits_; }
   Tracer* tracer() const { return tracer_.get(); }
-  Watchdog& watchdog() { return watchdog_; }
+  const Ref<Loop>& loop() const { return loop_; }  // null where calls have no time limit
   std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
 
-  Context(Limits limits, Ref<Tracer> tracer) : limits_(std::move(limits)), tracer_(std::move(tracer)) {}
+  Context(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop);
 
  private:
   Limits limits_;
   Ref<Tracer> tracer_;
-  Watchdog watchdog_;
+  Ref<Loop> loop_;
   std::vector<std::unique_ptr<ModuleInstance>> modules_;
 };
 

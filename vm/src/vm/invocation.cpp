@@ -194,7 +194,7 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
     return std::unexpected(unwind_error(stack));
   }
   try {
-    begin_watch();
+    begin_time_limit();
   } catch (const std::exception&) {  // no memory, or no thread
     stack.error = caught_exception();
     return std::unexpected(unwind_error(stack));
@@ -258,15 +258,16 @@ void Invocation::interrupt(Code code) {
   waker_->wake(Waker::kAnyWait);
 }
 
-void Invocation::begin_watch() {
+void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;
   if (limit.count() == 0) return;
-  watch_ = context_->watchdog().begin(Clock::now() + limit, *this);
+  if (!time_limit_) time_limit_.emplace(context_->loop(), [this] { interrupt(Code::DEADLINE_EXCEEDED); });
+  time_limit_->set(Clock::now() + limit);
 }
 
-// What a call leaves behind besides its frames: the watch, a wait, and what was kept for one.
+// What a call leaves behind besides its frames: its time limit, a wait, and what was kept for one.
 void Invocation::end() {
-  if (watch_ != 0) context_->watchdog().end(std::exchange(watch_, 0));
+  if (time_limit_) time_limit_->clear();
   waker_->leave_wait();
   wait_state_ = {};
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/status.h"
@@ -71,7 +72,7 @@ class Invocation {
   Result<Outcome> begin_with(const Callable& callee, std::span<V> arguments);
   template <typename V>
   Result<> call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results);
-  void begin_watch();
+  void begin_time_limit();
   void end();
   Result<Outcome> go_on();
 
@@ -80,7 +81,7 @@ class Invocation {
   Ref<Waker> waker_;
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
-  uint64_t watch_ = 0;
+  std::optional<Alarm> time_limit_;  // made by the first call that has one
   bool blocks_ = false;
 };
 

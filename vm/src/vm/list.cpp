@@ -10,6 +10,8 @@ const ObjectType List::kType = {"vm.list", &List::destroy};
 
 namespace {
 
+constexpr const char* kCharged = "a list";
+
 uint32_t width(ValueType type) {
   switch (type) {
     case ValueType::i8:
@@ -73,56 +75,52 @@ void List::destroy(Object* object) {
   }
 }
 
-namespace {
+Result<Ref<List>> List::allocate(ElementType element, uint32_t capacity, uint32_t limit, Budget* budget) {
+  Ref<List> list = make<List>(element);
+  HALYARD_TRY(list->charge_to(budget));
+  HALYARD_TRY(list->reserve(capacity, limit));
+  return list;
+}
 
-// Runs what may allocate for `count` elements.
-template <typename Action>
-Result<> allocating(uint32_t count, uint32_t limit, Action action) {
-  if (count > limit)
-    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", count, limit);
-  try {
-    action();
-  } catch (const std::bad_alloc&) {
-    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a list of {} elements", count);
-  }
+Result<> List::charge_to(Budget* budget) {
+  if (!budget || charge_.has_budget()) return {};
+  const uint64_t bytes = block_bytes(sizeof(List)) + block_bytes(packed_.capacity()) +
+                         block_bytes(refs_.capacity() * sizeof(Ref<Object>)) +
+                         block_bytes(variants_.capacity() * sizeof(Variant));
+  HALYARD_TRY(charge_.start(budget, bytes, kCharged));
+  charge_.count(kType, 1);
   return {};
 }
 
-}  // namespace
-
 // Capacity never shrinks, and neither does the charge.
-Result<> List::charge(uint32_t count) {
-  const uint64_t bytes = element_.value != ValueType::none ? width(element_.value)
-                         : element_.object                 ? sizeof(Ref<Object>)
-                                                           : sizeof(Variant);
-  return charge_.grow_to(count * bytes, "a list");
+Result<> List::grow(uint32_t capacity) {
+  if (element_.value != ValueType::none)
+    return reserve_charged(packed_, size_t{capacity} * width(element_.value), charge_, kCharged);
+  if (element_.object) return reserve_charged(refs_, capacity, charge_, kCharged);
+  return reserve_charged(variants_, capacity, charge_, kCharged);
 }
 
 Result<> List::reserve(uint32_t capacity, uint32_t limit) {
-  HALYARD_TRY(charge(capacity));
-  return allocating(capacity, limit, [&] {
-    if (element_.value != ValueType::none) {
-      packed_.reserve(size_t{capacity} * width(element_.value));
-    } else if (element_.object) {
-      refs_.reserve(capacity);
-    } else {
-      variants_.reserve(capacity);
-    }
-  });
+  if (capacity > limit)
+    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", capacity, limit);
+  try {
+    return grow(capacity);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for a list of {} elements", capacity);
+  }
 }
 
 Result<> List::resize(uint32_t size, uint32_t limit) {
-  HALYARD_TRY(charge(size));
-  return allocating(size, limit, [&] {
-    if (element_.value != ValueType::none) {
-      packed_.resize(size_t{size} * width(element_.value));
-    } else if (element_.object) {
-      refs_.resize(size);
-    } else {
-      variants_.resize(size);
-    }
-    size_ = size;
-  });
+  HALYARD_TRY(reserve(size, limit));
+  if (element_.value != ValueType::none) {
+    packed_.resize(size_t{size} * width(element_.value));
+  } else if (element_.object) {
+    refs_.resize(size);
+  } else {
+    variants_.resize(size);
+  }
+  size_ = size;
+  return {};
 }
 
 Result<uint64_t> List::get_value(uint32_t index, ValueType as, bool legacy_floats) const {

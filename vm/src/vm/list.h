@@ -24,13 +24,15 @@ class List final : public ObjectOf<List> {
  public:
   static const ObjectType kType;  // "vm.list"
 
-  // What it grows to is charged to the budget, if there is one.
-  static Ref<List> create(ElementType element, Ref<Budget> budget = {}) {
-    return make<List>(element, std::move(budget));
-  }
+  static Ref<List> create(ElementType element) { return make<List>(element); }
+  // With room for `capacity` elements. It is charged to the budget (may be null), and so is what it grows to.
+  // RESOURCE_EXHAUSTED as reserve().
+  static Result<Ref<List>> allocate(ElementType element, uint32_t capacity, uint32_t limit, Budget* budget);
 
   ElementType element() const { return element_; }
   uint32_t size() const { return size_; }
+  // Charges a list that nobody is charged for; a null budget does not. RESOURCE_EXHAUSTED.
+  Result<> charge_to(Budget* budget);
   // RESOURCE_EXHAUSTED past `limit` elements, the budget, or memory.
   Result<> reserve(uint32_t capacity, uint32_t limit);
   Result<> resize(uint32_t size, uint32_t limit);
@@ -54,18 +56,15 @@ class List final : public ObjectOf<List> {
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
 
-  explicit List(ElementType element, Ref<Budget> budget = {})
-      : element_(element), charge_(std::move(budget)) {
-    charge_.stand_for(kType);
-  }
-  ~List() = default;
+  explicit List(ElementType element) : element_(element) {}
+  ~List() { charge_.count(kType, -1); }
 
  private:
   static void destroy(Object* object);
   template <typename Visit>
   void each_ref(Visit visit);  // takes every ref out
 
-  Result<> charge(uint32_t count);
+  Result<> grow(uint32_t capacity);
 
   ElementType element_;
   uint32_t size_ = 0;

@@ -110,7 +110,7 @@ bool ObjectOps::buffer_hash(Object* object, uint64_t offset, uint64_t length, ui
 }
 
 Object* ObjectOps::buffer_alloc(uint64_t length, uint32_t alignment) const {
-  Result<Ref<Buffer>> made = Buffer::allocate(length, alignment, limits.buffer_bytes, limits.memory);
+  Result<Ref<Buffer>> made = Buffer::allocate(length, alignment, limits.buffer_bytes, limits.memory.get());
   if (made) return made->detach();
   error = std::move(made).error();
   return nullptr;
@@ -127,18 +127,20 @@ Object* ObjectOps::buffer_clone(Object* source, uint64_t offset, uint64_t length
 List* ObjectOps::list(Object* object) const { return expect<List>(object, error); }
 
 Object* ObjectOps::list_alloc(const ElementType& element, uint32_t capacity) const {
-  Ref<List> made = List::create(element, limits.memory);
-  return set(made->reserve(capacity, limits.list_elements)) ? made.detach() : nullptr;
+  Result<Ref<List>> made = List::allocate(element, capacity, limits.list_elements, limits.memory.get());
+  if (made) return made->detach();
+  error = std::move(made).error();
+  return nullptr;
 }
 
 bool ObjectOps::list_reserve(Object* object, uint32_t capacity) const {
   List* of = list(object);
-  return of && set(of->reserve(capacity, limits.list_elements));
+  return of && set(of->charge_to(limits.memory.get())) && set(of->reserve(capacity, limits.list_elements));
 }
 
 bool ObjectOps::list_resize(Object* object, uint32_t size) const {
   List* of = list(object);
-  return of && set(of->resize(size, limits.list_elements));
+  return of && set(of->charge_to(limits.memory.get())) && set(of->resize(size, limits.list_elements));
 }
 
 bool ObjectOps::list_get(Object* object, uint32_t index, ValueType as, bool legacy_floats,

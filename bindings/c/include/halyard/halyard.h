@@ -119,6 +119,8 @@ enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* do not look at $HALYARD_DRIVER_PATH */
   HALYARD_INSTANCE_NO_DEFAULT_FOLDERS = 1u << 1, /* neither the user's folder nor the one beside libhalyard */
   HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects and halyard_instance_objects */
+  HALYARD_INSTANCE_RUN_BY_EMBEDDER =
+      1u << 3, /* halyard_instance_run runs its event loop; no thread is started */
 };
 
 typedef struct halyard_instance_options {
@@ -129,12 +131,33 @@ typedef struct halyard_instance_options {
   const char* const* driver_folders; /* then these folders */
   size_t driver_folder_count;
   halyard_trace_t trace; /* of all that its devices and contexts do; may be null */
+  /* A boost::asio::io_context that the embedder runs, instead of an event loop of the instance; no thread is
+   * started. It must outlive the instance and all that was made with it. Null: none. */
+  void* asio_context;
+  uint32_t asio_version; /* BOOST_ASIO_VERSION of that context */
+  uint32_t reserved;
 } halyard_instance_options_t;
 
 /* `options` may be null. Reads the notes of the drivers that are found; no code of one runs yet. There is no
- * default device: which drivers there are, halyard_instance_search says without running any. */
+ * default device: which drivers there are, halyard_instance_search says without running any.
+ *
+ * Time limits of calls, and closing a device whose last user was its own work, need an event loop. The
+ * instance has one, whose thread starts when it is first needed, unless the options say who runs it. An
+ * embedder that stops running it stops time limits, too.
+ *
+ * FAILED_PRECONDITION: asio_version is not the one that Halyard was built with (the message names both):
+ * layouts differ between versions. INVALID_ARGUMENT: a context and HALYARD_INSTANCE_RUN_BY_EMBEDDER. */
 HALYARD_API halyard_status_t halyard_instance_create(const halyard_instance_options_t* options,
                                                      halyard_instance_t* out);
+
+/* Runs what is due on the event loop of an instance made with HALYARD_INSTANCE_RUN_BY_EMBEDDER, and returns
+ * then; where nothing is due, waits for it for up to `timeout_ns` nanoseconds (0: does not wait; negative:
+ * without limit). *ran (may be null) is how many handlers ran. Any thread, also several at once.
+ * FAILED_PRECONDITION: the instance was made otherwise. */
+HALYARD_API halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeout_ns,
+                                                  size_t* ran);
+/* Makes calls of halyard_instance_run that are under way return. Any thread. No effect on other instances. */
+HALYARD_API void halyard_instance_interrupt_run(halyard_instance_t instance);
 
 typedef struct halyard_driver_entry {
   const char* name;        /* "local-sync" */
@@ -372,6 +395,12 @@ typedef struct halyard_module_info {
 } halyard_module_info_t;
 HALYARD_API halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info);
 
+/* What is likely to give wrong results although the module loads and runs, found by looking at it: a sentence
+ * for each, and a newline behind each; "" where there is nothing, as for native modules. So far: Vulkan
+ * shaders for targets without the 8- or 16-bit types of the functions' tensors. *out ends in 0 and is to be
+ * given to halyard_free; `out_size` may be null. Any thread. */
+HALYARD_API halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, size_t* out_size);
+
 typedef struct halyard_function_description {
   uint32_t struct_size;
   uint32_t argument_count; /* as the convention says; async functions include their two fences */
@@ -449,8 +478,8 @@ typedef struct halyard_context_options {
   /* Limits of what programs may take; 0: the default. Passing one fails the call (RESOURCE_EXHAUSTED). */
   uint64_t max_memory; /* bytes of buffers (also on devices), lists, globals and stacks together; no limit */
   uint64_t max_stack;  /* bytes of one call's stack; 8 MiB */
-  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. A context with a
-   * limit keeps one thread, which watches. What runs on a device, or in a native function, is not stopped. */
+  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The
+   * instance's event loop measures it. What runs on a device, or in a native function, is not stopped. */
   uint64_t max_time_ns;
   /* Which device gives memory for several: its place in `devices`, counted from 1, preferred wherever a
    * program lets the host choose. 0: the program's first choice whose memory all of them can use. */
@@ -469,10 +498,17 @@ typedef struct halyard_context_options {
   /* Called while parameter files are read into memory (HALYARD_CONTEXT_PRELOAD_PARAMETERS); may be null. */
   halyard_progress_fn progress;
   void* progress_user;
+  /* Settings, as for halyard_device_open_with, of the device "local-sync" that the built-in module `hal_loader`
+   * opens where no device of the list is a local one; those of `native` and `plugin`, say. Copied. */
+  const halyard_device_setting_t* loader_settings;
+  size_t loader_setting_count;
 } halyard_context_options_t;
 
-/* Links the modules and runs each `__init`. The built-in modules `hal` and `io_parameters` come first where a
- * module depends on them or imports from them. */
+/* Links the modules and runs each `__init`. The built-in modules `hal`, `io_parameters`, `hal_inline` and
+ * `hal_loader` come first where a module depends on them or imports from them. The last two are for programs
+ * that use no device and need none given: `hal_inline` has its buffers in memory of the host, `hal_loader` runs
+ * kernels in the call, by the first local device of the list, or by one that it opens when a program first
+ * asks. */
 HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance,
                                                     const halyard_context_options_t* options,
                                                     halyard_context_t* out);
@@ -538,8 +574,8 @@ typedef struct halyard_view_info {
   uint64_t byte_length; /* of its buffer range */
 } halyard_view_info_t;
 
-/* A view of a new buffer of the device with a copy of the bytes; `data` null: zeros. INVALID_ARGUMENT: shape
- * and size disagree. */
+/* A view of a new buffer of the device with a copy of the bytes; `data` null: zeros. `device` null: memory of
+ * the host, for programs that use no device. INVALID_ARGUMENT: shape and size disagree. */
 HALYARD_API halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type,
                                                  const int64_t* shape, size_t rank, const void* data,
                                                  size_t size, halyard_object_t* out);

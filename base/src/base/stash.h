@@ -7,7 +7,7 @@
 
 #include "base/atomics.h"
 
-namespace halyard::local {
+namespace halyard {
 
 // `kNext` is the member of Node that links it.
 template <typename Node, Node* Node::* kNext>
@@ -42,4 +42,4 @@ class Stash {
   std::atomic<Node*> first_ = nullptr;
 };
 
-}  // namespace halyard::local
+}  // namespace halyard

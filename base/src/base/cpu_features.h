@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace halyard::local {
+namespace halyard {
 
 // Whether this processor has the feature and the operating system lets this process use it; nothing for a
 // name that is not one of this architecture's.
@@ -19,4 +19,4 @@ using ProcessorData = std::array<uint64_t, 8>;
 // A bit for each feature that is present.
 ProcessorData processor_data();
 
-}  // namespace halyard::local
+}  // namespace halyard

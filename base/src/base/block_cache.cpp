@@ -1,5 +1,5 @@
 // Size classes and their lists. With AddressSanitizer, kept blocks are poisoned: using one is reported.
-#include "block_cache.h"
+#include "base/block_cache.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
-namespace halyard::local {
+namespace halyard {
 
 BlockCache::SizeClass BlockCache::size_class(uint64_t size) {
   if (size <= kAlignment) return {0, kAlignment};
@@ -73,4 +73,4 @@ void BlockCache::trim() {
   }
 }
 
-}  // namespace halyard::local
+}  // namespace halyard

@@ -1,5 +1,5 @@
 // The table of features, by architecture.
-#include "cpu_features.h"
+#include "base/cpu_features.h"
 
 #include <algorithm>
 #include <iterator>
@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #endif
 
-namespace halyard::local {
+namespace halyard {
 
 namespace {
 
@@ -116,4 +116,4 @@ ProcessorData processor_data() {
   return data;
 }
 
-}  // namespace halyard::local
+}  // namespace halyard

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "stash.h"
+#include "base/stash.h"
 
-namespace halyard::local {
+namespace halyard {
 
 class BlockCache {
  public:
@@ -47,4 +47,4 @@ class BlockCache {
   std::atomic<uint64_t> kept_bytes_ = 0;
 };
 
-}  // namespace halyard::local
+}  // namespace halyard

@@ -1,0 +1,157 @@
+// The loop over Asio. Steps wait in a list of our own and Asio is only asked to take the next one from it:
+// then posting needs no memory that matters, and draining can run them on another thread.
+#include "base/loop.h"
+
+#include <pthread.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/thread_local.h"
+
+namespace halyard {
+
+namespace asio = boost::asio;
+
+const ObjectType Loop::kType = object_type<Loop>("loop");
+
+namespace {
+HALYARD_SMALL_THREAD_LOCAL thread_local int steps_here = 0;  // that this thread is in
+}
+
+struct Loop::State : std::enable_shared_from_this<Loop::State> {
+  enum class Runner { own_thread, embedder, foreign_context };
+
+  explicit State(Runner by, asio::io_context* foreign = nullptr) : runner(by), context(foreign) {}
+
+  const Runner runner;
+
+  std::mutex mutex;
+  asio::io_context* context;              // null until it is needed
+  std::optional<asio::io_context> owned;  // unless it is the embedder's
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> guard;
+  std::thread thread;
+
+  Step* first = nullptr;  // posted, not begun
+  Step* last = nullptr;
+  size_t running = 0;
+  std::condition_variable changed;
+
+  // Under the lock. Nothing is left behind where a part of it throws.
+  asio::io_context& get() {
+    if (!context) {
+      owned.emplace();
+      context = &*owned;
+    }
+    if (runner == Runner::own_thread && !thread.joinable()) {
+      guard.emplace(context->get_executor());
+      // The embedder's signals are for its own threads.
+      sigset_t all, before;
+      ::sigfillset(&all);
+      ::pthread_sigmask(SIG_SETMASK, &all, &before);
+      try {
+        thread = std::thread([self = shared_from_this()] { self->context->run(); });
+      } catch (...) {
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw;
+      }
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    return *context;
+  }
+
+  // Whether there was one.
+  bool run_step() {
+    Step* step = nullptr;
+    {
+      const std::lock_guard lock(mutex);
+      step = first;
+      if (!step) return false;
+      first = step->next;
+      ++running;
+    }
+    ++steps_here;
+    step->run(*step);
+    --steps_here;
+    const std::lock_guard lock(mutex);
+    --running;
+    changed.notify_all();
+    return true;
+  }
+};
+
+Ref<Loop> Loop::create() { return make<Loop>(std::make_shared<State>(State::Runner::own_thread)); }
+Ref<Loop> Loop::run_by_embedder() { return make<Loop>(std::make_shared<State>(State::Runner::embedder)); }
+Ref<Loop> Loop::on(asio::io_context& context) {
+  return make<Loop>(std::make_shared<State>(State::Runner::foreign_context, &context));
+}
+
+Loop::~Loop() {
+  std::thread thread;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->guard.reset();
+    thread = std::move(state_->thread);
+  }
+  if (thread.joinable() && thread.get_id() == std::this_thread::get_id()) {
+    thread.detach();  // a step had the last reference; the thread runs what is left, and ends
+    return;
+  }
+  if (thread.joinable()) thread.join();
+  drain();
+}
+
+void Loop::post(Step& step) noexcept {
+  step.next = nullptr;
+  const std::lock_guard lock(state_->mutex);
+  (state_->first ? state_->last->next : state_->first) = &step;
+  state_->last = &step;
+  try {
+    asio::post(state_->get(), [state = state_] { state->run_step(); });
+  } catch (const std::exception&) {
+    // It stays in the list: a later handler, or drain(), runs it.
+  }
+}
+
+void Loop::drain() {
+  while (state_->run_step()) {
+  }
+  if (steps_here != 0) return;
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return state_->running == 0; });
+}
+
+size_t Loop::run(Clock::time_point deadline) {
+  asio::io_context* context = nullptr;
+  {
+    const std::lock_guard lock(state_->mutex);
+    context = &state_->get();
+    if (context->stopped()) context->restart();
+    // Nothing to do yet is no reason to return: something may be posted before the deadline.
+    if (!state_->guard) state_->guard.emplace(context->get_executor());
+  }
+  size_t count = context->poll();
+  if (count == 0) count = context->run_one_until(deadline);
+  return count + context->poll();
+}
+
+void Loop::interrupt_run() {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->context) state_->context->stop();
+}
+
+bool Loop::is_run_by_embedder() const { return state_->runner == State::Runner::embedder; }
+
+asio::io_context& Loop::context() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->get();
+}
+
+}  // namespace halyard

@@ -1,0 +1,254 @@
+// The event loop: who runs what was posted, and alarms.
+#include "base/loop.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace halyard {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Loop::Clock;
+
+// Long enough for the slowest machine; no test waits so long unless it fails.
+constexpr auto kLong = 60s;
+
+class Event {
+ public:
+  void happen() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+    changed_.notify_all();
+  }
+  bool await(int count = 1) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLong, [&] { return count_ >= count; });
+  }
+  int count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+struct Posted : Step {
+  explicit Posted(std::function<void()> what) : action(std::move(what)) {
+    run = [](Step& self) noexcept { static_cast<Posted&>(self).action(); };
+  }
+  std::function<void()> action;
+};
+
+TEST(LoopTest, RunsStepsInOrderOnItsThread) {
+  const Ref<Loop> loop = Loop::create();
+  std::vector<int> order;
+  std::thread::id thread;
+  Event done;
+  Posted first([&] { order.push_back(1); });
+  Posted second([&] {
+    order.push_back(2);
+    thread = std::this_thread::get_id();
+    done.happen();
+  });
+  loop->post(first);
+  loop->post(second);
+  ASSERT_TRUE(done.await());
+  EXPECT_EQ(order, (std::vector{1, 2}));
+  EXPECT_NE(thread, std::this_thread::get_id());
+}
+
+TEST(LoopTest, DrainWaitsForWhatWasPosted) {
+  const Ref<Loop> loop = Loop::create();
+  std::atomic<int> ran = 0;
+  Posted slow([&] {
+    std::this_thread::sleep_for(20ms);
+    ++ran;
+  });
+  Posted next([&] { ++ran; });
+  loop->post(slow);
+  loop->post(next);
+  loop->drain();
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(LoopTest, DrainOfAStepDoesNotWaitForItself) {
+  const Ref<Loop> loop = Loop::create();
+  Event done;
+  Posted step([&] {
+    loop->drain();
+    done.happen();
+  });
+  loop->post(step);
+  EXPECT_TRUE(done.await());
+}
+
+TEST(LoopTest, GoesWithItsLastStep) {
+  Event done;
+  Ref<Loop> loop = Loop::create();
+  Event given;
+  Posted step([&] {
+    given.await();
+    loop = nullptr;  // on the loop's own thread
+    done.happen();
+  });
+  loop->post(step);
+  given.happen();
+  EXPECT_TRUE(done.await());
+}
+
+TEST(LoopTest, RunsWhatIsLeftWhenItGoes) {
+  bool ran = false;
+  Posted step([&] { ran = true; });
+  {
+    const Ref<Loop> loop = Loop::run_by_embedder();
+    loop->post(step);
+  }
+  EXPECT_TRUE(ran);
+}
+
+TEST(LoopTest, ItsThreadTakesNoSignals) {
+  const Ref<Loop> loop = Loop::create();
+  sigset_t before, blocked, after;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  Posted step([&] { ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked); });
+  loop->post(step);
+  loop->drain();
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    EXPECT_EQ(::sigismember(&blocked, signal), 1);
+    EXPECT_EQ(::sigismember(&after, signal), ::sigismember(&before, signal));
+  }
+}
+
+// ---- Run by the embedder ----
+
+TEST(LoopTest, AnEmbedderRunsIt) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  std::thread::id thread;
+  Posted step([&] { thread = std::this_thread::get_id(); });
+  EXPECT_EQ(loop->run(Clock::now()), 0u);
+  loop->post(step);
+  EXPECT_EQ(loop->run(Clock::now() + kLong), 1u);
+  EXPECT_EQ(thread, std::this_thread::get_id());
+  EXPECT_EQ(loop->run(Clock::now() + 1ms), 0u);
+}
+
+TEST(LoopTest, RunWaitsForWhatIsPostedLater) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  Posted step([] {});
+  std::thread poster([&] {
+    std::this_thread::sleep_for(5ms);
+    loop->post(step);
+  });
+  EXPECT_EQ(loop->run(Clock::time_point::max()), 1u);
+  poster.join();
+}
+
+TEST(LoopTest, RunCanBeInterrupted) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  std::atomic<bool> over = false;
+  std::thread runner([&] {
+    loop->run(Clock::time_point::max());
+    over = true;
+  });
+  while (!over) {
+    loop->interrupt_run();
+    std::this_thread::sleep_for(1ms);
+  }
+  runner.join();
+  Posted step([] {});
+  loop->post(step);
+  EXPECT_EQ(loop->run(Clock::now() + kLong), 1u);  // afterwards as before
+}
+
+TEST(LoopTest, OnTheEmbeddersContext) {
+  boost::asio::io_context context;
+  const Ref<Loop> loop = Loop::on(context);
+  EXPECT_EQ(&loop->context(), &context);
+  bool ran = false;
+  Posted step([&] { ran = true; });
+  loop->post(step);
+  EXPECT_FALSE(ran);
+  context.run();
+  EXPECT_TRUE(ran);
+}
+
+// ---- Alarms ----
+
+TEST(AlarmTest, RingsOnce) {
+  Event rung;
+  Alarm alarm(Loop::create(), [&] { rung.happen(); });
+  alarm.set(Clock::now() + 1ms);
+  ASSERT_TRUE(rung.await());
+  std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(rung.count(), 1);
+  alarm.set(Clock::now());
+  EXPECT_TRUE(rung.await(2));
+}
+
+TEST(AlarmTest, AClearedAlarmDoesNotRing) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  int rung = 0;
+  Alarm alarm(loop, [&] { ++rung; });
+  alarm.set(Clock::now() + 1ms);
+  alarm.clear();
+  EXPECT_EQ(loop->run(Clock::now() + kLong), 1u);  // its timer expires, for nobody
+  EXPECT_EQ(rung, 0);
+}
+
+TEST(AlarmTest, MovedToALaterTime) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  Clock::time_point rung;
+  Alarm alarm(loop, [&] { rung = Clock::now(); });
+  const auto later = Clock::now() + 30ms;
+  alarm.set(Clock::now() + 1ms);
+  alarm.set(later);
+  while (rung == Clock::time_point()) ASSERT_NE(loop->run(Clock::now() + kLong), 0u);
+  EXPECT_GE(rung, later);
+}
+
+TEST(AlarmTest, MovedToAnEarlierTime) {
+  Event rung;
+  Alarm alarm(Loop::create(), [&] { rung.happen(); });
+  alarm.set(Clock::now() + kLong * 60);
+  alarm.set(Clock::now() + 1ms);
+  EXPECT_TRUE(rung.await());
+}
+
+TEST(AlarmTest, SettingItAgainAndAgainDoesNotWakeTheLoop) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  int rung = 0;
+  Alarm alarm(loop, [&] { ++rung; });
+  for (int i = 0; i < 1000; ++i) {
+    alarm.set(Clock::now() + kLong);
+    alarm.clear();
+  }
+  EXPECT_EQ(loop->run(Clock::now()), 0u);
+  EXPECT_EQ(rung, 0);
+}
+
+TEST(AlarmTest, DoesNotRingAfterItHasGone) {
+  const Ref<Loop> loop = Loop::create();
+  for (int i = 0; i < 200; ++i) {
+    auto there = std::make_unique<std::atomic<bool>>(true);
+    {
+      Alarm alarm(loop, [&] { EXPECT_TRUE(there->load()); });
+      alarm.set(Clock::now() + std::chrono::microseconds(i));
+      std::this_thread::sleep_for(std::chrono::microseconds(i / 2));
+    }
+    *there = false;
+  }
+}
+
+}  // namespace
+}  // namespace halyard

@@ -1,0 +1,61 @@
+// Choosing a subgroup size.
+#include "subgroups.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace halyard::vulkan {
+
+namespace {
+
+// Whether pipelines may ask for subgroups of this size, with workgroups of these.
+bool can_ask_for(uint32_t size, const PipelineImage& pipeline, const Features& features) {
+  const VkPhysicalDeviceSubgroupSizeControlProperties& sizes = features.subgroup_sizes;
+  if (!features.subgroup_size.subgroupSizeControl || !std::has_single_bit(size) ||
+      size < sizes.minSubgroupSize || size > sizes.maxSubgroupSize ||
+      !(sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
+    return false;
+  uint64_t invocations = 1;
+  for (const uint32_t extent : pipeline.workgroup_size) invocations *= std::max(extent, 1u);
+  return invocations <= uint64_t{size} * sizes.maxComputeWorkgroupSubgroups;
+}
+
+std::string sizes_text(const Features& features) {
+  const VkPhysicalDeviceSubgroupSizeControlProperties& sizes = features.subgroup_sizes;
+  if (!features.subgroup_size.subgroupSizeControl)
+    return fmt::format("{} and no choice (subgroupSizeControl)", features.subgroup.subgroupSize);
+  if (sizes.minSubgroupSize == sizes.maxSubgroupSize) return fmt::format("{}", sizes.minSubgroupSize);
+  return fmt::format("{} to {}, with {} in a workgroup at most", sizes.minSubgroupSize, sizes.maxSubgroupSize,
+                     sizes.maxComputeWorkgroupSubgroups);
+}
+
+}  // namespace
+
+Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features& features,
+                                   std::string_view device) {
+  // Since SPIR-V 1.6 a pipeline that asks for no size may get any that the device has.
+  const bool varies = features.subgroup_size.subgroupSizeControl && pipeline.version >= spirv_version(1, 6);
+  const uint32_t least = varies ? features.subgroup_sizes.minSubgroupSize : features.subgroup.subgroupSize;
+  const uint32_t most = varies ? features.subgroup_sizes.maxSubgroupSize : features.subgroup.subgroupSize;
+  const uint32_t stated = pipeline.subgroup_size;
+  if (stated != 0) {
+    if (least == stated && most == stated) return 0;
+    if (can_ask_for(stated, pipeline, features)) return stated;
+    if (!pipeline.subgroups.any) return 0;
+    return fail(Code::INCOMPATIBLE,
+                "pipeline '{}' was compiled for subgroups of {}, but device '{}' has {}; compile it for this "
+                "device",
+                pipeline.name, stated, device, sizes_text(features));
+  }
+  const uint32_t needed = pipeline.subgroups.least;
+  if (needed <= least) return 0;
+  const uint32_t wanted = std::max(needed, features.subgroup_sizes.minSubgroupSize);
+  if (can_ask_for(wanted, pipeline, features)) return wanted;
+  return fail(
+      Code::INCOMPATIBLE,
+      "pipeline '{}' names lanes, distances or clusters of subgroups of {} or more, but device '{}' has "
+      "{}; compile it for this device",
+      pipeline.name, needed, device, sizes_text(features));
+}
+
+}  // namespace halyard::vulkan

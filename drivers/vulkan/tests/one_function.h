@@ -1,0 +1,22 @@
+// Executables that tests make: one function, in the form of vulkan-spirv-fb, changed as a test likes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "vulkan_executable_generated.h"
+
+namespace halyard::vulkan_tests {
+
+namespace format = vulkan::format;
+using Change = std::function<void(format::ExecutableT&)>;
+
+// The words of a file that the build made of the shaders beside these tests.
+std::vector<uint32_t> kernel_words(const std::string& name);
+
+// An executable with one function, as `change` leaves it; bare.
+std::vector<uint8_t> one_function(const std::string& shader, uint32_t bindings, uint32_t push,
+                                  const Change& change = {});
+
+}  // namespace halyard::vulkan_tests

@@ -1,0 +1,348 @@
+// What becomes of SPIR-V that is not as SPIRV-Tools wants it: slips of compilers, what SPIRV-Tools does not
+// know, and damage.
+#include "spirv.h"
+
+#include <algorithm>
+
+#include "assemble.h"
+#include "cooperative_matrix.h"
+#include "one_function.h"
+#include "spirv_check.h"
+
+namespace halyard::vulkan_tests {
+namespace {
+
+using vulkan::Features;
+using vulkan::SpirvJudge;
+using vulkan::SpirvPolicy;
+using Words = std::vector<uint32_t>;
+
+// words[x] *= 2, x the workgroup. The entry point lists all variables, which is for SPIR-V 1.4 and later.
+constexpr const char* kTwice = R"(
+               OpCapability Shader
+               {0}
+               OpExtension "SPV_KHR_storage_buffer_storage_class"
+               OpMemoryModel Logical GLSL450
+               OpEntryPoint GLCompute %main "main" %group %words
+               OpExecutionMode %main LocalSize 1 1 1
+               OpDecorate %group BuiltIn WorkgroupId
+               OpDecorate %array ArrayStride 4
+               OpMemberDecorate %block 0 Offset 0
+               OpDecorate %block Block
+               OpDecorate %words DescriptorSet 0
+               OpDecorate %words Binding 0
+       %void = OpTypeVoid
+     %action = OpTypeFunction %void
+       %uint = OpTypeInt 32 0
+       %uint3 = OpTypeVector %uint 3
+%input_uint3 = OpTypePointer Input %uint3
+      %group = OpVariable %input_uint3 Input
+      %array = OpTypeRuntimeArray %uint
+      %block = OpTypeStruct %array
+%buffer_block = OpTypePointer StorageBuffer %block
+%buffer_uint = OpTypePointer StorageBuffer %uint
+      %words = OpVariable %buffer_block StorageBuffer
+     %uint_0 = OpConstant %uint 0
+     %uint_1 = OpConstant %uint 1
+       %main = OpFunction %void None %action
+      %begin = OpLabel
+     %where3 = OpLoad %uint3 %group
+      %where = OpCompositeExtract %uint %where3 0
+    %element = OpAccessChain %buffer_uint %words %uint_0 %where
+        %old = OpLoad %uint %element
+        %new = OpShiftLeftLogical %uint %old %uint_1
+               OpStore %element %new
+               OpReturn
+               OpFunctionEnd
+)";
+
+Words twice(const std::string& more = "") { return assemble(fmt::format(fmt::runtime(kTwice), more)); }
+
+Words with_version(Words words, uint32_t minor) {
+  words[1] = vulkan::spirv_version(1, minor);
+  return words;
+}
+
+vulkan::Result<> check(Words words, const Features& features, SpirvPolicy policy = SpirvPolicy::tolerant) {
+  return vulkan::check_spirv(words, {policy, features, "Made Up 9000"});
+}
+
+bool mentions(const std::string& message, std::initializer_list<const char*> parts) {
+  return std::ranges::all_of(parts, [&](const char* part) { return message.contains(part); });
+}
+
+class SpirvTest : public VulkanTest {
+ public:
+  Outcome load_words(const Words& words, Executable* loaded) {
+    return load("vulkan-spirv-fb",
+                one_function("iota", 1, 0,
+                             [&](format::ExecutableT& e) {
+                               e.shader_modules[0]->code = words;
+                               e.pipelines[0]->entry_point = "main";
+                             }),
+                loaded);
+  }
+};
+
+TEST_F(SpirvTest, InterfacesThatListWhatIsForLaterVersions) {
+  for (const uint32_t minor : {0u, 3u, 4u}) {
+    Executable loaded = nullptr;
+    ASSERT_TRUE(is_ok(load_words(with_version(twice(), minor), &loaded))) << minor;
+    Memory memory = allocate(Words{1, 20, 300});
+    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
+    EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
+  }
+}
+
+TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
+  const Words slip = with_version(twice(), 0);
+  Executable loaded = nullptr;
+  reopen({{"cache", ""}, {"spirv", "strict"}});
+  const Outcome outcome = load_words(slip, &loaded);
+  EXPECT_CODE(INVALID_ARGUMENT, outcome);
+  EXPECT_TRUE(mentions(outcome.message, {"spirv=strict", "spirv=tolerant"})) << outcome.message;
+  EXPECT_OK(load_words(with_version(twice(), 4), &loaded));
+  for (const char* policy : {"tolerant", "off"}) {
+    reopen({{"cache", ""}, {"spirv", policy}});
+    EXPECT_OK(load_words(slip, &loaded)) << policy;
+  }
+  halyard_driver_device_t device = nullptr;
+  EXPECT_CODE(INVALID_ARGUMENT, try_open("", {{"spirv", "lenient"}}, &device));
+}
+
+TEST(SpirvCheck, OnlyInterfacesBeforeVersion4AreShortened) {
+  const Words all = twice();
+  const Words shorter = vulkan::with_short_interfaces(with_version(all, 3));
+  EXPECT_EQ(shorter.size() + 1, all.size());
+  EXPECT_EQ(vulkan::with_short_interfaces(shorter), shorter);
+  EXPECT_EQ(vulkan::with_short_interfaces(with_version(all, 4)), with_version(all, 4));
+  Features features;
+  features.api_version = VK_API_VERSION_1_3;
+  EXPECT_TRUE(check(shorter, features, SpirvPolicy::strict));
+}
+
+TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
+  Features features;
+  features.api_version = VK_API_VERSION_1_3;
+  struct Case {
+    uint32_t capability;
+    std::initializer_list<const char*> named;
+  };
+  const Case kCases[] = {
+      {6022, {"VK_KHR_cooperative_matrix", "'Made Up 9000'", "has not"}},
+      {9, {"shaderFloat16", "'Made Up 9000'", "has not"}},
+      {5116, {"shaderBFloat16Type", "'Made Up 9000'", "does not turn on"}},
+      {9999, {"9999", "'Made Up 9000'", "spirv=off"}},
+  };
+  for (const auto& [capability, named] : kCases) {
+    // "OpCapability N", for an N that the assembler may not know.
+    const Words words = twice(fmt::format("!{} !{}", 2u << 16 | vulkan::kOpCapability, capability));
+    const auto checked = check(words, features);
+    ASSERT_FALSE(checked) << capability;
+    EXPECT_EQ(checked.error().code, Code::INCOMPATIBLE) << capability;
+    EXPECT_TRUE(mentions(checked.error().message, named)) << checked.error().message;
+  }
+  const Words unknown = twice(fmt::format("!{} !9999", 2u << 16 | vulkan::kOpCapability));
+  EXPECT_TRUE(check(unknown, features, SpirvPolicy::off));
+  EXPECT_EQ(check(unknown, features, SpirvPolicy::strict).error().code, Code::INVALID_ARGUMENT);
+  EXPECT_TRUE(check(twice("OpExtension \"SPV_KHR_of_tomorrow\""), features));
+}
+
+TEST(SpirvCheck, VersionsThatAreNewerThanTheDevice) {
+  Features features;
+  features.api_version = VK_API_VERSION_1_2;
+  EXPECT_TRUE(check(with_version(twice(), 5), features));
+  for (const SpirvPolicy policy : {SpirvPolicy::tolerant, SpirvPolicy::strict, SpirvPolicy::off}) {
+    const auto checked = check(with_version(twice(), 6), features, policy);
+    if (policy == SpirvPolicy::strict && checked) continue;
+    ASSERT_FALSE(checked);
+    EXPECT_EQ(checked.error().code, Code::INCOMPATIBLE);
+    EXPECT_TRUE(mentions(checked.error().message, {"1.6", "1.5", "'Made Up 9000'"}))
+        << checked.error().message;
+  }
+  features.api_version = VK_API_VERSION_1_3;
+  EXPECT_TRUE(check(with_version(twice(), 6), features));
+}
+
+// A product of two 16x16 matrices of bytes, stored. The words of the KHR extension are written as numbers,
+// since the assembler does not know it.
+constexpr const char* kProduct = R"(
+               OpCapability Shader
+               OpCapability Int8
+               OpCapability StorageBuffer8BitAccess
+               !0x00020011 !6022
+               OpExtension "SPV_KHR_cooperative_matrix"
+               OpMemoryModel Logical GLSL450
+               OpEntryPoint GLCompute %main "main" %given %result
+               OpExecutionMode %main LocalSize 32 1 1
+               OpDecorate %bytes ArrayStride 1
+               OpMemberDecorate %bytes_block 0 Offset 0
+               OpDecorate %bytes_block Block
+               OpDecorate %given DescriptorSet 0
+               OpDecorate %given Binding 0
+               OpDecorate %ints ArrayStride 4
+               OpMemberDecorate %ints_block 0 Offset 0
+               OpDecorate %ints_block Block
+               OpDecorate %result DescriptorSet 0
+               OpDecorate %result Binding 1
+       %void = OpTypeVoid
+     %action = OpTypeFunction %void
+        %int = OpTypeInt 32 1
+       %byte = OpTypeInt 8 1
+       %uint = OpTypeInt 32 0
+     %uint_0 = OpConstant %uint 0
+   %subgroup = OpConstant %uint 3
+         %16 = OpConstant %uint 16
+      %use_b = OpConstant %uint 1
+      %use_c = OpConstant %uint 2
+         %zero = OpConstant %int 0
+               !0x00071168 %a %byte %subgroup %16 %16 %uint_0
+               !0x00071168 %b %byte %subgroup %16 %16 %use_b
+               !0x00071168 %c %int %subgroup %16 %16 %use_c
+      %bytes = OpTypeRuntimeArray %byte
+%bytes_block = OpTypeStruct %bytes
+%bytes_pointer = OpTypePointer StorageBuffer %bytes_block
+%byte_pointer = OpTypePointer StorageBuffer %byte
+      %given = OpVariable %bytes_pointer StorageBuffer
+       %ints = OpTypeRuntimeArray %int
+ %ints_block = OpTypeStruct %ints
+%ints_pointer = OpTypePointer StorageBuffer %ints_block
+%int_pointer = OpTypePointer StorageBuffer %int
+     %result = OpVariable %ints_pointer StorageBuffer
+    %nothing = OpConstantComposite %c %zero
+       %main = OpFunction %void None %action
+      %begin = OpLabel
+       %from = OpAccessChain %byte_pointer %given %uint_0 %uint_0
+         %to = OpAccessChain %int_pointer %result %uint_0 %uint_0
+               OpNoLine
+               !0x00061169 %a %left %from %uint_0 %16
+               !0x00061169 %b %right %from %uint_0 %16
+               !0x0007116B %c %product %left %right {0} !15
+               !0x0005116A %to %product %uint_0 %16
+               OpReturn
+               OpFunctionEnd
+)";
+
+std::string product_text(const std::string& added) { return fmt::format(fmt::runtime(kProduct), added); }
+
+Words product(const std::string& added = "%nothing") {
+  return assemble(product_text(added), SPV_ENV_UNIVERSAL_1_6);
+}
+
+// A device that has such matrices; lavapipe has not.
+Features with_matrices() {
+  Features features;
+  features.api_version = VK_API_VERSION_1_3;
+  features.vulkan12.shaderInt8 = features.vulkan12.storageBuffer8BitAccess = VK_TRUE;
+  features.cooperative_matrix.cooperativeMatrix = VK_TRUE;
+  features.matrix_stages = VK_SHADER_STAGE_COMPUTE_BIT;
+  VkCooperativeMatrixPropertiesKHR shape = {};
+  shape.MSize = shape.NSize = shape.KSize = 16;
+  shape.AType = shape.BType = VK_COMPONENT_TYPE_SINT8_KHR;
+  shape.CType = shape.ResultType = VK_COMPONENT_TYPE_SINT32_KHR;
+  shape.scope = VK_SCOPE_SUBGROUP_KHR;
+  features.matrix_shapes = {shape};
+  return features;
+}
+
+TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
+  const Words original = product();
+  Words words = original;
+  const Features features = with_matrices();
+  const auto checked = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
+  EXPECT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(words, original) << "the device gets what the compiler wrote";
+  // Added to a pointer: nothing that knows the extension would take it.
+  const auto refused = check(product("%from"), features);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::INVALID_ARGUMENT);
+}
+
+// What the older extension has no place for must not slip through.
+TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
+  const Features features = with_matrices();
+  const auto refuses = [&](std::string_view from, std::string_view to) {
+    std::string text = product_text("%nothing");
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const auto checked = check(assemble(text, SPV_ENV_UNIVERSAL_1_6), features);
+    ASSERT_FALSE(checked) << to;
+    EXPECT_EQ(checked.error().code, Code::INVALID_ARGUMENT) << checked.error().message;
+  };
+  constexpr const char* kType = "!0x00071168 %b %byte %subgroup %16 %16 %use_b";
+  refuses(kType, "!0x00071168 %b %byte %subgroup %16 %16 %16");
+  refuses(kType, "!0x00071168 %b %byte %subgroup %16 %16 %byte");
+  refuses(kType, "!0x00081168 %b %byte %subgroup %16 %16 %use_b %use_b");
+  constexpr const char* kLoad = "!0x00061169 %a %left %from %uint_0 %16";
+  refuses(kLoad, "!0x00061169 %a %left %from %use_c %16");
+  refuses(kLoad, "!0x00061169 %a %left %from %left %16");
+  refuses("!0x0005116A %to %product %uint_0 %16", "!0x0005116A %to %product %16 %16");
+  constexpr const char* kMultiply = "!0x0007116B %c %product %left %right %nothing !15";
+  refuses(kMultiply, "!0x0007116B %c %product %left %right %nothing !32");
+  refuses(kMultiply, "!0x0008116B %c %product %left %right %nothing !15 !15");
+  refuses(kMultiply, "!0x000614F1 %c %product %left %right %nothing");  // that of the older extension
+  Words words = product();
+  words[3] = 0xFFFFFFFF;
+  EXPECT_EQ(check(words, features).error().code, Code::INVALID_ARGUMENT);
+}
+
+TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
+  const std::pair<const char*, std::function<void(VkCooperativeMatrixPropertiesKHR&)>> kOthers[] = {
+      {"rows", [](auto& shape) { shape.MSize = 8; }},
+      {"columns", [](auto& shape) { shape.NSize = 8; }},
+      {"depth", [](auto& shape) { shape.KSize = 32; }},
+      {"type", [](auto& shape) { shape.AType = VK_COMPONENT_TYPE_FLOAT16_KHR; }},
+      {"sum", [](auto& shape) { shape.CType = VK_COMPONENT_TYPE_FLOAT32_KHR; }},
+      {"result", [](auto& shape) { shape.ResultType = VK_COMPONENT_TYPE_SINT64_KHR; }},
+  };
+  for (const auto& [what, change] : kOthers) {
+    Features features = with_matrices();
+    change(features.matrix_shapes[0]);
+    const auto checked = check(product(), features);
+    ASSERT_FALSE(checked) << what;
+    EXPECT_EQ(checked.error().code, Code::INCOMPATIBLE);
+    EXPECT_TRUE(mentions(checked.error().message, {"16x16x16", "i8", "i32", "'Made Up 9000'"}))
+        << checked.error().message;
+  }
+}
+
+// Every word of modules that are valid, damaged in turn. What is let through is what SPIRV-Tools take.
+TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
+  const Features features = with_matrices();
+  size_t refused = 0, total = 0;
+  for (const bool has_matrices : {false, true}) {
+    const Words good = has_matrices ? product() : with_version(twice(), 0);
+    for (size_t i = 0; i < good.size(); ++i)
+      for (const uint32_t bad : {0u, good[i] + 1, good[i] ^ 0x10000, ~0u}) {
+        Words words = good;
+        words[i] = bad;
+        const auto checked = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
+        refused += !checked;
+        ++total;
+        if (checked && !has_matrices) {
+          EXPECT_TRUE(check(words, features, SpirvPolicy::strict)) << i << ": " << bad;
+        }
+        words = good;  // what `off` lets through does no harm to this driver, either
+        words[i] = bad;
+        if (check(words, features, SpirvPolicy::off)) (void)vulkan::read_spirv(words);
+      }
+  }
+  EXPECT_GT(refused, total / 2);
+  EXPECT_LT(refused, total);
+}
+
+TEST(SpirvCheck, ModulesThatAreCutShort) {
+  const Features features = with_matrices();
+  for (const Words& good : {with_version(twice(), 0), product()})
+    for (size_t size = 0; size < good.size(); ++size) {
+      const Words cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
+      const auto checked = check(cut, features);
+      ASSERT_FALSE(checked) << size;
+      EXPECT_EQ(checked.error().code, Code::INVALID_ARGUMENT) << size << ": " << checked.error().message;
+      (void)vulkan::read_spirv(cut);
+    }
+}
+
+}  // namespace
+}  // namespace halyard::vulkan_tests

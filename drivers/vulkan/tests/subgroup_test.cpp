@@ -1,0 +1,236 @@
+// Subgroup sizes: what kernels say of the size that they were compiled for, and what becomes of it on devices
+// that give another.
+#include <algorithm>
+
+#include "assemble.h"
+#include "one_function.h"
+#include "spirv.h"
+#include "subgroups.h"
+
+namespace halyard::vulkan_tests {
+namespace {
+
+using Words = std::vector<uint32_t>;
+
+// words[invocation] = what `operation` gives, of the invocation's number.
+constexpr const char* kAmongInvocations = R"(
+               OpCapability Shader
+               OpCapability GroupNonUniform
+               OpCapability GroupNonUniformArithmetic
+               OpCapability GroupNonUniformBallot
+               OpCapability GroupNonUniformShuffle
+               OpCapability GroupNonUniformShuffleRelative
+               {2}
+               OpMemoryModel Logical GLSL450
+               OpEntryPoint GLCompute %main "main" %index %size
+               OpExecutionMode %main LocalSize 8 1 1
+               OpDecorate %index BuiltIn LocalInvocationIndex
+               OpDecorate %size BuiltIn SubgroupSize
+               OpDecorate %specialized SpecId 0
+               OpDecorate %array ArrayStride 4
+               OpMemberDecorate %block 0 Offset 0
+               OpDecorate %block Block
+               OpDecorate %words DescriptorSet 0
+               OpDecorate %words Binding 0
+       %void = OpTypeVoid
+     %action = OpTypeFunction %void
+       %uint = OpTypeInt 32 0
+ %input_uint = OpTypePointer Input %uint
+      %index = OpVariable %input_uint Input
+       %size = OpVariable %input_uint Input
+      %array = OpTypeRuntimeArray %uint
+      %block = OpTypeStruct %array
+%buffer_block = OpTypePointer StorageBuffer %block
+%buffer_uint = OpTypePointer StorageBuffer %uint
+      %words = OpVariable %buffer_block StorageBuffer
+     %uint_0 = OpConstant %uint 0
+   %subgroup = OpConstant %uint 3
+     %number = OpConstant %uint {0}
+%specialized = OpSpecConstant %uint {0}
+     %helper = OpTypeFunction %uint %uint
+      %among = OpFunction %uint None %helper
+      %given = OpFunctionParameter %uint
+     %begin1 = OpLabel
+               {1}
+               OpReturnValue %taken
+               OpFunctionEnd
+       %main = OpFunction %void None %action
+      %begin = OpLabel
+      %where = OpLoad %uint %index
+       %made = OpFunctionCall %uint %among %where
+    %element = OpAccessChain %buffer_uint %words %uint_0 %where
+               OpStore %element %made
+               OpReturn
+               OpFunctionEnd
+)";
+
+Words among(uint32_t number, const std::string& operation) {
+  const bool clusters = operation.contains("Clustered");
+  return assemble(fmt::format(fmt::runtime(kAmongInvocations), number, operation,
+                              clusters ? "OpCapability GroupNonUniformClustered" : ""));
+}
+
+constexpr const char* kXor = "%taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number";
+
+struct Kernel {
+  const char* operation;
+  uint32_t number;
+  uint32_t least;  // the size that it needs
+};
+constexpr Kernel kKernels[] = {
+    {kXor, 16, 32},
+    {kXor, 4, 8},
+    {kXor, 5, 8},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 31, 32},
+    {"%taken = OpGroupNonUniformShuffleUp %uint %subgroup %given %number", 32, 64},
+    {"%taken = OpGroupNonUniformShuffleDown %uint %subgroup %given %number", 1, 2},
+    {"%taken = OpGroupNonUniformBroadcast %uint %subgroup %given %number", 15, 16},
+    {"%taken = OpGroupNonUniformIAdd %uint %subgroup ClusteredReduce %given %number", 32, 32},
+    // Names nothing.
+    {"%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given", 64, 1},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %given", 64, 1},
+    // Becomes what the host says.
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %specialized", 64, 1},
+    // No device has such subgroups: it is no lane that counts.
+    {kXor, 0x80000000, 1},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 0xFFFFFFFF, 1},
+    // Looks at the size.
+    {"%unused = OpLoad %uint %size\n %taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number", 16,
+     1},
+};
+
+TEST(Subgroups, WhatConstantsSayOfTheSize) {
+  for (const Kernel& kernel : kKernels) {
+    const auto module = vulkan::read_spirv(among(kernel.number, kernel.operation));
+    ASSERT_TRUE(module);
+    ASSERT_EQ(module->entries.size(), 1u);
+    EXPECT_TRUE(module->entries[0].subgroups.any) << kernel.operation;
+    EXPECT_EQ(module->entries[0].subgroups.least, kernel.least) << kernel.operation << ", " << kernel.number;
+  }
+  const auto without = vulkan::read_spirv(kernel_words("iota.spv"));
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(without->entries[0].subgroups.any);
+}
+
+// Devices that tests do not have: subgroups of `least` to `most`, of which `usual` where nobody asks.
+vulkan::Features device_with(uint32_t usual, uint32_t least, uint32_t most, bool control = true) {
+  vulkan::Features features;
+  features.subgroup.subgroupSize = usual;
+  features.subgroup_size.subgroupSizeControl = control;
+  if (!control) return features;
+  features.subgroup_sizes.minSubgroupSize = least;
+  features.subgroup_sizes.maxSubgroupSize = most;
+  features.subgroup_sizes.maxComputeWorkgroupSubgroups = 16;
+  features.subgroup_sizes.requiredSubgroupSizeStages = VK_SHADER_STAGE_COMPUTE_BIT;
+  return features;
+}
+
+TEST(Subgroups, WhichSizeIsAskedFor) {
+  const vulkan::Features amd = device_with(64, 32, 64), intel = device_with(32, 8, 32),
+                         nvidia = device_with(32, 32, 32), fixed = device_with(16, 0, 0, false);
+  constexpr uint32_t k13 = vulkan::spirv_version(1, 3), k16 = vulkan::spirv_version(1, 6);
+  constexpr int kRefused = -1;
+  struct Case {
+    const vulkan::Features& device;
+    uint32_t version;
+    uint32_t stated;  // by the module
+    bool any;         // operations of subgroups
+    uint32_t least;   // by the shader
+    int asked;
+    uint32_t workgroup = 64;
+  };
+  const Case kCases[] = {
+      // A module that states a size gets it, where pipelines can ask.
+      {amd, k13, 32, true, 1, 32},
+      {amd, k13, 64, true, 1, 0},   // all that it gives where nobody asks
+      {amd, k16, 64, true, 1, 64},  // might get 32 otherwise
+      {nvidia, k16, 32, true, 1, 0},
+      {nvidia, k13, 64, true, 1, kRefused},
+      {intel, k13, 64, true, 32, kRefused},
+      {amd, k13, 48, true, 1, kRefused},
+      {fixed, k13, 16, true, 1, 0},
+      {fixed, k13, 32, true, 1, kRefused},
+      // Without subgroup operations no size is wrong.
+      {nvidia, k13, 64, false, 1, 0},
+      {fixed, k13, 32, false, 1, 0},
+      // As many as 16 subgroups of the size have room in a workgroup.
+      {amd, k13, 32, true, 1, 32, 512},
+      {amd, k13, 32, true, 1, kRefused, 1024},
+      {nvidia, k13, 32, true, 1, 0, 1024},
+      // None stated: what the shader names.
+      {amd, k13, 0, true, 1, 0},
+      {amd, k16, 0, true, 1, 0},
+      {amd, k13, 0, true, 64, 0},
+      {amd, k16, 0, true, 64, 64},  // might get 32 otherwise
+      {intel, k16, 0, true, 16, 16},
+      {intel, k13, 0, true, 16, 0},
+      {intel, k13, 0, true, 64, kRefused},
+      {fixed, k16, 0, true, 16, 0},
+      {fixed, k13, 0, true, 32, kRefused},
+  };
+  for (const Case& test : kCases) {
+    vulkan::PipelineImage pipeline;
+    pipeline.name = "kernel";
+    pipeline.version = test.version;
+    pipeline.subgroup_size = test.stated;
+    pipeline.subgroups = {test.any, test.least};
+    pipeline.workgroup_size = {test.workgroup, 1, 1};
+    const auto size = vulkan::subgroup_size_for(pipeline, test.device, "Made Up 9000");
+    const auto which = testing::Message() << "case " << &test - kCases;
+    EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
+    if (size) continue;
+    EXPECT_EQ(size.error().code, Code::INCOMPATIBLE);
+    for (const std::string& part : {std::string("'kernel'"), std::string("'Made Up 9000'"),
+                                    std::to_string(std::max(test.stated, test.least))})
+      EXPECT_TRUE(size.error().message.contains(part)) << size.error().message;
+  }
+}
+
+class SubgroupTest : public VulkanTest {
+ public:
+  Outcome load_kernel(const Words& code, uint32_t stated, Executable* loaded) {
+    return load("vulkan-spirv-fb",
+                one_function("iota", 1, 0,
+                             [&](format::ExecutableT& e) {
+                               e.shader_modules[0]->code = code;
+                               e.pipelines[0]->entry_point = "main";
+                               e.pipelines[0]->subgroup_size = stated;
+                             }),
+                loaded);
+  }
+};
+
+TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceHasNot) {
+  const uint32_t size = device_->features().subgroup.subgroupSize;
+  const uint32_t most = std::max(size, device_->features().subgroup_sizes.maxSubgroupSize);
+  if (most >= 128) GTEST_SKIP() << "the device has subgroups of every size";
+  Executable loaded = nullptr;
+  const Outcome refused = load_kernel(among(most, kXor), 0, &loaded);
+  EXPECT_CODE(INCOMPATIBLE, refused);
+  for (const std::string& part :
+       {std::to_string(2 * most), std::string(device_->name()), std::string("'main'")})
+    EXPECT_TRUE(refused.message.contains(part)) << refused.message;
+  EXPECT_CODE(INCOMPATIBLE, load_kernel(among(1, kXor), 2 * most, &loaded));
+  // Nothing of it depends on the size.
+  EXPECT_OK(load(
+      "vulkan-spirv-fb",
+      one_function("iota", 1, 8, [&](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = 2 * most; }),
+      &loaded));
+}
+
+TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceGives) {
+  const auto& features = device_->features();
+  if (!(features.subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) ||
+      features.subgroup.subgroupSize < 8)
+    GTEST_SKIP() << "the device does not shuffle among eight";
+  for (const uint32_t stated : {0u, features.subgroup.subgroupSize}) {
+    Executable loaded = nullptr;
+    ASSERT_TRUE(is_ok(load_kernel(among(5, kXor), stated, &loaded)));
+    Memory memory = allocate(Words(8, 0));
+    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}))))));
+    EXPECT_EQ(words(memory, 8), (Words{5, 4, 7, 6, 1, 0, 3, 2}));
+  }
+}
+
+}  // namespace
+}  // namespace halyard::vulkan_tests

@@ -1,0 +1,31 @@
+// What the host charges a program's budget for what drivers keep behind its handles, which only they know:
+// about what the drivers of this project take of the process, with room for others. Bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/budget.h"
+
+namespace halyard::hal::driver_memory {
+
+inline constexpr uint64_t kMemory = 256;  // without its bytes
+inline constexpr uint64_t kSemaphore = 512;
+inline constexpr uint64_t kSubscription = 256;
+inline constexpr uint64_t kSubmission = 512;  // that is not done yet
+inline constexpr uint64_t kTimepoint = 128;   // that it waits for or signals
+inline constexpr uint64_t kBinding = 64;      // of an execution
+inline constexpr uint64_t kCommandList = 256;
+
+// Code is kept, decoded and made ready for several threads.
+constexpr uint64_t executable(uint64_t data_size) {
+  return saturating_add(32 << 10, data_size > UINT64_MAX / 8 ? UINT64_MAX : data_size * 8);
+}
+
+// An allocation of so many bytes: drivers give at least multiples of `alignment`.
+constexpr uint64_t allocation(uint64_t size, uint64_t alignment) {
+  alignment = std::max<uint64_t>(alignment, 1);
+  return saturating_add(saturating_add(size, alignment - 1) / alignment * alignment, kMemory);
+}
+
+}  // namespace halyard::hal::driver_memory

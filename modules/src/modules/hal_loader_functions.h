@@ -1,0 +1,41 @@
+// The functions of the `hal_loader` module as plain C++ functions, one for each signature. Which signature
+// belongs to which version says the table, modules/hal_loader_functions.inc.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "modules/hal_functions.h"
+#include "modules/hal_loader_module.h"
+
+namespace halyard::modules {
+
+// The module in one context.
+struct HalLoaderState {
+  explicit HalLoaderState(HalLoaderOptions from) : options(std::move(from)), device(options.device) {}
+
+  const HalLoaderOptions options;
+  std::mutex mutex;         // of what follows
+  Ref<hal::Device> device;  // null until it is needed; then it stays
+};
+
+namespace hal_loader_functions {
+
+using hal_functions::executable_lookup_function;
+using vm::Span;
+
+using Bindings = Span<vm::Buffer&, uint64_t, uint64_t>;  // buffer, offset, length
+
+Result<int32_t> executable_query_support(HalLoaderState&, vm::Buffer& format);
+Result<Ref<hal::Executable>> executable_load(HalLoaderState&, vm::Buffer& format, vm::Buffer& data,
+                                             vm::Buffer* constants);
+Result<> executable_dispatch(hal::Executable&, uint64_t function, uint32_t x, uint32_t y, uint32_t z,
+                             Span<uint32_t> constants, Bindings bindings);
+// Version 0: by the position of the entry point.
+inline Result<> executable_dispatch_0(hal::Executable& executable, uint32_t entry_point, uint32_t x, uint32_t y,
+                                      uint32_t z, Span<uint32_t> constants, Bindings bindings) {
+  return executable_dispatch(executable, entry_point, x, y, z, constants, bindings);
+}
+
+}  // namespace hal_loader_functions
+}  // namespace halyard::modules

@@ -1,0 +1,36 @@
+// The native module `hal_loader`: kernels for programs that use no device. They are run in the call, by a
+// local device: one that the host gave, or one that the module opens when it is first needed. Specified by
+// hal-module.md, "hal_inline and hal_loader".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hal/device.h"
+#include "hal/driver_registry.h"
+#include "modules/function_table.h"
+#include "modules/target_features.h"
+#include "vm/native_module.h"
+
+namespace halyard::modules {
+
+struct HalLoaderOptions {
+  Ref<hal::Device> device;           // what runs the kernels; null: a device of kLoaderDevice is opened
+  Ref<hal::DriverRegistry> drivers;  // where from; may be null where a device is given
+  std::vector<hal::DeviceOption> settings;  // with what
+  TargetFeatures targets;                   // what the modules of the context say about their code
+  Ref<Budget> memory;                       // executables are charged to it; null: not counted
+};
+
+inline constexpr const char* kLoaderDevice = "local-sync";
+// Whether kernels of hal_loader can be run by this device of the host's.
+bool runs_loader_kernels(const hal::Device& device);
+
+inline constexpr uint32_t kHalLoaderVersion = 1;
+
+std::span<const TableFunction> hal_loader_signatures();
+
+Ref<vm::NativeModule> create_hal_loader_module(HalLoaderOptions options);
+
+}  // namespace halyard::modules

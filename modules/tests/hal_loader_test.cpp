@@ -1,0 +1,297 @@
+// hal_loader: the table, and every function of it in every version, with a kernel assembled here.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "hal/direct_dispatch.h"
+#include "kernels.h"
+#include "modules/hal_loader_functions.h"
+#include "testing.h"
+#include "vm/list.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr const char* kDispatch0 = "0riiiiCiDCrIID_v";
+constexpr const char* kDispatch1 = "0rIiiiCiDCrIID_v";
+constexpr const char* kFormat = "vmvx-bytecode-fb";
+
+class HalLoader : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    make({.drivers = open_registry()});
+    kernels = assembled_kernels();
+    executable = load(nullptr);
+    ASSERT_NE(executable, nullptr);
+  }
+  void make(HalLoaderOptions options) {
+    loader = std::make_unique<ModuleCaller>(create_hal_loader_module(std::move(options)));
+  }
+  Ref<hal::Executable> load(const Ref<vm::Buffer>& constants) {
+    return loader->object<hal::Executable>("executable.load", "0rrr_r", {text_of(kFormat), kernels, constants});
+  }
+  static Ref<vm::Buffer> words(const std::vector<int32_t>& values, bool is_mutable = true) {
+    std::vector<uint8_t> bytes(values.size() * 4);
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes_of(std::move(bytes), is_mutable);
+  }
+  static std::vector<int32_t> contents(const Ref<vm::Buffer>& buffer) {
+    std::vector<int32_t> values(buffer->length() / 4);
+    std::memcpy(values.data(), buffer->data(), buffer->length());
+    return values;
+  }
+  // scale: word i = i * 3 + 1
+  Status scale(const Entries& bindings, int count = 3, const Entries& constants = {3, 1}) {
+    return loader->status("executable.dispatch", kDispatch1, {executable, 1, count, 1, 1, constants, bindings});
+  }
+
+  std::unique_ptr<ModuleCaller> loader;
+  Ref<vm::Buffer> kernels;
+  Ref<hal::Executable> executable;
+};
+
+// ---- The table
+
+TEST_F(HalLoader, has_the_functions_of_both_versions) {
+  EXPECT_EQ(loader->module().name(), "hal_loader");
+  EXPECT_EQ(loader->module().version(), 1u);
+  std::set<std::string_view> names[2];
+  for (const HalSignature& signature : hal_loader_signatures()) {
+    for (uint32_t version = signature.since; version <= signature.until; ++version)
+      EXPECT_TRUE(names[version].insert(signature.name).second) << signature.name << " twice in " << version;
+    EXPECT_TRUE(loader->module().resolve(signature.name, signature.convention)) << signature.name;
+  }
+  EXPECT_EQ(names[0].size(), 3u);
+  EXPECT_EQ(names[1].size(), 4u);
+  const auto newest = loader->module().resolve("executable.dispatch", "");
+  ASSERT_TRUE(newest);
+  EXPECT_EQ((*newest)->convention, kDispatch1);
+  const auto other = loader->module().resolve("executable.dispatch", "0rrIiiiCiDCrIID_v");
+  ASSERT_FALSE(other);
+  expect_failure(other.error(), Code::INTERNAL, kDispatch0);
+  expect_failure(other.error(), Code::INTERNAL, kDispatch1);
+}
+
+TEST_F(HalLoader, refs_are_checked_by_every_function) {
+  const Ref<Object> other = vm::List::create({});
+  const Ref<vm::Buffer> format = text_of(kFormat);
+  const auto expect_checked = [&](const char* name, const char* convention, std::vector<Argument> arguments,
+                                  size_t ref, bool may_be_null = false) {
+    EXPECT_TRUE(loader->status(name, convention, arguments).ok()) << name;
+    arguments[ref] = other;
+    expect_failure(loader->status(name, convention, arguments), Code::INVALID_ARGUMENT, "ref type mismatch");
+    arguments[ref] = nullptr;
+    if (may_be_null) {
+      EXPECT_TRUE(loader->status(name, convention, arguments).ok()) << name;
+    } else {
+      expect_failure(loader->status(name, convention, arguments), Code::INVALID_ARGUMENT, "ref is null");
+    }
+  };
+  expect_checked("executable.query_support", "0r_i", {format}, 0);
+  expect_checked("executable.load", "0rrr_r", {format, kernels, nullptr}, 0);
+  expect_checked("executable.load", "0rrr_r", {format, kernels, nullptr}, 1);
+  expect_checked("executable.load", "0rrr_r", {format, kernels, bytes_of({})}, 2, true);
+  expect_checked("executable.lookup.function", "0rr_I", {executable, text_of("scale")}, 0);
+  expect_checked("executable.lookup.function", "0rr_I", {executable, text_of("scale")}, 1);
+  const Entries bindings = {words({0, 0, 0}), 0, 12};
+  for (const char* dispatch : {kDispatch0, kDispatch1})
+    expect_checked("executable.dispatch", dispatch, {executable, 1, 3, 1, 1, Entries{3, 1}, bindings}, 0);
+  expect_failure(scale({nullptr, 0, 0}), Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(scale({other, 0, 0}), Code::INVALID_ARGUMENT, "ref type mismatch");
+}
+
+// ---- Devices
+
+TEST_F(HalLoader, opens_a_device_when_it_is_needed) {
+  auto state = loader->module().create_state();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(static_cast<HalLoaderState*>(state->pointer)->device, nullptr);
+  state->destroy(state->pointer);
+  EXPECT_EQ(executable->device().id(), "local-sync");
+}
+
+TEST_F(HalLoader, takes_the_device_that_it_is_given) {
+  for (const char* uri : {"local-sync", "local-task?workers=2"}) {
+    auto device = open_device(uri);
+    ASSERT_TRUE(device) << device.error().text();
+    EXPECT_TRUE(runs_loader_kernels(**device));
+    make({.device = *device});
+    executable = load(nullptr);
+    EXPECT_EQ(&executable->device(), device->get());
+    const Ref<vm::Buffer> target = words(std::vector<int32_t>(1000));
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      const Status done = scale({target, 0, 4000}, 1000, {3, repeat});
+      ASSERT_TRUE(done.ok()) << done.text();
+      EXPECT_EQ(contents(target)[999], 2997 + repeat) << "done in the call";
+    }
+  }
+  auto null = open_device("null");
+  ASSERT_TRUE(null);
+  EXPECT_FALSE(runs_loader_kernels(**null));
+}
+
+TEST_F(HalLoader, settings_are_those_of_the_device_that_it_opens) {
+  make({.drivers = open_registry(), .settings = {{"native", "0"}}});
+  EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("embedded-elf-x86_64")}), 0);
+  EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of(kFormat)}), 1);
+  make({.drivers = open_registry(), .settings = {{"no-such", "0"}}});
+  expect_failure(loader->status("executable.query_support", "0r_i", {text_of(kFormat)}),
+                 Code::INVALID_ARGUMENT, "no-such");
+}
+
+TEST_F(HalLoader, without_a_driver_it_says_what_it_looked_for) {
+  make({});
+  expect_failure(loader->status("executable.query_support", "0r_i", {text_of(kFormat)}),
+                 Code::FAILED_PRECONDITION, "local-sync");
+  hal::RegistryOptions nowhere;
+  nowhere.use_environment = false;
+  nowhere.use_default_folders = false;
+  make({.drivers = hal::DriverRegistry::create(nowhere)});
+  for (int repeat = 0; repeat < 2; ++repeat)
+    expect_failure(loader->status("executable.load", "0rrr_r", {text_of(kFormat), kernels, nullptr}),
+                   Code::NOT_FOUND, "hal_loader");
+}
+
+// ---- Executables
+
+TEST_F(HalLoader, support_is_that_of_the_device) {
+  EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of(kFormat)}), 1);
+  EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("vulkan-spirv-fb")}), 0);
+  EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("")}), 0);
+  EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("embedded-elf-wasm_32")}), 0);
+}
+
+TEST_F(HalLoader, load_refuses_what_the_device_does) {
+  EXPECT_NE(load(bytes_of({})), nullptr) << "no constants";
+  const auto status = [&](std::string_view format, const Ref<vm::Buffer>& data, const Ref<vm::Buffer>& constants) {
+    return loader->status("executable.load", "0rrr_r", {text_of(format), data, constants});
+  };
+  expect_failure(status("vulkan-spirv-fb", kernels, nullptr), Code::NOT_FOUND, "vulkan-spirv-fb");
+  expect_failure(status(kFormat, bytes_of({1, 2, 3, 4}), nullptr), Code::INVALID_ARGUMENT, kFormat);
+  expect_failure(status(kFormat, kernels, bytes_of({1, 2, 3})), Code::INVALID_ARGUMENT, "4-byte elements");
+  expect_failure(status(kFormat, kernels, bytes_of({1, 2, 3, 4})), Code::INVALID_ARGUMENT, "constants");
+}
+
+TEST_F(HalLoader, data_may_change_once_it_is_loaded) {
+  Ref<vm::Buffer> copy = bytes_of({kernels->data(), kernels->data() + kernels->length()}, true);
+  std::swap(kernels, copy);
+  executable = load(nullptr);
+  std::memset(kernels->data(), 0, kernels->length());
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  EXPECT_TRUE(scale({target, 0, 12}).ok());
+  EXPECT_EQ(contents(target), (std::vector<int32_t>{1, 4, 7}));
+}
+
+TEST_F(HalLoader, functions_are_found_by_name) {
+  EXPECT_EQ(loader->number("executable.lookup.function", "0rr_I", {executable, text_of("scale")}), 1);
+  expect_failure(loader->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}),
+                 Code::NOT_FOUND, "scala");
+}
+
+// ---- Dispatches
+
+TEST_F(HalLoader, dispatches_in_both_versions) {
+  for (const char* convention : {kDispatch0, kDispatch1}) {
+    const Ref<vm::Buffer> target = words({-1, -1, -1, -1, -1});
+    const Status status = loader->status("executable.dispatch", convention,
+                                         {executable, 1, 3, 1, 1, Entries{10, 7}, Entries{target, 4, 12}});
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(contents(target), (std::vector<int32_t>{-1, 7, 17, 27, -1}));
+  }
+}
+
+TEST_F(HalLoader, bindings_begin_at_any_byte) {
+  for (size_t at = 0; at < 70; ++at) {
+    const Ref<vm::Buffer> target = bytes_of(std::vector<uint8_t>(90, 0xEE), true);
+    const Status status = scale({target, static_cast<int64_t>(at), 12});
+    ASSERT_TRUE(status.ok()) << status.text();
+    std::vector<uint8_t> expected(90, 0xEE);
+    const int32_t values[] = {1, 4, 7};
+    std::memcpy(expected.data() + at, values, 12);
+    EXPECT_EQ(std::vector<uint8_t>(target->data(), target->data() + 90), expected) << at;
+  }
+}
+
+TEST_F(HalLoader, empty_grids_run_nothing) {
+  const Ref<vm::Buffer> target = words({5, 5, 5});
+  for (const Entries& grid : {Entries{0, 1, 1}, Entries{1, 0, 1}, Entries{1, 1, 0}}) {
+    const Status status =
+        loader->status("executable.dispatch", kDispatch1,
+                       {executable, 1, grid.values[0], grid.values[1], grid.values[2], Entries{3, 1},
+                        Entries{target, 0, 12}});
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
+  EXPECT_EQ(contents(target), (std::vector<int32_t>{5, 5, 5}));
+}
+
+TEST_F(HalLoader, ranges_are_checked) {
+  const Ref<vm::Buffer> target = words({5, 5, 5});
+  expect_failure(scale({target, 4, 12}), Code::OUT_OF_RANGE, "binding[0]");
+  expect_failure(scale({target, 13, 0}), Code::OUT_OF_RANGE, "buffer length=12");
+  expect_failure(scale({target, -4, 8}), Code::OUT_OF_RANGE, "binding[0]");
+  expect_failure(scale({target, 0, -1}), Code::OUT_OF_RANGE, "binding[0]");
+  expect_failure(scale({target, 0, 8}), Code::OUT_OF_RANGE, "scale") << "the kernel sees its range alone";
+  EXPECT_EQ(contents(target)[2], 5);
+}
+
+TEST_F(HalLoader, an_empty_binding_is_one) {
+  const Ref<vm::Buffer> nowhere = vm::Buffer::wrap({}, true, {});
+  for (const Ref<vm::Buffer>& empty : {nowhere, words({}), words({1})})
+    expect_failure(scale({empty, 0, 0}, 1), Code::OUT_OF_RANGE, "scale");
+}
+
+TEST_F(HalLoader, functions_and_counts_are_those_of_the_executable) {
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  const Entries binding = {target, 0, 12};
+  for (const int64_t function : {int64_t{2}, int64_t{-1}, int64_t{1} << 32})
+    expect_failure(loader->status("executable.dispatch", kDispatch1,
+                                  {executable, function, 3, 1, 1, Entries{3, 1}, binding}),
+                   Code::OUT_OF_RANGE, "function id");
+  expect_failure(loader->status("executable.dispatch", kDispatch0,
+                                {executable, -1, 3, 1, 1, Entries{3, 1}, binding}),
+                 Code::OUT_OF_RANGE, "4294967295");
+  expect_failure(scale(binding, 3, {3}), Code::INVALID_ARGUMENT, "constant count mismatch");
+  expect_failure(scale(binding, 3, Entries(300, 3)), Code::INVALID_ARGUMENT, "provided 300");
+  expect_failure(scale({}), Code::INVALID_ARGUMENT, "binding count mismatch");
+  expect_failure(scale({target, 0, 12, target, 0, 12}), Code::INVALID_ARGUMENT, "binding count mismatch");
+}
+
+TEST_F(HalLoader, bindings_are_at_most_32) {
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  Entries bindings = {};
+  for (int i = 0; i < 32; ++i)
+    for (const Argument& part : Entries{target, 0, 12}.values) bindings.values.push_back(part);
+  expect_failure(scale(bindings), Code::INVALID_ARGUMENT, "binding count mismatch, expected 1 but was provided 32");
+  for (const Argument& part : Entries{target, 0, 12}.values) bindings.values.push_back(part);
+  expect_failure(scale(bindings), Code::RESOURCE_EXHAUSTED, "too many bindings (33 > 32)");
+}
+
+TEST_F(HalLoader, executables_of_other_devices_are_refused) {
+  auto null = open_device("null");
+  ASSERT_TRUE(null) << null.error().text();
+  const Ref<hal::Executable> foreign = make<hal::Executable>(*null, nullptr);
+  expect_failure(loader->status("executable.dispatch", kDispatch1,
+                                {foreign, 0, 1, 1, 1, Entries{}, Entries{}}),
+                 Code::INVALID_ARGUMENT, "null://");
+}
+
+TEST_F(HalLoader, a_kernel_that_fails_fails_the_call) {
+  const Status status = scale({words({0}), 0, 4}, 2);
+  expect_failure(status, Code::OUT_OF_RANGE, "workgroup 1,0,0 of 2,1,1");
+  EXPECT_TRUE(scale({words({0}), 0, 4}, 1).ok()) << "and no other";
+}
+
+TEST_F(HalLoader, executables_outlive_the_module) {
+  loader.reset();
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  const hal::HostBinding binding = {target->span(), true};
+  const uint32_t constants[] = {3, 1};
+  const Result<> done = hal::dispatch_now(*executable, 1, {3, 1, 1}, constants, {&binding, 1});
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_EQ(contents(target), (std::vector<int32_t>{1, 4, 7}));
+}
+
+}  // namespace
+}  // namespace halyard::modules

@@ -1,0 +1,143 @@
+// Pages of mapped parameters are there ahead of the program: all that are in memory, and no others.
+#include "modules/parameter_pages.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace halyard::modules {
+namespace {
+
+constexpr size_t kMegabyte = size_t{1} << 20;
+
+// A mapped file; from `written` on it is a hole, of which nothing is in memory.
+class ParameterPagesTest : public testing::Test {
+ public:
+  void make_file(size_t size, size_t written) {
+    std::string name = (std::filesystem::temp_directory_path() / "halyard-pages-XXXXXX").string();
+    const int file = ::mkstemp(name.data());
+    ASSERT_GE(file, 0);
+    ::unlink(name.c_str());
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(size)), 0);
+    const std::vector<uint8_t> piece(kMegabyte, 7);
+    for (size_t at = 0; at < written; at += piece.size())
+      ASSERT_EQ(::pwrite(file, piece.data(), piece.size(), static_cast<off_t>(at)),
+                static_cast<ssize_t>(piece.size()));
+    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    ::close(file);
+    ASSERT_NE(address, MAP_FAILED);
+    bytes_ = Bytes::borrow({static_cast<const uint8_t*>(address), size},
+                           [address, size] { ::munmap(address, size); });
+  }
+
+  ParameterPages::Range range(size_t offset, size_t size) const {
+    return {bytes_->span().subspan(offset, size), bytes_};
+  }
+
+  // How many pages of the range this process has mapped: bit 63 of their entries says so.
+  size_t mapped(size_t offset, size_t size) const {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<uint64_t> entries(size / page);
+    const int file = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const auto first = (reinterpret_cast<uintptr_t>(bytes_->data()) + offset) / page;
+    const ssize_t count = ::pread(file, entries.data(), entries.size() * sizeof(uint64_t),
+                                  static_cast<off_t>(first * sizeof(uint64_t)));
+    ::close(file);
+    EXPECT_EQ(count, static_cast<ssize_t>(entries.size() * sizeof(uint64_t)));
+    size_t present = 0;
+    for (const uint64_t entry : entries) present += entry >> 63;
+    return present;
+  }
+  size_t pages(size_t size) const { return size / static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+  static bool comes_true(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+  static bool has_processors() { return std::thread::hardware_concurrency() >= 2; }
+
+  Ref<Bytes> bytes_;
+};
+
+TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
+  if (!has_processors()) GTEST_SKIP() << "one processor: nobody could work beside the program";
+  const size_t written = ParameterPages::kWorthIt + 4 * kMegabyte;
+  const size_t size = written + 16 * kMegabyte;
+  make_file(size, written);
+  ASSERT_EQ(mapped(0, size), 0u);
+  ParameterPages first;
+  // In pieces that begin and end anywhere, and the last of them first.
+  first.prepare({range(8 * kMegabyte + 100, size - 8 * kMegabyte - 200), range(1, 8 * kMegabyte + 1)});
+  EXPECT_TRUE(comes_true([&] { return mapped(0, written) == pages(written); }));
+  {
+    ParameterPages second;  // its thread is over when it goes
+    second.prepare({range(0, size)});
+  }
+  // The kernel maps up to 64 KiB around what is touched.
+  EXPECT_LE(mapped(written, size - written), 16u) << "a hole: it would have to be read first";
+}
+
+TEST_F(ParameterPagesTest, AFewAreLeftToTheProgram) {
+  make_file(8 * kMegabyte, 8 * kMegabyte);
+  ParameterPages some;
+  some.prepare({range(0, 8 * kMegabyte)});
+  some.prepare({});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(mapped(0, 8 * kMegabyte), 0u);
+}
+
+TEST_F(ParameterPagesTest, SeveralCallsCountTogether) {
+  if (!has_processors()) GTEST_SKIP() << "one processor: nobody could work beside the program";
+  make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
+  ParameterPages all;
+  const size_t half = ParameterPages::kWorthIt / 2;
+  all.prepare({range(0, half)});
+  EXPECT_EQ(mapped(0, half), 0u);
+  all.prepare({range(half, half)});
+  EXPECT_TRUE(comes_true([&] { return mapped(0, 2 * half) == pages(2 * half); }));
+  all.prepare({range(0, half)});  // once more, after the thread is over
+}
+
+// The mapping goes, and its owner with it, while the thread is at it.
+TEST_F(ParameterPagesTest, EndsAtAnyTime) {
+  make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
+  for (int round = 0; round < 20; ++round) {
+    ParameterPages ended;
+    ended.prepare({range(0, ParameterPages::kWorthIt)});
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+  }
+  ParameterPages last;
+  last.prepare({range(0, ParameterPages::kWorthIt)});
+  bytes_ = nullptr;
+}
+
+// Memory that is no file: nothing is in memory before it is touched, and nothing happens.
+TEST_F(ParameterPagesTest, MemoryOfAnotherKind) {
+  const size_t size = ParameterPages::kWorthIt;
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(address, MAP_FAILED);
+  bytes_ = Bytes::borrow({static_cast<const uint8_t*>(address), size}, {});
+  {
+    ParameterPages pages;
+    pages.prepare({range(0, size)});
+  }
+  EXPECT_EQ(mapped(0, size), 0u);
+  ParameterPages gone;
+  ::munmap(address, size);
+  gone.prepare({range(0, size)});
+}
+
+}  // namespace
+}  // namespace halyard::modules
