@@ -369,6 +369,14 @@ class Echo(unittest.TestCase):
                 self.assertLess(len(done.stderr), 1500, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, "is one line")
 
+    def test_characters_stay_whole_and_apostrophes_are_no_quotes(self):
+        for text in ("\u00e9" * 20000, "a" + "\u20ac" * 20000, "it's " * 10000, "'" * 40000, "' '" * 10000):
+            with self.subTest(text[:5]):
+                done = shell(["vm-run", "--module=examples/fib.vmasm", f"--function={text}", "--input=1"], "")
+                self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND; no function '", "exported by module"), done.stderr[:600])
+                self.assertNotIn("\\x", done.stderr)
+                self.assertLess(len(done.stderr), 4500)
+
     def test_long_lines_of_a_text(self):
         with vmrun.temporary_folder() as folder:
             for name, text in (("mnemonic", f"  vm.{self.LONG}\n"), ("name", f"  vm.br ^{self.LONG}\n"), ("line", f"{self.LONG}\n")):

@@ -53,8 +53,7 @@ inline constexpr Flag kLoadingFlags[] = {
      "--max_memory=512MiB"},
     {"timeout", FlagKind::value, "TIME",
      "How long the call may take: 1.5s, 200ms. Its kernels are stopped, too, where the device can. No limit "
-     "if "
-     "left out. Of lists of drivers and\ndevices: how long each driver may take to be tried (10s).",
+     "if left out.",
      "--timeout=10s"},
     {"trace", FlagKind::value, "FILE",
      "Writes what happens when to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "

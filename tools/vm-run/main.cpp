@@ -79,8 +79,9 @@ constexpr Flag kRecordFlags[] = {
 
 constexpr Flag kListFlags[] = {
     {"list_drivers", FlagKind::toggle, "",
-     "Lists the drivers that work, and exits. Each is tried in a process of its own; one that does not work "
-     "is told\nabout on standard error.",
+     "Lists the drivers that work, and exits. Each is tried in a process of its own, for at most "
+     "--timeout\n(10s); "
+     "standard error says which do not work, and why.",
      "--list_drivers"},
     {"explain", FlagKind::toggle, "",
      "With --list_drivers: every place and file that was looked at, and why it was taken or refused.",
