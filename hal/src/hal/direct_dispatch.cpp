@@ -24,7 +24,8 @@ class Imports {
     for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
   }
 
-  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range within.
+  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range
+  // within.
   Result<halyard_range_t> add(const HostBinding& binding) {
     alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
     const uint64_t alignment = device_.properties().import_alignment;
@@ -107,9 +108,10 @@ Result<> dispatch_now(Executable& executable, uint64_t function, const std::arra
   const halyard_driver_table_t& table = device.table();
   if (!table.memory_import || device.properties().import_alignment == 0 ||
       !device.has_operation(HALYARD_OPERATION_DISPATCH))
-    return fail(Code::UNIMPLEMENTED,
-                "device '{}' runs no dispatches over memory of the host (memory_import, the operation dispatch)",
-                device.uri());
+    return fail(
+        Code::UNIMPLEMENTED,
+        "device '{}' runs no dispatches over memory of the host (memory_import, the operation dispatch)",
+        device.uri());
   HALYARD_TRY(executable.check_dispatch(function, constants.size(), bindings.size()));
   if (std::ranges::find(workgroups, 0u) != workgroups.end()) return {};
 

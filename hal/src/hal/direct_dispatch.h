@@ -1,5 +1,5 @@
-// A dispatch over bytes of this process, done when the call returns: for programs that know neither buffers of
-// a device nor its queues.
+// A dispatch over bytes of this process, done when the call returns: for programs that know neither buffers
+// of a device nor its queues.
 #pragma once
 
 #include <array>

@@ -32,8 +32,8 @@ Result<Ref<hal::Executable>> executable_load(HalLoaderState&, vm::Buffer& format
 Result<> executable_dispatch(hal::Executable&, uint64_t function, uint32_t x, uint32_t y, uint32_t z,
                              Span<uint32_t> constants, Bindings bindings);
 // Version 0: by the position of the entry point.
-inline Result<> executable_dispatch_0(hal::Executable& executable, uint32_t entry_point, uint32_t x, uint32_t y,
-                                      uint32_t z, Span<uint32_t> constants, Bindings bindings) {
+inline Result<> executable_dispatch_0(hal::Executable& executable, uint32_t entry_point, uint32_t x,
+                                      uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings) {
   return executable_dispatch(executable, entry_point, x, y, z, constants, bindings);
 }
 

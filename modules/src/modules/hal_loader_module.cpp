@@ -16,10 +16,11 @@ Result<Ref<hal::Device>> device_of(HalLoaderState& state) {
   const std::lock_guard lock(state.mutex);
   if (state.device) return state.device;
   if (!state.options.drivers)
-    return fail(Code::FAILED_PRECONDITION,
-                "hal_loader runs kernels on a device of kind '{}', and there is neither one nor an instance that "
-                "could open it; make the context with an instance",
-                kLoaderDevice);
+    return fail(
+        Code::FAILED_PRECONDITION,
+        "hal_loader runs kernels on a device of kind '{}', and there is neither one nor an instance that "
+        "could open it; make the context with an instance",
+        kLoaderDevice);
   state.device =
       HALYARD_TRY(with_note(state.options.drivers->open_device(kLoaderDevice, state.options.settings),
                             "opening the device that runs the kernels of hal_loader"));
@@ -41,11 +42,11 @@ Result<Ref<hal::Executable>> executable_load(HalLoaderState& state, vm::Buffer& 
                                         constants);
 }
 
-Result<> executable_dispatch(hal::Executable& executable, uint64_t function, uint32_t x, uint32_t y, uint32_t z,
-                             Span<uint32_t> constants, Bindings bindings) {
+Result<> executable_dispatch(hal::Executable& executable, uint64_t function, uint32_t x, uint32_t y,
+                             uint32_t z, Span<uint32_t> constants, Bindings bindings) {
   if (bindings.size() > hal::kMaximumBindings)
-    return fail(Code::RESOURCE_EXHAUSTED, "too many bindings ({} > {}) for a single dispatch", bindings.size(),
-                hal::kMaximumBindings);
+    return fail(Code::RESOURCE_EXHAUSTED, "too many bindings ({} > {}) for a single dispatch",
+                bindings.size(), hal::kMaximumBindings);
   if (!runs_loader_kernels(executable.device()))
     return fail(Code::INVALID_ARGUMENT,
                 "executable was created for device '{}', which does not run in the call; load it with "

@@ -1,5 +1,5 @@
-// The native module `hal_loader`: kernels for programs that use no device. They are run in the call, by a local
-// device: one that the host gave, or one that the module opens when it is first needed. Specified by
+// The native module `hal_loader`: kernels for programs that use no device. They are run in the call, by a
+// local device: one that the host gave, or one that the module opens when it is first needed. Specified by
 // hal-module.md, "hal_inline and hal_loader".
 #pragma once
 
@@ -16,8 +16,8 @@
 namespace halyard::modules {
 
 struct HalLoaderOptions {
-  Ref<hal::Device> device;  // what runs the kernels; null: a device of kLoaderDevice is opened
-  Ref<hal::DriverRegistry> drivers;         // where from; may be null where a device is given
+  Ref<hal::Device> device;           // what runs the kernels; null: a device of kLoaderDevice is opened
+  Ref<hal::DriverRegistry> drivers;  // where from; may be null where a device is given
   std::vector<hal::DeviceOption> settings;  // with what
   TargetFeatures targets;                   // what the modules of the context say about their code
 };

@@ -464,17 +464,18 @@ typedef struct halyard_context_options {
   /* Called while parameter files are read into memory (HALYARD_CONTEXT_PRELOAD_PARAMETERS); may be null. */
   halyard_progress_fn progress;
   void* progress_user;
-  /* Settings, as for halyard_device_open_with, of the device "local-sync" that the built-in module `hal_loader`
-   * opens where no device of the list is a local one; those of `native` and `plugin`, say. Copied. */
+  /* Settings, as for halyard_device_open_with, of the device "local-sync" that the built-in module
+   * `hal_loader` opens where no device of the list is a local one; those of `native` and `plugin`, say.
+   * Copied. */
   const halyard_device_setting_t* loader_settings;
   size_t loader_setting_count;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal`, `io_parameters`, `hal_inline` and
  * `hal_loader` come first where a module depends on them or imports from them. The last two are for programs
- * that use no device and need none given: `hal_inline` has its buffers in memory of the host, `hal_loader` runs
- * kernels in the call, by the first local device of the list, or by one that it opens when a program first
- * asks. */
+ * that use no device and need none given: `hal_inline` has its buffers in memory of the host, `hal_loader`
+ * runs kernels in the call, by the first local device of the list, or by one that it opens when a program
+ * first asks. */
 HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance,
                                                     const halyard_context_options_t* options,
                                                     halyard_context_t* out);
