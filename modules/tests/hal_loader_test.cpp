@@ -97,7 +97,8 @@ TEST_F(HalLoader, refs_are_checked_by_every_function) {
   expect_checked("executable.load", "0rrr_r", {format, kernels, bytes_of({})}, 2, true);
   expect_checked("executable.lookup.function", "0rr_I", {executable, text_of("scale")}, 0);
   expect_checked("executable.lookup.function", "0rr_I", {executable, text_of("scale")}, 1);
-  const Entries bindings = {words({0, 0, 0}), 0, 12};
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  const Entries bindings = {target, 0, 12};
   for (const char* dispatch : {kDispatch0, kDispatch1})
     expect_checked("executable.dispatch", dispatch, {executable, 1, 3, 1, 1, Entries{3, 1}, bindings}, 0);
   expect_failure(scale({nullptr, 0, 0}), Code::INVALID_ARGUMENT, "ref is null");
