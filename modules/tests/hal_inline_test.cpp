@@ -23,8 +23,8 @@ struct BufferPair {
 
 class HalInline : public ::testing::Test {
  protected:
-  void SetUp() override { make({}); }
-  void make(HalInlineOptions options) {
+  void SetUp() override { create({}); }
+  void create(HalInlineOptions options) {
     hal = std::make_unique<ModuleCaller>(create_hal_inline_module(std::move(options)));
   }
 
@@ -148,7 +148,7 @@ TEST_F(HalInline, allocate_takes_any_size_that_there_is) {
 
 TEST_F(HalInline, memory_is_charged_until_nothing_names_it) {
   const Ref<Budget> budget = make<Budget>(10000);
-  make({.memory = budget});
+  create({.memory = budget});
   BufferPair made = allocate(64, 4000);
   EXPECT_GE(budget->used(), 4000u);
   expect_failure(hal->status("buffer.allocate", "0iI_rr", {64, 8000}), Code::RESOURCE_EXHAUSTED, "8000");
@@ -180,8 +180,7 @@ TEST_F(HalInline, a_buffer_keeps_the_memory) {
 
 TEST_F(HalInline, allocate_initialized_copies_the_range) {
   const Ref<vm::Buffer> source = bytes_of({1, 2, 3, 4, 5}, true);
-  const BufferPair made =
-      pair_of(hal->call("buffer.allocate.initialized", "0irII_rr", {128, source, 1, 3}));
+  const BufferPair made = pair_of(hal->call("buffer.allocate.initialized", "0irII_rr", {128, source, 1, 3}));
   EXPECT_EQ(made.buffer->length(), 3u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(made.storage->data()) % 128, 0u);
   source->data()[1] = 99;
@@ -190,9 +189,8 @@ TEST_F(HalInline, allocate_initialized_copies_the_range) {
   EXPECT_TRUE(made.storage->is_mutable());
   const BufferPair empty = pair_of(hal->call("buffer.allocate.initialized", "0irII_rr", {0, source, 5, 0}));
   EXPECT_EQ(empty.buffer->length(), 0u);
-  for (const std::pair<int64_t, int64_t> range : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
-    expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr",
-                               {0, source, range.first, range.second}),
+  for (const auto& [offset, length] : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
+    expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr", {0, source, offset, length}),
                    Code::OUT_OF_RANGE, "buffer length=5");
   expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr", {3, source, 0, 1}),
                  Code::INVALID_ARGUMENT, "power of two");
@@ -222,11 +220,12 @@ TEST_F(HalInline, wrap_of_constants_is_read_only) {
 TEST_F(HalInline, wrap_checks_its_range) {
   const Ref<vm::Buffer> source = bytes_of({1, 2, 3, 4, 5});
   EXPECT_EQ(hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {source, 5, 0})->length(), 0u);
-  EXPECT_EQ(hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {vm::Buffer::wrap({}, true, {}), 0, 0})->length(),
-            0u);
-  for (const std::pair<int64_t, int64_t> range : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
-    expect_failure(hal->status("buffer.wrap", "0rII_r", {source, range.first, range.second}),
-                   Code::OUT_OF_RANGE, "buffer length=5");
+  EXPECT_EQ(
+      hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {vm::Buffer::wrap({}, true, {}), 0, 0})->length(),
+      0u);
+  for (const auto& [offset, length] : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
+    expect_failure(hal->status("buffer.wrap", "0rII_r", {source, offset, length}), Code::OUT_OF_RANGE,
+                   "buffer length=5");
 }
 
 TEST_F(HalInline, subspans_are_ranges_of_the_same_bytes) {
@@ -279,8 +278,9 @@ TEST_F(HalInline, views_are_as_in_hal) {
   EXPECT_TRUE(hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 3}}).ok());
   expect_failure(hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 4}}),
                  Code::INVALID_ARGUMENT, "tensor shape dimension 1 mismatch");
-  expect_failure(hal->status("buffer_view.create", "0rIIiiCID_r", {made.buffer, 8, 25, kFloat32, 1, Entries{}}),
-                 Code::OUT_OF_RANGE, "source_offset=8, length=25");
+  expect_failure(
+      hal->status("buffer_view.create", "0rIIiiCID_r", {made.buffer, 8, 25, kFloat32, 1, Entries{}}),
+      Code::OUT_OF_RANGE, "source_offset=8, length=25");
   EXPECT_EQ(*view->text(10), "2x3xf32=" + (*view->text(10)).substr(8));
 }
 
@@ -290,7 +290,7 @@ TEST_F(HalInline, trace_reaches_the_sink) {
                                                  {made.buffer, 0, 4, kInt32, 1, Entries{1}});
   EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries{nullptr}}).ok()) << "no sink";
   std::string seen;
-  make({.trace = [&](std::string_view key, std::span<hal::BufferView* const> views) {
+  create({.trace = [&](std::string_view key, std::span<hal::BufferView* const> views) {
     seen = std::string(key) + std::to_string(views.size());
     EXPECT_EQ(views[0], view.get());
   }});

@@ -21,16 +21,17 @@ constexpr const char* kFormat = "vmvx-bytecode-fb";
 class HalLoader : public ::testing::Test {
  protected:
   void SetUp() override {
-    make({.drivers = open_registry()});
+    create({.drivers = open_registry()});
     kernels = assembled_kernels();
     executable = load(nullptr);
     ASSERT_NE(executable, nullptr);
   }
-  void make(HalLoaderOptions options) {
+  void create(HalLoaderOptions options) {
     loader = std::make_unique<ModuleCaller>(create_hal_loader_module(std::move(options)));
   }
   Ref<hal::Executable> load(const Ref<vm::Buffer>& constants) {
-    return loader->object<hal::Executable>("executable.load", "0rrr_r", {text_of(kFormat), kernels, constants});
+    return loader->object<hal::Executable>("executable.load", "0rrr_r",
+                                           {text_of(kFormat), kernels, constants});
   }
   static Ref<vm::Buffer> words(const std::vector<int32_t>& values, bool is_mutable = true) {
     std::vector<uint8_t> bytes(values.size() * 4);
@@ -44,7 +45,8 @@ class HalLoader : public ::testing::Test {
   }
   // scale: word i = i * 3 + 1
   Status scale(const Entries& bindings, int count = 3, const Entries& constants = {3, 1}) {
-    return loader->status("executable.dispatch", kDispatch1, {executable, 1, count, 1, 1, constants, bindings});
+    return loader->status("executable.dispatch", kDispatch1,
+                          {executable, 1, count, 1, 1, constants, bindings});
   }
 
   std::unique_ptr<ModuleCaller> loader;
@@ -95,7 +97,8 @@ TEST_F(HalLoader, refs_are_checked_by_every_function) {
   expect_checked("executable.load", "0rrr_r", {format, kernels, bytes_of({})}, 2, true);
   expect_checked("executable.lookup.function", "0rr_I", {executable, text_of("scale")}, 0);
   expect_checked("executable.lookup.function", "0rr_I", {executable, text_of("scale")}, 1);
-  const Entries bindings = {words({0, 0, 0}), 0, 12};
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  const Entries bindings = {target, 0, 12};
   for (const char* dispatch : {kDispatch0, kDispatch1})
     expect_checked("executable.dispatch", dispatch, {executable, 1, 3, 1, 1, Entries{3, 1}, bindings}, 0);
   expect_failure(scale({nullptr, 0, 0}), Code::INVALID_ARGUMENT, "ref is null");
@@ -117,7 +120,7 @@ TEST_F(HalLoader, takes_the_device_that_it_is_given) {
     auto device = open_device(uri);
     ASSERT_TRUE(device) << device.error().text();
     EXPECT_TRUE(runs_loader_kernels(**device));
-    make({.device = *device});
+    create({.device = *device});
     executable = load(nullptr);
     EXPECT_EQ(&executable->device(), device->get());
     const Ref<vm::Buffer> target = words(std::vector<int32_t>(1000));
@@ -133,22 +136,22 @@ TEST_F(HalLoader, takes_the_device_that_it_is_given) {
 }
 
 TEST_F(HalLoader, settings_are_those_of_the_device_that_it_opens) {
-  make({.drivers = open_registry(), .settings = {{"native", "0"}}});
+  create({.drivers = open_registry(), .settings = {{"native", "0"}}});
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("embedded-elf-x86_64")}), 0);
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of(kFormat)}), 1);
-  make({.drivers = open_registry(), .settings = {{"no-such", "0"}}});
+  create({.drivers = open_registry(), .settings = {{"no-such", "0"}}});
   expect_failure(loader->status("executable.query_support", "0r_i", {text_of(kFormat)}),
                  Code::INVALID_ARGUMENT, "no-such");
 }
 
 TEST_F(HalLoader, without_a_driver_it_says_what_it_looked_for) {
-  make({});
+  create({});
   expect_failure(loader->status("executable.query_support", "0r_i", {text_of(kFormat)}),
                  Code::FAILED_PRECONDITION, "local-sync");
   hal::RegistryOptions nowhere;
   nowhere.use_environment = false;
   nowhere.use_default_folders = false;
-  make({.drivers = hal::DriverRegistry::create(nowhere)});
+  create({.drivers = hal::DriverRegistry::create(nowhere)});
   for (int repeat = 0; repeat < 2; ++repeat)
     expect_failure(loader->status("executable.load", "0rrr_r", {text_of(kFormat), kernels, nullptr}),
                    Code::NOT_FOUND, "hal_loader");
@@ -165,7 +168,8 @@ TEST_F(HalLoader, support_is_that_of_the_device) {
 
 TEST_F(HalLoader, load_refuses_what_the_device_does) {
   EXPECT_NE(load(bytes_of({})), nullptr) << "no constants";
-  const auto status = [&](std::string_view format, const Ref<vm::Buffer>& data, const Ref<vm::Buffer>& constants) {
+  const auto status = [&](std::string_view format, const Ref<vm::Buffer>& data,
+                          const Ref<vm::Buffer>& constants) {
     return loader->status("executable.load", "0rrr_r", {text_of(format), data, constants});
   };
   expect_failure(status("vulkan-spirv-fb", kernels, nullptr), Code::NOT_FOUND, "vulkan-spirv-fb");
@@ -217,10 +221,9 @@ TEST_F(HalLoader, bindings_begin_at_any_byte) {
 TEST_F(HalLoader, empty_grids_run_nothing) {
   const Ref<vm::Buffer> target = words({5, 5, 5});
   for (const Entries& grid : {Entries{0, 1, 1}, Entries{1, 0, 1}, Entries{1, 1, 0}}) {
-    const Status status =
-        loader->status("executable.dispatch", kDispatch1,
-                       {executable, 1, grid.values[0], grid.values[1], grid.values[2], Entries{3, 1},
-                        Entries{target, 0, 12}});
+    const Status status = loader->status("executable.dispatch", kDispatch1,
+                                         {executable, 1, grid.values[0], grid.values[1], grid.values[2],
+                                          Entries{3, 1}, Entries{target, 0, 12}});
     EXPECT_TRUE(status.ok()) << status.text();
   }
   EXPECT_EQ(contents(target), (std::vector<int32_t>{5, 5, 5}));
@@ -232,7 +235,7 @@ TEST_F(HalLoader, ranges_are_checked) {
   expect_failure(scale({target, 13, 0}), Code::OUT_OF_RANGE, "buffer length=12");
   expect_failure(scale({target, -4, 8}), Code::OUT_OF_RANGE, "binding[0]");
   expect_failure(scale({target, 0, -1}), Code::OUT_OF_RANGE, "binding[0]");
-  expect_failure(scale({target, 0, 8}), Code::OUT_OF_RANGE, "scale") << "the kernel sees its range alone";
+  expect_failure(scale({target, 0, 8}), Code::OUT_OF_RANGE, "scale");  // the kernel sees its range alone
   EXPECT_EQ(contents(target)[2], 5);
 }
 
@@ -249,9 +252,9 @@ TEST_F(HalLoader, functions_and_counts_are_those_of_the_executable) {
     expect_failure(loader->status("executable.dispatch", kDispatch1,
                                   {executable, function, 3, 1, 1, Entries{3, 1}, binding}),
                    Code::OUT_OF_RANGE, "function id");
-  expect_failure(loader->status("executable.dispatch", kDispatch0,
-                                {executable, -1, 3, 1, 1, Entries{3, 1}, binding}),
-                 Code::OUT_OF_RANGE, "4294967295");
+  expect_failure(
+      loader->status("executable.dispatch", kDispatch0, {executable, -1, 3, 1, 1, Entries{3, 1}, binding}),
+      Code::OUT_OF_RANGE, "4294967295");
   expect_failure(scale(binding, 3, {3}), Code::INVALID_ARGUMENT, "constant count mismatch");
   expect_failure(scale(binding, 3, Entries(300, 3)), Code::INVALID_ARGUMENT, "provided 300");
   expect_failure(scale({}), Code::INVALID_ARGUMENT, "binding count mismatch");
@@ -263,7 +266,8 @@ TEST_F(HalLoader, bindings_are_at_most_32) {
   Entries bindings = {};
   for (int i = 0; i < 32; ++i)
     for (const Argument& part : Entries{target, 0, 12}.values) bindings.values.push_back(part);
-  expect_failure(scale(bindings), Code::INVALID_ARGUMENT, "binding count mismatch, expected 1 but was provided 32");
+  expect_failure(scale(bindings), Code::INVALID_ARGUMENT,
+                 "binding count mismatch, expected 1 but was provided 32");
   for (const Argument& part : Entries{target, 0, 12}.values) bindings.values.push_back(part);
   expect_failure(scale(bindings), Code::RESOURCE_EXHAUSTED, "too many bindings (33 > 32)");
 }
@@ -271,10 +275,10 @@ TEST_F(HalLoader, bindings_are_at_most_32) {
 TEST_F(HalLoader, executables_of_other_devices_are_refused) {
   auto null = open_device("null");
   ASSERT_TRUE(null) << null.error().text();
-  const Ref<hal::Executable> foreign = make<hal::Executable>(*null, nullptr);
-  expect_failure(loader->status("executable.dispatch", kDispatch1,
-                                {foreign, 0, 1, 1, 1, Entries{}, Entries{}}),
-                 Code::INVALID_ARGUMENT, "null://");
+  const Ref<hal::Executable> foreign = halyard::make<hal::Executable>(*null, nullptr);
+  expect_failure(
+      loader->status("executable.dispatch", kDispatch1, {foreign, 0, 1, 1, 1, Entries{}, Entries{}}),
+      Code::INVALID_ARGUMENT, "null://");
 }
 
 TEST_F(HalLoader, a_kernel_that_fails_fails_the_call) {

@@ -74,11 +74,11 @@ struct Inspection {
 // Fails as vm::ModuleView::open.
 Result<Inspection> inspect(Ref<Bytes> bytes);
 
-std::string releases_text(Range releases);  // "IREE 3.4 to 3.9"
-std::string hal_text(Range versions);       // "0.5", "0.6 to 0.7"
+std::string releases_text(Range releases);                          // "IREE 3.4 to 3.9"
+std::string hal_text(Range versions);                               // "0.5", "0.6 to 0.7"
 std::string version_text(std::string_view module, Range versions);  // that of hal; of others "0", "0 to 1"
-// What the executables of a program without devices must be run by: their formats, sorted; those not seen left
-// out.
+// What the executables of a program without devices must be run by: their formats, sorted; those not seen
+// left out.
 std::vector<std::string> formats_of(const Inspection& inspection);
 // "(i32, ref) -> (f32)"; the convention itself where it is none.
 std::string signature_text(std::string_view convention);

@@ -127,7 +127,8 @@ class Report {
                                             : fmt::format("{}, by the signatures of {}",
                                                           version_text(use.module, use.versions),
                                                           plural(use.imports, "import"));
-    if (use.misfits) text += fmt::format("; {} that no version has, see imports", plural(use.misfits, "import"));
+    if (use.misfits)
+      text += fmt::format("; {} that no version has, see imports", plural(use.misfits, "import"));
     return text;
   }
 

@@ -12,7 +12,8 @@
 #define NATIVE_FORMAT "embedded-elf-x86_64"
 #endif
 
-/* @support asks hal_loader whether it runs machine code; @letters gives a buffer of hal_inline and shows it. */
+/* @support asks hal_loader whether it runs machine code; @letters gives a buffer of hal_inline and shows it.
+ */
 static const char kText[] =
     "vm.module @program\n"
     "vm.import @hal_inline.buffer.allocate.initialized cconv \"0irII_rr\"\n"
@@ -130,7 +131,8 @@ static int32_t support(halyard_instance_t instance, halyard_context_options_t op
   options.struct_size = sizeof options;
   options.modules = &module;
   options.module_count = 1;
-  if (OK(halyard_context_create(instance, &options, &context))) OK(call(context, "support", NULL, 0, &result));
+  if (OK(halyard_context_create(instance, &options, &context)))
+    OK(call(context, "support", NULL, 0, &result));
   halyard_release(context);
   halyard_release(module);
   return result.i32;
@@ -141,7 +143,8 @@ int main(void) {
   const float right[3] = {10, 0.5f, -1};
   float product[3] = {0};
   halyard_value_t arguments[2] = {host_view(0x21000020, left, 3), host_view(0x21000020, right, 3)};
-  run_example(HALYARD_SOURCE_DIR "/examples/inline_mul.vmasm", NULL, "mul", arguments, 2, product, sizeof product);
+  run_example(HALYARD_SOURCE_DIR "/examples/inline_mul.vmasm", NULL, "mul", arguments, 2, product,
+              sizeof product);
   EXPECT(product[0] == 10 && product[1] == 1 && product[2] == -3);
   halyard_release(arguments[0].object);
   halyard_release(arguments[1].object);
@@ -150,8 +153,8 @@ int main(void) {
   const float eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   float squares[8] = {0};
   arguments[0] = arguments[1] = host_view(0x21000020, eight, 8);
-  run_example(HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", "local-sync", "mul", arguments, 2, squares,
-              sizeof squares);
+  run_example(HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", "local-sync", "mul", arguments, 2,
+              squares, sizeof squares);
   EXPECT(squares[0] == 1 && squares[7] == 64);
   halyard_release(arguments[0].object);
 
@@ -160,13 +163,13 @@ int main(void) {
   arguments[0] = host_view(0x10000020, numbers, 6);
   arguments[1] = (halyard_value_t){.kind = HALYARD_VALUE_I32};
   arguments[1].i32 = 7;
-  run_example(HALYARD_SOURCE_DIR "/examples/inline_dispatch.vmasm", NULL, "scale", arguments, 2, scaled, sizeof scaled);
+  run_example(HALYARD_SOURCE_DIR "/examples/inline_dispatch.vmasm", NULL, "scale", arguments, 2, scaled,
+              sizeof scaled);
   EXPECT(scaled[0] == 7 && scaled[5] == 42);
 
   /* Views of the host are views as others are, and shapes are checked. */
   char* text = NULL;
-  if (OK(halyard_view_text(arguments[0].object, 10, &text)))
-    EXPECT(strcmp(text, "6xi32=1 2 3 4 5 6") == 0);
+  if (OK(halyard_view_text(arguments[0].object, 10, &text))) EXPECT(strcmp(text, "6xi32=1 2 3 4 5 6") == 0);
   halyard_free(text);
   const int64_t five = 5;
   FAILS(halyard_view_create(NULL, 0x10000020, &five, 1, numbers, 24, &arguments[1].object),
@@ -175,13 +178,13 @@ int main(void) {
   halyard_object_t fence = NULL;
   FAILS(halyard_fence_create(NULL, &fence), HALYARD_INVALID_ARGUMENT, "a fence needs a device");
 
-  /* Where kernels run: on a device that is opened behind the scenes, with the settings given; or on a local one
-   * of the list, with its own. */
+  /* Where kernels run: on a device that is opened behind the scenes, with the settings given; or on a local
+   * one of the list, with its own. */
   const halyard_instance_t instance = new_instance();
   const halyard_device_setting_t no_native = {"native", "0"};
   EXPECT(support(instance, (halyard_context_options_t){0}) == 1);
-  EXPECT(support(instance, (halyard_context_options_t){.loader_settings = &no_native,
-                                                       .loader_setting_count = 1}) == 0);
+  EXPECT(support(instance,
+                 (halyard_context_options_t){.loader_settings = &no_native, .loader_setting_count = 1}) == 0);
   halyard_device_t devices[2] = {NULL, NULL};
   if (OK(halyard_device_open(instance, "null", &devices[0])) &&
       OK(halyard_device_open(instance, "local-task?native=0", &devices[1]))) {

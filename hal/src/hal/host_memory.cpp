@@ -14,10 +14,10 @@ namespace {
 
 constexpr char kName[] = "host";
 constexpr uint64_t kHeader = BlockCache::kAlignment;
-constexpr uint32_t kAddedType = HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE |
-                                HALYARD_MEMORY_HOST_COHERENT;
-constexpr uint32_t kAddedUsage = HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT |
-                                 HALYARD_USAGE_MAPPING_RANDOM;
+constexpr uint32_t kAddedType =
+    HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
+constexpr uint32_t kAddedUsage =
+    HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 
 struct HostDevice {
   BlockCache blocks;
@@ -34,10 +34,11 @@ HostMemory& memory_of(halyard_driver_memory_t handle) { return *reinterpret_cast
 
 halyard_status_t refuse(const char* what) noexcept {
   return guarded([&]() -> Result<> {
-    return fail(Code::UNIMPLEMENTED,
-                "memory of the host has no {}; give the program buffers of a device that does its work, such as "
-                "local-sync",
-                what);
+    return fail(
+        Code::UNIMPLEMENTED,
+        "memory of the host has no {}; give the program buffers of a device that does its work, such as "
+        "local-sync",
+        what);
   });
 }
 
@@ -72,8 +73,8 @@ halyard_status_t device_properties(halyard_driver_device_t, halyard_device_prope
       HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT;
   properties->queue_count = 1;
   // Those that every device has. There are no lists to execute.
-  properties->operations =
-      uint64_t{1} << HALYARD_OPERATION_BARRIER | uint64_t{1} << HALYARD_OPERATION_EXECUTE;
+  properties->operations = uint64_t{1} << HALYARD_OPERATION_BARRIER | uint64_t{1}
+                                                                          << HALYARD_OPERATION_EXECUTE;
   properties->memory_alignment = BlockCache::kAlignment;
   properties->maximum_allocation = BlockCache::kLargestBlock - kHeader;
   properties->import_alignment = 1;
@@ -101,8 +102,8 @@ void memory_free(halyard_driver_device_t device, halyard_driver_memory_t handle)
   device_of(device).blocks.give(reinterpret_cast<uint8_t*>(&memory), memory.block_size);
 }
 
-halyard_status_t memory_map(halyard_driver_device_t, halyard_driver_memory_t memory, uint32_t, uint64_t offset,
-                            uint64_t, void** pointer) {
+halyard_status_t memory_map(halyard_driver_device_t, halyard_driver_memory_t memory, uint32_t,
+                            uint64_t offset, uint64_t, void** pointer) {
   *pointer = memory_of(memory).bytes + offset;
   return nullptr;
 }

@@ -1,5 +1,6 @@
-// Host memory as a device, for programs that use none: buffers lie in memory of this process, and no driver is
-// needed. Such a device has memory and nothing else: queue work, semaphores and executables are UNIMPLEMENTED.
+// Host memory as a device, for programs that use none: buffers lie in memory of this process, and no driver
+// is needed. Such a device has memory and nothing else: queue work, semaphores and executables are
+// UNIMPLEMENTED.
 #pragma once
 
 #include "base/object.h"

@@ -1,5 +1,5 @@
-// Tables of native modules' functions: every signature of every function, oldest first, from which the exports
-// and the compile-time checks come. A table is an .inc file of
+// Tables of native modules' functions: every signature of every function, oldest first, from which the
+// exports and the compile-time checks come. A table is an .inc file of
 //   HAL_FUNCTION(name, calling convention, first version, last version, handler)
 #pragma once
 

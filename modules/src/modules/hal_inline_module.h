@@ -1,5 +1,5 @@
-// The native module `hal_inline`: buffers and views for programs that use no device. Their memory is the host's,
-// and everything is done in the call. Specified by hal-module.md, "hal_inline and hal_loader".
+// The native module `hal_inline`: buffers and views for programs that use no device. Their memory is the
+// host's, and everything is done in the call. Specified by hal-module.md, "hal_inline and hal_loader".
 #pragma once
 
 #include <cstdint>
