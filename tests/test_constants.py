@@ -8,7 +8,8 @@ import sys
 
 import vmrun
 
-ONES = struct.pack("<8f", *range(1, 9))
+FLOATS = struct.pack("<8f", *range(1, 9))
+ALIGNMENTS = (0, 16, 32, 48)  # where in a line of 64 bytes the constant may begin: devices import whole lines
 TWICE = """
 vm.export @twice
 vm.attr @twice "iree.abi.declaration" "sync func @twice(%input0: tensor<8xf32>, %input1: tensor<8xf32>) -> (%output0: tensor<8xf32>)"
@@ -50,7 +51,8 @@ def replaced(text, *pairs):
     return text
 
 
-def program():
+def program(offset):
+    constant = bytes(offset) + FLOATS + bytes(64)
     with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), encoding="utf-8") as file:
         text = re.sub(r"(?m)^// (run|expect).*\n", "", file.read())
     return replaced(
@@ -58,13 +60,13 @@ def program():
         ('vm.import @hal.device.allocator cconv "0r_r"\n',
          'vm.import @hal.device.allocator cconv "0r_r"\nvm.import @hal.allocator.import cconv "0riIiirII_r"\n'
          'vm.import @hal.device.queue.fill cconv "0rIrrrIIIiI_v"\n'),
-        ("// Ref globals: 0 the device,", "vm.rodata[7] = " + ONES.hex() + "\n\n// Ref globals: 0 the device,"),
+        ("// Ref globals: 0 the device,", "vm.rodata[7] = " + constant.hex() + "\n\n// Ref globals: 0 the device,"),
         ("    %i20 = vm.mul.f32 %i20, %i21\n",
          "    %i20 = vm.mul.f32 %i20, %i21\n    %i21 = vm.buffer.load.f32 %r5, %i18:19\n    %i20 = vm.add.f32 %i20, %i21\n"),
         ("  vm.global.store.ref %R2, .refs[0] : !hal.device\n",
          "  %r8 = vm.call @hal.device.allocator(%r2)\n  %r9 = vm.const.ref.rodata 7\n  %i24 = vm.const.i32 0x30\n"
-         "  %i25 = vm.const.i32 0x80C03\n"
-         "  %r8 = vm.call @hal.allocator.import(%r8, %i0, %i10:11, %i24, %i25, %r9, %i18:19, %i20:21)\n"
+         f"  %i25 = vm.const.i32 0x80C03\n  %i26:27 = vm.const.i64 {offset}\n"
+         "  %r8 = vm.call @hal.allocator.import(%r8, %i0, %i10:11, %i24, %i25, %r9, %i26:27, %i20:21)\n"
          "  vm.global.store.ref %R8, .refs[3] : !hal.buffer\n  vm.global.store.ref %R2, .refs[0] : !hal.device\n"),
         ("  %r10 = vm.call @hal.fence.create(%r2, %i8:9)\n", "  %r10 = vm.const.ref.zero\n"),
         ("  %r11 = vm.call @hal.device.queue.alloca(%r2, %i10:11, %r9, %r10, %i8:9, %i12, %i7, %i4:5, %i8:9)\n",
@@ -78,8 +80,12 @@ def main():
     checks = vmrun.Checks()
     inputs = ("--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=10")
     with vmrun.temporary_folder() as folder:
-        before = vmrun.assemble(program(), folder, "constants")
         mapped, text = os.path.join(folder, "constants.vmfb"), os.path.join(folder, "constants.vmasm")
+        for offset in ALIGNMENTS:
+            before = vmrun.assemble(program(offset), folder, "constants")
+            done = vmrun.run("vm-run", f"--module={mapped}", "--device=local-sync", "--function=mul", *inputs)
+            if "OUT_OF_RANGE" not in done.stderr:
+                break
         for device in ("local-sync", "local-task", "local-task?workers=3"):
             for module, flags in ((mapped, ("--module_mode=mmap",)), (text, ()), (mapped, ("--module_mode=preload",))):
                 def run(function, *more, device=device, module=module, flags=flags):

@@ -25,7 +25,7 @@ HOARD = """
     %i13 = vm.const.i32 100000
     %i14 = vm.const.i32 1
     %i15 = vm.const.i32.zero
-    %r4 = vm.list.alloc %i13 : !vm.buffer
+    %r4 = vm.list.alloc %i13 : !vm.list<!vm.buffer>
     vm.list.resize %r4, %i13
     vm.br ^bb1
   ^bb1:

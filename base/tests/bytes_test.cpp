@@ -59,6 +59,15 @@ TEST_F(BytesTest, PrivateAreThoseThatNobodyElseHas) {
   EXPECT_EQ((*empty)->size(), 0u);
 }
 
+TEST_F(BytesTest, LibrariesAreOnlyRead) {
+  write(
+      "\x7F"
+      "ELF and more");
+  const auto mapped = Bytes::map_file(path_);
+  ASSERT_TRUE(mapped);
+  EXPECT_FALSE((*mapped)->is_private());
+}
+
 // A process that may not have so much memory of its own maps the file all the same.
 TEST_F(BytesTest, WithoutMemoryForAPrivateMappingItIsReadOnly) {
   if (HALYARD_SANITIZER_KIND != 0) GTEST_SKIP() << "sanitizers need the memory";

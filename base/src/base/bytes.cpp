@@ -97,15 +97,15 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   if (!S_ISREG(info.st_mode)) return read_all(file.get(), path);
   const auto size = static_cast<size_t>(info.st_size);
   if (size == 0) return borrow({}, {});
-  // Private and writable: a page is copied when a device first writes to it. Where the system does not
-  // promise so much memory (ulimit -d, strict overcommit), read-only will do: who has to write copies.
-  bool is_private = true;
-  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
-  if (address == MAP_FAILED) {
-    is_private = false;
-    address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  }
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (address == MAP_FAILED) return file_error(path, "map");
+  // Writable from now on: a page is copied when a device first writes to it. Where the system does not
+  // promise so much memory (ulimit -d, strict overcommit) it stays read-only, and who has to write copies.
+  // Libraries stay so anyway: nobody writes to them here, and debuggers take a writable mapping of one for a
+  // library that runs.
+  constexpr uint8_t kElf[] = {0x7F, 'E', 'L', 'F'};
+  const bool is_library = size >= sizeof kElf && std::memcmp(address, kElf, sizeof kElf) == 0;
+  const bool is_private = !is_library && ::mprotect(address, size, PROT_READ | PROT_WRITE) == 0;
   return own_memory(
       {static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); }, is_private);
 }

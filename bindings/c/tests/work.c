@@ -1,5 +1,5 @@
-/* Calls whose work on a device does not end: cancelled, dropped, beside others; and processes that end while it
- * is under way. */
+/* Calls whose work on a device does not end: cancelled, dropped, beside others; and processes that end while
+ * it is under way. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "check.h"
 #include "halyard/halyard.h"
 
-#define KERNEL_ARGUMENTS                                                                               \
+#define KERNEL_ARGUMENTS                                                                                   \
   "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, " \
   "%i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n"
 /* Submits 64 workgroups of the kernel with this number. */
@@ -74,10 +74,10 @@ static int open_device(const char* uri) {
   options.driver_folder_count = 1;
   void* bytes = NULL;
   size_t size = 0;
-  const int opened =
-      OK(halyard_instance_create(&options, &instance)) && OK(halyard_device_open(instance, uri, &device)) &&
-      OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) &&
-      OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
+  const int opened = OK(halyard_instance_create(&options, &instance)) &&
+                     OK(halyard_device_open(instance, uri, &device)) &&
+                     OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) &&
+                     OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
   halyard_free(bytes);
   return opened;
 }
