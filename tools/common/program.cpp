@@ -243,8 +243,8 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
 }
 
 Result<> ContextOptions::create(halyard_instance_t instance,
-                                const std::vector<Handle<halyard_module_t>>& modules,
-                                halyard_context_t* out, ExpectationSink expectations) const {
+                                const std::vector<Handle<halyard_module_t>>& modules, halyard_context_t* out,
+                                ExpectationSink expectations) const {
   std::vector<halyard_module_t> handles;
   for (const auto& module : modules) handles.push_back(module.get());
   halyard_context_options_t options = options_;

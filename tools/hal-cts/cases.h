@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/wildcards.h"
 #include "session.h"
 
 namespace halyard::cts {

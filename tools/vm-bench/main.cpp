@@ -51,8 +51,13 @@ constexpr Flag kAgainstFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Program", kProgramFlags}, {"Loading and limits", kLoadingFlags}, {"Devices", kDeviceFlags},         {"From other runtimes", kForeignFlags},
-    {"Calls", kCallFlags},      {"Another runner", kAgainstFlags}, {"Google Benchmark", kBenchmarkFlags},
+    {"Program", kProgramFlags},
+    {"Loading and limits", kLoadingFlags},
+    {"Devices", kDeviceFlags},
+    {"From other runtimes", kForeignFlags},
+    {"Calls", kCallFlags},
+    {"Another runner", kAgainstFlags},
+    {"Google Benchmark", kBenchmarkFlags},
 };
 
 constexpr ExitCode kExitCodes[] = {

@@ -22,7 +22,8 @@ namespace {
 
 constexpr Flag kTestFlags[] = {
     {"module", FlagKind::list, "FILE",
-     "A module with tests (.vmfb, .vmasm), as FILE without a flag is. Repeated: the tests of all are run, each "
+     "A module with tests (.vmfb, .vmasm), as FILE without a flag is. Repeated: the tests of all are run, "
+     "each "
      "with its\nown module alone.",
      "--module=tests.vmfb"},
     {"import", FlagKind::list, "FILE",
@@ -52,8 +53,10 @@ constexpr Flag kReportFlags[] = {
 };
 
 constexpr FlagGroup kGroups[] = {
-    {"Tests", kTestFlags},     {"Reports", kReportFlags},
-    {"Devices", kDeviceFlags}, {"Loading and limits", kLoadingFlags},
+    {"Tests", kTestFlags},
+    {"Reports", kReportFlags},
+    {"Devices", kDeviceFlags},
+    {"Loading and limits", kLoadingFlags},
     {"From other runtimes", kForeignFlags},
 };
 
@@ -93,8 +96,7 @@ class Report {
     report.wanted_ = flags.has(name);
     report.path_ = flags.value(name);
     if (name == "junit" && report.wanted_ && report.path_.empty())
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "--junit needs the name of a file, such as --junit=results.xml");
+      return fail(HALYARD_INVALID_ARGUMENT, "--junit needs the name of a file, such as --junit=results.xml");
     if (!report.path_.empty()) TOOL_TRY(report.write(""));
     return report;
   }
@@ -125,7 +127,8 @@ Result<> check_all_fail(const std::vector<Suite>& suites, std::span<const Findin
     });
     if (!fails)
       return fail(HALYARD_FAILED_PRECONDITION,
-                  "--expect_failure: expected a test of module '{}' to fail, found that {} passed", suite.name,
+                  "--expect_failure: expected a test of module '{}' to fail, found that {} passed",
+                  suite.name,
                   suite.tests.size() == 1 ? "its one test" : fmt::format("all {}", suite.tests.size()));
   }
   return {};

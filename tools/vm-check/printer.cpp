@@ -109,15 +109,18 @@ void Printer::summary(const std::vector<Suite>& suites, std::span<const Finding>
     passed += finding.verdict == Verdict::passed;
     failed += finding.verdict == Verdict::failed;
   }
-  const std::string ran =
-      left_out == 0 ? tests_of_suites(suites) : fmt::format("{} of {}", findings.size(), tests_of_suites(suites));
+  const std::string ran = left_out == 0 ? tests_of_suites(suites)
+                                        : fmt::format("{} of {}", findings.size(), tests_of_suites(suites));
   print(Colour::green, kDoubleRule, fmt::format("{} ran. ({} total)", ran, milliseconds(seconds)));
   print(Colour::green, kPassed, counted(passed, "test") + ".");
   list(Verdict::stopped, findings);
   list(Verdict::failed, findings);
-  if (failed > 0) fmt::print(to_, "\n {} FAILED TEST{}\n", failed, failed == 1 ? "" : "S");
+  std::string end;
+  if (failed > 0) end += fmt::format("\n {} FAILED TEST{}\n", failed, failed == 1 ? "" : "S");
   if (left_out > 0)
-    fmt::print(to_, "interrupted: {} {} not run\n", counted(left_out, "test"), left_out == 1 ? "was" : "were");
+    end += fmt::format("interrupted: {} {} not run\n", counted(left_out, "test"),
+                       left_out == 1 ? "was" : "were");
+  std::fputs(end.c_str(), to_);
 }
 
 std::string list_text(const std::vector<Suite>& suites) {

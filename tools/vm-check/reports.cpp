@@ -52,16 +52,16 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string junit_case(const Finding& finding) {
   const bool stopped = finding.verdict == Verdict::stopped;
-  std::string text = fmt::format(
-      "    <testcase name=\"{}\" status=\"run\" result=\"{}\" time=\"{:.3f}\" classname=\"{}\"",
-      xml(finding.test->name), stopped ? "skipped" : "completed", finding.seconds,
-      xml(finding.test->suite->name));
+  std::string text =
+      fmt::format("    <testcase name=\"{}\" status=\"run\" result=\"{}\" time=\"{:.3f}\" classname=\"{}\"",
+                  xml(finding.test->name), stopped ? "skipped" : "completed", finding.seconds,
+                  xml(finding.test->suite->name));
   if (finding.verdict == Verdict::passed) return text + " />\n";
   text += ">\n";
   if (stopped) text += "      <skipped message=\"stopped by Ctrl-C\" />\n";
   for (const FailedExpectation& it : finding.expectations)
-    text += fmt::format("      <failure message=\"{}\" type=\"{}\">{}</failure>\n", xml(first_line(it.message)),
-                        xml(it.function), xml(it.text()));
+    text += fmt::format("      <failure message=\"{}\" type=\"{}\">{}</failure>\n",
+                        xml(first_line(it.message)), xml(it.function), xml(it.text()));
   if (is_error(finding))
     text += fmt::format("      <error message=\"{}\" type=\"{}\"></error>\n", xml(finding.failure->text),
                         halyard_status_code_name(finding.failure->code));
@@ -123,14 +123,14 @@ std::string to_junit(const std::vector<Suite>& suites, std::span<const Finding> 
 
 std::string to_json(const std::vector<Suite>& suites, std::span<const Finding> findings, bool interrupted) {
   const Counts counts = count(findings);
-  return fmt::format("{{\n  \"passed\": {},\n  \"failed\": {},\n  \"stopped\": {},\n  \"interrupted\": {},\n{}}}\n",
-                     counts.passed, counts.failed + counts.errors, counts.stopped, interrupted,
-                     json_suites(suites, [&](const Suite& suite) {
-                       std::vector<std::string> texts;
-                       for (const Finding& finding : of_suite(findings, suite))
-                         texts.push_back(json_test(finding));
-                       return texts;
-                     }));
+  return fmt::format(
+      "{{\n  \"passed\": {},\n  \"failed\": {},\n  \"stopped\": {},\n  \"interrupted\": {},\n{}}}\n",
+      counts.passed, counts.failed + counts.errors, counts.stopped, interrupted,
+      json_suites(suites, [&](const Suite& suite) {
+        std::vector<std::string> texts;
+        for (const Finding& finding : of_suite(findings, suite)) texts.push_back(json_test(finding));
+        return texts;
+      }));
 }
 
 std::string to_json(const std::vector<Suite>& suites) {

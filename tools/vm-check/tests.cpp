@@ -79,8 +79,7 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
 
 Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program) {
   std::vector<Handle<halyard_module_t>> modules;
-  for (const std::string& path : flags.all("import"))
-    modules.push_back(TOOL_TRY(load(flags, program, path)));
+  for (const std::string& path : flags.all("import")) modules.push_back(TOOL_TRY(load(flags, program, path)));
   return modules;
 }
 

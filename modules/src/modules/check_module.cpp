@@ -214,9 +214,10 @@ Result<> expect_all_true(CheckOptions& state, vm::CallContext& call, hal::Device
   const hal::ElementType type = view.type();
   const bool is_real = hal::is_float(type) && !hal::small_float(type);
   if (!hal::is_integer(type) && !is_real)
-    return fail(Code::INVALID_ARGUMENT,
-                "expect_all_true takes integers of 8, 16, 32 or 64 bits, f32 and f64; found elements of type {}",
-                hal::element_type_text(type));
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "expect_all_true takes integers of 8, 16, 32 or 64 bits, f32 and f64; found elements of type {}",
+        hal::element_type_text(type));
   hal::BufferView* const views[] = {&view};
   const Ref<HostViews> contents = HALYARD_TRY(HostViews::of(call, device, state.memory, views));
   if (!contents) return {};
@@ -243,9 +244,8 @@ Result<> expect_eq(CheckOptions& state, vm::CallContext& call, hal::Device& devi
   if (std::string text = kinds_text(ours, theirs); !text.empty())
     return tell(state, call, "expect_eq", std::move(text));
   const size_t size = unit_of(ours.type());
-  const Misses misses = HALYARD_TRY(scan(ours, &theirs, [&](const uint8_t* a, const uint8_t* b) {
-    return std::memcmp(a, b, size) == 0;
-  }));
+  const Misses misses = HALYARD_TRY(
+      scan(ours, &theirs, [&](const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, size) == 0; }));
   if (misses.count == 0) return {};
   return tell(state, call, "expect_eq",
               "expected the same contents, " + misses_text(ours, theirs, misses, ""));
@@ -271,8 +271,8 @@ Result<> almost_equal(CheckOptions& state, vm::CallContext& call, hal::Device& d
   }));
   if (misses.count == 0) return {};
   const std::string limit =
-      in_precision(type, misses.left.data(), misses.right.data(), [&](auto, auto r) -> std::string {
-        return std::isfinite(r) ? fmt::format(" where {} is allowed", allowed(r, tolerance)) : "";
+      in_precision(type, misses.left.data(), misses.right.data(), [&](auto l, auto r) -> std::string {
+        return std::isfinite(l - r) ? fmt::format(" where {} is allowed", allowed(r, tolerance)) : "";
       });
   return tell(state, call, "expect_almost_eq",
               fmt::format("expected elements within {} + {} * |right|, {}", tolerance.absolute,

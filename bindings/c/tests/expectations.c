@@ -1,0 +1,112 @@
+/* Expectations of test programs (the module `check`) from C: told to the context's function where it has one,
+ * which the program goes on after; else the first one fails the call. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "halyard/halyard.h"
+
+static const char kText[] =
+    "vm.module @tests\n"
+    "vm.dependency @check 0\n"
+    "vm.import @check.expect_true cconv \"0i_v\"\n"
+    "vm.import @check.expect_false cconv \"0i_v\"\n"
+    "vm.export @fails\n"
+    "vm.export @passes\n"
+    "vm.func @fails(%i0: i32) -> (i32) {\n"
+    "  %i1 = vm.const.i32.zero\n"
+    "  vm.call @check.expect_true(%i1)\n"
+    "  vm.call @check.expect_false(%i0)\n"
+    "  vm.return %i0\n"
+    "}\n"
+    "vm.func @passes() -> () {\n"
+    "  %i0 = vm.const.i32.zero\n"
+    "  vm.call @check.expect_false(%i0)\n"
+    "  vm.return\n"
+    "}\n";
+
+typedef struct {
+  int count;
+  char functions[2][32];
+  char messages[2][128];
+  char places[2][128];
+} told_t;
+
+static void copy(char* to, size_t size, halyard_text_t text) {
+  snprintf(to, size, "%.*s", (int)text.size, text.data);
+}
+
+static void tell(void* user, const halyard_failed_expectation_t* failed) {
+  told_t* told = user;
+  EXPECT(failed->struct_size >= sizeof *failed);
+  if (told->count < 2) {
+    copy(told->functions[told->count], sizeof told->functions[0], failed->function);
+    copy(told->messages[told->count], sizeof told->messages[0], failed->message);
+    copy(told->places[told->count], sizeof told->places[0], failed->place);
+  }
+  ++told->count;
+}
+
+static halyard_status_t invoke(halyard_instance_t instance, halyard_context_options_t options,
+                               const char* name, int32_t* number) {
+  halyard_context_t context = NULL;
+  halyard_function_t function = NULL;
+  halyard_call_t call = NULL;
+  halyard_status_t status = halyard_context_create(instance, &options, &context);
+  if (!status) status = halyard_context_find(context, NULL, name, &function);
+  if (!status) status = halyard_call_create(context, &call);
+  halyard_value_t argument = {.kind = HALYARD_VALUE_I32};
+  argument.i32 = 5;
+  halyard_value_t result = {0};
+  if (!status)
+    status = halyard_call_invoke(call, function, &argument, number != NULL, &result, number != NULL);
+  if (!status && number) *number = result.i32;
+  halyard_release(call);
+  halyard_release(function);
+  halyard_release(context);
+  return status;
+}
+
+int main(void) {
+  halyard_instance_t instance = NULL;
+  halyard_module_t module = NULL;
+  void* bytes = NULL;
+  size_t size = 0;
+  if (!OK(halyard_instance_create(NULL, &instance)) ||
+      !OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) ||
+      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
+    return 1;
+  halyard_free(bytes);
+
+  told_t told = {0};
+  halyard_context_options_t options = {.struct_size = sizeof options};
+  options.modules = &module;
+  options.module_count = 1;
+  options.expectation = tell;
+  options.expectation_user = &told;
+  int32_t number = 0;
+  OK(invoke(instance, options, "fails", &number));
+  EXPECT(number == 5 && told.count == 2);
+  EXPECT(strcmp(told.functions[0], "expect_true") == 0 && strcmp(told.functions[1], "expect_false") == 0);
+  EXPECT(strcmp(told.messages[0], "expected a value other than 0, found 0") == 0);
+  EXPECT(strcmp(told.messages[1], "expected 0, found 5") == 0);
+  EXPECT(strstr(told.places[0], "at tests.fails+") == told.places[0]);
+  EXPECT(strcmp(told.places[0], told.places[1]) != 0);
+  OK(invoke(instance, options, "passes", NULL));
+  EXPECT(told.count == 2);
+
+  /* Without the function; and from a program that was compiled when the struct had no such field. */
+  options.expectation = NULL;
+  FAILS(invoke(instance, options, "fails", &number), HALYARD_FAILED_PRECONDITION,
+        "'expect_true' does not hold: expected a value other than 0, found 0");
+  OK(invoke(instance, options, "passes", NULL));
+  options.expectation = tell;
+  options.struct_size = offsetof(halyard_context_options_t, expectation);
+  FAILS(invoke(instance, options, "fails", &number), HALYARD_FAILED_PRECONDITION, "'expect_true'");
+  EXPECT(told.count == 2);
+
+  halyard_release(module);
+  halyard_release(instance);
+  return failures != 0;
+}

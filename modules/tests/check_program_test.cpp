@@ -1,0 +1,141 @@
+// Programs that call `check` through the interpreter: they go on after an expectation that fails, which is
+// told with its place, and wait for copies as any other wait.
+#include <gtest/gtest.h>
+
+#include <semaphore>
+
+#include "base/bytes.h"
+#include "hal/host_copy.h"
+#include "modules/check_module.h"
+#include "testing.h"
+#include "vm/assembler.h"
+
+namespace halyard::modules {
+namespace {
+
+constexpr std::string_view kProgram = R"(
+vm.module @program version 0
+vm.import @check.expect_true cconv "0i_v"
+vm.import @check.expect_eq cconv "0rrr_v"
+vm.import optional @check.expect_something_newer cconv "0rr_v"
+vm.export @both
+vm.func @both(%r0: !hal.device, %r1: !hal.buffer_view, %r2: !hal.buffer_view, %i0: i32) -> (i32) {
+  vm.call @check.expect_eq(%r0, %r1, %r2)
+  vm.call @check.expect_true(%i0)
+  %i1 = vm.const.i32 7
+  vm.return %i1
+}
+)";
+
+class CheckProgram : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto opened = open_device(GetParam());
+    ASSERT_TRUE(opened) << opened.error().text();
+    device = *opened;
+  }
+
+  void load(ExpectationSink sink) {
+    vm::TypeRegistry types;
+    add_hal_types(types);
+    context = vm::Context::create();
+    auto added = context->add(create_check_module({.failed = std::move(sink), .memory = {}}));
+    ASSERT_TRUE(added) << added.error().text();
+    auto bytes = vm::assemble(kProgram, {});
+    ASSERT_TRUE(bytes) << bytes.error().text();
+    auto module = vm::BytecodeModule::load(Bytes::own(*std::move(bytes)), types);
+    ASSERT_TRUE(module) << module.error().text();
+    added = context->add(*module);
+    ASSERT_TRUE(added) << added.error().text();
+    both = context->find("program", "both").value();
+  }
+  void load_telling() {
+    load([this](const FailedExpectation& failed) {
+      told.push_back(std::string(failed.function) + " " + std::string(failed.place));
+    });
+  }
+
+  // So many bytes in memory that the host cannot map.
+  Ref<hal::BufferView> bytes(size_t count, uint8_t value) {
+    Ref<hal::Buffer> buffer = device->allocate(hal::kAnyQueue, 0x30, 0xC03, count).value();
+    buffer->allocation().usage = 0xC03;
+    EXPECT_FALSE(buffer->is_mappable());
+    const Ref<hal::Fence> written = hal::begin_write(std::vector<uint8_t>(count, value), *buffer, 0).value();
+    hal::Fence* const fences[] = {written.get()};
+    EXPECT_TRUE(hal::await(fences, hal::kWaitForever).ok());
+    const int64_t shape[] = {static_cast<int64_t>(count)};
+    return hal::BufferView::create(buffer, shape, hal::element_type(hal::kInteger, 8), 1).value();
+  }
+  std::vector<vm::Variant> arguments(const Ref<hal::BufferView>& left, const Ref<hal::BufferView>& right,
+                                     int32_t value) {
+    return {vm::Variant::ref(device), vm::Variant::ref(left), vm::Variant::ref(right),
+            vm::Variant::i32(value)};
+  }
+
+  Ref<hal::Device> device;
+  Ref<vm::Context> context;
+  vm::Callable both;
+  std::vector<std::string> told;
+};
+
+TEST_P(CheckProgram, goes_on_after_an_expectation_that_fails) {
+  load_telling();
+  vm::Invocation invocation(context);
+  std::vector<vm::Variant> results(1);
+  auto done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results);
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_EQ(results[0].as_i32(), 7);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_TRUE(told[0].starts_with("expect_eq at program.both+")) << told[0];
+  EXPECT_TRUE(told[1].starts_with("expect_true at program.both+")) << told[1];
+  EXPECT_NE(told[0].substr(told[0].find('+')), told[1].substr(told[1].find('+')));
+  told.clear();
+  done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 1), 1), results);
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_TRUE(told.empty());
+}
+
+TEST_P(CheckProgram, without_a_sink_the_first_one_fails_the_call_at_its_place) {
+  load({});
+  vm::Invocation invocation(context);
+  std::vector<vm::Variant> results(1);
+  const auto done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results);
+  ASSERT_FALSE(done);
+  expect_failure(done.error(), Code::FAILED_PRECONDITION, "'expect_eq' does not hold");
+  expect_failure(done.error(), Code::FAILED_PRECONDITION, "at program.both+");
+}
+
+// A step ends where a copy is waited for; whether one is, is a matter of time.
+TEST_P(CheckProgram, waits_for_copies_in_steps) {
+  load_telling();
+  std::binary_semaphore ready(0);
+  vm::Invocation invocation(context);
+  invocation.set_ready_hook(
+      {[](void* user) { static_cast<std::binary_semaphore*>(user)->release(); }, &ready});
+  constexpr size_t kSize = 4 << 20;
+  const auto left = bytes(kSize, 1);
+  const auto right = bytes(kSize, 2);
+  for (int turn = 0; turn < 10; ++turn) {
+    const bool same = turn % 2 == 0;
+    auto outcome = invocation.begin(both, arguments(left, same ? left : right, 1));
+    while (outcome && *outcome != vm::Outcome::done) {
+      if (*outcome == vm::Outcome::waiting) ready.acquire();
+      outcome = invocation.resume();
+    }
+    ASSERT_TRUE(outcome) << outcome.error().text();
+    std::vector<vm::Variant> results(1);
+    invocation.take_results(results);
+    EXPECT_EQ(results[0].as_i32(), 7);
+    EXPECT_EQ(told.size(), same ? 0u : 1u);
+    told.clear();
+  }
+  invocation.set_ready_hook({});
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, CheckProgram, ::testing::Values("local-sync", "local-task"),
+                         [](const auto& device_info) {
+                           return std::string(device_info.param) == "local-sync" ? "sync" : "task";
+                         });
+
+}  // namespace
+}  // namespace halyard::modules
