@@ -132,6 +132,25 @@ vm.func @uses() -> () {
 }
 """
 
+# Fails 1000 expectations.
+MANY = """
+vm.module @many
+vm.import @check.expect_true cconv "0i_v"
+vm.export @fails
+vm.func @fails() -> () {
+  %i0 = vm.const.i32 1000
+  %i1 = vm.const.i32 1
+  %i2 = vm.const.i32.zero
+  vm.br ^bb1
+^bb1:
+  vm.call @check.expect_true(%i2)
+  %i0 = vm.sub.i32 %i0, %i1
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb2:
+  vm.return
+}
+"""
+
 # Its initialiser fails, so that no test can begin.
 BROKEN = """
 vm.module @broken
@@ -155,7 +174,7 @@ class Files(unittest.TestCase):
         cls.temporary = vmrun.temporary_folder()
         cls.folder = cls.temporary.name
         for name, text in (("mixed", MIXED), ("state", STATE), ("greedy", GREEDY), ("library", LIBRARY), ("user", USER),
-                           ("broken", BROKEN)):
+                           ("many", MANY), ("broken", BROKEN)):
             vmrun.assemble(text, cls.folder, name)
 
     @classmethod
@@ -363,6 +382,14 @@ class Reports(Files):
         self.assertIn("[  PASSED  ] 2 tests.", done.stdout)
         with open(path, encoding="utf-8") as file:
             self.assertEqual(json.load(file)["passed"], 2)
+
+    def test_of_many_failures_the_first_are_kept(self):
+        done = self.check("many.vmfb")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.count("check.expect_true at"), 100)
+        self.assertIn("\nand 900 more expectations that failed\n[  FAILED  ] many.fails", done.stdout)
+        test = json.loads(self.check("many.vmfb", "--json").stdout)["modules"][0]["tests"][0]
+        self.assertEqual((len(test["expectations"]), test["more_expectations"]), (100, 900))
 
     def test_a_report_that_cannot_be_written_is_told_before_anything_runs(self):
         for flag in ("junit", "json"):

@@ -47,6 +47,8 @@ std::string milliseconds(double seconds) { return fmt::format("{:.0f} ms", std::
 std::string reasons(const Finding& finding) {
   std::string text;
   for (const FailedExpectation& it : finding.expectations) text += it.text() + "\n";
+  if (finding.more_expectations > 0)
+    text += fmt::format("and {} that failed\n", counted(finding.more_expectations, "more expectation"));
   if (finding.verdict == Verdict::stopped) {
     text += "stopped by Ctrl-C\n";
   } else if (finding.failure) {

@@ -83,7 +83,8 @@ std::string json_test(const Finding& finding) {
     for (const FailedExpectation& it : finding.expectations)
       failed.push_back(fmt::format("{{\"function\": {}, \"place\": {}, \"message\": {}}}", json(it.function),
                                    json(it.place), json(it.message)));
-    text += fmt::format(", \"expectations\": [{}]", fmt::join(failed, ", "));
+    text += fmt::format(", \"expectations\": [{}], \"more_expectations\": {}", fmt::join(failed, ", "),
+                        finding.more_expectations);
   }
   if (is_error(finding))
     text += fmt::format(", \"error\": {{\"code\": \"{}\", \"message\": {}}}",

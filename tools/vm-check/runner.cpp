@@ -99,7 +99,12 @@ class Runner {
 
  private:
   static void keep(void* user, const halyard_failed_expectation_t* failed) {
-    static_cast<Finding*>(user)->expectations.emplace_back(*failed);
+    auto* const finding = static_cast<Finding*>(user);
+    if (finding->expectations.size() < kMostExpectations) {
+      finding->expectations.emplace_back(*failed);
+    } else {
+      ++finding->more_expectations;
+    }
   }
 
   Result<> call(const Test& test, Finding& finding) {

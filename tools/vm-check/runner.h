@@ -23,13 +23,17 @@ enum class Verdict {
   stopped,  // by Ctrl-C
 };
 
+// Expectations of a test that are kept; a program may fail any number.
+inline constexpr size_t kMostExpectations = 100;
+
 // What became of a test.
 struct Finding {
   const Test* test = nullptr;
   Verdict verdict = Verdict::passed;
-  std::vector<FailedExpectation> expectations;
-  std::optional<Failure> failure;  // of the call
-  bool has_run = true;             // else the failure is that of making its context
+  std::vector<FailedExpectation> expectations;  // the first that failed
+  size_t more_expectations = 0;                 // and how many failed after them
+  std::optional<Failure> failure;               // of the call
+  bool has_run = true;                          // else the failure is that of making its context
   double seconds = 0;
 };
 
