@@ -217,10 +217,32 @@ class Vulkan(unittest.TestCase):
     def test_robust_buffer_access_is_a_flag(self):
         module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
         arguments = ("--device=vulkan", f"--module={module}", "--function=mul", "--input=8xf32=1", "--input=8xf32=2")
-        for flag in ("--vulkan_robust_buffer_access", "--vulkan_robust_buffer_access=false"):
-            done = vmrun.run("vm-run", flag, *arguments)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn("8xf32=2 2 2 2 2 2 2 2", done.stdout)
+        question = ("vm.module @m\nvm.import @hal.devices.get cconv \"0i_r\"\n"
+                    "vm.import @hal.device.query.i64 cconv \"0rrr_iI\"\n"
+                    "vm.rodata[0] = \"vulkan.feature\"\nvm.rodata[1] = \"robust_buffer_access\"\nvm.export @on\n"
+                    "vm.func @on() -> (i32, i64) {\n  %i0 = vm.const.i32.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n"
+                    "  %r1 = vm.const.ref.rodata 0\n  %r2 = vm.const.ref.rodata 1\n"
+                    "  %i1, %i2:3 = vm.call @hal.device.query.i64(%r0, %r1, %r2)\n  vm.return %i1, %i2:3\n}\n")
+        with vmrun.temporary_folder() as folder:
+            path = os.path.join(folder, "question.vmasm")
+            with open(path, "w") as file:
+                file.write(question)
+
+            def is_on(*flags):
+                done = vmrun.run("vm-run", *flags, f"--module={path}", "--function=on")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                known, value = re.findall(r"=(\d+)", done.stdout)
+                self.assertEqual(known, "1")
+                return value == "1"
+
+            if is_on("--device=vulkan"):
+                self.assertTrue(is_on("--device=vulkan", "--vulkan_robust_buffer_access"))
+                self.assertTrue(is_on("--device=vulkan?robust=1", "--vulkan_robust_buffer_access=false"), "the URI has the last word")
+            self.assertFalse(is_on("--device=vulkan", "--vulkan_robust_buffer_access=false"))
+            self.assertFalse(is_on("--device=vulkan?robust=0"))
+        done = vmrun.run("vm-run", "--vulkan_robust_buffer_access=false", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("8xf32=2 2 2 2 2 2 2 2", done.stdout)
         done = vmrun.run("vm-run", "--device=vulkan?robust=2", *arguments[1:])
         self.assertIsNone(vmrun.why_bad_failure(done, "'robust'", "0 to 1"), done.stderr)
 

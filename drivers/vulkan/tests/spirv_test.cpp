@@ -280,6 +280,14 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   const auto checked = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
   EXPECT_TRUE(checked) << checked.error().message;
   EXPECT_EQ(words, original) << "the device gets what the compiler wrote";
+  Features halves = with_matrices();
+  halves.vulkan12.shaderFloat16 = halves.vulkan11.storageBuffer16BitAccess = VK_TRUE;
+  VkCooperativeMatrixPropertiesKHR& shape = halves.matrix_shapes[0];
+  shape.NSize = 8;
+  shape.AType = shape.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  shape.CType = shape.ResultType = VK_COMPONENT_TYPE_FLOAT32_KHR;
+  const Words product_of_halves = assemble(Product{16, 8, 16, true}.text(), SPV_ENV_UNIVERSAL_1_6);
+  EXPECT_TRUE(check(product_of_halves, halves));
   // Added to a pointer: nothing that knows the extension would take it.
   const auto refused = check(changed_product("%right %nothing", "%right %from"), features);
   ASSERT_FALSE(refused);
