@@ -152,12 +152,13 @@ def dumps_of_versions(checks, folder):
                        "vm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n")
         return vmrun.run("vm-dump", path)
 
-    support, old, new = (("hal_loader.executable.query_support", "0r_i"),
-                         ("hal_loader.executable.dispatch", "0riiiiCiDCrIID_v"),
-                         ("hal_loader.executable.dispatch", "0rIiiiCiDCrIID_v"))
+    support, lookup, old, new = (("hal_loader.executable.query_support", "0r_i"),
+                                 ("hal_loader.executable.lookup.function", "0rr_I"),
+                                 ("hal_loader.executable.dispatch", "0riiiiCiDCrIID_v"),
+                                 ("hal_loader.executable.dispatch", "0rIiiiCiDCrIID_v"))
     for imports, parts in [([support], ["hal_loader    0 to 1, by", "hal_loader 0 to 1"]),
                            ([support, new], ["hal_loader    1, by", "hal_loader 1"]),
-                           ([old, new], ["imports of different versions of hal_loader"]),
+                           ([lookup, old], ["imports of different versions of hal_loader"]),
                            ([("hal_loader.executable.run", "0r_v")], ["1 import that no version has", "in no version of hal_loader"]),
                            ([("hal_inline.buffer.length", "0r_i")], ["no version of hal_inline; there is 0r_I"])]:
         done = dump(imports)
