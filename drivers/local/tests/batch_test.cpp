@@ -188,7 +188,7 @@ class Meeting {
 
 std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
 
-// A list of dispatches that a barrier parts, each of them about 50 us long: too short to wake somebody for.
+// A list of dispatches that a barrier parts, each of them about 45 us long: too short to wake somebody for.
 class SmallWorkTest : public BatchTest {
  public:
   void SetUp() override {
@@ -208,7 +208,7 @@ class SmallWorkTest : public BatchTest {
     }
     host_.trace([](const halyard_trace_span_t&) {});
     workgroups_ =
-        static_cast<uint32_t>(std::clamp<uint64_t>(50'000 * kMeasured / least, 2, kMostWorkgroups));
+        static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
   }
 
   // How many threads have a part in it, each time.
@@ -243,11 +243,9 @@ class SmallWorkTest : public BatchTest {
 };
 
 TEST_F(SmallWorkTest, StaysOnOneThread) {
-  // One in five may be disturbed by other programs, and then seem to be long.
-  EXPECT_TRUE(comes_true([&] {
-    const std::vector<size_t> threads = threads_of(2, 50);
-    return std::ranges::count(threads, 1u) >= 40;
-  }));
+  // What another program has interrupted seems to be long, once.
+  const std::vector<size_t> threads = threads_of(2, 400);
+  EXPECT_GE(std::ranges::count(threads, 1u), 320);
 }
 
 // The same pieces, but so many that a thread once woken saves more than that costs.
