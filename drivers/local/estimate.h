@@ -25,17 +25,18 @@ class Cost {
  public:
   bool is_known() const { return value() != kUnknown; }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-  // What it took this time. Where that is longer than before, a quarter of the difference counts: another
-  // program may have been in the way, and one such time should not change who does the work next time.
+  // What it took this time. The shorter of the last two times counts: in one of them another program may have
+  // been in the way, and that should not change who does the work next time.
   void learn(uint64_t nanoseconds) {
-    const uint64_t known = value();
-    value_.store(nanoseconds > known ? known + (nanoseconds - known) / 4 : nanoseconds,
-                 std::memory_order_relaxed);
+    const uint64_t before = last_.load(std::memory_order_relaxed);
+    last_.store(nanoseconds, std::memory_order_relaxed);
+    value_.store(std::min(before, nanoseconds), std::memory_order_relaxed);
   }
 
  private:
   static constexpr uint64_t kUnknown = UINT64_MAX;
   std::atomic<uint64_t> value_ = kUnknown;
+  std::atomic<uint64_t> last_ = kUnknown;
 };
 
 // What work takes, where anybody wants to know: devices without workers have no choice anyway.

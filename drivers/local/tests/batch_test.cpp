@@ -2,6 +2,7 @@
 // parts. The kernels take long enough to be worth it.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -186,6 +187,71 @@ class Meeting {
 };
 
 std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
+
+// A list of dispatches that a barrier parts, each of them about 45 us long: too short to wake somebody for.
+class SmallWorkTest : public BatchTest {
+ public:
+  void SetUp() override {
+    BatchTest::SetUp();
+    executable_ = load(slow_kernel(kCount));
+    memory_ = allocate(std::vector<uint32_t>(kMostWorkgroups, 0));
+    constexpr uint32_t kMeasured = 1000;
+    std::atomic<uint64_t> taken = 0;  // nanoseconds, by all threads
+    host_.trace([&](const halyard_trace_span_t& span) {
+      if (name_of(span) == "k") taken += span.end_ns - span.begin_ns;
+    });
+    uint64_t least = UINT64_MAX;
+    for (int round = 0; round < 10; ++round) {
+      taken = 0;
+      EXPECT_OK(dispatch(executable_, {.x = kMeasured, .bindings = {range(memory_, 0, 4 * kMeasured)}}));
+      least = std::min<uint64_t>(least, taken);
+    }
+    host_.trace([](const halyard_trace_span_t&) {});
+    workgroups_ =
+        static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
+  }
+
+  // How many threads have a part in it, each time.
+  std::vector<size_t> threads_of(uint32_t dispatches, uint32_t rounds) {
+    Recording recording;
+    const Dispatch small = {.x = workgroups_, .bindings = {range(memory_, 0, 4 * workgroups_)}};
+    for (uint32_t i = 0; i < dispatches; ++i) recording.dispatch(command(executable_, small)).barrier();
+    List list = finish(recording);
+    std::mutex mutex;
+    std::set<std::thread::id> there;
+    host_.trace([&](const halyard_trace_span_t& span) {
+      if (name_of(span) != "k") return;
+      const std::lock_guard lock(mutex);
+      there.insert(std::this_thread::get_id());
+    });
+    std::vector<size_t> counts;
+    for (uint32_t round = 0; round < rounds; ++round) {
+      EXPECT_OK(run(execute(list, {})));
+      const std::lock_guard lock(mutex);
+      counts.push_back(there.size());
+      there.clear();
+    }
+    host_.trace([](const halyard_trace_span_t&) {});
+    return counts;
+  }
+
+ private:
+  static constexpr uint32_t kMostWorkgroups = 1 << 16;
+  Executable executable_;
+  Memory memory_;
+  uint32_t workgroups_ = 0;
+};
+
+TEST_F(SmallWorkTest, StaysOnOneThread) {
+  // What another program has interrupted seems to be long, once.
+  const std::vector<size_t> threads = threads_of(2, 400);
+  EXPECT_GE(std::ranges::count(threads, 1u), 320);
+}
+
+// The same pieces, but so many that a thread once woken saves more than that costs.
+TEST_F(SmallWorkTest, IsSharedWhereThereIsMuchOfIt) {
+  EXPECT_TRUE(comes_true([&] { return std::ranges::max(threads_of(60, 50)) > 1; }));
+}
 
 TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
   // What it takes is not known, so others are asked to help.

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Large programs on one thread and on two: time of a warm call, peak memory, time to the first result; and small ones, which
+should take as long on two threads as on one.
+
+usage: benchmarks/large.py [--json] [--rounds=N] [--only=TEXT] [--keep-cache] [--realtime] [--build=FOLDER]
+
+Every row runs N rounds, one thread and two in turns; of each counts the median. The first result of a process is measured from
+its start until the result is printed, and the warm call is taken off. Weights are mapped; they are read anew from the disk
+before, as after a restart, unless --keep-cache is given: files that have just been written lie in small pieces in memory, and
+mapping them takes ten times as long. --realtime, for root, is for machines that do other things as well.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+THREADS = (1, 2)
+LEAST_ROUNDS_TIME = 1.0  # seconds: rows with longer calls have three rounds
+
+# name, module, function, inputs, the program in large.py or None for a fixture
+ROWS = [
+    ("GPT-2 shape, prefill", "gpt2.llvm-cpu-v3", "prefill", ["@gpt2.0.in0.npy", "64"], "gpt2"),
+    ("GPT-2 shape, decode", "gpt2.llvm-cpu-v3", "decode", ["@gpt2.2.in0.npy"], "gpt2"),
+    ("ResNet-18", "resnet18.llvm-cpu-v3", "classify", ["@resnet18.0.in0.npy"], "resnet18"),
+    ("BERT-tiny, machine code", "berttiny.llvm-cpu-v3", "encode", [f"@berttiny.0.in{i}.npy" for i in range(3)], "berttiny"),
+    ("BERT-tiny, microkernels", "berttiny.vmvx-uk-dt", "encode", [f"@berttiny.0.in{i}.npy" for i in range(3)], "berttiny"),
+    ("BERT-tiny, VMVX", "berttiny.vmvx", "encode", [f"@berttiny.0.in{i}.npy" for i in range(3)], "berttiny"),
+    ("small: pipeline_chain", "pipeline_chain.llvm-cpu", "chain", ["@pipeline_chain.0.in0.npy"], None),
+    ("small: mlp, VMVX", "mlp.vmvx", "mlp", [f"@mlp.0.in{i}.npy" for i in range(5)], None),
+    ("small: mlp, microkernels", "mlp.vmvx-uk-dt", "mlp", [f"@mlp.0.in{i}.npy" for i in range(5)], None),
+]
+MOST_RATIO = {"large": 0.55, "small": 1.05}
+MOST_FIRST = 0.020  # seconds more than a warm call
+
+
+def read_anew(path):
+    """Out of the page cache, and in again."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        while file.read(1 << 24):
+            pass
+
+
+class Runner:
+    def __init__(self, build, folder, fixtures, realtime):
+        self.bin, self.folder, self.fixtures = build / "bin", folder, os.path.join(fixtures, "compiled")
+        self.options = {}
+        if realtime:
+            self.options["preexec_fn"] = lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+    def command(self, tool, row, threads):
+        _, module, function, inputs, program = row
+        flags = [f"--module={module}.vmfb", f"--function={function}", f"--device=local-task?workers={threads}",
+                 *(f"--input={text}" for text in inputs)]
+        if program:
+            flags.append(f"--parameters=model={large.PROGRAMS[program]}")
+        return [str(self.bin / tool), *flags]
+
+    def where(self, row):
+        return self.folder if row[4] else self.fixtures
+
+    def warm_call(self, row, threads, seconds):
+        """Seconds."""
+        done = subprocess.run([*self.command("vm-bench", row, threads), "--benchmark_filter=^BM_", "--benchmark_format=json",
+                               f"--benchmark_min_time={seconds}"], cwd=self.where(row), capture_output=True, text=True,
+                              **self.options)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(done.args)} failed: {done.stderr}")
+        return json.loads(done.stdout)["benchmarks"][0]["median"]
+
+    def first_result(self, row, threads):
+        """Seconds until it is printed, and MiB at most in memory."""
+        process = subprocess.Popen(self.command("vm-run", row, threads), cwd=self.where(row), stdout=subprocess.PIPE,
+                                   **self.options)
+        printed = begin = time.monotonic()  # Popen returns when the new program has begun
+        while os.read(process.stdout.fileno(), 1 << 20):
+            printed = time.monotonic()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close()
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(process.args)} failed")
+        return printed - begin, usage.ru_maxrss / 1024
+
+
+def measure(runner, row, rounds):
+    seconds = 0.2
+    warm = {threads: [] for threads in THREADS}
+    first = {threads: [] for threads in THREADS}
+    peak = 0
+    done = 0
+    while done < rounds:
+        for threads in THREADS if done % 2 == 0 else reversed(THREADS):
+            warm[threads].append(runner.warm_call(row, threads, seconds))
+            if row[4]:
+                for _ in range(3 if warm[threads][-1] < LEAST_ROUNDS_TIME else 1):
+                    taken, memory = runner.first_result(row, threads)
+                    first[threads].append(taken)
+                    peak = max(peak, memory)
+        if warm[THREADS[0]][0] > LEAST_ROUNDS_TIME:
+            rounds = min(rounds, 3)
+        done += 1
+    one, two = (statistics.median(warm[threads]) for threads in THREADS)
+    result = {"name": row[0], "one": one, "two": two, "ratio": two / one,
+              "most_ratio": MOST_RATIO["large" if row[4] else "small"]}
+    if row[4]:
+        result |= {"peak": peak, "most_peak": large.MOST_MEMORY[row[4]], "most_first": MOST_FIRST,
+                   "first_one": statistics.median(first[1]) - one, "first_two": statistics.median(first[2]) - two}
+    return result
+
+
+def print_head():
+    print(f"{'':<26}{'one thread':>12}{'two':>11}{'ratio':>7}{'most':>6}{'peak MiB':>10}{'most':>5}"
+          f"{'first on one':>14}{'on two':>8}{'most':>6}")
+
+
+def print_row(row):
+    line = f"{row['name']:<26}{row['one'] * 1e3:>9.3f} ms{row['two'] * 1e3:>8.3f} ms{row['ratio']:>7.2f}{row['most_ratio']:>6.2f}"
+    if "peak" in row:
+        line += (f"{row['peak']:>10.1f}{row['most_peak']:>5}{row['first_one'] * 1e3:>+11.1f} ms{row['first_two'] * 1e3:>+8.1f}"
+                 f"{row['most_first'] * 1e3:>+6.0f}")
+    print(line, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="rows with this in their name")
+    parser.add_argument("--keep-cache", action="store_true", help="leave weights in memory as they are")
+    parser.add_argument("--realtime", action="store_true", help="at real-time priority; for root")
+    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
+    arguments = parser.parse_args()
+    os.environ["HALYARD_BUILD"], os.environ["HALYARD_SOURCE"] = str(arguments.build.resolve()), str(SOURCE)
+    sys.path.insert(0, str(SOURCE / "tests"))
+    global large
+    import large  # it wants to know the build
+    import vmrun
+
+    try:
+        folder = large.folder()
+    except large.Missing as missing:
+        print("skipped:", missing)
+        return 0
+    if not arguments.keep_cache:
+        for weights in large.PROGRAMS.values():
+            read_anew(os.path.join(folder, weights))
+    runner = Runner(arguments.build.resolve(), folder, vmrun.fixtures(), arguments.realtime)
+    results = []
+    if not arguments.json:
+        print_head()
+    for row in ROWS:
+        if arguments.only in row[0]:
+            results.append(measure(runner, row, arguments.rounds))
+            if not arguments.json:
+                print_row(results[-1])
+    if arguments.json:
+        print(json.dumps(results, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Large programs, which lie beside the shared fixtures, and their weights, which are half a gigabyte and are written once for
+each build. Not a test: what the test and the benchmark share."""
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+
+import vmrun
+
+SCRIPT = "large.py"
+PROGRAMS = {"berttiny": "berttiny.irpa", "resnet18": "resnet18.irpa", "gpt2": "gpt2.safetensors"}
+# MiB that a process running one may have in memory, all included, with its weights mapped.
+MOST_MEMORY = {"berttiny": 34, "resnet18": 57, "gpt2": 497}
+
+
+class Missing(Exception):
+    """Why there are none here."""
+
+
+def source():
+    """The folder of the programs, their inputs and cases."""
+    fixtures = os.environ.get("HALYARD_FIXTURES", os.path.join(vmrun.SOURCE, "..", "shared", "fixtures"))
+    folder = os.path.abspath(os.path.join(fixtures, "..", "large"))
+    if not os.path.exists(os.path.join(folder, "cases.json")):
+        raise Missing("the large programs are not here; HALYARD_FIXTURES names the folder beside theirs")
+    return folder
+
+
+def python_with_numpy():
+    for python in dict.fromkeys((sys.executable, "/usr/bin/python3")):
+        if os.path.exists(python) and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
+            return python
+    raise Missing("numpy is not here, which writes their weights; it is in the Debian package python3-numpy")
+
+
+def write_weights(folder, script):
+    """Each file is there whole or not at all, whoever else is writing it."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, ".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name, weights in PROGRAMS.items():
+            if os.path.exists(os.path.join(folder, weights)):
+                continue
+            with tempfile.TemporaryDirectory(dir=folder) as written:
+                done = subprocess.run([python_with_numpy(), script, name, written], capture_output=True, text=True,
+                                      env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+                if done.returncode != 0:
+                    raise RuntimeError(f"{script} {name} failed: {done.stderr[-2000:]}")
+                os.rename(os.path.join(written, weights), os.path.join(folder, weights))
+
+
+def folder():
+    """One folder with the programs, their inputs, cases and weights."""
+    programs = source()
+    made = os.path.join(vmrun.BUILD, "large")
+    write_weights(made, os.path.join(programs, SCRIPT))
+    for name in os.listdir(programs):
+        link, target = os.path.join(made, name), os.path.join(programs, name)
+        if os.path.islink(link) and os.readlink(link) == target:
+            continue
+        fresh = f"{link}.{os.getpid()}"
+        os.symlink(target, fresh)
+        os.rename(fresh, link)
+    return made
