@@ -296,6 +296,70 @@ TEST_P(IoParameters, ranges_are_checked_before_anything_is_written) {
   EXPECT_EQ(contents(target), Contents(8));
 }
 
+// Files that end where the data of their last parameter ends, at the end of a page and within one.
+std::vector<uint8_t> safetensors(const Contents& last) {
+  std::string header =
+      fmt::format(R"({{"last":{{"dtype":"U8","shape":[{0}],"data_offsets":[0,{0}]}}}})", last.size());
+  std::vector<uint8_t> file(8);
+  const uint64_t length = header.size();
+  std::memcpy(file.data(), &length, sizeof length);
+  file.insert(file.end(), header.begin(), header.end());
+  file.insert(file.end(), last.begin(), last.end());
+  return file;
+}
+std::vector<uint8_t> irpa(const Contents& last) { return IrpaBuilder().data("last", last).bytes(); }
+
+TEST_P(IoParameters, reads_up_to_the_end_of_a_file_and_no_further) {
+  constexpr uint64_t kPage = 4096;
+  const auto file_of = [](bool is_irpa, const Contents& last) {
+    return is_irpa ? irpa(last) : safetensors(last);
+  };
+  for (const bool is_irpa : {true, false}) {
+    for (const uint64_t past_a_page : {0, 1, 63}) {
+      // The length for which the file ends there.
+      uint64_t size = 2 * kPage;
+      while (file_of(is_irpa, Contents(size)).size() % kPage != past_a_page) ++size;
+      Contents last(size);
+      for (size_t i = 0; i < size; ++i) last[i] = static_cast<uint8_t>(i * 11 + 1);
+      const std::vector<uint8_t> whole = file_of(is_irpa, last);
+      ASSERT_EQ(whole.back(), last.back());
+      const std::string path =
+          fmt::format("{}end_{}.{}", ::testing::TempDir(), GetParam(), is_irpa ? "irpa" : "safetensors");
+      const auto write = [&](size_t length) {
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(whole.data()), static_cast<std::streamsize>(length));
+      };
+      for (const ParameterMode mode : {ParameterMode::file, ParameterMode::preload}) {
+        SCOPED_TRACE(fmt::format("{}, {} past a page, mode {}", path, past_a_page, static_cast<int>(mode)));
+        write(whole.size() - 1);
+        EXPECT_FALSE(load_parameters(std::vector<ParameterFile>{{"model", path}}, mode));
+        write(whole.size());
+        auto scopes = load_parameters(std::vector<ParameterFile>{{"model", path}}, mode);
+        ASSERT_TRUE(scopes) << scopes.error().text();
+        io = std::make_unique<ModuleCaller>(create_io_parameters_module(*scopes));
+        for (const uint64_t length : {uint64_t{0}, uint64_t{1}, uint64_t{3}, kPage, size}) {
+          SCOPED_TRACE(length);
+          const auto begin = static_cast<ptrdiff_t>(size - length);
+          const Contents expected(last.begin() + begin, last.end());
+          const auto target = buffer(length);
+          done = fence();
+          ASSERT_TRUE(gather(target, {{"last", size - length, 0, length}}).ok());
+          ASSERT_TRUE(await(done).ok());
+          EXPECT_EQ(contents(target), expected);
+          done = fence();
+          const auto loaded = load({{"last", size - length, 0, length}});
+          ASSERT_TRUE(loaded) << loaded.error().text();
+          ASSERT_TRUE(await(done).ok());
+          EXPECT_EQ(contents((*loaded)[0]), expected);
+          done = fence();
+          expect_failure(gather(target, {{"last", size - length + 1, 0, length}}), Code::OUT_OF_RANGE,
+                         "range out of bounds");
+        }
+      }
+    }
+  }
+}
+
 TEST_P(IoParameters, tables_are_checked) {
   const Tables tables({{"a", 0, 0, 4}, {"b", 0, 4, 4}});
   const auto call = [&](const Ref<vm::Buffer>& key_table, const Ref<vm::Buffer>& key_data,

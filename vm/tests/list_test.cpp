@@ -371,5 +371,67 @@ vm.func @set_ref(%r0: !vm.list, %r1: !vm.buffer) -> () {
   machine.expect("get_ref_as_value", {variants}, {null()});  // a value type is the type of no ref
 }
 
+// ---- memory limits
+
+const ElementType kNumbers = {.value = ValueType::i32};
+constexpr uint64_t kHeader = block_bytes(sizeof(List));
+
+TEST(ListCharge, HeaderAndRoom) {
+  const auto budget = make<Budget>(1 << 20);
+  {
+    const Ref<List> list = List::allocate(kNumbers, 0, kLimit, budget.get()).value();
+    EXPECT_EQ(budget->used(), kHeader);
+    ASSERT_TRUE(list->reserve(10, kLimit));
+    EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
+    ASSERT_TRUE(list->resize(11, kLimit));  // it doubles
+    EXPECT_EQ(budget->used(), kHeader + block_bytes(80));
+    ASSERT_TRUE(list->resize(0, kLimit));
+    EXPECT_EQ(budget->used(), kHeader + block_bytes(80));
+    const Ref<List> variants = List::allocate(kVariants, 3, kLimit, budget.get()).value();
+    const Ref<List> things = List::allocate(kThings, 3, kLimit, budget.get()).value();
+    EXPECT_EQ(budget->used(), 3 * kHeader + block_bytes(80) + block_bytes(3 * sizeof(Variant)) +
+                                  block_bytes(3 * sizeof(void*)));
+  }
+  EXPECT_EQ(budget->used(), 0u);
+}
+
+TEST(ListCharge, WhatDoesNotFitChangesNothing) {
+  const auto budget = make<Budget>(kHeader + block_bytes(400));
+  const Ref<List> list = List::allocate(kNumbers, 10, kLimit, budget.get()).value();
+  ASSERT_TRUE(list->resize(3, kLimit));
+  expect_code(list->resize(100, kLimit), Code::RESOURCE_EXHAUSTED);  // both blocks are too much
+  EXPECT_EQ(list->size(), 3u);
+  EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
+  expect_code(List::allocate(kNumbers, 100, kLimit, budget.get()), Code::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
+}
+
+// Lists of the embedder and of native modules are nobody's until a program lets them grow.
+TEST(ListCharge, AListOfTheHostIsTheProgramsOnceItGrowsIt) {
+  Limits limits;
+  const auto budget = make<Budget>(1 << 20);
+  limits.memory = budget;
+  Machine machine(limits);
+  machine.add(R"(
+vm.module @m
+vm.type !vm.list<!vm.opaque>
+vm.export @grow
+vm.func @grow(%r0: !vm.list<!vm.opaque>, %i0: i32) -> () {
+  vm.list.resize %r0, %i0
+  vm.return
+}
+)");
+  {
+    const Ref<List> list = list_of(kVariants, 100);
+    const uint64_t before = budget->used();
+    const Variant argument = Variant::ref(list);
+    machine.expect_failure("grow", {argument, i32(1 << 20)}, Code::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(budget->used(), before + kHeader + block_bytes(100 * sizeof(Variant)));
+    machine.expect("grow", {argument, i32(150)}, {});
+    EXPECT_EQ(budget->used(), before + kHeader + block_bytes(200 * sizeof(Variant)));
+  }
+  EXPECT_EQ(budget->used(), 0u);
+}
+
 }  // namespace
 }  // namespace halyard::vm::test

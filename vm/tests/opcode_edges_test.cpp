@@ -5,12 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
+#include <span>
 
 #include "differential.h"
 #include "module_builder.h"
@@ -347,6 +350,31 @@ TEST(OpcodeLoads, NotCutAnywhere) {
           << end - edge.start << " of " << edge.end - edge.start;
     }
   });
+}
+
+// What the next test goes through: every operand of the table that can name something has fields of its kind.
+TEST(OpcodeLoads, EveryOperandHasItsFields) {
+  const auto has = [](const EdgeProgram& edge, OperandKind kind) {
+    return std::ranges::count(edge.fields, kind, &EdgeField::kind);
+  };
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const OpInfo& op = info(static_cast<Op>(i));
+    if (op.flags & (PREFIX | MARKER)) continue;
+    const auto edge = edge_program(static_cast<Op>(i), 17, {});
+    ASSERT_TRUE(edge) << op.mnemonic;
+    std::map<OperandKind, ptrdiff_t> wanted;
+    for (const Operand& operand : std::span(op.operands).first(op.operand_count)) {
+      if (operand.kind == OperandKind::cases) {
+        ++wanted[OperandKind::block];
+        ++wanted[OperandKind::remap];
+      } else if (operand.kind != OperandKind::immediate && operand.kind != OperandKind::string &&
+                 operand.kind != OperandKind::u16_list) {
+        ++wanted[operand.kind];
+      }
+    }
+    for (const auto& [kind, count] : wanted)
+      EXPECT_GE(has(*edge, kind), count) << op.mnemonic << ", operands of kind " << static_cast<int>(kind);
+  }
 }
 
 // One field after another is made wrong in every way that it can be.

@@ -334,7 +334,7 @@ TEST(MemoryLimit, CountsBuffersListsGlobalsAndStacks) {
     machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
     machine.add(kText);
     const uint64_t before = budget->used();
-    EXPECT_EQ(before, 4u) << "the globals";
+    EXPECT_EQ(before, block_bytes(4)) << "the globals";
     machine.expect_failure("allocates", {i64(1 << 20)}, Code::RESOURCE_EXHAUSTED);
     machine.expect_failure("lists", {i32(1 << 17)}, Code::RESOURCE_EXHAUSTED);
     machine.expect_failure("deep", {i32(0)}, Code::RESOURCE_EXHAUSTED);
@@ -342,12 +342,31 @@ TEST(MemoryLimit, CountsBuffersListsGlobalsAndStacks) {
     {
       const auto buffer = machine.call("allocates", {i64(1 << 19)});
       ASSERT_TRUE(buffer);
-      EXPECT_EQ(budget->used(), before + (1 << 19));
+      EXPECT_EQ(budget->used(), before + block_bytes(1 << 19) + block_bytes(sizeof(Buffer)));
       machine.expect_failure("allocates", {i64(1 << 19)}, Code::RESOURCE_EXHAUSTED);
       EXPECT_TRUE(machine.call("lists", {i32(1000)}));
     }
     EXPECT_EQ(budget->used(), before);
   }
+  EXPECT_EQ(budget->used(), 0u);
+}
+
+TEST(MemoryLimit, WhatOutlivesTheContextStaysCharged) {
+  Gates gates;
+  const auto budget = make<Budget>(1 << 20);
+  Values kept;
+  {
+    Limits limits;
+    limits.memory = budget;
+    Machine machine(limits);
+    machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
+    machine.add(kText);
+    auto results = machine.call("allocates", {i64(1000)});
+    ASSERT_TRUE(results) << results.error().text();
+    kept = std::move(*results);
+  }
+  EXPECT_EQ(budget->used(), block_bytes(1000) + block_bytes(sizeof(Buffer)));
+  kept.clear();
   EXPECT_EQ(budget->used(), 0u);
 }
 

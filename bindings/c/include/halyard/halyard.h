@@ -490,8 +490,13 @@ typedef struct halyard_context_options {
   halyard_trace_fn trace;
   void* trace_user;
   /* Limits of what programs may take; 0: the default. Passing one fails the call (RESOURCE_EXHAUSTED). */
-  uint64_t max_memory; /* bytes of buffers (also on devices), lists, globals and stacks together; no limit */
-  uint64_t max_stack;  /* bytes of one call's stack; 8 MiB */
+  /* Bytes that the program may take, on the host and on devices together: all objects that it makes with what
+   * they hold and what alignment wastes, stacks, globals, recorded commands, and work that is not done yet
+   * (docs/limits.md). What drivers keep for it is estimated. Not charged: modules and their decoded code,
+   * what native modules allocate, traces, what is kept for reuse. Objects that the embedder keeps stay
+   * charged. No limit. */
+  uint64_t max_memory;
+  uint64_t max_stack; /* bytes of one call's stack; 8 MiB */
   /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The instance's event
    * loop measures it. What the call has submitted to devices is stopped too, as far as the device can:
    * `local` stops bytecode kernels at once and machine code between workgroups. A native function is not
