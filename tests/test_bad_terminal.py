@@ -69,6 +69,14 @@ class StandardError(unittest.TestCase):
                     if command[0] not in ("vm-bench", "hal-cts"):  # whose results have times
                         self.assertEqual(done.stdout, expected.stdout)
 
+    def test_every_tool_writes_there_in_the_way_that_cannot_fail(self):
+        other = re.compile(r"\b(?:fmt::print|fprintf|vfprintf|fputs|fputc)\s*\([^;]*\bstderr\b|std::cerr|\bperror\s*\(")
+        for place, _, names in os.walk(os.path.join(vmrun.SOURCE, "tools")):
+            for name in names:
+                if name.endswith((".cpp", ".h")):
+                    with open(os.path.join(place, name), encoding="utf-8") as file:
+                        self.assertIsNone(other.search(file.read()), f"{place}/{name}: print_error() of common/standard_streams.h does it")
+
     def test_a_reader_that_goes_away(self):
         reader, writer = os.pipe()
         os.close(reader)

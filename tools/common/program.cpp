@@ -201,7 +201,7 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
     std::string_view lines(text, size);
     while (!lines.empty()) {
       const size_t end = std::min(lines.find('\n'), lines.size());
-      fmt::print(stderr, "{}: warning: {}\n", tool, printable(lines.substr(0, end)));
+      print_error("{}: warning: {}\n", tool, printable(lines.substr(0, end)));
       lines.remove_prefix(std::min(end + 1, lines.size()));
     }
   }
