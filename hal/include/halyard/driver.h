@@ -350,10 +350,10 @@ typedef struct halyard_executable_grade {
 typedef struct halyard_executable_args {
   uint32_t struct_size;
   uint32_t constant_count;
-  halyard_text_t format;     /* "vmvx-bytecode-fb" */
-  const void* data;          /* stays valid and unchanged until executable_destroy returns; any alignment; text
-                                too has no 0 at its end [R91] */
-  uint64_t data_size;        /* bytes */
+  halyard_text_t format; /* "vmvx-bytecode-fb" */
+  const void* data;      /* stays valid and unchanged until executable_destroy returns; any alignment; text
+                            too has no 0 at its end [R91] */
+  uint64_t data_size;    /* bytes */
   const uint32_t* constants; /* executable-level constants; borrowed for the call */
   uint64_t affinity;         /* queues that will use it */
   const halyard_extension_t* extensions;
