@@ -27,5 +27,17 @@ endforeach()
 install(DIRECTORY drivers/null/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-null")
 install(DIRECTORY drivers/template/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-template")
 install(DIRECTORY examples/native_module/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/native-module")
-install(FILES README.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md")
+install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm drivers/vulkan/tests/shaders/iota.comp
+              drivers/vulkan/tests/shaders/add.comp drivers/vulkan/tests/shaders/increment.comp
+              drivers/vulkan/tests/shaders/spread.comp
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/hal-cts-kernels")
+
+# Documents and programs lie as in the source tree, so that links between them lead somewhere (tests/test_installed_documents.py).
+install(FILES README.md CONTRIBUTING.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
+        PATTERN "*.comp" PATTERN "native_module" EXCLUDE)
+foreach(folder IN ITEMS base benchmarks bindings cmake drivers fuzz hal modules schemas tests tests/abi tools vm)
+  install(FILES ${folder}/README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
+endforeach()
+install(FILES tests/wrong_command_lines.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/tests")

@@ -61,11 +61,40 @@ def links(checks):
                 checks.check(f"{os.path.basename(path)}: {target}", None if there else "nothing is there")
 
 
+def types_of(names):
+    """The letters of a calling convention, from names with their types: "(device !hal.device, value i64)…, id i32"."""
+    letters = ""
+    for repeated, name in re.findall(r"\(([^()]*)\)…|([^,()]+)", names):
+        if not repeated and not name.strip():
+            continue  # between a repeated group and what follows
+        inner = types_of(repeated) if repeated else {"i32": "i", "i64": "I"}.get(name.split()[1], "r")
+        letters += f"C{inner}D" if repeated or name.endswith("…") else inner
+    return letters
+
+
+def hal_imports(checks):
+    """docs/hal-imports.md has every signature of the one table, and names as many arguments of the same types."""
+    table = read(os.path.join(vmrun.SOURCE, "modules", "src", "modules", "hal_functions.inc"))
+    expected = {(name, convention, first, last)
+                for name, convention, first, last in re.findall(r'HAL_FUNCTION\("([\w.]+)", "(\w+)", (\d), (\d), ', table)}
+    found = set()
+    for name, body in re.findall(r"^### hal\.([\w.]+)\n(.*?)(?=^##|\Z)", read(os.path.join(vmrun.SOURCE, "docs", "hal-imports.md")),
+                                 re.MULTILINE | re.DOTALL):
+        checks.check(f"{name} is explained", None if re.search(r"^[^-\s].{10}", body, re.MULTILINE) else "it is not")
+        for first, last, convention, arguments, results in re.findall(
+                r"^- 0\.(\d)(?: to 0\.(\d))?: `(\w+)` \((.*)\)(?: → (.+))?$", body, re.MULTILINE):
+            found.add((name, convention, first, last or first))
+            told = f"0{types_of(arguments) or 'v'}_{types_of(results) or 'v'}"
+            checks.check(f"{name} {convention}: arguments", None if told == convention else f"they are those of {told}")
+    checks.check("docs/hal-imports.md is complete", None if found == expected else f"they differ in {sorted(found ^ expected)}")
+
+
 def main():
     checks = vmrun.Checks()
     switching(checks)
     commands(checks)
     links(checks)
+    hal_imports(checks)
     return checks.finish()
 
 

@@ -1,4 +1,5 @@
-/* The commands of a short list are begun one after the other, each on a thread of its own, and barriers are nothing. */
+/* The commands of a short list are begun one after the other, each on a thread of its own, and barriers are
+ * nothing. */
 #include "copies.h"
 
 HALYARD_DRIVER_NOTE("barrier-forgotten", "1.0", "null");

@@ -1,5 +1,5 @@
-/* One thread does all work and calls whoever is to be told, subscribers too: one that waits for later work stops it for
- * ever. What null does at once (alloca, refusals) stays where it is. */
+/* One thread does all work and calls whoever is to be told, subscribers too: one that waits for later work
+ * stops it for ever. What null does at once (alloca, refusals) stays where it is. */
 #include "copies.h"
 
 HALYARD_DRIVER_NOTE("callbacks-on-the-queue", "1.0", "null");
@@ -56,7 +56,8 @@ static void device_close(halyard_driver_device_t device) {
   good.device_close(device);
 }
 
-static halyard_status_t device_properties(halyard_driver_device_t device, halyard_device_properties_t* properties) {
+static halyard_status_t device_properties(halyard_driver_device_t device,
+                                          halyard_device_properties_t* properties) {
   halyard_status_t status = good.device_properties(device, properties);
   if (!status) properties->capabilities &= ~(uint32_t)HALYARD_DEVICE_RUNS_IN_CALLER;
   return status;

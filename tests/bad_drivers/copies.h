@@ -23,7 +23,8 @@ static queued_t* copy_of(halyard_driver_device_t device, const halyard_submissio
   made->submission = *submission;
   made->submission.struct_size = sizeof made->submission;
   made->submission.waits = copied(submission->waits, submission->wait_count * sizeof *submission->waits);
-  made->submission.signals = copied(submission->signals, submission->signal_count * sizeof *submission->signals);
+  made->submission.signals =
+      copied(submission->signals, submission->signal_count * sizeof *submission->signals);
   made->operation.struct_size = sizeof made->operation;
   made->operation.kind = submission->operation->kind;
   made->submission.operation = &made->operation;

@@ -4,7 +4,8 @@
 
 HALYARD_DRIVER_NOTE("reads-behind", "1.0", "local-sync,local-task");
 
-static halyard_status_t executable_create(halyard_driver_device_t device, const halyard_executable_args_t* args,
+static halyard_status_t executable_create(halyard_driver_device_t device,
+                                          const halyard_executable_args_t* args,
                                           halyard_driver_executable_t* executable) {
   const volatile char* text = args->data;
   if (args->data_size > 0) (void)text[args->data_size];

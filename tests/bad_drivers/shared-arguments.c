@@ -1,5 +1,5 @@
-/* A kernel object has places for its constants, which whoever submits fills in and then launches: two threads at once
- * fill in the same places. */
+/* A kernel object has places for its constants, which whoever submits fills in and then launches: two threads
+ * at once fill in the same places. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include "wrapped.h"
 

@@ -1,12 +1,13 @@
 /* No bug: executables take long to load, as those do that a device compiles. */
 #define BASE_DRIVER LOCAL_DRIVER
-#include "wrapped.h"
-
 #include <unistd.h>
+
+#include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("slow-to-load", "1.0", "local-sync,local-task");
 
-static halyard_status_t executable_create(halyard_driver_device_t device, const halyard_executable_args_t* args,
+static halyard_status_t executable_create(halyard_driver_device_t device,
+                                          const halyard_executable_args_t* args,
                                           halyard_driver_executable_t* executable) {
   usleep(10000);
   return good.executable_create(device, args, executable);

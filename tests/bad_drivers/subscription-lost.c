@@ -1,5 +1,5 @@
-/* Subscribing looks at the value, and only then puts the subscriber on the list: what is signalled in between is
- * not told to it. */
+/* Subscribing looks at the value, and only then puts the subscriber on the list: what is signalled in between
+ * is not told to it. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("subscription-lost", "1.0", "null");

@@ -1,4 +1,5 @@
-/* A list counts the submissions that use it, and is counted down when `completed` was called: it may be gone. */
+/* A list counts the submissions that use it, and is counted down when `completed` was called: it may be gone.
+ */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("touches-after", "1.0", "null");

@@ -1,4 +1,5 @@
-/* A grid counts workgroups, but is given to the device as a count of invocations, for kernels that have several. */
+/* A grid counts workgroups, but is given to the device as a count of invocations, for kernels that have
+ * several. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include "dispatches.h"
 

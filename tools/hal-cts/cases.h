@@ -24,8 +24,8 @@ enum class Scope {
 struct Case {
   const char* name;  // "memory.sizes"
   Scope scope;
-  const char* tags;   // separated by blanks; the group is one of them
-  const char* rules;  // what it is about, for people: "R70 R71"
+  const char* tags;         // separated by blanks; the group is one of them
+  const char* rules;        // what it is about, for people: "R70 R71"
   const char* description;  // one line: what it does and what must come of it
   void (*run)(Session& session);
 

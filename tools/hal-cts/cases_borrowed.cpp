@@ -1,4 +1,5 @@
-// What a driver is lent ends where it is said to end: nothing behind it may be read, nothing beside it written.
+// What a driver is lent ends where it is said to end: nothing behind it may be read, nothing beside it
+// written.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +16,10 @@ void executable_nothing_behind_the_data(Session& s) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   for (const Program* program : s.programs()) {
     const uint64_t size = program->data.size(), room = (size + page - 1) / page * page;
-    void* const pages = mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) s.stop("R92", "pages of this case", "that the system gives some", std::strerror(errno));
+    void* const pages =
+        mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+      s.stop("R92", "pages of this case", "that the system gives some", std::strerror(errno));
     uint8_t* const data = static_cast<uint8_t*>(pages) + (room - size);
     std::ranges::copy(program->data, data);
     mprotect(data + size, page, PROT_NONE);
@@ -38,12 +41,14 @@ void list_overlap_through_slots(Session& s) {
     const std::vector<uint8_t> begin = noise(kSize);
     const Memory memory = s.allocate(begin);
     const List list = s.list(Recording().copy(slot(0, 0, kLength), slot(1, 0, kLength)), 2);
-    const std::string what = fmt::format("a copy of {} bytes from {} to {} of one memory, through slots", kLength, kFrom, to);
+    const std::string what =
+        fmt::format("a copy of {} bytes from {} to {} of one memory, through slots", kLength, kFrom, to);
     const Outcome outcome = s.execute(list, {{memory.handle, kFrom, kLength}, {memory.handle, to, kLength}});
     if (!outcome.ok()) s.refused("R104", what, HALYARD_INVALID_ARGUMENT, outcome);
     // What is in the target now is not defined; beside it everything is.
     std::vector<uint8_t> found = s.read(memory);
-    std::copy_n(begin.begin() + static_cast<ptrdiff_t>(to), kLength, found.begin() + static_cast<ptrdiff_t>(to));
+    std::copy_n(begin.begin() + static_cast<ptrdiff_t>(to), kLength,
+                found.begin() + static_cast<ptrdiff_t>(to));
     if (!same_bytes(s, "R104", "bytes outside of the target of " + what, begin, found)) return;
     s.free(memory);
   }

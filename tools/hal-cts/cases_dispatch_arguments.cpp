@@ -21,7 +21,8 @@ constexpr uint64_t kStorageAlignment = 256;  // ranges of storage begin at multi
 void dispatch_workgroups_of_several(Session& s) {
   constexpr uint32_t kGuard = 1000, kBase = 5;
   for (const Kernel& kernel : kernels(s, "spread", 1, 1)) {
-    const std::array<uint32_t, 3> grids[] = {{1, 1, 1}, {3, 1, 1}, {1, 5, 1}, {1, 1, 2}, {2, 3, 4}, {17, 2, 1}};
+    const std::array<uint32_t, 3> grids[] = {{1, 1, 1}, {3, 1, 1}, {1, 5, 1},
+                                             {1, 1, 2}, {2, 3, 4}, {17, 2, 1}};
     for (const auto& [x, y, z] : grids) {
       for (const bool is_indirect : {false, true}) {
         const uint32_t count = x * y * z * kSpread;
@@ -37,8 +38,9 @@ void dispatch_workgroups_of_several(Session& s) {
         s.must_execute(Recording().dispatch(command(kernel, d)));
         Words expected = iota(count, 7 + kBase, 1);
         expected.resize(count * 4 + kGuard, 7);
-        const std::string what = fmt::format("{}x{}x{} workgroups, {}, each of which adds to {} words of its own", x, y,
-                                             z, is_indirect ? "counted in memory" : "counted in the command", kSpread);
+        const std::string what =
+            fmt::format("{}x{}x{} workgroups, {}, each of which adds to {} words of its own", x, y, z,
+                        is_indirect ? "counted in memory" : "counted in the command", kSpread);
         if (!words_are(s, "R93", what, expected, output)) return;
         s.free(output);
         s.free(counts);
@@ -51,7 +53,8 @@ void dispatch_arguments_of_each(Session& s) {
   constexpr uint32_t kWords = 8, kMany = 16;
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
     const auto dispatch_of = [&](const Memory& memory, uint32_t base) {
-      return Dispatch{.x = kWords, .constants = {base, 3}, .bindings = {direct(memory.handle, 0, kWords * 4)}};
+      return Dispatch{
+          .x = kWords, .constants = {base, 3}, .bindings = {direct(memory.handle, 0, kWords * 4)}};
     };
     const auto output = [&] { return words(s, Words(kWords, 0)); };
     const auto is = [&](const char* what, const Memory& memory, uint32_t base) {
@@ -60,7 +63,8 @@ void dispatch_arguments_of_each(Session& s) {
     // In one list, without barriers between.
     std::vector<Memory> outputs;
     std::vector<Dispatch> dispatches;
-    for (uint32_t i = 0; i < kMany; ++i) dispatches.push_back(dispatch_of(outputs.emplace_back(output()), i * 100));
+    for (uint32_t i = 0; i < kMany; ++i)
+      dispatches.push_back(dispatch_of(outputs.emplace_back(output()), i * 100));
     Recording together;
     for (const Dispatch& d : dispatches) together.dispatch(command(kernel, d));
     s.must_execute(std::move(together));
@@ -72,8 +76,10 @@ void dispatch_arguments_of_each(Session& s) {
       s.write(outputs[i], 0, std::vector<uint8_t>(kWords * 4, 0));
       lists.push_back(s.list(Recording().dispatch(command(kernel, dispatches[i]))));
     }
-    for (uint32_t i = 0; i < kMany + 4; ++i) s.must("R105", "a list with a dispatch", s.execute(lists[i * 5 % kMany]));
-    for (uint32_t i = 0; i < kMany; ++i) is("a dispatch, its list made before others were executed", outputs[i], i * 100);
+    for (uint32_t i = 0; i < kMany + 4; ++i)
+      s.must("R105", "a list with a dispatch", s.execute(lists[i * 5 % kMany]));
+    for (uint32_t i = 0; i < kMany; ++i)
+      is("a dispatch, its list made before others were executed", outputs[i], i * 100);
 
     // Submitted before any is due.
     const Semaphore wait = s.semaphore();
@@ -111,7 +117,8 @@ void dispatch_arguments_of_each_thread(Session& s) {
       if (thread == 1) return serve_interruptions([&] { submit(1); }, [&] { return over.load(); });
       until_stopped([&] {
         Interruption interruption;
-        for (uint32_t round = 0; round < kMostRounds && (round == 0 || now_ns() < end) && !s.failed(); ++round) {
+        for (uint32_t round = 0; round < kMostRounds && (round == 0 || now_ns() < end) && !s.failed();
+             ++round) {
           for (const Memory& memory : outputs) s.write(memory, 0, std::vector<uint8_t>(kWords * 4, 0));
           interruption.during([&] { submit(0); });
           for (Work* work : works)
@@ -134,8 +141,17 @@ void dispatch_offsets_through_slots(Session& s) {
     uint64_t entry, range;
   };
   for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
-    for (const auto& [entry, range] : {Offsets{0, 0}, {256, 512}, {252, 4}, {4, 252}, {128, 128}, {60, 196}, {4, 0},
-                                      {0, 4}, {12, 24}, {64, 0}, {100, 100}}) {
+    for (const auto& [entry, range] : {Offsets{0, 0},
+                                       {256, 512},
+                                       {252, 4},
+                                       {4, 252},
+                                       {128, 128},
+                                       {60, 196},
+                                       {4, 0},
+                                       {0, 4},
+                                       {12, 24},
+                                       {64, 0},
+                                       {100, 100}}) {
       const Memory memory = words(s, Words(kSize / 4, 1));
       const Dispatch d = {.x = kWords, .bindings = {slot(0, range, kLength)}};
       const std::string what = fmt::format("a binding at {} of an entry at {}", range, entry);
@@ -145,7 +161,8 @@ void dispatch_offsets_through_slots(Session& s) {
       Outcome outcome = s.try_list(*recording, 1, false, &list);
       Work* work = nullptr;
       if (outcome.ok())
-        outcome = s.try_submit(execute_operation(list, {{memory.handle, entry, kSize - entry}}), {}, {}, &work);
+        outcome =
+            s.try_submit(execute_operation(list, {{memory.handle, entry, kSize - entry}}), {}, {}, &work);
       if (work) outcome = s.end_of(*work);
       const bool is_aligned = (entry + range) % kStorageAlignment == 0;
       if (is_aligned) s.must("R104", what + ", together a multiple of 256", outcome);

@@ -1,5 +1,6 @@
-// After `completed` a driver has nothing left to do with what a submission named. Here all of it is gone by then:
-// handles are destroyed and other blocks lie where they lay, host bytes are on pages that nobody can touch.
+// After `completed` a driver has nothing left to do with what a submission named. Here all of it is gone by
+// then: handles are destroyed and other blocks lie where they lay, host bytes are on pages that nobody can
+// touch.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ class Pages {
   Pages(Session& s, uint64_t size) : size_(size) {
     const int access = PROT_READ | PROT_WRITE;
     pages_ = mmap(nullptr, size_, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages_ == MAP_FAILED) s.stop("R65", "pages of this case", "that the system gives some", std::strerror(errno));
+    if (pages_ == MAP_FAILED)
+      s.stop("R65", "pages of this case", "that the system gives some", std::strerror(errno));
   }
   Pages(const Pages&) = delete;
   ~Pages() { munmap(pages_, size_); }
@@ -134,7 +136,8 @@ void queue_host_bytes_after_completed(Session& s) {
   {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
     std::ranges::copy(contents, shared.source.data());
-    const Recording recording = Recording().update(shared.source.data(), direct(memory.handle, 0, page)).barrier();
+    const Recording recording =
+        Recording().update(shared.source.data(), direct(memory.handle, 0, page)).barrier();
     halyard_command_list_args_t args = recording.args(0);
     args.affinity = s.all_queues();
     std::memcpy(shared.commands.data(), args.commands, args.commands_size);
@@ -159,8 +162,9 @@ void queue_host_bytes_after_completed(Session& s) {
   if (s.does(HALYARD_OPERATION_UPDATE)) {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
     std::ranges::copy(contents, shared.source.data());
-    Work& work = s.submit(update_operation(shared.source.data(), direct(memory.handle, 0, page)), {}, {}, 0,
-                          [](void* user) { static_cast<Shared*>(user)->source.take_away(); }, &shared);
+    Work& work = s.submit(
+        update_operation(shared.source.data(), direct(memory.handle, 0, page)), {}, {}, 0,
+        [](void* user) { static_cast<Shared*>(user)->source.take_away(); }, &shared);
     s.must("R63", "an update as an operation", s.end_of(work));
     s.step("after completed of an update, whose source is no longer there");
     let_late_ones_come(s);
@@ -204,7 +208,8 @@ void queue_bytes_after_completed(Session& s) {
     Memory memory;
   } shared = {s, s.allocate(kSize)};
   if (!shared.memory.visible() || !shared.memory.coherent())
-    unsupported("staging memory is not coherent: writes of the host and of late work could not be told apart");
+    unsupported(
+        "staging memory is not coherent: writes of the host and of late work could not be told apart");
   const std::vector<uint8_t> mine = noise(kSize, 3);
   for (uint32_t round = 1; round <= 3 && !s.failed(); ++round) {
     const List list = s.list(Recording().fill(direct(shared.memory.handle, 0, kSize), round, 1));
@@ -214,8 +219,9 @@ void queue_bytes_after_completed(Session& s) {
           auto& it = *static_cast<Shared*>(user);
           until_stopped([&it] {
             const std::vector<uint8_t> last = it.s.read(it.memory, kSize - 64, 64);
-            it.s.check("R63", last.front() == last.back() && last.front() != 0, "the end of a large fill, in completed",
-                       "the pattern", fmt::format("0x{:02x} and 0x{:02x}", last.front(), last.back()));
+            it.s.check("R63", last.front() == last.back() && last.front() != 0,
+                       "the end of a large fill, in completed", "the pattern",
+                       fmt::format("0x{:02x} and 0x{:02x}", last.front(), last.back()));
             it.s.write(it.memory, 0, noise(kSize, 3));
           });
         },

@@ -42,7 +42,8 @@ class Attempts {
     uint64_t value = 0;
     const Outcome signalled = s_.query(signal, &value);
     if (!s_.check("R63", !outcome.ok(), what + ": completed", "a failure", "success") ||
-        !s_.check("R63", !signalled.ok(), what + ": its signal", outcome.text(), fmt::format("the value {}", value)))
+        !s_.check("R63", !signalled.ok(), what + ": its signal", outcome.text(),
+                  fmt::format("the value {}", value)))
       return;
     s_.check("R51", !outcome.message.empty(), what + ": the message", "text", "none");
     s_.failed_with("R63", what + ": its signal", signal, outcome.code, outcome.message);
@@ -69,12 +70,14 @@ void use_of_missing_bytes(Session& s, Attempts& attempts) {
   if (pointer) s.unmap(memory);
   if (mapped.code == HALYARD_FAILED_PRECONDITION) {
     const halyard_range_t missing = direct(memory.handle, 0, 64), there = direct(other.handle, 0, 64);
-    const List fill = s.list(Recording().fill(missing, 0, 1)), copy = s.list(Recording().copy(missing, there)),
+    const List fill = s.list(Recording().fill(missing, 0, 1)),
+               copy = s.list(Recording().copy(missing, there)),
                through_slot = s.list(Recording().copy(there, slot(0, 0, 64)), 1);
     attempts.add("a fill of an alloca before its turn", execute_operation(fill, {}));
     attempts.add("a copy from an alloca before its turn", execute_operation(copy, {}));
     const Table table = {{memory.handle, 0, 64}};
-    attempts.add("a copy through a slot to an alloca before its turn", execute_operation(through_slot, table));
+    attempts.add("a copy through a slot to an alloca before its turn",
+                 execute_operation(through_slot, table));
     if (s.does(HALYARD_OPERATION_COPY))
       attempts.add("a copy, as an operation, from an alloca before its turn", copy_operation(missing, there));
   }
@@ -88,17 +91,21 @@ void failure_of_an_operation(Session& s) {
   Attempts attempts(s);
   const Memory memory = s.allocate(100);
   const halyard_range_t range = direct(memory.handle, 0, 100);
-  const OpenFile empty("/dev/null", O_RDONLY), folder("/", O_RDONLY | O_DIRECTORY), full("/dev/full", O_WRONLY);
+  const OpenFile empty("/dev/null", O_RDONLY), folder("/", O_RDONLY | O_DIRECTORY),
+      full("/dev/full", O_WRONLY);
   if (s.does(HALYARD_OPERATION_READ) && empty.get() >= 0)
-    attempts.add("a read of 100 bytes of /dev/null", file_operation(HALYARD_OPERATION_READ, empty.get(), 0, range));
+    attempts.add("a read of 100 bytes of /dev/null",
+                 file_operation(HALYARD_OPERATION_READ, empty.get(), 0, range));
   if (s.does(HALYARD_OPERATION_READ) && folder.get() >= 0)
     attempts.add("a read of a folder", file_operation(HALYARD_OPERATION_READ, folder.get(), 0, range));
   if (s.does(HALYARD_OPERATION_WRITE) && full.get() >= 0)
     attempts.add("a write to /dev/full", file_operation(HALYARD_OPERATION_WRITE, full.get(), 0, range));
-  if (s.does(HALYARD_OPERATION_ALLOCA) && s.has(HALYARD_DEVICE_QUEUE_ALLOCA)) use_of_missing_bytes(s, attempts);
+  if (s.does(HALYARD_OPERATION_ALLOCA) && s.has(HALYARD_DEVICE_QUEUE_ALLOCA))
+    use_of_missing_bytes(s, attempts);
   if (attempts.count() == 0)
     unsupported(
-        "no operation of this device can be made to fail without device code: it reads and writes no files, and does "
+        "no operation of this device can be made to fail without device code: it reads and writes no files, "
+        "and does "
         "not see that bytes of an alloca are missing");
 }
 

@@ -1,5 +1,5 @@
-// Two commands in a row, the first large and the second small and at its end: without the order that a barrier or
-// a semaphore asks for, the second finds, or leaves, the wrong bytes.
+// Two commands in a row, the first large and the second small and at its end: without the order that a
+// barrier or a semaphore asks for, the second finds, or leaves, the wrong bytes.
 #include <cstring>
 #include <functional>
 
@@ -12,7 +12,7 @@ namespace halyard::cts {
 namespace {
 
 constexpr uint64_t kLarge = uint64_t{24} << 20;  // bytes: takes much longer than to begin the next command
-constexpr uint64_t kSmall = 256;                // bytes
+constexpr uint64_t kSmall = 256;                 // bytes
 constexpr uint64_t kTail = kLarge - kSmall;
 constexpr uint32_t kColumns = 256, kRows = 128;  // workgroups: as much for kernels
 constexpr uint64_t kGrid = uint64_t{kColumns} * kRows;
@@ -20,7 +20,8 @@ constexpr uint64_t kGrid = uint64_t{kColumns} * kRows;
 using Record = std::function<void(Recording&)>;
 
 // One after the other in a list, then as two submissions with a semaphore between; the second one first.
-void in_order(Session& s, const std::string& what, const Record& begin, const Record& first, const Record& second,
+void in_order(Session& s, const std::string& what, const Record& begin, const Record& first,
+              const Record& second,
               const std::function<void(std::string_view rule, const std::string& what)>& check) {
   for (const bool by_semaphores : {false, true}) {
     for (int round = 0; round < 2 && !s.failed(); ++round) {
@@ -75,13 +76,15 @@ void list_order_of_large_and_small(Session& s) {
            copy_of(tail(target), little), tail_is(small, filled(7)));
   in_order(s, "a copy, then a copy of its last bytes", clear_target, copy_of(all(source), all(target)),
            copy_of(tail(target), little), tail_is(small, contents));
-  in_order(s, "a copy, then a fill of the last bytes that it read",
-           [&](Recording& recording) { recording.update(other.data(), tail(source)).fill(all(target), 0, 1); },
-           copy_of(all(source), all(target)), fill_of(tail(source), 9), tail_is(target, other));
+  in_order(
+      s, "a copy, then a fill of the last bytes that it read",
+      [&](Recording& recording) { recording.update(other.data(), tail(source)).fill(all(target), 0, 1); },
+      copy_of(all(source), all(target)), fill_of(tail(source), 9), tail_is(target, other));
   in_order(s, "two fills of the last bytes", clear_target, fill_of(all(target), 1), fill_of(tail(target), 2),
            tail_is(target, filled(2)));
-  in_order(s, "a copy, then an update of its last bytes", clear_target, copy_of(all(source), all(target)),
-           [&](Recording& recording) { recording.update(other.data(), tail(target)); }, tail_is(target, other));
+  in_order(
+      s, "a copy, then an update of its last bytes", clear_target, copy_of(all(source), all(target)),
+      [&](Recording& recording) { recording.update(other.data(), tail(target)); }, tail_is(target, other));
 }
 
 void dispatch_order_of_large_and_small(Session& s) {
@@ -108,16 +111,19 @@ void dispatch_order_of_large_and_small(Session& s) {
     const Record count = [&](Recording& recording) { recording.dispatch(first); };
     const Record increment = [&](Recording& recording) { recording.dispatch(second); };
     in_order(s, "a dispatch, then a copy of its last words", clear, count, copy, small_is(last));
-    in_order(s, "a fill, then a dispatch over its last words", clear,
-             [&](Recording& recording) { recording.fill(all, 5, 4); },
-             [&](Recording& recording) { recording.dispatch(second).barrier().copy(tail, little); },
-             small_is(Words(kWords, 6)));
-    in_order(s, "a dispatch, then one over its last words", clear, count,
-             [&](Recording& recording) { increment(recording), recording.barrier().copy(tail, little); },
-             small_is(incremented));
-    in_order(s, "a dispatch, then a fill of its last words, then a copy of them", clear, count,
-             [&](Recording& recording) { recording.fill(tail, 1, 4).barrier().copy(tail, little); },
-             small_is(Words(kWords, 1)));
+    in_order(
+        s, "a fill, then a dispatch over its last words", clear,
+        [&](Recording& recording) { recording.fill(all, 5, 4); },
+        [&](Recording& recording) { recording.dispatch(second).barrier().copy(tail, little); },
+        small_is(Words(kWords, 6)));
+    in_order(
+        s, "a dispatch, then one over its last words", clear, count,
+        [&](Recording& recording) { increment(recording), recording.barrier().copy(tail, little); },
+        small_is(incremented));
+    in_order(
+        s, "a dispatch, then a fill of its last words, then a copy of them", clear, count,
+        [&](Recording& recording) { recording.fill(tail, 1, 4).barrier().copy(tail, little); },
+        small_is(Words(kWords, 1)));
     if (s.failed()) return;
   }
 }

@@ -44,7 +44,8 @@ void semaphore_subscribe_races(Session& s) {
             until_stopped([&] {
               switch (round % kWays) {
                 case 0:
-                  return s.must("semaphore_signal", "signal while somebody subscribes", s.signal(semaphore, 1));
+                  return s.must("semaphore_signal", "signal while somebody subscribes",
+                                s.signal(semaphore, 1));
                 case 1:
                   return static_cast<void>(s.submit(barrier_operation(), {}, {{semaphore, 1}}));
                 default:
@@ -64,7 +65,8 @@ void semaphore_subscribe_races(Session& s) {
         interruption.during([&] { outcome = subscription.to(semaphore, 1); });
         s.must("R86", "semaphore_subscribe while it is signalled or fails", outcome);
         const char* const way = kNames[round % kWays];
-        subscription.is_called("R86", fmt::format("a subscriber that comes at the same moment as {}", way), 1);
+        subscription.is_called("R86", fmt::format("a subscriber that comes at the same moment as {}", way),
+                               1);
         if (round % kWays == 2)
           s.refused("R86", "what a subscriber is told that comes with a failure", HALYARD_ABORTED,
                     subscription.outcome());
@@ -78,7 +80,8 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
   const Memory memory = s.allocate(std::vector<uint8_t>(64, 0));
   const List list = s.list(Recording().fill(direct(memory.handle, 0, 64), 0x5A, 1));
   for (const bool is_kept : {false, true}) {
-    const std::string what = is_kept ? "work that becomes due together with it" : "work that is submitted later";
+    const std::string what =
+        is_kept ? "work that becomes due together with it" : "work that is submitted later";
     const Semaphore begin = s.semaphore(), first = s.semaphore(), later = s.semaphore();
     std::atomic<bool> began = false;
     Outcome waited;
@@ -106,7 +109,8 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
   }
   same_bytes(s, "R63", "what that work has written", std::vector<uint8_t>(64, 0x5A), s.read(memory));
 
-  // The same where the signal before it is a queue's from the begin: nothing of it happens in a call of the host.
+  // The same where the signal before it is a queue's from the begin: nothing of it happens in a call of the
+  // host.
   const Semaphore first = s.semaphore(), later = s.semaphore();
   Outcome waited;
   std::atomic<bool> began = false;

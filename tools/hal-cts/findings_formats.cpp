@@ -91,8 +91,8 @@ std::string to_json(std::span<const Case* const> cases) {
   std::string text = "{\n  \"cases\": [";
   const char* comma = "\n";
   for (const Case* it : cases) {
-    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}, \"description\": {}}}", comma, json(it->name),
-                        json(it->tags), json(it->rules), json(it->description));
+    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}, \"description\": {}}}", comma,
+                        json(it->name), json(it->tags), json(it->rules), json(it->description));
     comma = ",\n";
   }
   return text + "\n  ]\n}\n";

@@ -1,5 +1,5 @@
-// Stopping a thread in the middle of a call, wherever it is just then, while another thread does something: so two
-// threads meet inside of a function also where they share one processor.
+// Stopping a thread in the middle of a call, wherever it is just then, while another thread does something:
+// so two threads meet inside of a function also where they share one processor.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   ~Interruption();
 
-  // Runs `call`, and stops it at some moment of it, which differs from round to round. Meanwhile serve(), in another
-  // thread, runs its action; for a short time at most, since the call may hold a lock that the action needs. Comes
-  // back when both are over.
+  // Runs `call`, and stops it at some moment of it, which differs from round to round. Meanwhile serve(), in
+  // another thread, runs its action; for a short time at most, since the call may hold a lock that the action
+  // needs. Comes back when both are over.
   void during(const std::function<void()>& call);
 
  private:

@@ -52,13 +52,14 @@ struct Leak {
   std::string where;  // the functions of the driver that were entered, innermost first
 };
 
-// One record of the report: a line that says how much, then a line for each frame. Empty where the allocation is
-// not a driver's.
+// One record of the report: a line that says how much, then a line for each frame. Empty where the allocation
+// is not a driver's.
 Leak read_record(std::string_view record) {
   Leak leak;
   if (!record.starts_with("Direct leak of ")) return {};
   const std::string head(record.substr(0, record.find('\n')));
-  if (std::sscanf(head.c_str(), "Direct leak of %lu byte(s) in %lu object(s)", &leak.bytes, &leak.blocks) != 2)
+  if (std::sscanf(head.c_str(), "Direct leak of %lu byte(s) in %lu object(s)", &leak.bytes, &leak.blocks) !=
+      2)
     return {};
   bool is_drivers = false;
   int named = 0;
@@ -102,22 +103,25 @@ bool can_find_leaks() { return find<void*>("__lsan_do_recoverable_leak_check") !
 
 Result<> restart_to_find_leaks() {
   const auto missing = [] {
-    return fail(HALYARD_UNAVAILABLE,
-                "--leaks: the system's loader finds no {}; install it (Debian: liblsan0, comes with gcc), or build "
-                "hal-cts with AddressSanitizer",
-                kLibrary);
+    return fail(
+        HALYARD_UNAVAILABLE,
+        "--leaks: the system's loader finds no {}; install it (Debian: liblsan0, comes with gcc), or build "
+        "hal-cts with AddressSanitizer",
+        kLibrary);
   };
   if (std::getenv(kRestarted)) return missing();
   const tools::FileContents file = TOOL_TRY(tools::FileContents::open("/proc/self/cmdline"));
   std::string arguments(file.text());
   std::vector<char*> argv;
-  for (size_t at = 0; at < arguments.size(); at += std::strlen(&arguments[at]) + 1) argv.push_back(&arguments[at]);
+  for (size_t at = 0; at < arguments.size(); at += std::strlen(&arguments[at]) + 1)
+    argv.push_back(&arguments[at]);
   argv.push_back(nullptr);
   prepend("LD_PRELOAD", kLibrary);
   prepend("LSAN_OPTIONS", kOptions);
   setenv(kRestarted, "1", 1);
   execv("/proc/self/exe", argv.data());
-  return fail(tools::code_of_errno(errno), "--leaks: cannot start this program again: {}", std::strerror(errno));
+  return fail(tools::code_of_errno(errno), "--leaks: cannot start this program again: {}",
+              std::strerror(errno));
 }
 
 void check_leaks(const Checks::Sink& problem) {

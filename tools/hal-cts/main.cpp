@@ -40,7 +40,8 @@ constexpr Flag kFlags[] = {
      "--list --tag=queue"},
     {"timeout", FlagKind::value, "TIME", "How long one case may take; default 20s.", "--timeout=60s"},
     {"leaks", FlagKind::toggle, "",
-     "Looks after each case for memory that the driver has lost, with LeakSanitizer (liblsan), which is preloaded:\n"
+     "Looks after each case for memory that the driver has lost, with LeakSanitizer (liblsan), which is "
+     "preloaded:\n"
      "nothing has to be built anew. Cases take longer.",
      "--leaks --filter='list.*'"},
     {"no_fork", FlagKind::toggle, "",
@@ -170,8 +171,9 @@ Target target_of(const std::string& note) {
 
 Result<> prepare_to_find_leaks(const Run& run) {
   if (!run.fork)
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "--leaks needs a process for each case, to know which one lost the memory; leave out --no_fork");
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "--leaks needs a process for each case, to know which one lost the memory; leave out --no_fork");
   if (!can_find_leaks()) return restart_to_find_leaks();
   const auto look = [](Teller& teller) { check_leaks([&](const Problem& it) { teller.problem(it); }); };
   const Report tried = run_apart(look, run.timeout_ns);

@@ -6,8 +6,8 @@
 
 namespace halyard::cts {
 
-// The same functions, each noting on `trail` that it was entered and that it returned. What is null stays null.
-// One table at a time: a second one is called where the first was.
+// The same functions, each noting on `trail` that it was entered and that it returned. What is null stays
+// null. One table at a time: a second one is called where the first was.
 halyard_driver_table_t traced(const halyard_driver_table_t& table, Trail& trail);
 
 // While it lives, the thread is inside of `name`, a literal. `trail` may be null.

@@ -1,5 +1,5 @@
-// Trail: how far a case has come, in memory that outlives its process: which function of the driver's table was
-// entered last and which have not returned, and the step that the case was at.
+// Trail: how far a case has come, in memory that outlives its process: which function of the driver's table
+// was entered last and which have not returned, and the step that the case was at.
 #pragma once
 
 #include <array>

@@ -338,7 +338,8 @@ enum {
 };
 
 /* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the
- * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. */
+ * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. It
+ * may take long: that delays other callbacks at most, no work and no wait [R88]. */
 typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
 
 /* ---- Memory limits
@@ -364,7 +365,7 @@ typedef struct halyard_memory_budget {
 enum {
   HALYARD_GRADE_NO = 0,        /* cannot run here */
   HALYARD_GRADE_RECOMPILE = 1, /* could run if compiled again: newer format, other features */
-  HALYARD_GRADE_LOADABLE = 2,  /* runs after translation or in a slower way */
+  HALYARD_GRADE_LOADABLE = 2,  /* runs after translation (source code), or in a slower way [R90] */
   HALYARD_GRADE_NATIVE = 3,    /* made for this device */
 };
 
@@ -377,9 +378,10 @@ typedef struct halyard_executable_grade {
 typedef struct halyard_executable_args {
   uint32_t struct_size;
   uint32_t constant_count;
-  halyard_text_t format;     /* "vmvx-bytecode-fb" */
-  const void* data;          /* stays valid and unchanged until executable_destroy returns; any alignment */
-  uint64_t data_size;        /* bytes */
+  halyard_text_t format; /* "vmvx-bytecode-fb" */
+  const void* data;      /* stays valid and unchanged until executable_destroy returns; any alignment; text
+                            too has no 0 at its end [R91] */
+  uint64_t data_size;    /* bytes */
   const uint32_t* constants; /* executable-level constants; borrowed for the call */
   uint64_t affinity;         /* queues that will use it */
   const halyard_extension_t* extensions;
@@ -415,7 +417,8 @@ enum {
 
 /* A byte range that a command uses: of `memory`, or, where memory is null, of entry `slot` of the binding
  * table given at execution; then `offset` is relative to the entry. The host has checked every direct range
- * when it was recorded and checks every slot's when the list is submitted. */
+ * when it was recorded and checks every slot's when the list is submitted. Alignment is that of the sum of
+ * both offsets; ranges of slots may overlap [R104]. */
 typedef struct halyard_range {
   halyard_driver_memory_t memory;
   uint32_t slot;
@@ -475,7 +478,7 @@ typedef struct halyard_command_dispatch {
   halyard_driver_executable_t executable;
   uint32_t function;       /* below the executable's function count */
   uint32_t flags;          /* HALYARD_DISPATCH_* */
-  uint32_t workgroups[3];  /* unused when indirect; a 0 runs nothing */
+  uint32_t workgroups[3];  /* not invocations; unused when indirect; a 0 runs nothing */
   uint32_t constant_count; /* what the function declares; less with HALYARD_FUNCTION_FEWER_CONSTANTS */
   uint32_t binding_count;  /* what the function declares, if it does */
   uint32_t reserved;
@@ -707,7 +710,8 @@ typedef struct halyard_driver_table {
   /* M. The value now. A failed semaphore: returns its first failure (another reference), *value untouched.
    * Never blocks. */
   halyard_status_t (*semaphore_query)(halyard_driver_semaphore_t semaphore, uint64_t* value);
-  /* M. From the host. Not larger than the value now: INVALID_ARGUMENT. Failed: no effect, success. */
+  /* M. From the host. Not larger than the value now: INVALID_ARGUMENT. Failed: no effect, success. May call
+   * subscribers before it returns, on any device [R34]. */
   halyard_status_t (*semaphore_signal)(halyard_driver_semaphore_t semaphore, uint64_t value);
   /* M. Fails the timeline for good; the first failure stays. Takes over `status`, which is not null. */
   void (*semaphore_fail)(halyard_driver_semaphore_t semaphore, halyard_status_t status);
