@@ -30,7 +30,7 @@ struct Work {
   const uint32_t* stop;
 
   Execution execution() const {
-    return {table, device.workers(), &device.instance.nodes, &device.services(), stop};
+    return {table, device.workers(), &device.instance.nodes, &device.services(), false, stop};
   }
 };
 

@@ -156,8 +156,9 @@ Result<> submit(const Ref<Work>& work) {
   for (CapturedBuffer& buffer : work->captured.buffers)
     for (CapturedRange& range : buffer.ranges) range.before.clear();
   const Ref<Fence> done = HALYARD_TRY(Fence::create(work->device));
-  Result<> submitted = submit_execute({*work->device, work->affinity, nullptr, done.get(), work->scope.get()},
-                                      *work->commands, work->entries);
+  Result<> submitted =
+      submit_execute({*work->device, work->affinity, nullptr, done.get(), nullptr, work->scope.get()},
+                     *work->commands, work->entries);
   if (!submitted) {
     finish_failed(*work, std::move(submitted.error()));
     return {};

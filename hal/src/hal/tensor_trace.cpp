@@ -72,7 +72,8 @@ Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
   std::vector<Binding> bindings;
   for (const Entry& entry : table) bindings.push_back({entry.buffer.get(), entry.offset, entry.length});
   const Ref<Fence> done = HALYARD_TRY(Fence::create(device));
-  HALYARD_TRY(queue_execute({*device, affinity, nullptr, done.get(), scope.get()}, *piece, bindings));
+  HALYARD_TRY(
+      queue_execute({*device, affinity, nullptr, done.get(), nullptr, scope.get()}, *piece, bindings));
   return when(done, std::move(then));
 }
 
