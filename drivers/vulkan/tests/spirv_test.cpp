@@ -14,7 +14,6 @@ namespace halyard::vulkan_tests {
 namespace {
 
 using vulkan::Features;
-using vulkan::SpirvJudge;
 using vulkan::SpirvPolicy;
 using Words = std::vector<uint32_t>;
 
