@@ -103,7 +103,8 @@ TEST(ChargeTest, FromManyThreads) {
     threads.emplace_back([&] {
       for (int turn = 0; turn < 10000; ++turn) {
         Charge charge;
-        if (charge.start(budget.get(), 3000, "a thing")) EXPECT_LE(budget->used(), 10000u);
+        const bool started = charge.start(budget.get(), 3000, "a thing").has_value();
+        EXPECT_LE(budget->used(), 10000u) << started;
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -81,8 +81,8 @@ TEST_F(FenceTest, JoinKeepsTheLargestValueOfEachSemaphore) {
   Timepoints late;
   late.push_back({b, 1});
   late.push_back({a, 7});
-  const Ref<Fence> low = Fence::of(std::move(early));
-  const Ref<Fence> high = Fence::of(std::move(late));
+  const Ref<Fence> low = Fence::of(std::move(early)).value();
+  const Ref<Fence> high = Fence::of(std::move(late)).value();
   const Ref<Fence> joined = join({low.get(), nullptr, high.get(), low.get()});
   ASSERT_EQ(joined->timepoints().size(), 2u);
   EXPECT_EQ(joined->timepoints()[0].semaphore, a);

@@ -73,7 +73,7 @@ TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
   for (const uint64_t value : {1, 2, 3}) {
     Timepoints timepoints;
     timepoints.push_back({timeline, value});
-    const Ref<Fence> start = Fence::of(std::move(timepoints));
+    const Ref<Fence> start = Fence::of(std::move(timepoints)).value();
     const Ref<Fence> ends[] = {make_fence(here_), make_fence(here_)};
     EXPECT_OK(queue_barrier({*there_, kAnyQueue, nullptr, start.get()}));
     for (const Ref<Fence>& end : ends) EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));

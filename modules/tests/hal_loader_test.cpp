@@ -275,7 +275,7 @@ TEST_F(HalLoader, bindings_are_at_most_32) {
 TEST_F(HalLoader, executables_of_other_devices_are_refused) {
   auto null = open_device("null");
   ASSERT_TRUE(null) << null.error().text();
-  const Ref<hal::Executable> foreign = halyard::make<hal::Executable>(*null, nullptr);
+  const Ref<hal::Executable> foreign = halyard::make<hal::Executable>(*null, nullptr, nullptr);
   expect_failure(
       loader->status("executable.dispatch", kDispatch1, {foreign, 0, 1, 1, 1, Entries{}, Entries{}}),
       Code::INVALID_ARGUMENT, "null://");

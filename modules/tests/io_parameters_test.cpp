@@ -300,11 +300,11 @@ TEST_P(IoParameters, ranges_are_checked_before_anything_is_written) {
 std::vector<uint8_t> safetensors(const Contents& last) {
   std::string header =
       fmt::format(R"({{"last":{{"dtype":"U8","shape":[{0}],"data_offsets":[0,{0}]}}}})", last.size());
-  std::vector<uint8_t> file(8);
   const uint64_t length = header.size();
+  std::vector<uint8_t> file(sizeof length + header.size() + last.size());
   std::memcpy(file.data(), &length, sizeof length);
-  file.insert(file.end(), header.begin(), header.end());
-  file.insert(file.end(), last.begin(), last.end());
+  std::ranges::copy(header, file.begin() + sizeof length);
+  std::ranges::copy(last, file.end() - static_cast<ptrdiff_t>(last.size()));
   return file;
 }
 std::vector<uint8_t> irpa(const Contents& last) { return IrpaBuilder().data("last", last).bytes(); }
