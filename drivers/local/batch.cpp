@@ -73,7 +73,9 @@ class Batch {
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
       if (part.is_divisible)
-        part.dispatch().executable->workgroup_cost(part.dispatch().function).learn(part.spent / part.total + 1);
+        part.dispatch()
+            .executable->workgroup_cost(part.dispatch().function)
+            .learn(part.spent / part.total + 1);
     return {};
   }
 

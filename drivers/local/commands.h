@@ -24,7 +24,7 @@ struct Execution {
   Workers* workers = nullptr;  // who may help with a dispatch; null: nobody
   NodeCache* nodes = nullptr;
   const Services* services = nullptr;  // who is told of the commands of a list
-  bool is_shared = false;  // part of work that is worth sharing: others are awake, or will be
+  bool is_shared = false;              // part of work that is worth sharing: others are awake, or will be
 };
 
 // A finished recording: the host's, which it keeps unchanged until the list is destroyed.

@@ -221,9 +221,9 @@ struct Target {
   uint32_t usage;
 };
 
-Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch,
-                               const vm::Buffer* scope, Target target, const vm::Buffer& key_table,
-                               const vm::Buffer& key_data, const vm::Buffer& spans) {
+Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, const vm::Buffer* scope,
+                               Target target, const vm::Buffer& key_table, const vm::Buffer& key_data,
+                               const vm::Buffer& spans) {
   const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
   const std::vector<Operation> operations = HALYARD_TRY(read_operations(*source, key_table, key_data, spans));
   for (const Operation& operation : operations) {
@@ -298,10 +298,10 @@ Result<T> signalled(Result<T> result, OptionalFence signal) {
   return result;
 }
 
-Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity,
-                           OptionalFence wait, OptionalFence signal, vm::Buffer* scope,
-                           uint64_t target_affinity, uint32_t memory_types, uint32_t usage,
-                           vm::Buffer& key_table, vm::Buffer& key_data, vm::Buffer& spans) {
+Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
+                           OptionalFence signal, vm::Buffer* scope, uint64_t target_affinity,
+                           uint32_t memory_types, uint32_t usage, vm::Buffer& key_table, vm::Buffer& key_data,
+                           vm::Buffer& spans) {
   Batch batch(device, affinity, wait, signal);
   // Whatever else the program does with the buffer, its contents arrive by transfer.
   const Target target = {target_affinity, memory_types,
