@@ -18,7 +18,7 @@ inline constexpr uint64_t kWorthWaking = 50'000;    // work that takes less is d
 inline constexpr uint64_t kWorthHelping = 15'000;   // what a thread that helps has to take off the others
 inline constexpr uint64_t kWorthSharing = 100'000;  // work is shared where that saves so much in all
 inline constexpr uint64_t kStaysAwake = 500'000;    // so long a thread looks for more of work that is shared
-inline constexpr uint64_t kBrief = 10'000'000;      // a thread that waits may work so long, and longer no more
+inline constexpr uint64_t kBrief = 10'000'000;  // a thread that waits may work so long, and longer no more
 
 // Nanoseconds of what is done again and again; any thread.
 class Cost {

@@ -115,7 +115,7 @@ class Workers {
   const unsigned limit_;
   const bool has_processors_ = limit_ <= std::thread::hardware_concurrency();
   std::atomic<unsigned> expected_ = 0;  // pieces of work under way that expect help
-  std::mutex mutex_;  // of all that follows; `queued_` and `busy_` may be read without
+  std::mutex mutex_;                    // of all that follows; `queued_` and `busy_` may be read without
   std::condition_variable wake_;
   DueQueue queue_;
   std::atomic<unsigned> queued_ = 0;

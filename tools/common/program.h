@@ -44,8 +44,8 @@ struct Program {
 // --trace and --print_stats, and the instance. Before anything else.
 Result<> make_instance(const Flags& flags, Program& program);
 
-// What a tool does with a program, as a slice of its trace, a time of its statistics and, where it takes long,
-// a line on the terminal, for as long as this lives.
+// What a tool does with a program, as a slice of its trace, a time of its statistics and, where it takes
+// long, a line on the terminal, for as long as this lives.
 class Phase {
  public:
   Phase(const Program& program, const char* name);

@@ -207,8 +207,7 @@ class SmallWorkTest : public BatchTest {
       least = std::min<uint64_t>(least, taken);
     }
     host_.trace([](const halyard_trace_span_t&) {});
-    workgroups_ =
-        static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
+    workgroups_ = static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
   }
 
   // How many threads have a part in it, each time.

@@ -1,6 +1,6 @@
 // ParameterPages: makes the pages of mapped parameters known to the processor while the program runs. The
-// first touch of each 64 KiB of a mapped file costs 3 to 6 us even where the file is in memory, so 500 MB make
-// the first call 30 ms longer than the next; a thread of its own touches them ahead of the program.
+// first touch of each 64 KiB of a mapped file costs 3 to 6 us even where the file is in memory, so 500 MB
+// make the first call 30 ms longer than the next; a thread of its own touches them ahead of the program.
 //
 // Only pages that are in memory: nothing is read from the disk that the program might never ask for. Only
 // where there are many: a thread for a few milliseconds does not pay.
