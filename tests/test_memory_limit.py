@@ -264,20 +264,38 @@ class Process:
         self.resident = usage.ru_maxrss * 1024
 
 
+def check(checks, name, flags, device, base):
+    """One program; `base` is what a process like it takes that does nothing."""
+    writable = int(MOST) + FIXED[device.partition("?")[0]]
+    done = Process([*flags, f"--max_memory={LIMIT}"], writable)
+    grown = done.resident - base
+    wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", f"memory limit of {LIMIT} bytes", "--max_memory")
+    if wrong is None and grown > MOST:
+        wrong = f"grew by {grown / MIB:.1f} MiB under a limit of {LIMIT / MIB:.0f} MiB"
+    if os.environ.get("HALYARD_VERBOSE"):
+        print(f"{device:24} {name:28} grew by {grown / LIMIT:.2f} of the limit")
+    checks.check(f"{device} {name}", wrong, done)
+
+
 def check_ways(checks, path, device, names):
-    flags = [f"--module={path}", f"--max_memory={LIMIT}"] + ([f"--device={device}"] if device else [])
-    writable = int(MOST) + FIXED[(device or "local-sync").partition("?")[0]]
     for name in names:
-        base = Process(flags + [f"--function={name}", "--input=0"], writable)
-        checks.check(f"{device} {name}: nothing", None if base.returncode == 0 else "failed", base)
-        done = Process(flags + [f"--function={name}", f"--input={ENDLESS}"], writable)
-        grown = done.resident - base.resident
-        wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", f"memory limit of {LIMIT} bytes", "--max_memory")
-        if wrong is None and grown > MOST:
-            wrong = f"grew by {grown / MIB:.1f} MiB under a limit of {LIMIT / MIB:.0f} MiB"
-        if os.environ.get("HALYARD_VERBOSE"):
-            print(f"{device or 'host':24} {name:24} grew by {grown / LIMIT:.2f} of the limit")
-        checks.check(f"{device} {name}", wrong, done)
+        flags = [f"--module={path}", f"--device={device}", f"--function={name}"]
+        nothing = Process([*flags, "--input=0"], resource.RLIM_INFINITY)
+        checks.check(f"{device} {name}: nothing", None if nothing.returncode == 0 else "failed", nothing)
+        check(checks, name, [*flags, f"--input={ENDLESS}"], device, nothing.resident)
+
+
+# Programs of the fixtures: file, function, arguments.
+ATTACKS = [("a", "deep", [ENDLESS]), ("a", "many", []), ("align", "f", ["200000", "65536"]),
+           *[("hal", function, [ENDLESS]) for function in ("held", "executables", "cmds", "cmdbufs", "fences", "zerobufs")]]
+
+
+def check_attacks(checks, folder, like):
+    base = Process([f"--module={like}", "--device=local-sync", "--function=fences", "--input=0"], resource.RLIM_INFINITY)
+    for file, function, arguments in ATTACKS:
+        flags = [f"--module={os.path.join(folder, file)}.vmasm", "--device=local-sync", f"--function={function}"]
+        check(checks, f"{file} {function}", flags + [f"--input={argument}" for argument in arguments], "local-sync",
+              base.resident)
 
 
 def main():
@@ -291,10 +309,13 @@ def main():
                 file.write(program(ways))
             return path
 
-        check_ways(checks, written("host", HOST), None, HOST)
+        check_ways(checks, written("host", HOST), "local-sync", HOST)
         path = written("devices", DEVICES)
         check_ways(checks, path, "local-sync", DEVICES)
         check_ways(checks, path, "local-task?workers=2", [name for name in DEVICES if "held" in name or "ran" in name])
+        attacks = os.path.join(vmrun.fixtures() or "", "attacks")
+        if os.path.isdir(attacks):
+            check_attacks(checks, attacks, path)
     return checks.finish()
 
 
