@@ -105,12 +105,13 @@ Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const 
                 "a command writes {} bytes to constant data of the program, in slot {} of the binding table; "
                 "this device was told to refuse that (option validate=1)",
                 range.length, range.slot);
-  const uint64_t offset = range.memory ? 0 : execution.table[range.slot].offset;
-  return std::span<uint8_t>(HALYARD_TRY(memory.bytes_to_write()) + offset + range.offset, range.length);
+  uint8_t* const bytes = HALYARD_TRY(memory.bytes_to_write());
+  return std::span<uint8_t>(bytes + offset_of(range, execution), range.length);
 }
 
 Result<> execute(const halyard_command_t& command, const Execution& execution) {
-  HALYARD_TRY(go_on_unless_stopped(execution.stop));
+  if (stop_code(execution.stop) != Code::OK) [[unlikely]]
+    return go_on_unless_stopped(execution.stop);
   return kExecute[command.kind](&command, execution);
 }
 

@@ -65,6 +65,10 @@ Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const 
 inline Memory& memory_of(const halyard_range_t& range, const Execution& execution) {
   return range.memory ? *range.memory : *execution.table[range.slot].memory;
 }
+// Of its first byte, within that memory.
+inline uint64_t offset_of(const halyard_range_t& range, const Execution& execution) {
+  return range.memory ? range.offset : execution.table[range.slot].offset + range.offset;
+}
 
 // A command of a list, of a kind that check() has let through. Begins nothing where the work is to stop.
 Result<> execute(const halyard_command_t& command, const Execution& execution);

@@ -184,17 +184,16 @@ Result<> Memory::dealloca() {
   return {};
 }
 
-Result<uint8_t*> Memory::bytes() const {
-  uint8_t* bytes = bytes_.load(std::memory_order_acquire);
+// Why there are none: not yet, or not any more.
+Result<uint8_t*> Memory::no_bytes(const uint8_t* bytes) {
   if (!bytes) return not_there();
-  if (deallocated_.load(std::memory_order_acquire)) return not_there_any_more();
-  return bytes;
+  return not_there_any_more();
 }
 
-Result<uint8_t*> Memory::bytes_to_write() {
+Result<uint8_t*> Memory::constant_to_write() {
   uint8_t* bytes = HALYARD_TRY(this->bytes());
-  const bool can_be_written = (access_ & (HALYARD_MAP_WRITE | HALYARD_MAP_PRIVATE)) != 0;
-  return can_be_written || bytes != imported_ ? bytes : copy_constant(bytes);
+  const bool is_copy = bytes != imported_;
+  return is_copy || (access_ & HALYARD_MAP_PRIVATE) ? bytes : copy_constant(bytes);
 }
 
 // Of threads that come at the same time, one makes the copy that all use.

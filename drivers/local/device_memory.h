@@ -96,14 +96,19 @@ class Memory {
   void describe(halyard_memory_info_t& info) const;
   uint64_t size() const { return size_; }  // bytes
   // FAILED_PRECONDITION before commit(), and after dealloca() where the heap validates. Any thread.
-  Result<uint8_t*> bytes() const;
+  Result<uint8_t*> bytes() const {
+    uint8_t* const bytes = bytes_.load(std::memory_order_acquire);
+    if (!bytes || deallocated_.load(std::memory_order_acquire)) [[unlikely]]
+      return no_bytes(bytes);
+    return bytes;
+  }
   // Imported bytes that the host does not write to.
   bool is_constant() const { return (access_ & HALYARD_MAP_WRITE) == 0; }
   // Whether work may write to it: anything but constants of a device that validates.
   bool is_writable() const { return !is_constant() || !heap_.validates(); }
   // The bytes for work that may write to them, where that is allowed. Those of constants that cannot be
   // written are copied now, and the copy stands for them from now on. As bytes(), or RESOURCE_EXHAUSTED.
-  Result<uint8_t*> bytes_to_write();
+  Result<uint8_t*> bytes_to_write() { return is_constant() ? constant_to_write() : bytes(); }
 
   Result<> commit();
   // The turn of the dealloca. No effect on memory of another origin than commit() in queue order.
@@ -111,6 +116,8 @@ class Memory {
 
  private:
   bool host_local() const;
+  static Result<uint8_t*> no_bytes(const uint8_t* bytes);
+  Result<uint8_t*> constant_to_write();
   Result<uint8_t*> copy_constant(uint8_t* original);
 
   Heap& heap_;

@@ -31,10 +31,11 @@ Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, con
                             {command.constants, command.constant_count}, command.binding_count));
   for (uint32_t i = 0; i < command.binding_count; ++i) {
     const halyard_range_t& binding = command.bindings[i];
-    const bool writable = memory_of(binding, execution).is_writable();
-    const auto bytes =
-        HALYARD_TRY(writable ? resolve_to_write(binding, execution) : resolve(binding, execution));
-    HALYARD_TRY(worker->bind(i, bytes, writable));
+    Memory& memory = memory_of(binding, execution);
+    const bool writable = memory.is_writable();
+    uint8_t* const bytes = HALYARD_TRY(writable ? memory.bytes_to_write() : memory.bytes());
+    const std::span<uint8_t> range(bytes + offset_of(binding, execution), binding.length);
+    HALYARD_TRY(worker->bind(i, range, writable));
   }
   return worker;
 }
