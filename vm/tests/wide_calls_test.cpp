@@ -1,5 +1,7 @@
 // Values of 32 and 64 bits through internal calls: every order of up to four of them, as arguments and,
 // turned round, as results, keeps all bits.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "machine_testing.h"
