@@ -38,10 +38,6 @@ std::unexpected<Status> not_there_any_more() {
       "use");
 }
 
-}  // namespace
-
-namespace {
-
 void raise(std::atomic<uint64_t>& peak, uint64_t value) {
   uint64_t before = peak.load(std::memory_order_relaxed);
   while (value > before && !compare_exchange(peak, before, value, std::memory_order_relaxed)) {
@@ -88,7 +84,7 @@ Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
     if (fits) fetch_sub(tally.allocated, size, std::memory_order_relaxed);
     return fail(Code::RESOURCE_EXHAUSTED,
                 "no memory for {} bytes: the device has {} bytes, {} of them are in use", size, limit_,
-                tallies_[0].live() + tallies_[1].live());
+                live());
   }
   if (validates_) std::memset(bytes, kFreshPattern, size);
   return bytes;

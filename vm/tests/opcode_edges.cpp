@@ -47,6 +47,10 @@ class EdgeWriter {
     result_.start = code_.pc();
     if (op_ == Op::return_) {
       return_everything(shape_.moves);
+      std::vector<Bank> banks(values_, Bank::i64);
+      banks.insert(banks.end(), refs_ + 1, Bank::ref);
+      banks.push_back(Bank::i32);  // the marker
+      fields_of_list(banks);
       result_.ref_fields = refs_;
       result_.end = code_.pc();
       return finish();

@@ -354,16 +354,12 @@ TEST(OpcodeLoads, NotCutAnywhere) {
 
 // What the next test goes through: every operand of the table that can name something has fields of its kind.
 TEST(OpcodeLoads, EveryOperandHasItsFields) {
-  const auto has = [](const EdgeProgram& edge, OperandKind kind) {
-    return std::ranges::count(edge.fields, kind, &EdgeField::kind);
-  };
   for (size_t i = 0; i < kOpCount; ++i) {
-    const OpInfo& op = info(static_cast<Op>(i));
-    if (op.flags & (PREFIX | MARKER)) continue;
-    const auto edge = edge_program(static_cast<Op>(i), 17, {});
-    ASSERT_TRUE(edge) << op.mnemonic;
+    const Op op = static_cast<Op>(i);
+    const OpInfo& opcode = info(op);
+    if (opcode.flags & (PREFIX | MARKER)) continue;
     std::map<OperandKind, ptrdiff_t> wanted;
-    for (const Operand& operand : std::span(op.operands).first(op.operand_count)) {
+    for (const Operand& operand : std::span(opcode.operands).first(opcode.operand_count)) {
       if (operand.kind == OperandKind::cases) {
         ++wanted[OperandKind::block];
         ++wanted[OperandKind::remap];
@@ -372,8 +368,17 @@ TEST(OpcodeLoads, EveryOperandHasItsFields) {
         ++wanted[operand.kind];
       }
     }
+    // Not every callee has arguments or results.
+    std::map<OperandKind, ptrdiff_t> most;
+    for (uint32_t ordinal = 0; ordinal < ordinal_count(op); ++ordinal) {
+      const auto edge = edge_program(op, 17, {.ordinal = ordinal});
+      if (!edge) continue;
+      for (const auto& [kind, count] : wanted)
+        most[kind] =
+            std::max<ptrdiff_t>(most[kind], std::ranges::count(edge->fields, kind, &EdgeField::kind));
+    }
     for (const auto& [kind, count] : wanted)
-      EXPECT_GE(has(*edge, kind), count) << op.mnemonic << ", operands of kind " << static_cast<int>(kind);
+      EXPECT_GE(most[kind], count) << opcode.mnemonic << ", operands of kind " << static_cast<int>(kind);
   }
 }
 

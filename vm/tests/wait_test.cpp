@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "machine_testing.h"
+#include "vm/buffer.h"
 
 namespace halyard::vm::test {
 namespace {

@@ -115,7 +115,9 @@ class Charge {
     return grow(bytes, what);
   }
   void shrink_to(uint64_t bytes) {
-    if (bytes < bytes_) budget_->give_back(bytes_ - std::exchange(bytes_, bytes));
+    if (bytes >= bytes_) return;
+    budget_->give_back(bytes_ - bytes);
+    bytes_ = bytes;
   }
   // So many objects more of this type, where somebody counts them.
   void count(const ObjectType& type, int64_t objects) const {
