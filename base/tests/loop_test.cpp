@@ -120,9 +120,13 @@ TEST(LoopTest, ItsThreadTakesNoSignals) {
   const Ref<Loop> loop = Loop::create();
   sigset_t before, blocked, after;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  Posted step([&] { ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked); });
+  Event done;
+  Posted step([&] {
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    done.happen();
+  });
   loop->post(step);
-  loop->drain();
+  ASSERT_TRUE(done.await());
   ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
     EXPECT_EQ(::sigismember(&blocked, signal), 1);

@@ -392,7 +392,7 @@ TEST_P(Check, copies_are_charged_and_given_back) {
   if (mapped) {
     EXPECT_TRUE(two.ok()) << two.text();
   } else {
-    expect_failure(two, Code::RESOURCE_EXHAUSTED, "a copy for the host");
+    expect_failure(two, Code::RESOURCE_EXHAUSTED, "a device buffer");
   }
   expect_all_given_back();
 }

@@ -273,7 +273,7 @@ void print_failed(void* user, const halyard_failed_expectation_t* failed) {
   if (known.program.waiting) known.program.waiting->clear();
   const std::string line = "vm-run: expectation failed: " + FailedExpectation(*failed).text() + "\n";
   std::fflush(stdout);
-  std::fputs(printable(line).c_str(), stderr);
+  print_error("{}", printable(line));
 }
 
 Result<int> vm_run(const Flags& flags) {

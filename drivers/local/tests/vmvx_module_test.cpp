@@ -48,7 +48,8 @@ class VmvxModule : public VmvxKernels {
     const auto at = static_cast<uint16_t>(values.size());
     const uint16_t results[] = {at, static_cast<uint16_t>(at + 2)};
     values.resize(values.size() + 4);
-    vm::NativeCall native = {.state = const_cast<Kernels*>(&kernels()),
+    State state = {kernels(), nullptr};
+    vm::NativeCall native = {.state = &state,
                              .values = values.data(),
                              .refs = refs.data(),
                              .arguments = registers.data(),
