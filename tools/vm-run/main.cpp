@@ -14,6 +14,7 @@
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "common/quantities.h"
+#include "common/standard_streams.h"
 #include "compare.h"
 #include "json.h"
 #include "listing.h"

@@ -1,5 +1,6 @@
 // VMVX executables: what is accepted, what a kernel is given, how it may fail, and that nothing it keeps
 // dangles.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
