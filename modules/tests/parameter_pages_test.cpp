@@ -77,13 +77,15 @@ TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
   const size_t size = written + 16 * kMegabyte;
   make_file(size, written);
   ASSERT_EQ(mapped(0, size), 0u);
-  ParameterPages first;
+  ParameterPages first(Loop::create());
   // In pieces that begin and end anywhere, and the last of them first.
   first.prepare({range(8 * kMegabyte + 100, size - 8 * kMegabyte - 200), range(1, 8 * kMegabyte + 1)});
   EXPECT_TRUE(comes_true([&] { return mapped(0, written) == pages(written); }));
   {
-    ParameterPages second;  // its thread is over when it goes
+    const Ref<Loop> loop = Loop::create();
+    ParameterPages second(loop);
     second.prepare({range(0, size)});
+    loop->drain();
   }
   // The kernel maps up to 64 KiB around what is touched.
   EXPECT_LE(mapped(written, size - written), 16u) << "a hole: it would have to be read first";
@@ -91,7 +93,7 @@ TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
 
 TEST_F(ParameterPagesTest, AFewAreLeftToTheProgram) {
   make_file(8 * kMegabyte, 8 * kMegabyte);
-  ParameterPages some;
+  ParameterPages some(Loop::create());
   some.prepare({range(0, 8 * kMegabyte)});
   some.prepare({});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -101,24 +103,25 @@ TEST_F(ParameterPagesTest, AFewAreLeftToTheProgram) {
 TEST_F(ParameterPagesTest, SeveralCallsCountTogether) {
   if (!has_processors()) GTEST_SKIP() << "one processor: nobody could work beside the program";
   make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
-  ParameterPages all;
+  ParameterPages all(Loop::create());
   const size_t half = ParameterPages::kWorthIt / 2;
   all.prepare({range(0, half)});
   EXPECT_EQ(mapped(0, half), 0u);
   all.prepare({range(half, half)});
   EXPECT_TRUE(comes_true([&] { return mapped(0, 2 * half) == pages(2 * half); }));
-  all.prepare({range(0, half)});  // once more, after the thread is over
+  all.prepare({range(0, half)});  // once more, after all is done
 }
 
-// The mapping goes, and its owner with it, while the thread is at it.
+// The mapping goes, and its owner with it, while the loop is at it.
 TEST_F(ParameterPagesTest, EndsAtAnyTime) {
   make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
+  const Ref<Loop> loop = Loop::create();
   for (int round = 0; round < 20; ++round) {
-    ParameterPages ended;
+    ParameterPages ended(loop);
     ended.prepare({range(0, ParameterPages::kWorthIt)});
     std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
   }
-  ParameterPages last;
+  ParameterPages last(loop);
   last.prepare({range(0, ParameterPages::kWorthIt)});
   bytes_ = nullptr;
 }
@@ -130,11 +133,13 @@ TEST_F(ParameterPagesTest, MemoryOfAnotherKind) {
   ASSERT_NE(address, MAP_FAILED);
   bytes_ = Bytes::borrow({static_cast<const uint8_t*>(address), size}, {});
   {
-    ParameterPages pages;
+    const Ref<Loop> loop = Loop::create();
+    ParameterPages pages(loop);
     pages.prepare({range(0, size)});
+    loop->drain();
   }
   EXPECT_EQ(mapped(0, size), 0u);
-  ParameterPages gone;
+  ParameterPages gone(Loop::create());
   ::munmap(address, size);
   gone.prepare({range(0, size)});
 }

@@ -66,6 +66,8 @@ constexpr ExitCode kExitCodes[] = {
      "A test failed (with --expect_failure: all tests of a module passed), or the tests could not be run: "
      "standard error says why."},
     {kInterrupted, "Stopped by Ctrl-C; the reports have the tests until then."},
+    {kTerminated, "The same by SIGTERM."},
+    {kHungUp, "The same by SIGHUP: its terminal is gone."},
 };
 
 constexpr ToolDescription kTool = {
@@ -166,7 +168,7 @@ Result<int> vm_check(const Flags& flags) {
   if (junit.wanted()) TOOL_TRY(junit.write(to_junit(suites, findings.all, seconds)));
   if (json.wanted()) TOOL_TRY(json.write(to_json(suites, findings.all, findings.interrupted)));
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
-  if (findings.interrupted) return kInterrupted;
+  if (findings.interrupted) return findings.exit_code;
   if (flags.on("expect_failure")) {
     TOOL_TRY(check_all_fail(suites, findings.all));
     return 0;

@@ -167,7 +167,9 @@ Findings run_tests(const Program& program, const ContextOptions& options,
   work();
   for (std::jthread& thread : threads) thread.join();
   if (thrown) std::rethrow_exception(thrown);
-  return {.all = findings.take(), .interrupted = interrupt.happened()};
+  return {.all = findings.take(),
+          .interrupted = interrupt.happened(),
+          .exit_code = interrupt.happened() ? interrupt.exit_code() : 0};
 }
 
 }  // namespace halyard::tools

@@ -50,6 +50,7 @@ class Listener {
 struct Findings {
   std::vector<Finding> all;  // of the tests that were begun, in their order
   bool interrupted = false;
+  int exit_code = 0;  // of a run that was interrupted
 };
 
 // `modules` are what the suites' modules may import from; `jobs` is at least 1. Ctrl-C cancels what runs, and

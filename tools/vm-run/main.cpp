@@ -1,8 +1,10 @@
 // vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those
 // of run-module-cli.md, so that a command written for iree-run-module works here.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <system_error>
 #include <vector>
 
 #include "common/convention.h"
@@ -317,7 +319,9 @@ Result<int> vm_run(const Flags& flags) {
   TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed.count == 0;
-  std::fflush(stdout);  // giving back what a large program holds may take a while
+  // Giving back what a large program holds may take a while.
+  if (std::fflush(stdout) != 0)
+    throw std::system_error(errno, std::generic_category());  // as fmt::print does
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (flags.on("print_statistics")) TOOL_TRY(print_statistics(program));
   if (program.phases) TOOL_TRY(print_stats(program));

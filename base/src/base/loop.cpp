@@ -121,11 +121,15 @@ void Loop::post(Step& step) noexcept {
 }
 
 void Loop::drain() {
-  while (state_->run_step()) {
-  }
-  if (steps_here != 0) return;
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->running == 0; });
+  std::unique_lock lock(state_->mutex, std::defer_lock);
+  do {  // a step that is waited for may post another
+    if (lock.owns_lock()) lock.unlock();
+    while (state_->run_step()) {
+    }
+    if (steps_here != 0) return;
+    lock.lock();
+    state_->changed.wait(lock, [this] { return state_->running == 0; });
+  } while (state_->first);
 }
 
 size_t Loop::run(Clock::time_point deadline) {

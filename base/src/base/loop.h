@@ -32,8 +32,8 @@ class Loop final : public ObjectOf<Loop> {
   // Runs `step` soon, on the thread that runs the loop. Where none can be started (no memory, no thread) it
   // is run by the next drain().
   void post(Step& step) noexcept;
-  // Runs here what was posted and has not begun, and waits for what has; from a step it waits for nothing,
-  // since that might be itself.
+  // Runs here what was posted and has not begun, and waits for what has, and for what that posts; from a step
+  // it waits for nothing, since that might be itself.
   void drain();
 
   // For loops that the embedder runs: runs what is due, waiting for it until the deadline; how many handlers

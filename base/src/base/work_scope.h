@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
+#include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
 
@@ -19,6 +21,11 @@ class WorkScope final : public ObjectOf<WorkScope> {
     uint32_t none = 0;
     stop_.compare_exchange_strong(none, static_cast<uint32_t>(code), std::memory_order_relaxed);
   }
+  // Stops it with DEADLINE_EXCEEDED at that time, also when the call has returned. Throws as Alarm does.
+  void stop_at(const Ref<Loop>& loop, Loop::Clock::time_point time) {
+    if (!deadline_) deadline_.emplace(loop, [this] { stop(Code::DEADLINE_EXCEEDED); });
+    deadline_->set(time);
+  }
   bool is_stopped() const { return stop_.load(std::memory_order_relaxed) != 0; }
   // 0, or the code to stop with; see stop_code(). Lives as long as this.
   const uint32_t* stop_word() const { return reinterpret_cast<const uint32_t*>(&stop_); }
@@ -27,6 +34,7 @@ class WorkScope final : public ObjectOf<WorkScope> {
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
                 std::atomic<uint32_t>::is_always_lock_free);
   std::atomic<uint32_t> stop_ = 0;
+  std::optional<Alarm> deadline_;
 };
 
 // What such a word, which may be null, says: OK, or the code to stop with.

@@ -147,7 +147,8 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }
     if (needs(given, "io_parameters"))
-      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters), limits.memory)));
+      HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters), limits.memory,
+                                                                    owner ? owner->loop : Ref<Loop>())));
     if (needs(given, "hal_inline"))
       HALYARD_TRY(context->add(modules::create_hal_inline_module({trace_sink(known), limits.memory})));
     if (needs(given, "hal_loader")) {

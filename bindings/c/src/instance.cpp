@@ -147,8 +147,10 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
   return guarded([&]() -> Result<> {
     std::vector<hal::DeviceOption> options;
     for (size_t i = 0; i < count; ++i) options.emplace_back(settings[i].key, settings[i].value);
-    *out = give<halyard_device_t>(
-        HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri), options)));
+    Ref<hal::Device> device =
+        HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri), options));
+    device->add_user();
+    *out = give<halyard_device_t>(std::move(device));
     return {};
   });
 }

@@ -2,6 +2,7 @@
 #include "base/status.h"
 
 #include "base/suggest.h"
+#include "hal/device.h"
 #include "handles.h"
 
 using halyard::Object;
@@ -22,8 +23,17 @@ auto borrowed(halyard_status_t handle, Body&& body) {
 
 const char* halyard_version(void) { return "0.1.0"; }
 
-void halyard_retain(void* handle) { halyard::retain(static_cast<Object*>(handle)); }
-void halyard_release(void* handle) { halyard::release(static_cast<Object*>(handle)); }
+// The embedder's references to a device are its users (hal/device.h).
+void halyard_retain(void* handle) {
+  auto* const object = static_cast<Object*>(handle);
+  if (auto* const device = halyard::cast<halyard::hal::Device>(object)) device->add_user();
+  halyard::retain(object);
+}
+void halyard_release(void* handle) {
+  auto* const object = static_cast<Object*>(handle);
+  if (auto* const device = halyard::cast<halyard::hal::Device>(object)) device->remove_user();
+  halyard::release(object);
+}
 void halyard_free(void* memory) { std::free(memory); }
 
 halyard_status_t halyard_status_create(halyard_status_code_t code, const char* message) {

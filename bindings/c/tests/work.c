@@ -15,23 +15,25 @@
 #define KERNEL_ARGUMENTS                                                                                   \
   "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, " \
   "%i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n"
-/* Submits 64 workgroups of the kernel with this number. */
-#define SUBMIT(name, number)                                                                                 \
-  "vm.export @" name "\nvm.func @" name                                                                      \
-  "() -> () {\n"                                                                                             \
-  "  %i0 = vm.const.i32.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n  %i2:3 = vm.const.i64 -1\n"            \
-  "  %i4:5 = vm.const.i64.zero\n  %i6 = vm.const.i32 64\n  %i7 = vm.const.i32 1\n  %i8 = vm.const.i32 3\n"   \
-  "  %i10:11 = vm.const.i64 " number                                                                         \
-  "\n  %r1 = vm.const.ref.rodata 0\n  %r2 = vm.const.ref.rodata 1\n  %r3 = vm.const.ref.zero\n"              \
-  "  %r4 = vm.call @hal.executable.create(%r0, %i2:3, %r1, %r2, %r3)\n"                                      \
-  "  %r5 = vm.call @hal.command_buffer.create(%r0, %i7, %i8, %i2:3, %i0)\n"                                  \
-  "  vm.call.variadic @hal.command_buffer.dispatch segments[65535, 65535, 65535, 65535, 65535, 65535, "      \
-  "65535, 0, 0](%r5, %r4, %i10:11, %i6, %i7, %i7, %i4:5)\n"                                                  \
-  "  vm.call @hal.command_buffer.finalize(%r5)\n  %r6 = vm.call @hal.fence.create(%r0, %i4:5)\n"             \
-  "  vm.call @hal.device.queue.execute(%r0, %i2:3, %r3, %r6, %r5, %i4:5)\n  %i9 = vm.const.i32 -1\n"         \
-  "  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i9, %i4:5, %r6) -> ^bb1(%i9)\n"  \
-  "^bb1:\n  vm.cond_br %i9, ^bb2, ^bb3\n^bb2:\n  vm.fail %i9, \"the work has failed\"\n^bb3:\n  vm.return\n" \
+/* Submits 64 workgroups of the kernel with this number; then the tail. */
+#define SUBMIT(name, number, tail)                                                                         \
+  "vm.export @" name "\nvm.func @" name                                                                    \
+  "() -> () {\n"                                                                                           \
+  "  %i0 = vm.const.i32.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n  %i2:3 = vm.const.i64 -1\n"          \
+  "  %i4:5 = vm.const.i64.zero\n  %i6 = vm.const.i32 64\n  %i7 = vm.const.i32 1\n  %i8 = vm.const.i32 3\n" \
+  "  %i10:11 = vm.const.i64 " number                                                                       \
+  "\n  %r1 = vm.const.ref.rodata 0\n  %r2 = vm.const.ref.rodata 1\n  %r3 = vm.const.ref.zero\n"            \
+  "  %r4 = vm.call @hal.executable.create(%r0, %i2:3, %r1, %r2, %r3)\n"                                    \
+  "  %r5 = vm.call @hal.command_buffer.create(%r0, %i7, %i8, %i2:3, %i0)\n"                                \
+  "  vm.call.variadic @hal.command_buffer.dispatch segments[65535, 65535, 65535, 65535, 65535, 65535, "    \
+  "65535, 0, 0](%r5, %r4, %i10:11, %i6, %i7, %i7, %i4:5)\n"                                                \
+  "  vm.call @hal.command_buffer.finalize(%r5)\n  %r6 = vm.call @hal.fence.create(%r0, %i4:5)\n"           \
+  "  vm.call @hal.device.queue.execute(%r0, %i2:3, %r3, %r6, %r5, %i4:5)\n  %i9 = vm.const.i32 -1\n" tail  \
   "}\n"
+#define AWAIT                                                                                               \
+  "  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i9, %i4:5, %r6) -> ^bb1(%i9)\n" \
+  "^bb1:\n  vm.cond_br %i9, ^bb2, ^bb3\n^bb2:\n  vm.fail %i9, \"the work has failed\"\n^bb3:\n  vm.return\n"
+#define LEAVE "  vm.return\n"
 
 /* A kernel that calls a microkernel for ever, and one that does nothing. */
 static const char kText[] =
@@ -52,7 +54,8 @@ static const char kText[] =
     "  %i10:11 = vm.const.i64.zero\n  %i12:13 = vm.const.i64 1\n  %i14:15 = vm.const.i64 8\n  vm.br ^bb1\n"
     "^bb1:\n  vm.call @vmvx.fill.2d.x32(%i0, %r0, %i10:11, %i14:15, %i12:13, %i14:15)\n  vm.br ^bb1\n"
     "^bb2:\n  vm.return\n}\n"
-    "vm.func @quick" KERNEL_ARGUMENTS "  vm.return\n}\n}\n" SUBMIT("spin", "0") SUBMIT("quick", "1");
+    "vm.func @quick" KERNEL_ARGUMENTS "  vm.return\n}\n}\n" SUBMIT("spin", "0", AWAIT)
+        SUBMIT("quick", "1", AWAIT) SUBMIT("leave", "0", LEAVE);
 
 /* Of one context; static, so that what a process leaves behind when it ends can be reached from somewhere. */
 typedef struct program {
@@ -179,6 +182,42 @@ static void drops(const char* uri) {
   EXPECT(comes_to_rest());
 }
 
+/* Whether something runs. */
+static int is_busy(void) {
+  const double before = processor_seconds();
+  pause_ms(100);
+  return processor_seconds() - before > 0.02;
+}
+
+/* A call that has returned leaves its work behind. It goes on while somebody has the device, and ends with
+ * the last reference to it, whether the program goes first or last; or with the time limit of its call. */
+static void leaves_work_behind(const char* uri) {
+  halyard_function_t leave = NULL;
+  for (int program_first = 0; program_first < 2; ++program_first) {
+    if (!open_device(uri)) return;
+    if (make_program(&programs[0], 0) && OK(halyard_context_find(programs[0].context, NULL, "leave", &leave)))
+      OK(halyard_call_invoke(programs[0].call, leave, NULL, 0, NULL, 0));
+    halyard_release(leave);
+    if (program_first) drop_program(&programs[0]);
+    EXPECT(is_busy());
+    close_device();
+    EXPECT(program_first || is_busy());
+    if (!program_first) drop_program(&programs[0]);
+    EXPECT(comes_to_rest());
+  }
+  if (!open_device(uri)) return;
+  if (make_program(&programs[0], 300000000) &&
+      OK(halyard_context_find(programs[0].context, NULL, "leave", &leave))) {
+    OK(halyard_call_invoke(programs[0].call, leave, NULL, 0, NULL, 0));
+    EXPECT(is_busy());
+    EXPECT(comes_to_rest());
+    OK(halyard_call_invoke(programs[0].call, programs[0].quick, NULL, 0, NULL, 0));
+    halyard_release(leave);
+  }
+  drop_program(&programs[0]);
+  close_device();
+}
+
 /* Work of another context on the same device goes on. */
 static void leaves_others_alone(const char* uri) {
   if (!open_device(uri)) return;
@@ -255,6 +294,7 @@ int main(void) {
   stops("local-sync");
   stops("local-task?workers=2");
   drops("local-task?workers=2");
+  leaves_work_behind("local-task?workers=2");
   leaves_others_alone("local-task?workers=2");
   return failures != 0;
 }

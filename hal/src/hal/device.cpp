@@ -92,6 +92,31 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
   return device;
 }
 
+void Device::add_user() {
+  const std::lock_guard lock(users_mutex_);
+  ++users_;
+  had_users_ = true;
+}
+
+void Device::remove_user() {
+  std::vector<Ref<WorkScope>> stopped;
+  {
+    const std::lock_guard lock(users_mutex_);
+    // A program may have given away references that were never counted.
+    if (users_ == 0 || --users_ != 0) return;
+    stopped.swap(left_behind_);
+  }
+  for (const Ref<WorkScope>& scope : stopped) scope->stop(Code::CANCELLED);
+}
+
+void Device::stop_without_users(Ref<WorkScope> scope) {
+  const std::lock_guard lock(users_mutex_);
+  if (!had_users_) return;
+  if (users_ == 0) return scope->stop(Code::CANCELLED);
+  std::erase_if(left_behind_, [](const Ref<WorkScope>& known) { return known->unique(); });
+  left_behind_.push_back(std::move(scope));
+}
+
 Ref<Allocator> Device::allocator() {
   if (allocator_.retain_first()) retain();
   return Ref<Allocator>::adopt(&allocator_);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "base/work_scope.h"
 #include "hal/device_trace.h"
 #include "hal/driver_library.h"
 #include "hal/types.h"
@@ -69,6 +71,14 @@ class Device final : public ObjectOf<Device>, Step {
   DeviceTrace* trace() const { return trace_.get(); }  // null: nobody traces
   LiveObjects* live() const { return live_.get(); }    // null: nobody counts
 
+  // Whoever opened the device, and holds it, is a user. Where the last one goes, nobody is left who could
+  // stop the work of programs that have gone before; then the device does.
+  void add_user();
+  void remove_user();
+  // A program has gone whose work is still under way: stops it as soon as the device has no users left. A
+  // device that has never had one lets it go on.
+  void stop_without_users(Ref<WorkScope> scope);
+
   // As hal.device.query.i64: {known, value}; unknown is not an error.
   struct Answer {
     bool known = false;
@@ -111,6 +121,10 @@ class Device final : public ObjectOf<Device>, Step {
   mutable NodePool nodes_;
   std::unique_ptr<DeviceTrace> trace_;
   std::unique_ptr<LiveObjects> live_;
+  std::mutex users_mutex_;  // of what follows
+  uint32_t users_ = 0;
+  bool had_users_ = false;
+  std::vector<Ref<WorkScope>> left_behind_;  // by programs that have gone
 };
 
 // Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.

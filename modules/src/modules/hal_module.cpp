@@ -29,15 +29,30 @@ void add_hal_types(vm::TypeRegistry& types) {
     types.add(type);
 }
 
+void HalOptions::remember_new(WorkScope& scope) {
+  // Those of which nothing is under way and whose calls are gone; and this one, which comes last.
+  std::erase_if(scopes,
+                [&](const Ref<WorkScope>& known) { return known->unique() || known.get() == &scope; });
+  scopes.push_back(Ref<WorkScope>::share(&scope));
+}
+
+void HalOptions::leave_work() {
+  for (const Ref<WorkScope>& scope : scopes)
+    if (!scope->unique())
+      for (const Ref<hal::Device>& device : devices) device->stop_without_users(scope);
+}
+
 Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   vm::NativeModule::Definition definition;
   definition.name = "hal";
   definition.version = kHalVersion;
   definition.exports = exports_of(kFunctions);
-  // The state of the module in a context: what the host gave, which nothing changes.
+  // The state of the module in a context: what the host gave, and what calls leave behind.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
-    return vm::NativeState{new HalOptions(options),
-                           [](void* state) { delete static_cast<HalOptions*>(state); }};
+    return vm::NativeState{new HalOptions(options), [](void* state) {
+                             const std::unique_ptr<HalOptions> mine(static_cast<HalOptions*>(state));
+                             mine->leave_work();
+                           }};
   };
   return vm::NativeModule::create(std::move(definition));
 }

@@ -40,6 +40,18 @@ struct HalOptions {
   Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
   TargetFeatures targets;         // what the modules of the context say about their device code
   Ref<Budget> memory;             // what programs make is charged to it; null: not counted
+
+  // Not an option: the work that calls of the context have submitted, as long as it is under way.
+  std::vector<Ref<WorkScope>> scopes;
+  void remember(WorkScope& scope) {
+    if (scopes.empty() || scopes.back().get() != &scope) [[unlikely]]
+      remember_new(scope);
+  }
+  // The context goes: its work is stopped where its devices have no users (hal/device.h).
+  void leave_work();
+
+ private:
+  void remember_new(WorkScope& scope);
 };
 
 // The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.

@@ -12,8 +12,9 @@ hal::QueuePoint at(const HalOptions& state, hal::Device& device, uint64_t affini
 }
 
 // Of work that can be stopped.
-hal::QueuePoint at(const HalOptions& state, const vm::CallContext& call, hal::Device& device,
-                   uint64_t affinity, OptionalFence wait, OptionalFence signal) {
+hal::QueuePoint at(HalOptions& state, const vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                   OptionalFence wait, OptionalFence signal) {
+  if (WorkScope* const scope = call.work_scope()) state.remember(*scope);
   return {device, affinity, wait.get(), signal.get(), state.memory.get(), call.work_scope()};
 }
 

@@ -356,14 +356,15 @@ static_assert(std::string_view(vm::convention_of<&scatter>) == kExports[2].conve
 
 }  // namespace
 
-Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory) {
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory,
+                                                  Ref<Loop> loop) {
   vm::NativeModule::Definition definition;
   definition.name = "io_parameters";
   definition.version = 0;
   definition.exports.assign(std::begin(kExports), std::end(kExports));
-  definition.create_state = [scopes = std::move(scopes),
-                             memory = std::move(memory)]() -> Result<vm::NativeState> {
-    return vm::NativeState{new State{.scopes = scopes, .memory = memory, .pages = {}},
+  definition.create_state = [scopes = std::move(scopes), memory = std::move(memory),
+                             loop = std::move(loop)]() -> Result<vm::NativeState> {
+    return vm::NativeState{new State{.scopes = scopes, .memory = memory, .pages = ParameterPages(loop)},
                            [](void* state) { delete static_cast<State*>(state); }};
   };
   return vm::NativeModule::create(std::move(definition));

@@ -1,12 +1,13 @@
-// The thread that touches pages.
+// The step that touches pages: a few at a time, so that whatever else the loop has to do comes in between.
 #include "modules/parameter_pages.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <system_error>
+#include <atomic>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace halyard::modules {
@@ -14,6 +15,7 @@ namespace halyard::modules {
 namespace {
 
 constexpr size_t kPiece = size_t{2} << 20;  // bytes at a time: other threads that map memory wait for so many
+constexpr size_t kInOneStep = kPiece * 4;   // well below a millisecond
 
 #ifdef MADV_POPULATE_READ
 constexpr int kPopulate = MADV_POPULATE_READ;
@@ -23,64 +25,81 @@ constexpr int kPopulate = 22;  // Linux 5.14
 
 }  // namespace
 
+struct ParameterPages::Work final : ObjectOf<Work>, Step {
+  static const ObjectType kType;
+
+  explicit Work(Loop& on) : loop(on) {
+    run = [](Step& self) noexcept { static_cast<Work&>(self).take_step(); };
+  }
+
+  Loop& loop;
+  std::atomic<bool> stopping = false;
+  std::mutex mutex;            // of what follows
+  std::vector<Range> waiting;  // the last one is next
+  uint64_t total = 0;          // bytes that were asked for
+  bool is_posted = false;      // then the loop has a reference
+
+  void take_step() noexcept {
+    Range range;
+    {
+      const std::lock_guard lock(mutex);
+      if (stopping || waiting.empty()) {
+        is_posted = false;
+        waiting.clear();
+      } else {
+        Range& next = waiting.back();
+        const size_t size = std::min(next.bytes.size(), kInOneStep);
+        range = {next.bytes.first(size), next.keep};
+        next.bytes = next.bytes.subspan(size);
+        if (next.bytes.empty()) waiting.pop_back();
+      }
+    }
+    if (!range.keep) return release();
+    if (!touch(range)) stopping = true;
+    loop.post(*this);
+  }
+
+  // False where there is no point in going on.
+  static bool touch(const Range& range) {
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto address = reinterpret_cast<uintptr_t>(range.bytes.data());
+    const uintptr_t end = (address + range.bytes.size() + page - 1) / page * page;
+    unsigned char resident[kPiece / 4096];
+    for (uintptr_t at = address / page * page; at < end; at += kPiece) {
+      const size_t size = std::min<size_t>(kPiece, end - at);
+      auto* const bytes = reinterpret_cast<void*>(at);
+      if (mincore(bytes, size, resident) != 0) return false;
+      const auto pages = std::span(resident).first(size / page);
+      if (!std::ranges::all_of(pages, [](unsigned char bits) { return (bits & 1) != 0; })) continue;
+      if (madvise(bytes, size, kPopulate) != 0) return false;
+    }
+    return true;
+  }
+};
+
+const ObjectType ParameterPages::Work::kType = object_type<Work>("parameter_pages");
+
+ParameterPages::ParameterPages(Ref<Loop> loop) : loop_(std::move(loop)) {
+  if (loop_ && std::thread::hardware_concurrency() >= 2) work_ = make<Work>(*loop_);
+}
+
 ParameterPages::~ParameterPages() {
-  stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (work_) work_->stopping = true;
 }
 
 void ParameterPages::prepare(std::vector<Range> ranges) {
-  if (std::thread::hardware_concurrency() < 2) return;
-  const std::lock_guard lock(mutex_);
+  if (!work_) return;
+  const std::lock_guard lock(work_->mutex);
+  if (work_->stopping) return;
   for (Range& range : ranges) {
-    total_ += range.bytes.size();
-    waiting_.push_back(std::move(range));
+    work_->total += range.bytes.size();
+    if (!range.bytes.empty()) work_->waiting.push_back(std::move(range));
   }
-  if (is_working_ || waiting_.empty() || total_ < kWorthIt) return;
-  if (thread_.joinable()) thread_.join();  // it is over
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);  // signals are for the program's own threads
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { work(); });
-    pthread_setname_np(thread_.native_handle(), "halyard-pages");
-    is_working_ = true;
-  } catch (const std::system_error&) {
-    waiting_.clear();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-void ParameterPages::work() {
-  while (true) {
-    std::vector<Range> ranges;
-    {
-      const std::lock_guard lock(mutex_);
-      ranges.swap(waiting_);
-      if (ranges.empty()) is_working_ = false;
-    }
-    if (ranges.empty()) return;
-    for (const Range& range : ranges)
-      if (!touch(range)) break;
-  }
-}
-
-// False where there is no point in going on.
-bool ParameterPages::touch(const Range& range) const {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uintptr_t>(range.bytes.data());
-  const uintptr_t end = (address + range.bytes.size() + page - 1) / page * page;
-  std::vector<unsigned char> resident(kPiece / page);
-  for (uintptr_t at = address / page * page; at < end; at += kPiece) {
-    if (stopping_) return false;
-    const size_t size = std::min<size_t>(kPiece, end - at);
-    auto* const bytes = reinterpret_cast<void*>(at);
-    if (mincore(bytes, size, resident.data()) != 0) return false;
-    const auto pages = std::span(resident).first(size / page);
-    if (!std::ranges::all_of(pages, [](unsigned char bits) { return (bits & 1) != 0; })) continue;
-    if (madvise(bytes, size, kPopulate) != 0) return false;
-  }
-  return true;
+  if (work_->is_posted || work_->waiting.empty() || work_->total < kWorthIt) return;
+  std::ranges::reverse(work_->waiting);  // in the order in which the program asked
+  work_->is_posted = true;
+  work_->retain();
+  loop_->post(*work_);
 }
 
 }  // namespace halyard::modules

@@ -1,19 +1,17 @@
 // ParameterPages: makes the pages of mapped parameters known to the processor while the program runs. The
 // first touch of each 64 KiB of a mapped file costs 3 to 6 us even where the file is in memory, so 500 MB
-// make the first call 30 ms longer than the next; a thread of its own touches them ahead of the program.
+// make the first call 30 ms longer than the next; the event loop touches them ahead of the program.
 //
 // Only pages that are in memory: nothing is read from the disk that the program might never ask for. Only
-// where there are many: a thread for a few milliseconds does not pay.
+// where there are many: for a few it does not pay to wake the loop.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/loop.h"
 
 namespace halyard::modules {
 
@@ -26,26 +24,21 @@ class ParameterPages {
     Ref<Bytes> keep;  // what they belong to
   };
 
-  ParameterPages() = default;
+  // Without a loop nothing is prepared.
+  explicit ParameterPages(Ref<Loop> loop);
   ParameterPages(const ParameterPages&) = delete;
   ParameterPages& operator=(const ParameterPages&) = delete;
-  // Ends the thread within a millisecond.
+  // What is not prepared by now stays so. Does not wait for the loop.
   ~ParameterPages();
 
-  // Returns at once. Any thread. What cannot be done (no thread, an old kernel) is left undone: the program
-  // touches its pages itself.
+  // Returns at once. Any thread. What cannot be done (an old kernel) is left undone: the program touches its
+  // pages itself.
   void prepare(std::vector<Range> ranges);
 
  private:
-  void work();
-  bool touch(const Range& range) const;
-
-  std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;  // of what follows
-  std::vector<Range> waiting_;
-  uint64_t total_ = 0;  // bytes that were asked for
-  bool is_working_ = false;
-  std::thread thread_;
+  struct Work;
+  Ref<Loop> loop_;
+  Ref<Work> work_;
 };
 
 }  // namespace halyard::modules

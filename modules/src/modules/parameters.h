@@ -12,6 +12,7 @@
 
 #include "base/budget.h"
 #include "base/bytes.h"
+#include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "vm/native_module.h"
@@ -62,7 +63,9 @@ Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files,
                                         const ParameterProgress& progress = {});
 
 // The native module `io_parameters`: load, gather, scatter. What programs load is charged to `memory` (may be
-// null), but for what stays in mapped files.
-Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory = {});
+// null), but for what stays in mapped files. `loop` (may be null) maps the pages of many parameters ahead of
+// the program.
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory = {},
+                                                  Ref<Loop> loop = {});
 
 }  // namespace halyard::modules

@@ -268,11 +268,15 @@ void Invocation::stop_work(Code code) {
   if (scope_) scope_->stop(code);
 }
 
-// In the place of one that was stopped, which work of an earlier call may still look at.
+// In the place of one that was stopped, which work of an earlier call may still look at. Where calls have a
+// time limit, each has a scope of its own: its work may go on when it has returned, until its own limit.
 WorkScope& Invocation::new_scope() {
+  if (scope_ && is_scope_of_this_call_ && !scope_->is_stopped()) return *scope_;
   const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
   if (scope_ && code() != Code::OK) return *scope_;  // it is this call that was stopped
   auto made = make<WorkScope>();
+  if (time_limit_) made->stop_at(context_->loop(), deadline_);
+  is_scope_of_this_call_ = true;
   const std::lock_guard lock(scope_mutex_);
   std::swap(scope_, made);
   if (code() != Code::OK) scope_->stop(code());  // by somebody who has found the old one
@@ -285,7 +289,9 @@ void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;
   if (limit.count() == 0) return;
   if (!time_limit_) time_limit_.emplace(context_->loop(), [this] { interrupt(Code::DEADLINE_EXCEEDED); });
-  time_limit_->set(Clock::now() + limit);
+  deadline_ = Clock::now() + limit;
+  is_scope_of_this_call_ = false;
+  time_limit_->set(deadline_);
 }
 
 // What a call leaves behind besides its frames: its time limit, a wait, and what was kept for one.

@@ -96,9 +96,11 @@ class Invocation {
   Ref<Waker> waker_;
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
-  std::optional<Alarm> time_limit_;  // made by the first call that has one
-  std::mutex scope_mutex_;           // who replaces the scope and who stops it
-  Ref<WorkScope> scope_;             // null until a call submits work
+  std::optional<Alarm> time_limit_;   // made by the first call that has one
+  std::mutex scope_mutex_;            // who replaces the scope and who stops it
+  Ref<WorkScope> scope_;              // null until a call submits work
+  Loop::Clock::time_point deadline_;  // of the call, where it has a time limit
+  bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
 };
 
