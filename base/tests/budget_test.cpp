@@ -128,14 +128,17 @@ TEST(ReserveCharged, ChargesOldAndNewWhileElementsMove) {
   EXPECT_EQ(budget->used(), block_bytes(8000));
 }
 
-TEST(ReserveCharged, TakesWhatIsNeededWhereDoublingIsTooMuch) {
-  const auto budget = make<Budget>(block_bytes(4000) + block_bytes(4400));
+TEST(ReserveCharged, GrowsByAnEighthWhereDoublingIsTooMuch) {
+  const auto budget = make<Budget>(block_bytes(4000) + block_bytes(4500));
   Charge charge(budget);
   std::vector<uint32_t> vector;
   ASSERT_TRUE(reserve_charged(vector, 1000, charge, "a vector"));
-  ASSERT_TRUE(reserve_charged(vector, 1100, charge, "a vector"));
-  EXPECT_EQ(vector.capacity(), 1100u);
-  EXPECT_EQ(budget->used(), block_bytes(4400));
+  ASSERT_TRUE(reserve_charged(vector, 1001, charge, "a vector"));
+  EXPECT_EQ(vector.capacity(), 1125u);
+  EXPECT_EQ(budget->used(), block_bytes(4500));
+  // One element at a time would move all the others each time.
+  EXPECT_FALSE(reserve_charged(vector, 1126, charge, "a vector"));
+  EXPECT_EQ(budget->used(), block_bytes(4500));
 }
 
 }  // namespace

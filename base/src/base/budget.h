@@ -136,8 +136,9 @@ class Charge {
 };
 
 // Room for `count` elements in the vector, with its blocks charged: the old and the new one while elements
-// move, then the new one. It grows by doubling, or, where that is too much for the budget, to just `count`.
-// Throws std::bad_alloc, with the charge as it was.
+// move, then the new one. It doubles, or, where that is too much for the budget, grows by less, but by an
+// eighth at least: in smaller steps the elements would be moved again and again. Throws std::bad_alloc, with
+// the charge as it was.
 template <typename T>
 Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, const char* what) {
   if (count <= vector.capacity()) return {};
@@ -147,12 +148,14 @@ Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, c
   }
   const uint64_t before = charge.bytes();
   const uint64_t old_block = block_bytes(vector.capacity() * sizeof(T));
-  size_t capacity = std::max(count, 2 * vector.capacity());
-  if (Result<> doubled = charge.grow_by(block_bytes(capacity * sizeof(T)), what); !doubled) {
-    if (capacity == count) return doubled;
-    capacity = count;
-    HALYARD_TRY(charge.grow_by(block_bytes(capacity * sizeof(T)), what));
+  size_t capacity = 0;
+  Result<> charged;
+  for (size_t part = 1; part <= 8; part *= 2) {
+    capacity = std::max(count, vector.capacity() + (vector.capacity() + part - 1) / part);
+    charged = charge.grow_by(block_bytes(capacity * sizeof(T)), what);
+    if (charged || capacity == count) break;
   }
+  HALYARD_TRY(std::move(charged));
   try {
     vector.reserve(capacity);
   } catch (const std::bad_alloc&) {

@@ -21,9 +21,12 @@ class NodePool {
  public:
   static constexpr size_t kAlignment = 64;      // of every node
   static constexpr size_t kLargestKept = 4096;  // bytes
-  // What a node takes of the process: where blocks are aligned, up to as much lies between them.
+  // What a node takes of the process: the C library finds an aligned block in one that is larger by the
+  // alignment and its smallest block, and can seldom use the rest.
   static constexpr uint64_t footprint(size_t size) {
-    return (size + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
+    constexpr uint64_t kSmallest = 32;
+    const uint64_t node = (size + kAlignment - 1) / kAlignment * kAlignment;
+    return (node + 8 + 15) / 16 * 16 + kAlignment + kSmallest;
   }
 
   NodePool() = default;
