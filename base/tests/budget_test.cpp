@@ -37,9 +37,10 @@ TEST(BlockBytes, AreWhatTheLibraryTakes) {
 }
 
 TEST(BlockBytes, OfNodesHaveRoomForTheirAlignment) {
-  EXPECT_EQ(NodePool::footprint(1), 128u);
-  EXPECT_EQ(NodePool::footprint(64), 128u);
-  EXPECT_EQ(NodePool::footprint(65), 192u);
+  // The node, its header, the alignment and the smallest block that is left over.
+  EXPECT_EQ(NodePool::footprint(1), 80u + 64 + 32);
+  EXPECT_EQ(NodePool::footprint(64), 80u + 64 + 32);
+  EXPECT_EQ(NodePool::footprint(65), 144u + 64 + 32);
 }
 
 TEST(ChargeTest, TakesAndGivesBack) {
