@@ -50,6 +50,9 @@ BUGS = {
                      ["--filter=executable.n*", "--filter=executable.f*"]),
 }
 
+# A race, which shows in most runs and not in each.
+ATTEMPTS = {"subscription-lost": 10, "shared-arguments": 10}
+
 # The same, of what only --leaks finds.
 LEAKS = {
     "leaks-list": (["list.empty", "list.never_submitted"], "$", ["[R24]", "command_list_create"],
@@ -138,7 +141,10 @@ class BadDrivers(unittest.TestCase):
     def check_each(self, bugs):
         for name, (expected, allowed, texts, flags) in bugs.items():
             with self.subTest(name):
-                done, cases = results(bad_driver(name), "--skip_tag=slow", *flags)
+                for _ in range(ATTEMPTS.get(name, 1)):
+                    done, cases = results(bad_driver(name), "--skip_tag=slow", *flags)
+                    if done.returncode != 0:
+                        break
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 failed = [case["name"] for case in cases.values() if case["result"] == "failed"]
                 for case in expected:

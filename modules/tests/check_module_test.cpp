@@ -383,7 +383,7 @@ TEST_P(Check, large_tensors_are_compared_to_the_end_and_shown_in_part) {
 TEST_P(Check, copies_are_charged_and_given_back) {
   const bool mapped = std::get<1>(GetParam());
   const auto some = view("1024xi32=1");
-  budget = make<Budget>(uint64_t{6000});
+  budget = make<Budget>(uint64_t{8000});
   ModuleCaller limited(create_check_module({.failed = [](const FailedExpectation&) {}, .memory = budget}));
   const Status one = limited.status("expect_all_true", kAllTrue, {device, some});
   EXPECT_TRUE(one.ok()) << one.text();
