@@ -106,6 +106,24 @@ TEST(LoopTest, GoesWithItsLastStep) {
   EXPECT_TRUE(done.await());
 }
 
+TEST(LoopTest, RunsWhatStepsPostWhileItGoes) {
+  int ran = 0;
+  Event begun;
+  Posted again([] {});
+  {
+    const Ref<Loop> loop = Loop::create();
+    Loop* const there = loop.get();
+    again.action = [&, there] {
+      begun.happen();
+      std::this_thread::sleep_for(1ms);
+      if (++ran < 20) there->post(again);
+    };
+    loop->post(again);
+    ASSERT_TRUE(begun.await());
+  }
+  EXPECT_EQ(ran, 20);
+}
+
 TEST(LoopTest, RunsWhatIsLeftWhenItGoes) {
   bool ran = false;
   Posted step([&] { ran = true; });

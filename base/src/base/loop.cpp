@@ -38,6 +38,7 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   std::optional<asio::io_context> owned;  // unless it is the embedder's
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> guard;
   std::thread thread;
+  bool is_closing = false;  // the thread goes when it has run what was posted, and what that posts
 
   Step* first = nullptr;  // posted, not begun
   Step* last = nullptr;
@@ -50,7 +51,7 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
       owned.emplace();
       context = &*owned;
     }
-    if (runner == Runner::own_thread && !thread.joinable()) {
+    if (runner == Runner::own_thread && !thread.joinable() && !is_closing) {
       guard.emplace(context->get_executor());
       // The embedder's signals are for its own threads.
       sigset_t all, before;
@@ -98,6 +99,7 @@ Loop::~Loop() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->guard.reset();
+    state_->is_closing = true;
     thread = std::move(state_->thread);
   }
   if (thread.joinable() && thread.get_id() == std::this_thread::get_id()) {
