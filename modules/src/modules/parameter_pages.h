@@ -17,7 +17,7 @@ namespace halyard::modules {
 
 class ParameterPages {
  public:
-  static constexpr uint64_t kWorthIt = uint64_t{64} << 20;  // bytes in all
+  static constexpr uint64_t kWorthIt = uint64_t{16} << 20;  // bytes in all
 
   struct Range {
     std::span<const uint8_t> bytes;
