@@ -1,7 +1,5 @@
 // Where bytes come from: what is no regular file is read whole, piece by piece, and paths that cannot be read
 // say why.
-#include "base/bytes.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +9,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/bytes.h"
 
 namespace halyard {
 namespace {

@@ -61,7 +61,8 @@ class Queue {
   Device& device() const { return device_; }
   const Traits& traits() const { return traits_; }
   VkSemaphore timeline() const { return timeline_; }
-  // The calling thread is that of a queue, in a call of the host's: nobody else sees to what is done meanwhile.
+  // The calling thread is that of a queue, in a call of the host's: nobody else sees to what is done
+  // meanwhile.
   static bool is_own_thread();
   // Submission `number` is done. Never blocks.
   bool has_done(uint64_t number) const;

@@ -115,8 +115,7 @@ class DevicePoints {
       const QueuePoint point = wanted.semaphore->promised(wanted.value);
       Device* const device = import ? &import->device() : point.queue ? &point.queue->device() : nullptr;
       const bool sees_to_it = device && (device->options().inline_completion || Queue::is_own_thread());
-      const bool fits = device && count_ < kMost && (import || sees_to_it) &&
-                        (!device_ || device_ == device);
+      const bool fits = device && count_ < kMost && (import || sees_to_it) && (!device_ || device_ == device);
       if (!fits) {
         count_ = 0;
         return;

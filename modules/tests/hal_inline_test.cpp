@@ -152,7 +152,8 @@ TEST_F(HalInline, memory_is_charged_until_nothing_names_it) {
   BufferPair made = allocate(64, 4000);
   EXPECT_GE(budget->used(), 4000u);
   expect_failure(hal->status("buffer.allocate", "0iI_rr", {64, 8000}), Code::RESOURCE_EXHAUSTED, "10000");
-  expect_failure(hal->status("buffer.allocate", "0iI_rr", {65536, 1}), Code::RESOURCE_EXHAUSTED, "a device buffer");
+  expect_failure(hal->status("buffer.allocate", "0iI_rr", {65536, 1}), Code::RESOURCE_EXHAUSTED,
+                 "a device buffer");
   made.buffer = nullptr;
   EXPECT_GE(budget->used(), 4000u) << "the storage has it";
   made.storage = nullptr;

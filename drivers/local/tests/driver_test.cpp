@@ -154,9 +154,9 @@ TEST_P(Devices, SkipOrRefuseUnknownExtensions) {
 TEST_P(Devices, HaveProperties) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  uint32_t expected =
-      HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT | HALYARD_DEVICE_QUEUE_ALLOCA |
-      HALYARD_DEVICE_WRITES_CONSTANTS | HALYARD_DEVICE_STOPS_WORK;
+  uint32_t expected = HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
+                      HALYARD_DEVICE_QUEUE_ALLOCA | HALYARD_DEVICE_WRITES_CONSTANTS |
+                      HALYARD_DEVICE_STOPS_WORK;
   if (runs_in_caller()) expected |= HALYARD_DEVICE_RUNS_IN_CALLER;
   EXPECT_EQ(properties.capabilities, expected);
   EXPECT_EQ(properties.queue_count, 1u);
