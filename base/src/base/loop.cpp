@@ -108,6 +108,10 @@ Loop::~Loop() {
   }
   if (thread.joinable()) thread.join();
   drain();
+  // What Asio was asked to do and nobody has run holds the state, which holds Asio's part.
+  state_->guard.reset();
+  state_->context = nullptr;
+  state_->owned.reset();
 }
 
 void Loop::post(Step& step) noexcept {
