@@ -25,7 +25,7 @@ class Loop final : public ObjectOf<Loop> {
   static const ObjectType kType;
 
   static Ref<Loop> create();           // run by a thread of its own, which blocks every signal
-  static Ref<Loop> run_by_embedder();  // run by whoever calls run()
+  static Ref<Loop> run_by_embedder();  // the embedder calls run()
   // The embedder's own, which outlives the loop and all that was posted to it.
   static Ref<Loop> on(boost::asio::io_context& context);
 

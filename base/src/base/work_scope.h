@@ -16,7 +16,7 @@ class WorkScope final : public ObjectOf<WorkScope> {
  public:
   static const ObjectType kType;
 
-  // The work ends with this code as soon as whoever does it looks. The first code stays.
+  // The work ends with this code at its next check of the word. The first code stays.
   void stop(Code code) {
     uint32_t none = 0;
     stop_.compare_exchange_strong(none, static_cast<uint32_t>(code), std::memory_order_relaxed);
