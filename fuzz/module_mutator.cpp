@@ -9,8 +9,8 @@
 
 #include "fuzzing.h"
 #include "program_generator.h"
-#include "vm/archive.h"
-#include "vm/bytecode_reader.h"
+#include "vm/format/archive.h"
+#include "vm/format/bytecode_reader.h"
 
 namespace halyard::fuzz {
 

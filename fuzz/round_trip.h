@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "fuzzing.h"
-#include "vm/assembler.h"
-#include "vm/disassembler.h"
-#include "vm/module_view.h"
+#include "vm/text/assembler.h"
+#include "vm/text/disassembler.h"
+#include "vm/text/module_view.h"
 
 namespace halyard::fuzz {
 

@@ -10,7 +10,7 @@
 
 #include "elf_writer.h"
 #include "program_generator.h"
-#include "vm/assembler.h"
+#include "vm/text/assembler.h"
 
 namespace {
 

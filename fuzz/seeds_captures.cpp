@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "hal/capture_writer.h"
+#include "hal/capture/capture_writer.h"
 #include "seeds.h"
 
 namespace halyard::fuzz {

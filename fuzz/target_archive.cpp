@@ -5,7 +5,7 @@
 
 #include "differential.h"
 #include "fuzzing.h"
-#include "vm/archive.h"
+#include "vm/format/archive.h"
 
 using namespace halyard;
 using namespace halyard::vm;

@@ -3,8 +3,8 @@
 #include "differential.h"
 #include "fuzzing.h"
 #include "round_trip.h"
-#include "vm/archive.h"
-#include "vm/assembler.h"
+#include "vm/format/archive.h"
+#include "vm/text/assembler.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace halyard;

@@ -8,9 +8,9 @@
 
 #include "capture.h"
 #include "fuzzing.h"
-#include "hal/capture_file.h"
-#include "hal/driver_library.h"
-#include "hal/replay.h"
+#include "hal/capture/capture_file.h"
+#include "hal/capture/replay.h"
+#include "hal/driver/driver_library.h"
 
 using namespace halyard;
 using namespace halyard::hal;

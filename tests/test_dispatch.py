@@ -42,7 +42,7 @@ def main() -> int:
     if file_format not in INDIRECT_JUMP:
         return skip(f"what an indirect jump looks like in {file_format} is not known here")
     jumps = len(re.findall(INDIRECT_JUMP[file_format], code))
-    opcodes = len(re.findall(r"^OP\(", (SOURCE / "vm/src/vm/opcodes.inc").read_text(), re.MULTILINE))
+    opcodes = len(re.findall(r"^OP\(", (SOURCE / "vm/src/vm/format/opcodes.inc").read_text(), re.MULTILINE))
     print(f"{jumps} indirect jumps, {opcodes} opcodes")
     if opcodes < 200:
         print("FAILED: expected more opcodes in opcodes.inc; has its layout changed?")

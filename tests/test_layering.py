@@ -26,8 +26,8 @@ HEADERS = {
     "halyard/driver.h": ("hal/include", "halyard/driver.h"),
     "halyard/halyard.h": ("bindings/c/include", "halyard/halyard.h"),
     "base": ("base/src", "base/*.h"),
-    "vm": ("vm/src", "vm/*.h"),
-    "hal": ("hal/src", "hal/*.h"),
+    "vm": ("vm/src", "vm/*/*.h"),
+    "hal": ("hal/src", "hal/*/*.h"),
     "modules": ("modules/src", "modules/*.h"),
 }
 

@@ -10,7 +10,7 @@ import re
 import sys
 
 SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
-TABLE = SOURCE / "vm" / "src" / "vm" / "opcodes.inc"
+TABLE = SOURCE / "vm" / "src" / "vm" / "format" / "opcodes.inc"
 
 SETS = {"CORE": "core", "F32": "ext_f32", "F64": "ext_f64"}
 # Operand macro: (kind, access, MOVE has an effect).

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "device.h"
-#include "vm/archive.h"
-#include "vm/bytecode_module.h"
+#include "vm/format/archive.h"
+#include "vm/module/bytecode_module.h"
 #include "vmvx/microkernels.h"
 #include "vmvx_worker.h"
 

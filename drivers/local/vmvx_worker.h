@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "local_memory.h"
-#include "vm/buffer.h"
-#include "vm/bytecode_module.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
-#include "vm/list.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
 #include "vmvx/microkernels.h"
 #include "worker.h"
 

@@ -1,5 +1,5 @@
 // Buffers: ranges, permissions, host access, lifetimes of allocations.
-#include "hal/buffer.h"
+#include "hal/device/buffer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Buffer views: limits, assertions in the order of the specification, contents.
-#include "hal/buffer_view.h"
+#include "hal/view/buffer_view.h"
 
 #include <gtest/gtest.h>
 

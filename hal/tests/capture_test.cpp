@@ -1,5 +1,5 @@
 // Captures: what is in the file, what replaying finds, and files that are none.
-#include "hal/capture.h"
+#include "hal/capture/capture.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 #include <iterator>
 #include <string>
 
-#include "hal/capture_file.h"
-#include "hal/replay.h"
+#include "hal/capture/capture_file.h"
+#include "hal/capture/replay.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

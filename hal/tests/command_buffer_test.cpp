@@ -1,11 +1,11 @@
 // Recording: what is refused and how, what slots need, what is kept alive, the text.
-#include "hal/command_buffer.h"
+#include "hal/command/command_buffer.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "hal/queue.h"
+#include "hal/queue/queue.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

@@ -1,12 +1,12 @@
 // Devices: opening, queries, allocation and import, and who keeps whom alive.
-#include "hal/device.h"
+#include "hal/device/device.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "base/bytes.h"
-#include "hal/buffer.h"
+#include "hal/device/buffer.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

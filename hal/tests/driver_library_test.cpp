@@ -1,6 +1,6 @@
 // From a file to a driver's instance: every way in which a file can be no driver for this host, and what is
 // said about it.
-#include "hal/driver_library.h"
+#include "hal/driver/driver_library.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/elf_note.h"
-#include "hal/queue.h"
+#include "hal/queue/queue.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

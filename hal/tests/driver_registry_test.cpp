@@ -1,12 +1,12 @@
 // The registry: where drivers are looked for, in which order, and what is said about those that were not
 // taken.
-#include "hal/driver_registry.h"
+#include "hal/driver/driver_registry.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "hal/driver_probe.h"
+#include "hal/driver/driver_probe.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

@@ -1,5 +1,5 @@
 // Element types: every type of the table both ways, every rule of tensor text, every form of output.
-#include "hal/element_type.h"
+#include "hal/view/element_type.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "hal/small_floats.h"
+#include "hal/view/small_floats.h"
 
 namespace halyard::hal {
 namespace {

@@ -1,5 +1,5 @@
 // Bytes of elements as numbers: which types are, and what they mean at their edges.
-#include "hal/element_value.h"
+#include "hal/view/element_value.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Executables: creation, what they say about their functions, lookup.
-#include "hal/executable.h"
+#include "hal/device/executable.h"
 
 #include <gtest/gtest.h>
 

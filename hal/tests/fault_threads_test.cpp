@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "faulty_device.h"
-#include "hal/fence.h"
-#include "hal/queue.h"
+#include "hal/queue/fence.h"
+#include "hal/queue/queue.h"
 
 namespace halyard::hal {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "hal/callback_scope.h"
+#include "hal/device/callback_scope.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

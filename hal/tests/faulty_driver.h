@@ -10,7 +10,7 @@
 // Functions of the driver's table, FAULTY_memory_map and so on, in its order.
 enum FaultyFunction {
 #define HALYARD_DRIVER_ENTRY(name, mandatory) FAULTY_##name,
-#include "hal/driver_entries.inc"
+#include "hal/driver/driver_entries.inc"
 #undef HALYARD_DRIVER_ENTRY
   FAULTY_FUNCTIONS
 };

@@ -1,10 +1,10 @@
 // A driver whose answers make no sense, or that does nothing and calls it success: what the host can see is
 // an error that names the device, or the driver, and the function.
 #include "faulty_device.h"
-#include "hal/command_buffer.h"
-#include "hal/executable.h"
-#include "hal/fence.h"
-#include "hal/queue.h"
+#include "hal/command/command_buffer.h"
+#include "hal/device/executable.h"
+#include "hal/queue/fence.h"
+#include "hal/queue/queue.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

@@ -1,12 +1,12 @@
 // Fences: what they say, and waiting for them, with one driver and with several.
-#include "hal/fence.h"
+#include "hal/queue/fence.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 
-#include "hal/queue.h"
+#include "hal/queue/queue.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

@@ -1,5 +1,5 @@
 // Files over host memory.
-#include "hal/file.h"
+#include "hal/queue/file.h"
 
 #include <gtest/gtest.h>
 

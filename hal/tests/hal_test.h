@@ -12,9 +12,9 @@
 #include "base/loop.h"
 #include "base/status.h"
 #include "fake_driver.h"
-#include "hal/buffer.h"
-#include "hal/device.h"
-#include "hal/driver_library.h"
+#include "hal/device/buffer.h"
+#include "hal/device/device.h"
+#include "hal/driver/driver_library.h"
 
 namespace halyard::hal {
 

@@ -1,5 +1,5 @@
 // Memory of the host as a device: bytes, ranges, imports; and what it refuses.
-#include "hal/host_memory.h"
+#include "hal/device/host_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -8,12 +8,12 @@
 #include <numeric>
 #include <vector>
 
-#include "hal/buffer.h"
-#include "hal/buffer_view.h"
-#include "hal/command_buffer.h"
-#include "hal/executable.h"
-#include "hal/fence.h"
-#include "hal/queue.h"
+#include "hal/command/command_buffer.h"
+#include "hal/device/buffer.h"
+#include "hal/device/executable.h"
+#include "hal/queue/fence.h"
+#include "hal/queue/queue.h"
+#include "hal/view/buffer_view.h"
 
 namespace halyard::hal {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "hal/host_services.h"
+#include "hal/driver/host_services.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {

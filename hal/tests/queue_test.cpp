@@ -1,5 +1,5 @@
 // Queue work: results, order, checks, what is kept alive, and bridges between drivers.
-#include "hal/queue.h"
+#include "hal/queue/queue.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/bytes.h"
-#include "hal/callback_scope.h"
+#include "hal/device/callback_scope.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

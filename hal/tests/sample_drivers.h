@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "hal/device.h"
-#include "hal/driver_library.h"
+#include "hal/device/device.h"
+#include "hal/driver/driver_library.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

@@ -1,5 +1,5 @@
 // Waits that cross from driver to driver as descriptors, and when they do not.
-#include "hal/semaphore_fd.h"
+#include "hal/queue/semaphore_fd.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "hal/queue.h"
+#include "hal/queue/queue.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

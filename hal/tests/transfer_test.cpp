@@ -1,9 +1,9 @@
 // Work on buffers of another driver with which no memory is shared: work on one buffer goes to its device,
 // copies go through the host, and what cannot be done says why.
-#include "hal/transfer.h"
+#include "hal/queue/transfer.h"
 
-#include "hal/queue.h"
-#include "hal/sharing.h"
+#include "hal/queue/queue.h"
+#include "hal/queue/sharing.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <tuple>
 
-#include "hal/element_type.h"
-#include "hal/host_copy.h"
+#include "hal/queue/host_copy.h"
+#include "hal/view/element_type.h"
 #include "testing.h"
 
 namespace halyard::modules {

@@ -5,10 +5,10 @@
 #include <semaphore>
 
 #include "base/bytes.h"
-#include "hal/host_copy.h"
+#include "hal/queue/host_copy.h"
 #include "modules/check_module.h"
 #include "testing.h"
-#include "vm/assembler.h"
+#include "vm/text/assembler.h"
 
 namespace halyard::modules {
 namespace {

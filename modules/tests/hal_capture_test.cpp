@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "hal/replay.h"
+#include "hal/capture/replay.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"

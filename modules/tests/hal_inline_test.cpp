@@ -8,7 +8,7 @@
 #include "base/cpu_features.h"
 #include "modules/hal_inline_functions.h"
 #include "testing.h"
-#include "vm/list.h"
+#include "vm/object/list.h"
 
 namespace halyard::modules {
 namespace {

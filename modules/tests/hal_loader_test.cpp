@@ -5,11 +5,11 @@
 #include <set>
 #include <string>
 
-#include "hal/direct_dispatch.h"
+#include "hal/device/direct_dispatch.h"
 #include "kernels.h"
 #include "modules/hal_loader_functions.h"
 #include "testing.h"
-#include "vm/list.h"
+#include "vm/object/list.h"
 
 namespace halyard::modules {
 namespace {

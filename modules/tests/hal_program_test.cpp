@@ -5,9 +5,9 @@
 #include "base/bytes.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
-#include "vm/assembler.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
 
 namespace halyard::modules {
 namespace {

@@ -9,7 +9,7 @@
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
-#include "vm/list.h"
+#include "vm/object/list.h"
 
 namespace halyard::modules {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "hal/fence.h"
+#include "hal/queue/fence.h"
 #include "irpa_builder.h"
 #include "modules/parameters.h"
 #include "testing.h"
-#include "vm/list.h"
+#include "vm/object/list.h"
 
 namespace halyard::modules {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "testing.h"
-#include "vm/assembler.h"
+#include "vm/text/assembler.h"
 
 namespace halyard::modules {
 

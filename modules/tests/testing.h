@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "hal/driver_registry.h"
+#include "hal/driver/driver_registry.h"
 #include "modules/hal_module.h"
-#include "vm/buffer.h"
-#include "vm/calling_convention.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
-#include "vm/native_module.h"
-#include "vm/opcodes.h"
-#include "vm/variant.h"
+#include "vm/format/opcodes.h"
+#include "vm/module/calling_convention.h"
+#include "vm/native/native_module.h"
+#include "vm/object/buffer.h"
+#include "vm/object/variant.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
 
 namespace halyard::modules {
 

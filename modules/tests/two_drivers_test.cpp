@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "hal/bridge.h"
-#include "hal/sharing.h"
+#include "hal/queue/bridge.h"
+#include "hal/queue/sharing.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"

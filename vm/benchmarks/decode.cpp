@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "vm/archive.h"
-#include "vm/assembler.h"
-#include "vm/bytecode_module.h"
-#include "vm/code.h"
-#include "vm/verifier.h"
+#include "vm/decode/code.h"
+#include "vm/format/archive.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/text/assembler.h"
+#include "vm/verify/verifier.h"
 
 namespace halyard::vm {
 namespace {

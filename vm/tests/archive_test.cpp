@@ -1,5 +1,5 @@
 // The container: zip and flat forms, what is ignored, what is refused.
-#include "vm/archive.h"
+#include "vm/format/archive.h"
 
 #include <bytecode_module_generated.h>
 #include <gtest/gtest.h>

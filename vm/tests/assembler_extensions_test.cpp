@@ -1,7 +1,7 @@
 // What the assembler takes beyond the language's definition (docs/vmasm.md, +): what compiled modules have.
 // That the disassembler prints these forms and that they survive is tested with it.
 #include "assembler_testing.h"
-#include "vm/module_view.h"
+#include "vm/text/module_view.h"
 
 namespace halyard::vm {
 namespace {

@@ -1,7 +1,7 @@
 // The bytes of every instruction, from its form and its operands, and the forms that need a closer look.
 #include "assembler_testing.h"
-#include "vm/opcodes.h"
-#include "vm/vmasm_forms.h"
+#include "vm/format/opcodes.h"
+#include "vm/text/vmasm_forms.h"
 
 namespace halyard::vm {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bytecode_module_generated.h"
-#include "vm/assembler.h"
+#include "vm/text/assembler.h"
 
 namespace halyard::vm {
 

@@ -1,10 +1,10 @@
 // Buffers: the object, and the instructions on it. Specified by isa.md, 5.6.
-#include "vm/buffer.h"
+#include "vm/object/buffer.h"
 
 #include <numeric>
 
 #include "machine_testing.h"
-#include "vm/siphash.h"
+#include "vm/object/siphash.h"
 
 namespace halyard::vm::test {
 namespace {

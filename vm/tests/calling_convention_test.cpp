@@ -1,5 +1,5 @@
 // Calling-convention strings: calling-convention.md, section 1.
-#include "vm/calling_convention.h"
+#include "vm/module/calling_convention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Linking: dependencies, imports, __init and __deinit. Specified by module-format.md, sections 5, 7, 8
 // and 10.
-#include "vm/context.h"
+#include "vm/run/context.h"
 
 #include "machine_testing.h"
 #include "module_builder.h"

@@ -8,11 +8,11 @@
 
 #include "base/bytes.h"
 #include "reference_interpreter.h"
-#include "vm/buffer.h"
-#include "vm/bytecode_reader.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
-#include "vm/list.h"
+#include "vm/format/bytecode_reader.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
 
 namespace halyard::vm::test {
 

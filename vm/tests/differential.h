@@ -7,7 +7,7 @@
 #include <string>
 
 #include "program_generator.h"
-#include "vm/bytecode_module.h"
+#include "vm/module/bytecode_module.h"
 
 namespace halyard::vm::test {
 

@@ -1,5 +1,5 @@
 // What the disassembler prints, and that all of it survives the way back.
-#include "vm/disassembler.h"
+#include "vm/text/disassembler.h"
 
 #include <filesystem>
 #include <fstream>

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "vm/assembler.h"
-#include "vm/disassembler.h"
-#include "vm/module_view.h"
-#include "vm/vmasm_text.h"
+#include "vm/text/assembler.h"
+#include "vm/text/disassembler.h"
+#include "vm/text/module_view.h"
+#include "vm/text/vmasm_text.h"
 
 namespace halyard::vm::test {
 

@@ -2,8 +2,8 @@
 #include <thread>
 
 #include "native_definition.h"
-#include "vm/module_services.h"
-#include "vm/value.h"
+#include "vm/native/module_services.h"
+#include "vm/native/value.h"
 
 namespace halyard::vm::test {
 namespace {

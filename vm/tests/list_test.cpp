@@ -1,6 +1,6 @@
 // Lists: the object, and the instructions on it. Specified by verifier-and-execution.md, section 8, and
 // isa.md, 5.7.
-#include "vm/list.h"
+#include "vm/object/list.h"
 
 #include "machine_testing.h"
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "vm/assembler.h"
-#include "vm/bind.h"
-#include "vm/bytecode_module.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/native/bind.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
 

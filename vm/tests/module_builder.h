@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "module_parts.h"
-#include "vm/bytecode_module.h"
+#include "vm/module/bytecode_module.h"
 
 namespace halyard::vm::test {
 

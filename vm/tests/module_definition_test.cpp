@@ -1,10 +1,10 @@
 // What can be wrong with a definition, what each message names, and how long the parts of a module live.
-#include "vm/module_definition.h"
+#include "vm/native/module_definition.h"
 
 #include <cstring>
 
 #include "native_definition.h"
-#include "vm/ffi_call.h"
+#include "vm/native/ffi_call.h"
 
 namespace halyard::vm::test {
 namespace {

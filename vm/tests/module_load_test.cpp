@@ -8,8 +8,8 @@
 #include <random>
 
 #include "module_builder.h"
-#include "vm/archive.h"
-#include "vm/verifier.h"
+#include "vm/format/archive.h"
+#include "vm/verify/verifier.h"
 
 namespace halyard::vm::test {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "vm/opcodes.h"
+#include "vm/format/opcodes.h"
 
 namespace halyard::vm::test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "machine_testing.h"
-#include "vm/module_definition.h"
+#include "vm/native/module_definition.h"
 
 namespace halyard::vm::test {
 

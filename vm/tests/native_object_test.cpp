@@ -1,15 +1,15 @@
 // Objects of native modules: their types in programs, their lives, and the services by which a module makes
 // them and looks into what it is given.
-#include "vm/native_object.h"
+#include "vm/native/native_object.h"
 
 #include <atomic>
 #include <thread>
 
 #include "native_definition.h"
-#include "vm/buffer.h"
-#include "vm/list.h"
-#include "vm/module_services.h"
-#include "vm/value.h"
+#include "vm/native/module_services.h"
+#include "vm/native/value.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
 
 namespace halyard::vm::test {
 namespace {

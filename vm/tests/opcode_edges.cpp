@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "vm/bytecode_module.h"
+#include "vm/module/bytecode_module.h"
 
 namespace halyard::vm::test {
 

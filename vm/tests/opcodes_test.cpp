@@ -1,5 +1,5 @@
 // The opcode table: that it is complete and consistent, and that instructions are read as it says.
-#include "vm/opcodes.h"
+#include "vm/format/opcodes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "module_builder.h"
-#include "vm/bytecode_reader.h"
+#include "vm/format/bytecode_reader.h"
 
 namespace halyard::vm::test {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "native_definition.h"
-#include "vm/ffi_call.h"
-#include "vm/list.h"
-#include "vm/value.h"
+#include "vm/native/ffi_call.h"
+#include "vm/native/value.h"
+#include "vm/object/list.h"
 
 namespace halyard::vm::test {
 namespace {

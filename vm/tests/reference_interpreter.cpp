@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "vm/buffer.h"
-#include "vm/list.h"
-#include "vm/siphash.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
+#include "vm/object/siphash.h"
 
 namespace halyard::vm::test {
 

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "vm/bytecode_module.h"
-#include "vm/native_module.h"
-#include "vm/opcodes.h"
-#include "vm/variant.h"
+#include "vm/format/opcodes.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/native/native_module.h"
+#include "vm/object/variant.h"
 
 namespace halyard::vm::test {
 

@@ -1,6 +1,6 @@
 // From a file to a native module: every way in which a file can be none for this host, and what is said about
 // it. The libraries are those of tests/modules.
-#include "vm/shared_module.h"
+#include "vm/native/shared_module.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // Variants and the coercion table of verifier-and-execution.md, 8.3, entry by entry.
-#include "vm/variant.h"
+#include "vm/object/variant.h"
 
 #include <limits>
 

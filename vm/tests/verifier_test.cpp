@@ -1,6 +1,6 @@
 // Verification: a function for each rule of verifier-and-execution.md, section 3, that breaks that rule
 // alone.
-#include "vm/verifier.h"
+#include "vm/verify/verifier.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "machine_testing.h"
-#include "vm/buffer.h"
+#include "vm/object/buffer.h"
 
 namespace halyard::vm::test {
 namespace {

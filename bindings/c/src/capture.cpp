@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "hal/replay.h"
+#include "hal/capture/replay.h"
 #include "handles.h"
 
 namespace halyard::c {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/object.h"
-#include "hal/capture_file.h"
+#include "hal/capture/capture_file.h"
 
 namespace halyard::c {
 

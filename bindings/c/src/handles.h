@@ -18,12 +18,12 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "base/tracer.h"
-#include "hal/driver_registry.h"
+#include "hal/driver/driver_registry.h"
 #include "halyard/halyard.h"
-#include "vm/context.h"
-#include "vm/invocation.h"
-#include "vm/type_registry.h"
-#include "vm/value.h"
+#include "vm/native/value.h"
+#include "vm/object/type_registry.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
 
 namespace halyard::c {
 

@@ -1,7 +1,7 @@
 // Looking into modules through the C ABI: as text that can be assembled, or described.
 #include "handles.h"
 #include "inspection.h"
-#include "vm/disassembler.h"
+#include "vm/text/disassembler.h"
 
 using namespace halyard;
 using namespace halyard::c;

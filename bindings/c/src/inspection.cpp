@@ -12,8 +12,8 @@
 #include "modules/hal_inline_module.h"
 #include "modules/hal_loader_module.h"
 #include "modules/hal_module.h"
-#include "vm/bytecode_reader.h"
-#include "vm/calling_convention.h"
+#include "vm/format/bytecode_reader.h"
+#include "vm/module/calling_convention.h"
 
 namespace halyard::c {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "vm/module_view.h"
+#include "vm/text/module_view.h"
 
 namespace halyard::c {
 

@@ -4,7 +4,7 @@
 
 #include "inspection.h"
 #include "json_writer.h"
-#include "vm/vmasm_text.h"
+#include "vm/text/vmasm_text.h"
 
 namespace halyard::c {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "inspection.h"
-#include "vm/vmasm_text.h"
+#include "vm/text/vmasm_text.h"
 
 namespace halyard::c {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "handles.h"
 #include "module_warnings.h"
-#include "vm/assembler.h"
-#include "vm/verifier.h"
+#include "vm/text/assembler.h"
+#include "vm/verify/verifier.h"
 
 namespace halyard::c {
 

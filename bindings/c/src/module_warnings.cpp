@@ -11,7 +11,7 @@
 #include <set>
 #include <string_view>
 
-#include "vm/bytecode_reader.h"
+#include "vm/format/bytecode_reader.h"
 
 namespace halyard::c {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/bytecode_module.h"
+#include "vm/module/bytecode_module.h"
 
 namespace halyard::c {
 

@@ -5,9 +5,9 @@
 
 #include "halyard/module.h"
 #include "handles.h"
-#include "vm/module_definition.h"
-#include "vm/module_services.h"
-#include "vm/shared_module.h"
+#include "vm/native/module_definition.h"
+#include "vm/native/module_services.h"
+#include "vm/native/shared_module.h"
 
 namespace halyard::c {
 

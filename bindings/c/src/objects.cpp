@@ -1,9 +1,9 @@
 // Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
-#include "hal/buffer_view.h"
-#include "hal/fence.h"
-#include "hal/host_memory.h"
+#include "hal/device/host_memory.h"
+#include "hal/queue/fence.h"
+#include "hal/view/buffer_view.h"
 #include "handles.h"
-#include "vm/list.h"
+#include "vm/object/list.h"
 
 using namespace halyard;
 using namespace halyard::c;

@@ -2,7 +2,7 @@
 #include "base/status.h"
 
 #include "base/suggest.h"
-#include "hal/device.h"
+#include "hal/device/device.h"
 #include "handles.h"
 
 using halyard::Object;
@@ -23,7 +23,7 @@ auto borrowed(halyard_status_t handle, Body&& body) {
 
 const char* halyard_version(void) { return "0.1.0"; }
 
-// The embedder's references to a device are its users (hal/device.h).
+// The embedder's references to a device are its users (hal/device/device.h).
 void halyard_retain(void* handle) {
   auto* const object = static_cast<Object*>(handle);
   if (auto* const device = halyard::cast<halyard::hal::Device>(object)) device->add_user();

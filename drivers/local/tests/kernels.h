@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness.h"
-#include "vm/assembler.h"
+#include "vm/text/assembler.h"
 
 namespace halyard::local_tests {
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "vm/buffer.h"
-#include "vm/list.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
 #include "vmvx/microkernels.h"
 #include "vmvx_testing.h"
 

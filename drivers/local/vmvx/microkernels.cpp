@@ -1,5 +1,5 @@
 // The functions of the module: what is checked, in which order, and which kernel then does the work. Refs
-// that are null or no buffers have been refused before (vm/bind.h).
+// that are null or no buffers have been refused before (vm/native/bind.h).
 #include "microkernels.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 #include "flush_denormals.h"
 #include "pieces.h"
-#include "vm/bind.h"
-#include "vm/buffer.h"
+#include "vm/native/bind.h"
+#include "vm/object/buffer.h"
 
 namespace halyard::local::vmvx {
 

@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kNames[] = {
 #define HALYARD_DRIVER_ENTRY(name, mandatory) #name,
-#include "hal/driver_entries.inc"
+#include "hal/driver/driver_entries.inc"
 #undef HALYARD_DRIVER_ENTRY
 };
 constexpr char kNotText[] = "\xff\xfe\x01 not text";
@@ -499,7 +499,7 @@ void fill_table() {
   table = {};
   table.struct_size = sizeof table;
 #define HALYARD_DRIVER_ENTRY(name, mandatory) fill_in<FAULTY_##name, &halyard_driver_table_t::name>();
-#include "hal/driver_entries.inc"
+#include "hal/driver/driver_entries.inc"
 #undef HALYARD_DRIVER_ENTRY
   using Table = halyard_driver_table_t;
   table.initialize = initialize;

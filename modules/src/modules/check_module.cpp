@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "hal/element_value.h"
+#include "hal/view/element_value.h"
 #include "modules/host_view.h"
-#include "vm/bind.h"
+#include "vm/native/bind.h"
 
 namespace halyard::modules {
 namespace {

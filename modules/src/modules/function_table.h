@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vm/bind.h"
-#include "vm/native_module.h"
+#include "vm/native/bind.h"
+#include "vm/native/native_module.h"
 
 namespace halyard::modules {
 

@@ -1,5 +1,5 @@
 // hal.fence.*. Specified by hal-module.md, "Fence", and rulings 9 to 12.
-#include "hal/fence.h"
+#include "hal/queue/fence.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {

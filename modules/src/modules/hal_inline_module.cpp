@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/cpu_features.h"
-#include "hal/host_memory.h"
+#include "hal/device/host_memory.h"
 #include "modules/hal_inline_functions.h"
 
 namespace halyard::modules {

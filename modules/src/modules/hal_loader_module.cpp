@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "hal/direct_dispatch.h"
+#include "hal/device/direct_dispatch.h"
 #include "modules/hal_loader_functions.h"
 
 namespace halyard::modules {

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "hal/device.h"
-#include "hal/driver_registry.h"
+#include "hal/device/device.h"
+#include "hal/driver/driver_registry.h"
 #include "modules/function_table.h"
 #include "modules/target_features.h"
-#include "vm/native_module.h"
+#include "vm/native/native_module.h"
 
 namespace halyard::modules {
 

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/budget.h"
-#include "hal/buffer_view.h"
-#include "hal/capture.h"
-#include "hal/device.h"
-#include "hal/tensor_trace.h"
+#include "hal/capture/capture.h"
+#include "hal/capture/tensor_trace.h"
+#include "hal/device/device.h"
+#include "hal/view/buffer_view.h"
 #include "modules/function_table.h"
 #include "modules/target_features.h"
-#include "vm/native_module.h"
-#include "vm/type_registry.h"
+#include "vm/native/native_module.h"
+#include "vm/object/type_registry.h"
 
 namespace halyard::modules {
 
@@ -47,7 +47,7 @@ struct HalOptions {
     if (scopes.empty() || scopes.back().get() != &scope) [[unlikely]]
       remember_new(scope);
   }
-  // The context goes: its work is stopped where its devices have no users (hal/device.h).
+  // The context goes: its work is stopped where its devices have no users (hal/device/device.h).
   void leave_work();
 
  private:

@@ -1,6 +1,6 @@
-// hal.device.queue.*: translates arguments; the work is in hal/queue.h. Specified by hal-module.md, "Queue
-// rules" and "Device".
-#include "hal/queue.h"
+// hal.device.queue.*: translates arguments; the work is in hal/queue/queue.h. Specified by hal-module.md,
+// "Queue rules" and "Device".
+#include "hal/queue/queue.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "hal/queue.h"
+#include "hal/queue/queue.h"
 
 namespace halyard::modules {
 

@@ -7,11 +7,11 @@
 #include "base/budget.h"
 #include "base/object.h"
 #include "base/status.h"
-#include "hal/buffer_view.h"
-#include "hal/device.h"
-#include "hal/fence.h"
-#include "hal/inline_vector.h"
-#include "vm/bind.h"
+#include "hal/device/device.h"
+#include "hal/queue/fence.h"
+#include "hal/queue/inline_vector.h"
+#include "hal/view/buffer_view.h"
+#include "vm/native/bind.h"
 
 namespace halyard::modules {
 

@@ -7,14 +7,14 @@
 #include <cstring>
 
 #include "base/suggest.h"
-#include "hal/fence.h"
-#include "hal/file.h"
-#include "hal/queue.h"
+#include "hal/queue/fence.h"
+#include "hal/queue/file.h"
+#include "hal/queue/queue.h"
 #include "modules/parameter_pages.h"
 #include "modules/parameters.h"
-#include "vm/bind.h"
-#include "vm/buffer.h"
-#include "vm/list.h"
+#include "vm/native/bind.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
 
 namespace halyard::modules {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "vm/bytecode_module.h"
+#include "vm/module/bytecode_module.h"
 
 namespace halyard::modules {
 

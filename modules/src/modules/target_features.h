@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "hal/device.h"
-#include "vm/module.h"
+#include "hal/device/device.h"
+#include "vm/module/module.h"
 
 namespace halyard::modules {
 

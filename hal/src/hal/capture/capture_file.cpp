@@ -1,0 +1,342 @@
+// Reading: each record is verified as a FlatBuffer, then its numbers are checked against what came before.
+#include "hal/capture/capture_file.h"
+
+#include <capture_generated.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace halyard::hal {
+
+namespace {
+
+namespace schema = halyard::schema::capture;
+
+constexpr size_t kRecordAlignment = 8;
+
+// A failure of a check; the reader adds where.
+template <typename... Args>
+std::unexpected<Status> damaged(fmt::format_string<Args...> format, Args&&... args) {
+  return fail(Code::INVALID_ARGUMENT, "the capture is damaged: {}; capture again",
+              fmt::format(format, std::forward<Args>(args)...));
+}
+
+std::string_view view(const flatbuffers::String* text) {
+  return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
+}
+template <typename T>
+std::span<const T> view(const flatbuffers::Vector<T>* elements) {
+  if (!elements) return {};
+  return {reinterpret_cast<const T*>(elements->Data()), elements->size()};
+}
+// The verifier aligns a vector's length, not its elements.
+template <typename T>
+Result<std::span<const T>> structs(const flatbuffers::Vector<const T*>* elements) {
+  if (!elements || elements->size() == 0) return std::span<const T>();  // none is aligned as it happens
+  if (reinterpret_cast<uintptr_t>(elements->Data()) % alignof(T) != 0)
+    return damaged("the alignment of a vector is wrong");
+  return std::span(reinterpret_cast<const T*>(elements->Data()), elements->size());
+}
+template <typename Vector>
+uint32_t count(const Vector* elements) {
+  return elements ? elements->size() : 0;
+}
+
+class Reader {
+ public:
+  explicit Reader(Ref<Bytes> bytes) { file_.bytes = std::move(bytes); }
+
+  Result<CaptureFile> read(Incomplete incomplete) {
+    const std::span<const uint8_t> all = file_.bytes->span();
+    if (all.empty()) return not_a_capture();
+    elements_left_ = all.size();
+    size_t at = 0;
+    size_t record = 0;
+    for (; at < all.size() && !file_.is_complete; ++record) {
+      const Result<size_t> size = size_at(all.subspan(at), record);
+      if (!size) return std::unexpected(size.error());
+      if (*size == 0) break;
+      if (Result<> read = read_record(all.subspan(at, *size), record); !read)
+        return std::unexpected(std::move(read.error()).note(fmt::format("record {} at byte {}", record, at)));
+      at += padded(*size);
+    }
+    if (file_.is_complete && at != all.size())
+      return damaged("{} bytes follow its end at byte {}", all.size() - at, at);
+    if (!file_.is_complete && incomplete == Incomplete::refuse)
+      return fail(
+          Code::DATA_LOSS,
+          "the capture is cut short at byte {}, after {} whole records with {} executions: the program "
+          "that wrote it did not end, or the file was not copied in full; capture again, or ask for "
+          "what is there",
+          all.size(), record, file_.executions.size());
+    return std::move(file_);
+  }
+
+ private:
+  static size_t padded(size_t size) {
+    return (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
+  }
+
+  static std::unexpected<Status> not_a_capture() {
+    return fail(Code::INVALID_ARGUMENT,
+                "not a capture: expected a file that begins with a record 'HYCP'; make one with a capture "
+                "path in the context's options, or with 'vm-run --capture=FILE'");
+  }
+
+  // Bytes of the record that starts here, its size prefix included; 0 where the file ends within it.
+  static Result<size_t> size_at(std::span<const uint8_t> rest, size_t record) {
+    constexpr size_t kIdentifierEnd = 12;  // size, root, identifier
+    const bool has_start = rest.size() >= kIdentifierEnd;
+    if (record == 0 &&
+        (!has_start || !flatbuffers::BufferHasIdentifier(rest.data(), schema::RecordIdentifier(), true)))
+      return not_a_capture();
+    if (!has_start) return 0;
+    const size_t size = sizeof(uint32_t) + size_t{flatbuffers::ReadScalar<uint32_t>(rest.data())};
+    if (size < kIdentifierEnd || size >= FLATBUFFERS_MAX_BUFFER_SIZE)
+      return damaged("record {} has {} bytes", record, size);
+    return padded(size) <= rest.size() ? size : 0;
+  }
+
+  Result<> read_record(std::span<const uint8_t> bytes, size_t number) {
+    flatbuffers::Verifier::Options options;
+    constexpr uint32_t kMostTables = 1000;  // or one for each few bytes, if that is more
+    constexpr uint32_t kLeastTableBytes = 8;
+    options.max_tables = std::max(kMostTables, static_cast<uint32_t>(bytes.size() / kLeastTableBytes));
+    flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
+    if (!schema::VerifySizePrefixedRecordBuffer(verifier))
+      return damaged("an offset, a size or an alignment is wrong");
+    const schema::Record& record = *schema::GetSizePrefixedRecord(bytes.data());
+    if ((number == 0) != (record.content_type() == schema::Content::Start))
+      return damaged("it does not begin with one record 'Start'");
+    switch (record.content_type()) {
+      case schema::Content::Start:
+        return read_start(*record.content_as_Start());
+      case schema::Content::Blob:
+        blobs_.push_back(view(record.content_as_Blob()->bytes()));
+        return {};
+      case schema::Content::Executable:
+        return read_executable(*record.content_as_Executable());
+      case schema::Content::Execution:
+        return read_execution(*record.content_as_Execution());
+      case schema::Content::Outcome:
+        return read_outcome(*record.content_as_Outcome());
+      case schema::Content::End:
+        return read_end(*record.content_as_End());
+      default:
+        return damaged("a record of kind {} is unknown", static_cast<int>(record.content_type()));
+    }
+  }
+
+  Result<> read_start(const schema::Start& start) {
+    file_.made_by = view(start.made_by());
+    if (start.version() == kCaptureVersion) return {};
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "the capture has version {}, made by Halyard {}; this one reads version {}: use a Halyard that "
+        "is as new",
+        start.version(), file_.made_by.substr(0, 32), kCaptureVersion);
+  }
+
+  // A vector may be named by many tables: what all of them hold together is no more than the file.
+  Result<> take(uint64_t elements) {
+    if (elements > elements_left_) return damaged("it holds more than its {} bytes", file_.bytes->size());
+    elements_left_ -= elements;
+    return {};
+  }
+
+  Result<std::span<const uint8_t>> blob(uint32_t number) const {
+    if (number < blobs_.size()) return blobs_[number];
+    return damaged("it names blob {} of {}", number, blobs_.size());
+  }
+
+  // The blobs' bytes, as many as the range has.
+  Result<CapturedBytes> contents(const flatbuffers::Vector<uint32_t>* numbers, uint64_t length) {
+    HALYARD_TRY(take(count(numbers)));
+    CapturedBytes pieces;
+    uint64_t size = 0;
+    for (const uint32_t number : view(numbers)) {
+      pieces.push_back(HALYARD_TRY(blob(number)));
+      size += pieces.back().size();
+    }
+    if (size != length) return damaged("a range of {} bytes has {}", length, size);
+    return pieces;
+  }
+
+  Result<> read_executable(const schema::Executable& from) {
+    HALYARD_TRY(take(count(from.constants())));
+    CapturedExecutable& to = file_.executables.emplace_back();
+    to.format = view(from.format());
+    to.data = HALYARD_TRY(blob(from.data()));
+    const std::span<const uint32_t> constants = view(from.constants());
+    to.constants.assign(constants.begin(), constants.end());
+    return {};
+  }
+
+  Result<> read_execution(const schema::Execution& from) {
+    CapturedExecution& to = file_.executions.emplace_back();
+    to.device = view(from.device());
+    to.affinity = from.affinity();
+    to.mode = from.mode();
+    HALYARD_TRY(take(uint64_t{count(from.buffers())} + count(from.entries()) + count(from.commands())));
+    for (uint32_t i = 0; i < count(from.buffers()); ++i)
+      to.buffers.push_back(
+          HALYARD_TRY(with_note(buffer(*from.buffers()->Get(i)), fmt::format("buffer {}", i))));
+    for (const schema::Entry& item : HALYARD_TRY(structs(from.entries())))
+      to.entries.push_back(HALYARD_TRY(
+          with_note(entry(item, to.buffers), fmt::format("binding table entry {}", to.entries.size()))));
+    for (uint32_t i = 0; i < count(from.commands()); ++i)
+      to.commands.push_back(
+          HALYARD_TRY(with_note(command(*from.commands()->Get(i), to), fmt::format("command {}", i))));
+    return {};
+  }
+
+  Result<CapturedBuffer> buffer(const schema::Buffer& from) {
+    CapturedBuffer to;
+    to.device = view(from.device());
+    to.size = from.size();
+    to.memory_type = from.memory_type();
+    to.usage = from.usage();
+    to.access = from.access();
+    HALYARD_TRY(take(count(from.ranges())));
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < count(from.ranges()); ++i) {
+      const schema::TouchedRange& range = *from.ranges()->Get(i);
+      HALYARD_TRY(lies_within(range.offset(), range.length(), to.size));
+      if (range.length() == 0 || range.offset() < end || (i > 0 && range.offset() == end))
+        return damaged("range [{}, +{}) is out of order", range.offset(), range.length());
+      end = range.offset() + range.length();
+      to.ranges.push_back(
+          {range.offset(), range.length(), HALYARD_TRY(contents(range.before(), range.length())), {}});
+    }
+    return to;
+  }
+
+  static Result<> lies_within(uint64_t offset, uint64_t length, uint64_t size) {
+    if (offset <= size && length <= size - offset) return {};
+    return damaged("range [{}, +{}) lies outside of {} bytes", offset, length, size);
+  }
+
+  static Result<CapturedEntry> entry(const schema::Entry& from, std::span<const CapturedBuffer> buffers) {
+    if (from.buffer() == kNoBuffer) return CapturedEntry{};
+    if (from.buffer() >= buffers.size())
+      return damaged("it names buffer {} of {}", from.buffer(), buffers.size());
+    HALYARD_TRY(lies_within(from.offset(), from.length(), buffers[from.buffer()].size));
+    return CapturedEntry{from.buffer(), from.offset(), from.length()};
+  }
+
+  static Result<CommandRange> range(const schema::Range& from, const CapturedExecution& execution) {
+    const CommandRange to = {from.buffer(), from.slot(), from.offset(), from.length()};
+    if (to.buffer != kNoBuffer) {
+      if (to.buffer >= execution.buffers.size())
+        return damaged("it names buffer {} of {}", to.buffer, execution.buffers.size());
+      HALYARD_TRY(lies_within(to.offset, to.length, execution.buffers[to.buffer].size));
+      return to;
+    }
+    if (to.slot >= execution.entries.size() || execution.entries[to.slot].buffer == kNoBuffer)
+      return damaged("it uses slot {}, which has no entry", to.slot);
+    HALYARD_TRY(lies_within(to.offset, to.length, execution.entries[to.slot].length));
+    return to;
+  }
+
+  Result<Command> command(const schema::RecordedCommand& from, const CapturedExecution& execution) {
+    switch (from.command() ? from.command_type() : schema::Command::NONE) {
+      case schema::Command::Barrier: {
+        const auto& barrier = *from.command_as_Barrier();
+        return BarrierCommand{barrier.source_stages(), barrier.target_stages()};
+      }
+      case schema::Command::BeginGroup: {
+        const std::span<const uint8_t> label = view(from.command_as_BeginGroup()->label());
+        return BeginGroupCommand{{reinterpret_cast<const char*>(label.data()), label.size()}};
+      }
+      case schema::Command::EndGroup:
+        return EndGroupCommand{};
+      case schema::Command::Fill: {
+        const auto& fill = *from.command_as_Fill();
+        if (const uint32_t size = fill.pattern_size(); size != 1 && size != 2 && size != 4)
+          return damaged("a fill has a pattern of {} bytes", size);
+        return FillCommand{HALYARD_TRY(range(*fill.target(), execution)), fill.pattern(),
+                           fill.pattern_size()};
+      }
+      case schema::Command::Update: {
+        const auto& update = *from.command_as_Update();
+        const UpdateCommand to = {HALYARD_TRY(range(*update.target(), execution)),
+                                  HALYARD_TRY(blob(update.data()))};
+        if (to.bytes.size() != to.target.length)
+          return damaged("an update of {} bytes has {}", to.target.length, to.bytes.size());
+        return to;
+      }
+      case schema::Command::Copy: {
+        const auto& copy = *from.command_as_Copy();
+        const CommandRange source = HALYARD_TRY(range(*copy.source(), execution));
+        return CopyCommand{source, HALYARD_TRY(range(*copy.target(), execution))};
+      }
+      case schema::Command::Dispatch:
+        return dispatch(*from.command_as_Dispatch(), execution);
+      default:
+        return damaged("it is of unknown kind {}", static_cast<int>(from.command_type()));
+    }
+  }
+
+  Result<Command> dispatch(const schema::Dispatch& from, const CapturedExecution& execution) {
+    if (from.executable() >= file_.executables.size())
+      return damaged("it names executable {} of {}", from.executable(), file_.executables.size());
+    DispatchCommand to;
+    to.executable = from.executable();
+    to.function = from.function();
+    to.function_name = view(from.function_name());
+    if (from.workgroups()) {
+      to.workgroups[0] = from.workgroups()->x();
+      to.workgroups[1] = from.workgroups()->y();
+      to.workgroups[2] = from.workgroups()->z();
+    }
+    to.is_indirect = from.counts() != nullptr;
+    if (to.is_indirect) to.counts = HALYARD_TRY(range(*from.counts(), execution));
+    to.constants = view(from.constants());
+    HALYARD_TRY(take(count(from.bindings())));
+    for (const schema::Range& binding : HALYARD_TRY(structs(from.bindings())))
+      to.bindings.push_back(HALYARD_TRY(range(binding, execution)));
+    return to;
+  }
+
+  Result<> read_outcome(const schema::Outcome& from) {
+    if (from.execution() >= file_.executions.size() ||
+        file_.executions[from.execution()].outcome != CapturedExecution::Outcome::unknown)
+      return damaged("an outcome is of execution {}, which is not there or has one", from.execution());
+    CapturedExecution& execution = file_.executions[from.execution()];
+    if (from.code() != 0) {
+      execution.outcome = CapturedExecution::Outcome::failed;
+      execution.code = failure_code(static_cast<uint32_t>(from.code()));
+      execution.message = view(from.message());
+      return {};
+    }
+    execution.outcome = CapturedExecution::Outcome::done;
+    uint32_t next = 0;
+    for (CapturedBuffer& buffer : execution.buffers) {
+      for (CapturedRange& range : buffer.ranges) {
+        if (next == count(from.ranges())) return damaged("the outcome lacks ranges, it has {}", next);
+        range.after = HALYARD_TRY(contents(from.ranges()->Get(next++)->contents(), range.length));
+      }
+    }
+    if (next != count(from.ranges()))
+      return damaged("the outcome has {} ranges, expected {}", count(from.ranges()), next);
+    return {};
+  }
+
+  Result<> read_end(const schema::End& end) {
+    file_.is_complete = true;
+    if (end.executions() == file_.executions.size()) return {};
+    return damaged("it ends with {} executions, expected {}", file_.executions.size(), end.executions());
+  }
+
+  CaptureFile file_;
+  std::vector<std::span<const uint8_t>> blobs_;
+  uint64_t elements_left_ = 0;
+};
+
+}  // namespace
+
+Result<CaptureFile> read_capture(Ref<Bytes> bytes, Incomplete incomplete) {
+  return Reader(std::move(bytes)).read(incomplete);
+}
+
+}  // namespace halyard::hal

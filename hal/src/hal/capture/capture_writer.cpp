@@ -1,0 +1,310 @@
+// Writing: values become records, bytes become blobs.
+#include "hal/capture/capture_writer.h"
+
+#include <capture_generated.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+#include "base/system_error.h"
+
+namespace halyard::hal {
+
+namespace {
+
+namespace schema = halyard::schema::capture;
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+constexpr size_t kRecordAlignment = 8;
+constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are cut into blobs of this size
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers end at 2 GiB
+constexpr const char* kMadeBy = "0.1";
+
+template <typename T>
+auto vector(FlatBufferBuilder& builder, std::span<const T> elements) {
+  return elements.empty() ? 0 : builder.CreateVector(elements.data(), elements.size());
+}
+
+schema::Range range(const CommandRange& from) { return {from.buffer, from.slot, from.offset, from.length}; }
+
+Result<> check_size(const char* what, uint64_t size) {
+  if (size <= kMostBytes) return {};
+  return fail(Code::UNIMPLEMENTED, "{} of {} bytes cannot be captured; at most {} can", what, size,
+              kMostBytes);
+}
+
+// At least what the execution's record takes, but for the contents.
+uint64_t record_size(const CapturedExecution& execution) {
+  constexpr uint64_t kCommand = 160;
+  uint64_t size = execution.entries.size() * sizeof(schema::Entry);
+  for (const Command& command : execution.commands) {
+    size += kCommand;
+    if (const auto* group = std::get_if<BeginGroupCommand>(&command)) size += group->label.size();
+    if (const auto* dispatch = std::get_if<DispatchCommand>(&command))
+      size += dispatch->constants.size_bytes() + dispatch->bindings.size() * sizeof(schema::Range) +
+              dispatch->function_name.size();
+  }
+  return size;
+}
+
+}  // namespace
+
+// The steps of the public functions; under the lock.
+struct CaptureWriter::Records {
+  CaptureWriter& self;
+
+  std::unexpected<Status> file_error(int number, const char* action) const {
+    return fail(Code::UNAVAILABLE, "cannot {} capture '{}': {}; check the disk and the path", action,
+                self.path_, std::strerror(number));
+  }
+
+  Result<> flush() const {
+    if (std::fflush(self.file_) == 0) return {};
+    self.is_broken_ = true;
+    return file_error(errno, "write");
+  }
+
+  Result<> write(const void* bytes, size_t size) const {
+    if (self.is_broken_)
+      return fail(Code::FAILED_PRECONDITION,
+                  "capture '{}' is cut short, since it could not be written earlier; capture again",
+                  self.path_);
+    if (std::fwrite(bytes, 1, size, self.file_) != size) {
+      self.is_broken_ = true;
+      return file_error(errno, "write");
+    }
+    self.size_ += size;
+    return {};
+  }
+
+  template <typename T>
+  Result<> write_record(FlatBufferBuilder& builder, schema::Content kind, Offset<T> content) const {
+    constexpr uint8_t kPadding[kRecordAlignment] = {};
+    schema::FinishSizePrefixedRecordBuffer(builder, schema::CreateRecord(builder, kind, content.Union()));
+    HALYARD_TRY(write(builder.GetBufferPointer(), builder.GetSize()));
+    return write(kPadding, (kRecordAlignment - self.size_ % kRecordAlignment) % kRecordAlignment);
+  }
+
+  Result<> write_start() const {
+    FlatBufferBuilder builder;
+    const auto made_by = builder.CreateString(kMadeBy);
+    HALYARD_TRY(write_record(builder, schema::Content::Start,
+                             schema::CreateStart(builder, kCaptureVersion, made_by)));
+    return flush();
+  }
+
+  Result<> write_end() const {
+    FlatBufferBuilder builder;
+    HALYARD_TRY(write_record(builder, schema::Content::End,
+                             schema::CreateEnd(builder, self.executions_, self.outcomes_)));
+    return flush();
+  }
+
+  // Whether these bytes stand in the file at this place. Where it cannot be read they do not.
+  bool holds(const Blob& blob, std::span<const uint8_t> bytes) const {
+    constexpr size_t kStep = 1 << 16;
+    uint8_t read[kStep];
+    if (std::fflush(self.file_) != 0) return false;
+    for (uint64_t at = 0; at < bytes.size();) {
+      const size_t wanted = std::min<uint64_t>(kStep, bytes.size() - at);
+      const ssize_t count = ::pread(::fileno(self.file_), read, wanted, static_cast<off_t>(blob.place + at));
+      if (count <= 0 || std::memcmp(read, bytes.data() + at, static_cast<size_t>(count)) != 0) return false;
+      at += static_cast<uint64_t>(count);
+    }
+    return true;
+  }
+
+  // The number of the blob with these bytes.
+  Result<uint32_t> blob(std::span<const uint8_t> bytes) const {
+    const size_t hash =
+        std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    for (auto [it, end] = self.blobs_.equal_range(hash); it != end; ++it)
+      if (it->second.size == bytes.size() && holds(it->second, bytes)) return it->second.number;
+
+    FlatBufferBuilder builder(bytes.size() + 128);
+    const auto contents = builder.CreateVector(bytes.data(), bytes.size());
+    const uint64_t start = self.size_;
+    HALYARD_TRY(write_record(builder, schema::Content::Blob, schema::CreateBlob(builder, contents)));
+    const uint8_t* const record = builder.GetBufferPointer();
+    const uint8_t* const data = schema::GetSizePrefixedRecord(record)->content_as_Blob()->bytes()->Data();
+    const Blob written = {start + static_cast<uint64_t>(data - record), bytes.size(), self.blob_count_++};
+    self.blobs_.emplace(hash, written);
+    return written.number;
+  }
+
+  Result<std::vector<uint32_t>> contents(const CapturedBytes& pieces) const {
+    std::vector<uint32_t> numbers;
+    for (std::span<const uint8_t> rest : pieces) {
+      for (; !rest.empty(); rest = rest.subspan(std::min<uint64_t>(kPiece, rest.size())))
+        numbers.push_back(HALYARD_TRY(blob(rest.first(std::min<uint64_t>(kPiece, rest.size())))));
+    }
+    return numbers;
+  }
+
+  Result<uint32_t> executable(Executable& executable) const {
+    const auto known = self.executable_numbers_.find(&executable);
+    if (known != self.executable_numbers_.end()) return known->second;
+    HALYARD_TRY(check_size("an executable", executable.data().size()));
+    const uint32_t data = HALYARD_TRY(blob(executable.data()));
+    FlatBufferBuilder builder;
+    const auto format = builder.CreateString(executable.format());
+    const auto constants = vector(builder, executable.constants());
+    HALYARD_TRY(write_record(builder, schema::Content::Executable,
+                             schema::CreateExecutable(builder, format, data, constants)));
+    self.executables_.push_back(Ref<Executable>::share(&executable));
+    const auto number = static_cast<uint32_t>(self.executable_numbers_.size());
+    self.executable_numbers_.emplace(&executable, number);
+    return number;
+  }
+
+  // Blobs and executables are records of their own and come before the execution that names them.
+  struct Named {
+    std::vector<uint32_t> executables;  // by the execution's number
+    std::vector<uint32_t> updates;      // in the order of the commands
+  };
+
+  static Offset<schema::RecordedCommand> command(FlatBufferBuilder& builder, const Command& command,
+                                                 const Named& named, size_t& updates) {
+    const auto recorded = [&](schema::Command kind, auto content) {
+      return schema::CreateRecordedCommand(builder, kind, content.Union());
+    };
+    if (const auto* barrier = std::get_if<BarrierCommand>(&command))
+      return recorded(schema::Command::Barrier,
+                      schema::CreateBarrier(builder, barrier->source_stages, barrier->target_stages));
+    if (const auto* group = std::get_if<BeginGroupCommand>(&command)) {
+      const auto label =
+          builder.CreateVector(reinterpret_cast<const uint8_t*>(group->label.data()), group->label.size());
+      return recorded(schema::Command::BeginGroup, schema::CreateBeginGroup(builder, label));
+    }
+    if (const auto* fill = std::get_if<FillCommand>(&command)) {
+      const schema::Range target = range(fill->target);
+      return recorded(schema::Command::Fill,
+                      schema::CreateFill(builder, &target, fill->pattern, fill->pattern_size));
+    }
+    if (const auto* update = std::get_if<UpdateCommand>(&command)) {
+      const schema::Range target = range(update->target);
+      return recorded(schema::Command::Update,
+                      schema::CreateUpdate(builder, &target, named.updates[updates++]));
+    }
+    if (const auto* copy = std::get_if<CopyCommand>(&command)) {
+      const schema::Range source = range(copy->source);
+      const schema::Range target = range(copy->target);
+      return recorded(schema::Command::Copy, schema::CreateCopy(builder, &source, &target));
+    }
+    if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
+      std::vector<schema::Range> ranges;
+      for (const CommandRange& binding : dispatch->bindings) ranges.push_back(range(binding));
+      const auto name = builder.CreateString(dispatch->function_name);
+      const auto constants = vector(builder, dispatch->constants);
+      const auto bindings = builder.CreateVectorOfStructs(ranges);
+      const schema::Range counts = range(dispatch->counts);
+      const schema::Workgroups workgroups(dispatch->workgroups[0], dispatch->workgroups[1],
+                                          dispatch->workgroups[2]);
+      return recorded(schema::Command::Dispatch,
+                      schema::CreateDispatch(builder, named.executables[dispatch->executable],
+                                             dispatch->function, name, &workgroups,
+                                             dispatch->is_indirect ? &counts : nullptr, constants, bindings));
+    }
+    return recorded(schema::Command::EndGroup, schema::CreateEndGroup(builder));
+  }
+
+  Result<> execution(const CapturedExecution& from, std::span<Executable* const> executables) const {
+    HALYARD_TRY(check_size("a command buffer", record_size(from)));
+    Named named;
+    for (Executable* used : executables) named.executables.push_back(HALYARD_TRY(executable(*used)));
+    for (const Command& command : from.commands) {
+      const auto* update = std::get_if<UpdateCommand>(&command);
+      if (!update) continue;
+      HALYARD_TRY(check_size("an update", update->bytes.size()));
+      named.updates.push_back(HALYARD_TRY(blob(update->bytes)));
+    }
+    FlatBufferBuilder builder;
+    std::vector<Offset<schema::Buffer>> buffers;
+    for (const CapturedBuffer& buffer : from.buffers) {
+      std::vector<Offset<schema::TouchedRange>> ranges;
+      for (const CapturedRange& range : buffer.ranges) {
+        const std::vector<uint32_t> before = HALYARD_TRY(contents(range.before));
+        const auto numbers = builder.CreateVector(before);
+        ranges.push_back(schema::CreateTouchedRange(builder, range.offset, range.length, numbers));
+      }
+      const auto device = builder.CreateString(buffer.device);
+      const auto touched = builder.CreateVector(ranges);
+      buffers.push_back(schema::CreateBuffer(builder, device, buffer.size, buffer.memory_type, buffer.usage,
+                                             buffer.access, touched));
+    }
+    std::vector<schema::Entry> entries;
+    for (const CapturedEntry& entry : from.entries)
+      entries.emplace_back(entry.buffer, 0, entry.offset, entry.length);
+    std::vector<Offset<schema::RecordedCommand>> commands;
+    size_t updates = 0;
+    for (const Command& recorded : from.commands)
+      commands.push_back(command(builder, recorded, named, updates));
+    const auto device = builder.CreateString(from.device);
+    const auto command_vector = builder.CreateVector(commands);
+    const auto entry_vector = builder.CreateVectorOfStructs(entries);
+    const auto buffer_vector = builder.CreateVector(buffers);
+    HALYARD_TRY(write_record(builder, schema::Content::Execution,
+                             schema::CreateExecution(builder, device, from.affinity, from.mode,
+                                                     command_vector, entry_vector, buffer_vector)));
+    return flush();
+  }
+
+  Result<> outcome(uint32_t execution, std::span<const CapturedBuffer> buffers, const Status& failure) const {
+    FlatBufferBuilder builder;
+    std::vector<Offset<schema::After>> ranges;
+    for (const CapturedBuffer& buffer : buffers) {
+      if (!failure.ok()) break;
+      for (const CapturedRange& range : buffer.ranges) {
+        const std::vector<uint32_t> after = HALYARD_TRY(contents(range.after));
+        const auto numbers = builder.CreateVector(after);
+        ranges.push_back(schema::CreateAfter(builder, numbers));
+      }
+    }
+    const auto message = builder.CreateString(failure.ok() ? std::string() : failure.text());
+    const auto range_vector = builder.CreateVector(ranges);
+    HALYARD_TRY(write_record(builder, schema::Content::Outcome,
+                             schema::CreateOutcome(builder, execution, static_cast<int32_t>(failure.code()),
+                                                   message, range_vector)));
+    return flush();
+  }
+};
+
+Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "w+be");
+  if (!file) {
+    const int number = errno;
+    return fail(code_of_errno(number), "cannot create capture '{}': {}; check the path", path,
+                std::strerror(number));
+  }
+  auto writer = std::make_unique<CaptureWriter>(path, file);
+  HALYARD_TRY(Records{*writer}.write_start());
+  return writer;
+}
+
+Result<uint32_t> CaptureWriter::begin(const CapturedExecution& execution,
+                                      std::span<Executable* const> executables) {
+  const std::lock_guard lock(mutex_);
+  HALYARD_TRY(Records{*this}.execution(execution, executables));
+  return executions_++;
+}
+
+Result<> CaptureWriter::end(uint32_t execution, std::span<const CapturedBuffer> buffers,
+                            const Status& failure) {
+  const std::lock_guard lock(mutex_);
+  HALYARD_TRY(Records{*this}.outcome(execution, buffers, failure));
+  ++outcomes_;
+  return {};
+}
+
+CaptureWriter::~CaptureWriter() {
+  // A capture that cannot be closed is cut short, which its reader notices.
+  static_cast<void>(Records{*this}.write_end());
+  std::fclose(file_);
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,183 @@
+// Lanes, counters and flows of devices.
+#include "hal/capture/device_trace.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "hal/device/device.h"
+#include "hal/queue/fence.h"
+
+namespace halyard::hal {
+
+namespace {
+
+const char* operation_name(uint32_t operation) {
+  switch (operation) {
+    case HALYARD_OPERATION_BARRIER:
+      return "barrier";
+    case HALYARD_OPERATION_ALLOCA:
+      return "alloca";
+    case HALYARD_OPERATION_DEALLOCA:
+      return "dealloca";
+    case HALYARD_OPERATION_FILL:
+      return "fill";
+    case HALYARD_OPERATION_UPDATE:
+      return "update";
+    case HALYARD_OPERATION_COPY:
+      return "copy";
+    case HALYARD_OPERATION_READ:
+      return "read";
+    case HALYARD_OPERATION_WRITE:
+      return "write";
+    case HALYARD_OPERATION_DISPATCH:
+      return "dispatch";
+    case HALYARD_OPERATION_EXECUTE:
+      return "execute";
+    default:
+      return "operation";
+  }
+}
+
+// The same number for the same value of the same semaphore; others hardly ever meet.
+uint64_t flow_of(const Timepoint& timepoint) {
+  uint64_t number = timepoint.semaphore->trace_number() * 0x9E3779B97F4A7C15u + timepoint.value;
+  number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9u;
+  number = (number ^ number >> 27) * 0x94D049BB133111EBu;
+  return number ^ number >> 31;
+}
+
+// The flows of one event. More than there is room for are left out.
+class Flows {
+ public:
+  void add(uint64_t flow) {
+    if (count_ < flows_.size()) flows_[count_++] = flow;
+  }
+  void add(std::span<const uint64_t> flows) {
+    for (const uint64_t flow : flows) add(flow);
+  }
+  std::span<const uint64_t> view() const { return std::span(flows_).first(count_); }
+
+ private:
+  std::array<uint64_t, 32> flows_;
+  size_t count_ = 0;
+};
+
+void add_flows(Flows& flows, const Fence* fence) noexcept {
+  if (!fence) return;
+  for (const Timepoint& timepoint : fence->timepoints()) flows.add(flow_of(timepoint));
+}
+
+}  // namespace
+
+DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri)
+    : tracer_(std::move(tracer)),
+      track_(tracer_->add_track(uri)),
+      memory_(tracer_->add_counter("memory", track_)) {}
+
+void DeviceTrace::add_memory(int64_t bytes) noexcept {
+  tracer_->count(memory_, bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+}
+
+uint32_t DeviceTrace::take_lane() noexcept {
+  const std::lock_guard lock(mutex_);
+  // More than there are lanes in flight: the last one has slices that overlap.
+  const auto lane = static_cast<uint32_t>(std::min(std::countr_one(taken_), 63));
+  taken_ |= uint64_t{1} << lane;
+  if (lanes_[lane] == 0) lanes_[lane] = tracer_->add_track("in flight", track_);
+  return lane;
+}
+
+void DeviceTrace::leave_lane(uint32_t lane) noexcept {
+  const std::lock_guard lock(mutex_);
+  taken_ &= ~(uint64_t{1} << lane);
+}
+
+Tracer::Track DeviceTrace::queue_track(uint32_t queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  Tracer::Track& track = queues_[queue % queues_.size()];
+  if (track == 0) {
+    std::array<char, 24> name = {};
+    std::snprintf(name.data(), name.size(), "queue %u", queue);
+    track = tracer_->add_track(name.data(), track_);
+  }
+  return track;
+}
+
+void DeviceTrace::device_span(const halyard_trace_span_t& span) noexcept {
+  tracer_->span_on(queue_track(span.queue), TraceCategory::device, {span.name, span.name_size}, span.begin_ns,
+                   span.end_ns);
+}
+
+struct WorkTrace::State {
+  DeviceTrace& device;
+  const uint32_t operation;
+  const uint32_t lane;
+  const uint64_t flow;  // from where it was submitted
+  uint64_t submitted = 0;
+  std::atomic<uint64_t> began{0};
+  Flows waits = {};
+
+  State(DeviceTrace& to, uint32_t kind)
+      : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { device.leave_lane(lane); }
+};
+
+void WorkTrace::drop() noexcept { delete std::exchange(state_, nullptr); }
+
+void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept {
+  state_ = new (std::nothrow) State(device, operation);
+  if (!state_) return;
+  Flows waits;
+  add_flows(waits, wait);
+  state_->waits = waits;
+  device.tracer().instant(TraceCategory::queue, operation_name(operation), {&state_->flow, 1});
+  state_->submitted = Tracer::now();
+}
+
+void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
+  if (!state_) return;
+  if (span.kind == HALYARD_SPAN_BEGAN) {
+    state_->began.store(span.begin_ns, std::memory_order_relaxed);
+  } else if (span.kind == HALYARD_SPAN_QUEUE) {
+    state_->device.device_span(span);
+  }
+}
+
+// A fence's flow begins where the operation that signals it does, because nobody knows when exactly a driver
+// signals: who waited may have begun by the time that this is told.
+void WorkTrace::end(const Fence* signal) noexcept {
+  const std::unique_ptr<State> work(std::exchange(state_, nullptr));
+  Tracer& tracer = work->device.tracer();
+  const Tracer::Track track = work->device.lane_track(work->lane);
+  const char* name = operation_name(work->operation);
+  const uint64_t now = Tracer::now();
+  const uint64_t began = work->began.load(std::memory_order_relaxed);
+  const bool waited = began > work->submitted && !work->waits.view().empty();
+  if (waited) tracer.span_on(track, TraceCategory::wait, "waiting", work->submitted, began, {&work->flow, 1});
+  Flows flows;
+  if (!waited) flows.add(work->flow);
+  if (began != 0) flows.add(work->waits.view());
+  add_flows(flows, signal);
+  tracer.span_on(track, TraceCategory::queue, name, waited ? began : work->submitted, now, flows.view());
+  // Of a driver that does not tell when it began, only that the fences are reached by now is known.
+  if (began == 0 && !work->waits.view().empty())
+    tracer.instant_on(track, TraceCategory::wait, "reached", now, work->waits.view());
+}
+
+void trace_fence(const Fence& fence, const char* event) noexcept {
+  for (const Timepoint& timepoint : fence.timepoints()) {
+    DeviceTrace* trace = timepoint.semaphore->device().trace();
+    if (!trace) continue;
+    const uint64_t flow = flow_of(timepoint);
+    trace->tracer().instant(TraceCategory::wait, event, {&flow, 1});
+  }
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,159 @@
+// One execution is a chain of steps, each begun when the fence of the one before is reached: the commands up
+// to the next dispatch that is asked for, its buffers, the dispatch alone, its buffers again.
+#include "hal/capture/tensor_trace.h"
+
+#include <utility>
+#include <vector>
+
+#include "hal/command/rerecord.h"
+#include "hal/queue/host_copy.h"
+#include "hal/queue/stepwise.h"
+
+namespace halyard::hal {
+
+const ObjectType TensorTrace::kType = object_type<TensorTrace>("hal.tensor_trace");
+
+struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution {
+  static const ObjectType kType;
+
+  Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
+
+  Ref<TensorTrace> trace;
+  CommandList list;
+  std::vector<Ref<Buffer>> buffers;  // whole allocations, as the list numbers them
+  std::vector<Ref<Executable>> executables;
+  struct Entry {
+    Ref<Buffer> buffer;  // the whole allocation
+    uint64_t offset = 0;
+    uint64_t length = 0;
+  };
+  std::vector<Entry> table;
+  size_t next = 0;      // command
+  uint64_t number = 0;  // of the dispatch that is being shown
+  std::vector<std::vector<uint8_t>> before;
+  std::vector<std::vector<uint8_t>> after;
+
+  using Then = std::move_only_function<Result<>()>;
+
+  Result<> when(const Ref<Fence>& fence, Then then) {
+    return when_reached(fence,
+                        [self = Ref<Work>::share(this), then = std::move(then)](Status status) mutable {
+                          if (!status.ok()) return self->finish(std::move(status));
+                          self->attempt(std::move(then));
+                        });
+  }
+
+  const DispatchCommand* shown(size_t command) const {
+    const auto* dispatch = std::get_if<DispatchCommand>(&list.commands[command]);
+    return dispatch && matches_pattern(trace->pattern_, dispatch->function_name) ? dispatch : nullptr;
+  }
+  Result<> run(size_t begin, size_t end, Then then);
+  Result<> read(const DispatchCommand& dispatch, std::vector<std::vector<uint8_t>>& into, Then then);
+  Result<> show(const DispatchCommand& dispatch, bool after_it) const;
+  Result<> go_on();
+  Result<> show_dispatch(const DispatchCommand& dispatch);
+};
+
+const ObjectType TensorTrace::Work::kType = object_type<TensorTrace::Work>("hal.tensor_trace.work");
+
+// Executes some of the commands. Groups are left out: they may begin here and end there.
+Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
+  const Ref<CommandBuffer> piece = HALYARD_TRY(CommandBuffer::create(
+      device, kOneShot, kTransfer | kDispatchCategory, affinity, static_cast<uint32_t>(table.size())));
+  const Rerecording recording = {*piece, buffers, executables};
+  for (size_t i = begin; i < end; ++i) {
+    const Command& command = list.commands[i];
+    if (std::holds_alternative<BeginGroupCommand>(command) ||
+        std::holds_alternative<EndGroupCommand>(command))
+      continue;
+    HALYARD_TRY(recording.record(command));
+  }
+  HALYARD_TRY(piece->finalize());
+  std::vector<Binding> bindings;
+  for (const Entry& entry : table) bindings.push_back({entry.buffer.get(), entry.offset, entry.length});
+  const Ref<Fence> done = HALYARD_TRY(Fence::create(device));
+  HALYARD_TRY(
+      queue_execute({*device, affinity, nullptr, done.get(), nullptr, scope.get()}, *piece, bindings));
+  return when(done, std::move(then));
+}
+
+// The bytes of all bindings.
+Result<> TensorTrace::Work::read(const DispatchCommand& dispatch, std::vector<std::vector<uint8_t>>& into,
+                                 Then then) {
+  into.assign(dispatch.bindings.size(), {});
+  std::vector<Ref<Fence>> reading;
+  for (size_t i = 0; i < into.size(); ++i) {
+    const CommandRange& range = dispatch.bindings[i];
+    const bool is_slot = range.buffer == kNoBuffer;
+    Buffer& buffer = is_slot ? *table[range.slot].buffer : *buffers[range.buffer];
+    const uint64_t offset = range.offset + (is_slot ? table[range.slot].offset : 0);
+    into[i].resize(range.length);
+    Result<Ref<Fence>> fence = begin_read(buffer, offset, into[i], Ref<Object>(Ref<Work>::share(this)));
+    if (!fence)
+      return std::unexpected(std::move(fence.error())
+                                 .note(fmt::format("reading binding {} of '{}'", i, dispatch.function_name)));
+    if (*fence) reading.push_back(*std::move(fence));
+  }
+  std::vector<Fence*> fences;
+  for (const Ref<Fence>& fence : reading) fences.push_back(fence.get());
+  return when(HALYARD_TRY(Fence::join(fences)), std::move(then));
+}
+
+Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it) const {
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (after_it && after[i] == before[i]) continue;
+    HALYARD_TRY(trace->sink_({number, dispatch.function_name, static_cast<uint32_t>(i), after_it,
+                              after_it ? after[i] : before[i]}));
+  }
+  return {};
+}
+
+// `keep` in what follows is this work, for as long as the step has not run.
+Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
+  const auto keep = Ref<Work>::share(this);
+  return read(dispatch, before, [this, keep, &dispatch]() -> Result<> {
+    number = trace->dispatches_.fetch_add(1);
+    HALYARD_TRY(show(dispatch, false));
+    const size_t place = next++;
+    return run(place, place + 1, [this, keep, &dispatch] {
+      return read(dispatch, after, [this, keep, &dispatch]() -> Result<> {
+        HALYARD_TRY(show(dispatch, true));
+        return go_on();
+      });
+    });
+  });
+}
+
+Result<> TensorTrace::Work::go_on() {
+  const size_t begin = next;
+  while (next < list.commands.size() && !shown(next)) ++next;
+  const auto then = [this, keep = Ref<Work>::share(this)]() -> Result<> {
+    if (next < list.commands.size()) return show_dispatch(*shown(next));
+    finish({});
+    return {};
+  };
+  return next == begin ? then() : run(begin, next, then);
+}
+
+Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
+                              std::span<const Binding> table) {
+  SlotEntries entries;
+  HALYARD_TRY(prepare_execute(point, commands, table, entries));
+  const auto work = make<Work>(point, commands);
+  work->trace = Ref<TensorTrace>::share(this);
+  work->list = commands.list();
+  for (Allocation* buffer : work->list.buffers)
+    work->buffers.push_back(Buffer::create(Ref<Allocation>::share(buffer)));
+  for (Executable* executable : work->list.executables)
+    work->executables.push_back(Ref<Executable>::share(executable));
+  // Entries behind those that the program declared stand for buffers that it recorded (hal/queue/sharing.h).
+  for (const SlotEntry& entry : std::span<const SlotEntry>(entries).first(commands.declared_slots())) {
+    Work::Entry& to = work->table.emplace_back();
+    if (entry.allocation)
+      to = {Buffer::create(Ref<Allocation>::share(entry.allocation)), entry.offset, entry.length};
+  }
+  HALYARD_TRY(work->when(Ref<Fence>::share(point.wait), [work] { return work->go_on(); }));
+  return to_result(work->result);
+}
+
+}  // namespace halyard::hal

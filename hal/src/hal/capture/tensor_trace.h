@@ -1,0 +1,49 @@
+// TensorTrace: executes command buffers dispatch by dispatch, and shows what is in the buffers of those whose
+// names it was asked for, before and after. For who looks for the first wrong number: slow, and as many bytes
+// as there are.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/queue/queue.h"
+
+namespace halyard::hal {
+
+// The bytes of one binding of one dispatch; borrowed for the call.
+struct TracedTensor {
+  uint64_t dispatch = 0;  // counted from 0, in the order in which they are executed
+  std::string_view function;
+  uint32_t binding = 0;
+  bool after = false;  // as the dispatch left it; shown only where it is not as it was before
+  std::span<const uint8_t> bytes;
+};
+
+// Thread-safe, if the sink is.
+class TensorTrace final : public ObjectOf<TensorTrace> {
+ public:
+  static const ObjectType kType;
+  // Called on whichever thread has the bytes; its failure fails the work.
+  using Sink = std::function<Result<>(const TracedTensor& tensor)>;
+
+  // `pattern`: names of functions, with * and ? as in matches_pattern().
+  TensorTrace(std::string pattern, Sink sink) : pattern_(std::move(pattern)), sink_(std::move(sink)) {}
+
+  // As queue_execute, but for the time that it takes. Holds no thread meanwhile.
+  Result<> execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
+
+ private:
+  struct Work;
+
+  const std::string pattern_;
+  const Sink sink_;
+  std::atomic<uint64_t> dispatches_{0};
+};
+
+}  // namespace halyard::hal

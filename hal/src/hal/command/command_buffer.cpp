@@ -1,0 +1,447 @@
+// Recording: every command is checked once, here, turned into a struct of the driver ABI, and appended to one
+// flat list. What cannot be known before the list is executed, the entries of the binding table, is collected
+// as needs of each slot.
+#include "hal/command/command_buffer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hal/driver/driver_memory.h"
+#include "hal/queue/sharing.h"
+
+namespace halyard::hal {
+
+const ObjectType CommandBuffer::kType = object_type<CommandBuffer>("hal.command_buffer");
+
+namespace {
+
+// What a command asks of one of its ranges.
+struct Needs {
+  uint32_t usage;
+  uint32_t access;
+  uint32_t alignment = 1;
+};
+
+// Nobody knows whether a function reads or writes a binding, so no access is asked for.
+constexpr Needs kBindingNeeds = {HALYARD_USAGE_STORAGE, 0};
+constexpr Needs kCountNeeds = {HALYARD_USAGE_INDIRECT_PARAMETERS, kRead, 4};
+constexpr Needs kSourceNeeds = {HALYARD_USAGE_TRANSFER_SOURCE, kRead};
+constexpr Needs kTargetNeeds = {HALYARD_USAGE_TRANSFER_TARGET, kWrite};
+constexpr uint64_t kCountBytes = 12;
+constexpr const char* kCharged = "a command buffer";
+
+std::string category_text(uint32_t categories) {
+  switch (categories & (kTransfer | kDispatchCategory)) {
+    case kTransfer:
+      return "TRANSFER";
+    case kDispatchCategory:
+      return "DISPATCH";
+    case kTransfer | kDispatchCategory:
+      return "TRANSFER|DISPATCH";
+    default:
+      return "NONE";
+  }
+}
+
+Result<> check_pattern(uint64_t offset, uint64_t length, uint32_t pattern_length) {
+  if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "fill value length is not one of the supported values (pattern_length={}); expected 1, 2 or 4",
+        pattern_length);
+  if (offset % pattern_length != 0 || (length != kWholeLength && length % pattern_length != 0))
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "binding offset and/or length do not match the required alignment of one or more command (offset={}, "
+        "length={}, pattern_length={})",
+        offset, length, pattern_length);
+  return {};
+}
+
+bool overlaps(const halyard_range_t& a, const halyard_range_t& b) {
+  if (!a.memory || a.memory != b.memory) return false;
+  const halyard_range_t& low = a.offset <= b.offset ? a : b;
+  const halyard_range_t& high = a.offset <= b.offset ? b : a;
+  return high.offset - low.offset < low.length && high.length > 0;
+}
+
+}  // namespace
+
+// The steps that recording calls share.
+struct CommandBuffer::Recorder {
+  static Result<> check_state(const CommandBuffer& self, uint32_t category) {
+    if (self.state_ != State::recording)
+      return fail(
+          Code::FAILED_PRECONDITION,
+          "command buffer is not in a recording state; all recording must happen before it is finalized");
+    if ((self.categories_ & category) != category)
+      return fail(Code::FAILED_PRECONDITION,
+                  "operation requires categories {} but command buffer only supports {}; create it with them",
+                  category_text(category), category_text(self.categories_));
+    return {};
+  }
+
+  // What recording takes is charged before anything is recorded: that of the command, and what `more` gives.
+  // Arrays that grow by doubling take up to three times what they hold.
+  static constexpr uint64_t kGrowing = 3;
+  template <typename More>
+  static Result<> charge(CommandBuffer& self, size_t command_bytes, More&& more) {
+    if (!self.charge_.has_budget()) [[likely]]
+      return {};
+    return self.charge_.grow_by(saturating_add(kGrowing * command_bytes, more()), kCharged);
+  }
+  static uint64_t bytes_to_keep(const CommandBuffer& self, Object* object) {
+    constexpr uint64_t kNode = block_bytes(2 * sizeof(void*));
+    return self.known_resources_.contains(object) ? 0
+                                                  : kNode + kGrowing * (sizeof(void*) + sizeof(Ref<Object>));
+  }
+  static uint64_t bytes_to_use(const CommandBuffer& self, const BufferRange& source,
+                               const halyard_range_t& range) {
+    const uint64_t kept = source.buffer ? bytes_to_keep(self, &source.buffer->allocation()) : 0;
+    if (range.memory || range.slot < self.slots_.size()) return kept;
+    return kept + kGrowing * sizeof(SlotNeeds) * (range.slot + 1 - self.slots_.size());
+  }
+  static uint64_t bytes_to_store(size_t size) {
+    return size ? saturating_add(block_bytes(size), kGrowing * sizeof(void*)) : 0;
+  }
+
+  static Result<halyard_range_t> resolve(CommandBuffer& self, const BufferRange& range, const Needs& needs) {
+    return range.buffer ? resolve_direct(self, range, needs) : resolve_slot(self, range);
+  }
+
+  static Result<halyard_range_t> resolve_direct(CommandBuffer& self, const BufferRange& range,
+                                                const Needs& needs) {
+    const Buffer& buffer = *range.buffer;
+    HALYARD_TRY(buffer.check_usage(needs.usage));
+    HALYARD_TRY(buffer.check_access(needs.access));
+    HALYARD_TRY(buffer.check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
+    uint64_t length = range.length;
+    if (length == kWholeLength && range.offset <= buffer.length()) length = buffer.length() - range.offset;
+    HALYARD_TRY(buffer.check_range(range.offset, length));
+    const uint64_t offset = buffer.offset() + range.offset;
+    if (offset % needs.alignment != 0 || (needs.alignment > 1 && length % needs.alignment != 0))
+      return fail(Code::INVALID_ARGUMENT,
+                  "binding offset and/or length do not match the required alignment of one or more command "
+                  "(offset={} "
+                  "in a buffer at byte {} of its allocation, length={}, alignment={})",
+                  range.offset, buffer.offset(), length, needs.alignment);
+    if (!is_foreign(*self.device_, buffer))
+      return halyard_range_t{buffer.allocation().memory, 0, 0, offset, length};
+    if (sharing(buffer.device(), *self.device_) == Sharing::none)
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "buffer belongs to device '{}', which shares no memory with '{}', for which the command buffer is "
+          "recorded; use a buffer of that device, or copy the bytes to one",
+          buffer.device().uri(), self.device_->uri());
+    return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
+  }
+
+  // Buffers of other drivers are slots behind those that the program declared: the driver's handle for them
+  // may not be there before the list is executed. One that is new gets its slot here and now, before the
+  // other ranges of the same command are looked at; where the command then fails, nothing uses the slot.
+  static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
+    const auto known = std::ranges::find(self.foreign_, &allocation);
+    const auto slot = self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
+    if (known == self.foreign_.end()) {
+      keep(self, &allocation);
+      self.foreign_.push_back(&allocation);
+    }
+    return slot;
+  }
+
+  static Result<halyard_range_t> resolve_slot(const CommandBuffer& self, const BufferRange& range) {
+    if (range.slot >= self.binding_capacity_)
+      return fail(
+          Code::OUT_OF_RANGE,
+          "indirect buffer reference slot {} is out range of the declared binding capacity of the command "
+          "buffer {}",
+          range.slot, self.binding_capacity_);
+    if (range.slot >= kMaximumSlots)
+      return fail(Code::OUT_OF_RANGE,
+                  "indirect buffer reference slot {} is beyond the {} entries that a binding table "
+                  "can have",
+                  range.slot, kMaximumSlots);
+    if (range.length == kWholeLength)
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "length -1 (the rest) recorded for binding table slot {}: the entry's length is not known before "
+          "execution; record a length in bytes",
+          range.slot);
+    if (range.length > UINT64_MAX - range.offset)
+      return fail(Code::OUT_OF_RANGE,
+                  "range of binding table slot {} ends beyond 64 bits (offset={}, length={})", range.slot,
+                  range.offset, range.length);
+    return halyard_range_t{nullptr, range.slot, 0, range.offset, range.length};
+  }
+
+  // Makes the command's use of a range last: keeps the buffer, or adds to what its slot needs.
+  static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
+                  const Needs& needs) {
+    if (source.buffer) {
+      keep(self, &source.buffer->allocation());
+      if (range.memory) return;
+    } else {
+      self.declared_slots_ = std::max(self.declared_slots_, range.slot + size_t{1});
+    }
+    if (self.slots_.size() <= range.slot) self.slots_.resize(range.slot + size_t{1});
+    SlotNeeds& slot = self.slots_[range.slot];
+    slot.used = true;
+    slot.extent = std::max(slot.extent, range.offset + range.length);
+    slot.usage |= needs.usage;
+    slot.access |= needs.access;
+    slot.alignment = std::max(slot.alignment, needs.alignment);
+  }
+
+  static void keep(CommandBuffer& self, Object* object) {
+    if (self.known_resources_.insert(object).second) self.resources_.push_back(Ref<Object>::share(object));
+  }
+
+  // A copy of the bytes that lives as long as the command buffer; null for none.
+  template <typename T>
+  static const T* store(CommandBuffer& self, std::span<const T> elements) {
+    if (elements.empty()) return nullptr;
+    auto bytes = std::make_unique_for_overwrite<uint8_t[]>(elements.size_bytes());
+    std::memcpy(bytes.get(), elements.data(), elements.size_bytes());
+    self.payloads_.push_back(std::move(bytes));
+    return reinterpret_cast<const T*>(self.payloads_.back().get());
+  }
+
+  template <typename T>
+  static void append(CommandBuffer& self, uint32_t kind, T command) {
+    static_assert(sizeof(T) % sizeof(uint64_t) == 0);
+    halyard_command_t header = {sizeof(T), kind};
+    std::memcpy(&command, &header, sizeof(header));
+    const size_t start = self.words_.size();
+    self.words_.resize(start + sizeof(T) / sizeof(uint64_t));
+    std::memcpy(&self.words_[start], &command, sizeof(T));
+    ++self.command_count_;
+  }
+};
+
+CommandBuffer::CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
+                             uint32_t binding_capacity)
+    : device_(std::move(device)),
+      mode_(mode),
+      categories_(categories),
+      affinity_(affinity),
+      binding_capacity_(binding_capacity) {
+  if (LiveObjects* live = device_->live()) live->add(kType, 1);
+}
+
+CommandBuffer::~CommandBuffer() {
+  if (list_) device_->table().command_list_destroy(device_->handle(), list_);
+  if (LiveObjects* live = device_->live()) live->add(kType, -1);
+}
+
+Result<Ref<CommandBuffer>> CommandBuffer::create(Ref<Device> device, uint32_t mode, uint32_t categories,
+                                                 uint64_t affinity, uint32_t binding_capacity,
+                                                 Budget* memory) {
+  if (mode & kAllowInline) {
+    if (!(mode & kOneShot)) return fail(Code::INVALID_ARGUMENT, "inline command buffers must be one-shot");
+    if (binding_capacity > 0)
+      return fail(Code::INVALID_ARGUMENT,
+                  "inline command buffers cannot have indirect bindings (capacity {})", binding_capacity);
+  }
+  Ref<CommandBuffer> commands =
+      make<CommandBuffer>(std::move(device), mode, categories, affinity, binding_capacity);
+  HALYARD_TRY(commands->charge_.start(
+      memory, block_bytes(sizeof(CommandBuffer)) + driver_memory::kCommandList, kCharged));
+  return commands;
+}
+
+Result<> CommandBuffer::barrier(uint32_t source_stages, uint32_t target_stages) {
+  HALYARD_TRY(Recorder::check_state(*this, 0));
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_barrier_t), [] { return 0; }));
+  Recorder::append(*this, HALYARD_COMMAND_BARRIER,
+                   halyard_command_barrier_t{{}, source_stages, target_stages});
+  return {};
+}
+
+Result<> CommandBuffer::begin_debug_group(std::string_view label) {
+  HALYARD_TRY(Recorder::check_state(*this, 0));
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_begin_group_t),
+                               [&] { return Recorder::bytes_to_store(label.size()); }));
+  const char* text = Recorder::store(*this, std::span(label));
+  Recorder::append(*this, HALYARD_COMMAND_BEGIN_GROUP,
+                   halyard_command_begin_group_t{{}, {text, label.size()}});
+  ++group_depth_;
+  return {};
+}
+
+Result<> CommandBuffer::end_debug_group() {
+  HALYARD_TRY(Recorder::check_state(*this, 0));
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_t), [] { return 0; }));
+  Recorder::append(*this, HALYARD_COMMAND_END_GROUP, halyard_command_t{});
+  lowest_group_depth_ = std::min(lowest_group_depth_, --group_depth_);
+  return {};
+}
+
+// A hint that no driver takes.
+Result<> CommandBuffer::advise(BufferRange) { return Recorder::check_state(*this, kTransfer); }
+
+Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t pattern_length) {
+  if (target.length == 0) return {};
+  HALYARD_TRY(Recorder::check_state(*this, kTransfer));
+  HALYARD_TRY(check_pattern(target.offset, target.length, pattern_length));
+  Needs needs = kTargetNeeds;
+  needs.alignment = pattern_length;
+  const halyard_range_t range = HALYARD_TRY(Recorder::resolve(*this, target, needs));
+  if (range.length == 0) return {};
+  const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_fill_t),
+                               [&] { return Recorder::bytes_to_use(*this, target, range); }));
+  Recorder::use(*this, target, range, needs);
+  Recorder::append(*this, HALYARD_COMMAND_FILL,
+                   halyard_command_fill_t{{}, range, static_cast<uint32_t>(pattern & mask), pattern_length});
+  return {};
+}
+
+Result<> CommandBuffer::update(std::span<const uint8_t> source, BufferRange target) {
+  HALYARD_TRY(Recorder::check_state(*this, kTransfer));
+  target.length = source.size();
+  const halyard_range_t range = HALYARD_TRY(Recorder::resolve(*this, target, kTargetNeeds));
+  if (range.length == 0) return {};
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_update_t), [&] {
+    return saturating_add(Recorder::bytes_to_use(*this, target, range),
+                          Recorder::bytes_to_store(source.size()));
+  }));
+  Recorder::use(*this, target, range, kTargetNeeds);
+  const uint8_t* bytes = Recorder::store(*this, source);
+  Recorder::append(*this, HALYARD_COMMAND_UPDATE, halyard_command_update_t{{}, bytes, range});
+  return {};
+}
+
+Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
+  if (source.length == 0 && target.length == 0) return {};
+  HALYARD_TRY(Recorder::check_state(*this, kTransfer));
+  const halyard_range_t from =
+      HALYARD_TRY(with_note(Recorder::resolve(*this, source, kSourceNeeds), "copy source"));
+  const halyard_range_t to =
+      HALYARD_TRY(with_note(Recorder::resolve(*this, target, kTargetNeeds), "copy target"));
+  if (from.length != to.length)
+    return halyard::fail(Code::INVALID_ARGUMENT,
+                         "copy of {} bytes to a range of {} bytes; expected the same length", from.length,
+                         to.length);
+  if (overlaps(from, to))
+    return halyard::fail(
+        Code::INVALID_ARGUMENT,
+        "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of "
+        "the allocation)",
+        from.offset, from.length, to.offset, to.length);
+  if (from.length == 0) return {};
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_copy_t), [&] {
+    return Recorder::bytes_to_use(*this, source, from) + Recorder::bytes_to_use(*this, target, to);
+  }));
+  Recorder::use(*this, source, from, kSourceNeeds);
+  Recorder::use(*this, target, to, kTargetNeeds);
+  Recorder::append(*this, HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, from, to});
+  return {};
+}
+
+Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
+  HALYARD_TRY(Recorder::check_state(*this, kDispatchCategory));
+  const auto& [x, y, z] = dispatch.workgroups;
+  if (!dispatch.indirect && (x == 0 || y == 0 || z == 0)) return {};
+
+  if (dispatch.bindings.size() > kMaximumBindings)
+    return halyard::fail(Code::OUT_OF_RANGE, "binding count {} > {}", dispatch.bindings.size(),
+                         kMaximumBindings);
+  if (dispatch.indirect && dispatch.indirect->offset % kCountNeeds.alignment != 0)
+    return halyard::fail(
+        Code::INVALID_ARGUMENT,
+        "workgroup count offset does not match the required natural alignment of uint32_t (offset={}, "
+        "min_byte_alignment=4)",
+        dispatch.indirect->offset);
+  Executable& executable = *dispatch.executable;
+  if (&executable.device() != device_.get())
+    return halyard::fail(
+        Code::INVALID_ARGUMENT,
+        "executable was created for device '{}', but the command buffer is recorded for '{}'; create "
+        "it for that device",
+        executable.device().uri(), device_->uri());
+  HALYARD_TRY(
+      executable.check_dispatch(dispatch.function, dispatch.constants.size(), dispatch.bindings.size()));
+
+  halyard_command_dispatch_t command = {};
+  BufferRange counts;
+  if (dispatch.indirect) {
+    counts = *dispatch.indirect;
+    counts.length = kCountBytes;
+    command.flags = HALYARD_DISPATCH_INDIRECT;
+    command.indirect =
+        HALYARD_TRY(with_note(Recorder::resolve(*this, counts, kCountNeeds), "workgroup counts"));
+  }
+  halyard_range_t bindings[kMaximumBindings];
+  for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
+    Result<halyard_range_t> range = Recorder::resolve(*this, dispatch.bindings[i], kBindingNeeds);
+    if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));
+    bindings[i] = *range;
+  }
+
+  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_dispatch_t), [&] {
+    uint64_t bytes = Recorder::bytes_to_keep(*this, &executable);
+    if (dispatch.indirect) bytes += Recorder::bytes_to_use(*this, counts, command.indirect);
+    for (size_t i = 0; i < dispatch.bindings.size(); ++i)
+      bytes += Recorder::bytes_to_use(*this, dispatch.bindings[i], bindings[i]);
+    return bytes + Recorder::bytes_to_store(dispatch.constants.size_bytes()) +
+           Recorder::bytes_to_store(dispatch.bindings.size() * sizeof(halyard_range_t));
+  }));
+
+  // Nothing fails from here on.
+  Recorder::keep(*this, &executable);
+  if (dispatch.indirect) Recorder::use(*this, counts, command.indirect, kCountNeeds);
+  for (size_t i = 0; i < dispatch.bindings.size(); ++i)
+    Recorder::use(*this, dispatch.bindings[i], bindings[i], kBindingNeeds);
+  command.executable = executable.handle();
+  command.function = static_cast<uint32_t>(dispatch.function);
+  std::ranges::copy(dispatch.workgroups, command.workgroups);
+  command.constant_count = static_cast<uint32_t>(dispatch.constants.size());
+  command.constants = Recorder::store(*this, dispatch.constants);
+  command.binding_count = static_cast<uint32_t>(dispatch.bindings.size());
+  command.bindings =
+      Recorder::store(*this, std::span<const halyard_range_t>(bindings, dispatch.bindings.size()));
+  Recorder::append(*this, HALYARD_COMMAND_DISPATCH, command);
+  return {};
+}
+
+Result<> CommandBuffer::finalize() {
+  HALYARD_TRY(Recorder::check_state(*this, 0));
+  if (const int64_t depth = group_depth_ != 0 ? group_depth_ : lowest_group_depth_; depth != 0)
+    return halyard::fail(Code::FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is {})",
+                         depth);
+  // The driver's form of it.
+  HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
+  words_.shrink_to_fit();
+  halyard_command_list_args_t args = {};
+  args.struct_size = sizeof(args);
+  args.one_shot = mode_ & kOneShot;
+  args.affinity = device_->queues(affinity_);
+  args.commands = reinterpret_cast<const halyard_command_t*>(words_.data());
+  args.commands_size = words_.size() * sizeof(uint64_t);
+  args.command_count = command_count_;
+  args.binding_count = static_cast<uint32_t>(slots_.size());
+  halyard_driver_command_list_t list = nullptr;
+  if (halyard_status_t status = device_->table().command_list_create(device_->handle(), &args, &list))
+    return std::unexpected(Status::adopt(status).note("finalizing a command buffer"));
+  HALYARD_TRY(device_->check_given(list, "command_list_create"));
+  list_ = list;
+  known_resources_ = {};
+  state_ = State::ready;
+  return {};
+}
+
+Result<> CommandBuffer::begin_execution() {
+  if (state_ != State::ready)
+    return halyard::fail(
+        Code::FAILED_PRECONDITION,
+        "command buffer recording has not been ended and it is still in a recording state; finalize it "
+        "before it is executed");
+  if ((mode_ & kOneShot) && submitted_.exchange(true, std::memory_order_relaxed))
+    return halyard::fail(
+        Code::FAILED_PRECONDITION,
+        "one-shot command buffer was executed before; record another one, or create it without "
+        "ONE_SHOT (mode bit 1)");
+  return {};
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,128 @@
+// CommandBuffer: records commands into a validated flat list, which a driver gets once. Specified by
+// hal-semantics.md, "Recording and executing command buffers", and hal-module.md, "Recording rules".
+// Recording: one thread. Afterwards immutable.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device/buffer.h"
+#include "hal/device/executable.h"
+
+namespace halyard::hal {
+
+// A range as a program names it: a buffer, or a slot of the binding table where the buffer is null.
+struct BufferRange {
+  Buffer* buffer = nullptr;
+  uint32_t slot = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// What the entries of a binding table must allow, collected while recording.
+struct SlotNeeds {
+  bool used = false;
+  uint64_t extent = 0;  // bytes from the entry's start that commands touch
+  uint32_t usage = 0;
+  uint32_t access = 0;
+  uint32_t alignment =
+      1;  // bytes; of the entry's first byte, because recorded offsets are multiples themselves
+};
+
+struct CommandList;  // hal/command/command_list.h
+
+inline constexpr size_t kMaximumBindings = 32;
+inline constexpr uint32_t kMaximumSlots = 1u << 16;  // a program cannot pass a longer table
+
+class CommandBuffer final : public ObjectOf<CommandBuffer> {
+ public:
+  static const ObjectType kType;  // "hal.command_buffer"
+
+  // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED change nothing:
+  // a program is not trusted to keep its commands within their buffers, nor its buffers alive. `memory` (may
+  // be null) is charged for it and for what is recorded: RESOURCE_EXHAUSTED, here and below.
+  static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories,
+                                           uint64_t affinity, uint32_t binding_capacity,
+                                           Budget* memory = nullptr);
+
+  // Recording. FAILED_PRECONDITION when finalized or outside the categories, then as hal-module.md says for
+  // each; a failed call records nothing. Length kWholeLength is the rest of a direct buffer; INVALID_ARGUMENT
+  // for a slot. What a zero length or a zero workgroup count makes empty is neither recorded nor checked.
+  Result<> barrier(uint32_t source_stages, uint32_t target_stages);
+  Result<> begin_debug_group(std::string_view label);
+  Result<> end_debug_group();
+  Result<> advise(BufferRange range);
+  Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
+  Result<> update(std::span<const uint8_t> source,
+                  BufferRange target);  // as long as the source, which is copied
+  Result<> copy(BufferRange source, BufferRange target);
+  struct Dispatch {
+    Executable* executable = nullptr;
+    uint64_t function = 0;
+    uint32_t workgroups[3] = {};
+    std::span<const uint32_t> constants;
+    std::span<const BufferRange> bindings;
+    const BufferRange* indirect = nullptr;  // the counts, 12 bytes whatever its length says; null: direct
+  };
+  Result<> dispatch(const Dispatch& dispatch);
+  // Gives the list to the driver. FAILED_PRECONDITION: not recording, or debug groups open.
+  Result<> finalize();
+
+  // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for
+  // ONE_SHOT.
+  Result<> begin_execution();
+
+  enum class State : uint8_t { recording, ready };
+  State state() const { return state_; }
+  Device& device() const { return *device_; }
+  uint32_t mode() const { return mode_; }
+  uint32_t command_count() const { return command_count_; }
+  halyard_driver_command_list_t handle() const { return list_; }  // after finalize
+  std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
+  // How many of them are for a binding table; those behind are for memory of other drivers
+  // (hal/queue/sharing.h).
+  size_t declared_slots() const { return declared_slots_; }
+  Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
+  // The recorded commands; borrows from this.
+  CommandList list() const;
+  // One line for each, for people.
+  std::string text() const;
+
+  CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
+                uint32_t binding_capacity);
+  ~CommandBuffer();
+
+ private:
+  struct Recorder;  // helpers of command_buffer.cpp
+  struct Lister;    // of command_list.cpp
+
+  Ref<Device> device_;
+  uint32_t mode_;
+  uint32_t categories_;
+  uint64_t affinity_;
+  uint32_t binding_capacity_;
+  State state_ = State::recording;
+  std::atomic<bool> submitted_{false};
+  uint32_t command_count_ = 0;
+  int64_t group_depth_ = 0;
+  int64_t lowest_group_depth_ = 0;
+  std::vector<uint64_t> words_;                       // the flat list
+  std::vector<std::unique_ptr<uint8_t[]>> payloads_;  // constants, bindings, update bytes, labels
+  std::vector<Ref<Object>> resources_;                // kept alive, each once
+  std::unordered_set<Object*> known_resources_;       // while recording
+  std::vector<SlotNeeds> slots_;
+  size_t declared_slots_ = 0;
+  std::vector<Allocation*> foreign_;  // among the resources
+  halyard_driver_command_list_t list_ = nullptr;
+  Charge charge_;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,60 @@
+// Recorded commands as text: one line for each.
+#include <fmt/format.h>
+
+#include "hal/command/command_buffer.h"
+#include "hal/command/command_list.h"
+
+namespace halyard::hal {
+
+namespace {
+
+struct Text {
+  std::string operator()(const BarrierCommand& command) const {
+    return fmt::format("barrier {:#x} -> {:#x}", command.source_stages, command.target_stages);
+  }
+  std::string operator()(const BeginGroupCommand& command) const {
+    return fmt::format("begin '{}'", command.label);
+  }
+  std::string operator()(const EndGroupCommand&) const { return "end"; }
+  std::string operator()(const FillCommand& command) const {
+    return fmt::format("fill {} with 0x{:0{}x}", range_text(command.target), command.pattern,
+                       2 * command.pattern_size);
+  }
+  std::string operator()(const UpdateCommand& command) const {
+    return "update " + range_text(command.target);
+  }
+  std::string operator()(const CopyCommand& command) const {
+    return fmt::format("copy {} to {}", range_text(command.source), range_text(command.target));
+  }
+  std::string operator()(const DispatchCommand& command) const {
+    const auto& [x, y, z] = command.workgroups;
+    std::string text = fmt::format(
+        "dispatch executable{}.{} '{}' workgroups {}", command.executable, command.function,
+        command.function_name,
+        command.is_indirect ? "from " + range_text(command.counts) : fmt::format("{}x{}x{}", x, y, z));
+    if (!command.constants.empty())
+      text +=
+          fmt::format(" constants ({})", fmt::join(command.constants.begin(), command.constants.end(), ", "));
+    for (size_t i = 0; i < command.bindings.size(); ++i)
+      text += (i == 0 ? " bindings (" : ", ") + range_text(command.bindings[i]);
+    return command.bindings.empty() ? text : text + ")";
+  }
+};
+
+}  // namespace
+
+std::string range_text(const CommandRange& range) {
+  const bool is_slot = range.buffer == kNoBuffer;
+  return fmt::format("{}{}[{}, +{})", is_slot ? "slot" : "buffer", is_slot ? range.slot : range.buffer,
+                     range.offset, range.length);
+}
+
+std::string command_text(const Command& command) { return std::visit(Text(), command); }
+
+std::string CommandBuffer::text() const {
+  std::string text;
+  for (const Command& command : list().commands) text += command_text(command) + "\n";
+  return text;
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,170 @@
+// Ranges, permissions and host access of buffers.
+#include "hal/device/buffer.h"
+
+#include <cstring>
+
+#include "hal/device/pooled.h"
+#include "hal/driver/driver_memory.h"
+
+namespace halyard::hal {
+
+const ObjectType Allocation::kType = pooled_object_type<Allocation>("hal.allocation");
+const ObjectType Buffer::kType = pooled_object_type<Buffer>("hal.buffer");
+
+namespace {
+
+bool lies_within(uint64_t offset, uint64_t length, uint64_t size) {
+  return offset <= size && length <= size - offset;
+}
+
+// A mapping for the time of one access.
+class Mapping {
+ public:
+  static Result<Mapping> map(const Allocation& allocation, uint32_t access, uint64_t offset,
+                             uint64_t length) {
+    const Device& device = allocation.device();
+    const halyard_driver_table_t& table = device.table();
+    if (!table.memory_map || !table.memory_unmap)
+      return fail(Code::UNIMPLEMENTED,
+                  "the driver of device '{}' cannot map memory (memory_map, memory_unmap)", device.uri());
+    void* pointer = nullptr;
+    if (Status status = Status::adopt(
+            table.memory_map(device.handle(), allocation.memory, access, offset, length, &pointer)))
+      return std::unexpected(std::move(status).note("while mapping a buffer for the host"));
+    HALYARD_TRY(device.check_given(pointer, "memory_map"));
+    return Mapping(allocation, pointer);
+  }
+  Mapping(Mapping&& other) noexcept
+      : allocation_(other.allocation_), pointer_(std::exchange(other.pointer_, nullptr)) {}
+  ~Mapping() {
+    if (!pointer_) return;
+    const Device& device = allocation_.device();
+    device.table().memory_unmap(device.handle(), allocation_.memory);
+  }
+  void* pointer() const { return pointer_; }
+  void* keep() && { return std::exchange(pointer_, nullptr); }  // it stays mapped
+
+ private:
+  Mapping(const Allocation& allocation, void* pointer) : allocation_(allocation), pointer_(pointer) {}
+
+  const Allocation& allocation_;
+  void* pointer_;
+};
+
+// What keeps host and device in step where memory is not coherent: invalidate before reads, flush after
+// writes.
+using Synchronize = decltype(halyard_driver_table_t::memory_flush);
+Result<> synchronize(const Allocation& allocation, Synchronize function, const char* name, uint64_t offset,
+                     uint64_t length) {
+  if (allocation.memory_type & HALYARD_MEMORY_HOST_COHERENT) return {};
+  const Device& device = allocation.device();
+  if (!function)
+    return fail(Code::UNIMPLEMENTED, "memory of device '{}' is not coherent, and its driver lacks {}",
+                device.uri(), name);
+  return to_result(Status::adopt(function(device.handle(), allocation.memory, offset, length)));
+}
+
+}  // namespace
+
+Result<> Allocation::charge_to(Budget* budget, uint64_t bytes) {
+  constexpr uint64_t kObjects = NodePool::footprint(sizeof(Allocation)) + NodePool::footprint(sizeof(Buffer));
+  return charge_.start(
+      budget,
+      saturating_add(kObjects, driver_memory::allocation(bytes, device_->properties().memory_alignment)),
+      "a device buffer");
+}
+
+Ref<Device> Allocation::leave() {
+  trace_end();
+  for (const Import& import : shared.imports)
+    import.device->table().memory_free(import.device->handle(), import.memory);
+  if (shared.mapped) device_->table().memory_unmap(device_->handle(), memory);
+  if (memory) device_->table().memory_free(device_->handle(), memory);
+  return std::move(device_);
+}
+
+Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
+  const uint64_t size = allocation->size;
+  return make_pooled<Buffer>(allocation->device(), std::move(allocation), uint64_t{0}, size);
+}
+
+Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length, Budget* memory) {
+  if (length == kWholeLength && offset <= length_) length = length_ - offset;
+  if (!lies_within(offset, length, length_)) {
+    const auto note =
+        fmt::format("invalid subspan of an existing buffer (source_offset={}, length={})", offset, length);
+    return std::unexpected(std::move(check_range(offset, length).error()).note(note));
+  }
+  if (offset == 0 && length == length_) return Ref<Buffer>::share(this);
+  Ref<Buffer> part = make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
+  HALYARD_TRY(part->charge_.start(memory, NodePool::footprint(sizeof(Buffer)), "a part of a buffer"));
+  return part;
+}
+
+Result<> Buffer::check_range(uint64_t offset, uint64_t length) const {
+  if (lies_within(offset, length, length_)) return {};
+  return fail(Code::OUT_OF_RANGE,
+              "attempted to access an address outside of the valid buffer range (offset={}, length={}, "
+              "buffer length={})",
+              offset, length, length_);
+}
+
+Result<> Buffer::check_memory_type(uint32_t bits) const {
+  if ((memory_type() & bits) == bits) return {};
+  return fail(Code::PERMISSION_DENIED,
+              "buffer memory type is not compatible; buffer has {}, operation requires {}",
+              memory_type_text(memory_type()), memory_type_text(bits));
+}
+
+Result<> Buffer::check_usage(uint32_t bits) const {
+  if ((usage() & bits) == bits) return {};
+  return fail(Code::PERMISSION_DENIED,
+              "requested usage was not specified when the buffer was allocated; buffer allows {}, operation "
+              "requires {}",
+              usage_text(usage()), usage_text(bits));
+}
+
+Result<> Buffer::check_access(uint32_t bits) const {
+  if ((access() & bits) == bits) return {};
+  return fail(Code::PERMISSION_DENIED,
+              "buffer does not support the requested access type; buffer allows {}, operation requires {}",
+              access_text(access()), access_text(bits));
+}
+
+Result<> Buffer::read(uint64_t offset, void* target, uint64_t length) const {
+  HALYARD_TRY(check_range(offset, length));
+  HALYARD_TRY(check_access(kRead));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  if (length == 0) return {};
+  const uint64_t begin = offset_ + offset;
+  const Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_READ, begin, length));
+  HALYARD_TRY(
+      synchronize(*allocation_, device().table().memory_invalidate, "memory_invalidate", begin, length));
+  std::memcpy(target, mapping.pointer(), length);
+  return {};
+}
+
+Result<> Buffer::write(uint64_t offset, const void* source, uint64_t length) {
+  HALYARD_TRY(check_range(offset, length));
+  HALYARD_TRY(check_access(kDiscardWrite));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  if (length == 0) return {};
+  const uint64_t begin = offset_ + offset;
+  const Mapping mapping =
+      HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, begin, length));
+  std::memcpy(mapping.pointer(), source, length);
+  return synchronize(*allocation_, device().table().memory_flush, "memory_flush", begin, length);
+}
+
+Result<std::span<uint8_t>> Buffer::map() {
+  HALYARD_TRY(check_access(kRead));
+  HALYARD_TRY(check_memory_type(HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
+  HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
+  const uint32_t access = this->access() & kWrite ? HALYARD_MAP_READ | HALYARD_MAP_WRITE : HALYARD_MAP_READ;
+  Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, access, offset_, length_));
+  return std::span(static_cast<uint8_t*>(std::move(mapping).keep()), length_);
+}
+
+}  // namespace halyard::hal

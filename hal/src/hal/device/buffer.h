@@ -1,0 +1,127 @@
+// Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owners.
+// Specified by hal-semantics.md ("Objects", "Queue-ordered operations") and hal-module.md, "Buffer".
+// Thread-safe but for the bytes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device/device.h"
+
+namespace halyard::hal {
+
+class Allocation final : public ObjectOf<Allocation> {
+ public:
+  static const ObjectType kType;
+
+  halyard_driver_memory_t memory = nullptr;  // owned
+  uint32_t memory_type = 0;                  // what was given
+  uint32_t usage = 0;
+  uint32_t access = kAccessAll;
+  uint64_t size = 0;  // as asked for
+  uint64_t origin_affinity = kAnyQueue;
+  bool queue_ordered = false;  // from queue alloca: dealloca has an effect
+  bool indeterminate_lifetime = false;
+  bool is_constant = false;              // imported bytes that programs may not write to
+  std::atomic<bool> deallocated{false};  // a dealloca has been submitted
+  std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
+  Ref<Object> keep;                      // imported bytes
+
+  // Handles of other drivers for the same bytes (hal/queue/sharing.h).
+  struct Import {
+    Ref<Device> device;
+    halyard_driver_memory_t memory;  // owned
+  };
+  struct Shared {
+    std::mutex mutex;  // of what follows
+    std::vector<Import> imports;
+    void* pointer = nullptr;  // to the bytes in this process
+    bool mapped = false;      // by a mapping that stays
+    bool expected = false;    // by work that is held: there will be imports, also after a dealloca
+    bool ended = false;       // no more imports: deallocated
+  } shared;
+
+  Device& device() const { return *device_; }
+
+  // The tracer is told of the memory, and of its end, each once.
+  void trace_memory() {
+    if (DeviceTrace* trace = device_->trace()) [[unlikely]] {
+      traced_ = size;
+      trace->allocated(size);
+    }
+  }
+  void trace_end() {
+    if (traced_ != 0) [[unlikely]]
+      device_->trace()->freed(std::exchange(traced_, 0));
+  }
+
+  // Before the driver gives it: charges `bytes` of memory, and what it takes to keep it, with its buffer.
+  // RESOURCE_EXHAUSTED.
+  Result<> charge_to(Budget* budget, uint64_t bytes);
+  // Takes back one Buffer::map().
+  void unmap() { device_->table().memory_unmap(device_->handle(), memory); }
+
+  Ref<Device> leave();
+
+  explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
+
+ private:
+  Ref<Device> device_;
+  Charge charge_;
+  uint64_t traced_ = 0;  // bytes that the tracer believes to be there
+};
+
+class Buffer final : public ObjectOf<Buffer> {
+ public:
+  static const ObjectType kType;  // "hal.buffer"
+
+  static Ref<Buffer> create(Ref<Allocation> allocation);  // the whole allocation
+
+  uint64_t offset() const { return offset_; }  // bytes, within the allocation
+  uint64_t length() const { return length_; }  // bytes
+  uint32_t memory_type() const { return allocation_->memory_type; }
+  uint32_t usage() const { return allocation_->usage; }
+  uint32_t access() const { return allocation_->access; }
+  Allocation& allocation() const { return *allocation_; }
+  Device& device() const { return allocation_->device(); }
+  Ref<Allocation> leave() { return std::move(allocation_); }
+
+  // This object for offset 0 and the full length, else a new one, charged to `memory` (may be null).
+  // kWholeLength: the rest. OUT_OF_RANGE, RESOURCE_EXHAUSTED.
+  Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length, Budget* memory = nullptr);
+  // OUT_OF_RANGE unless the range lies within the buffer.
+  Result<> check_range(uint64_t offset, uint64_t length) const;
+  // PERMISSION_DENIED unless all bits are there; messages name both sides.
+  Result<> check_memory_type(uint32_t bits) const;
+  Result<> check_usage(uint32_t bits) const;
+  Result<> check_access(uint32_t bits) const;
+
+  bool is_mappable() const {  // by the host
+    return (memory_type() & HALYARD_MEMORY_HOST_VISIBLE) && (usage() & HALYARD_USAGE_MAPPING_SCOPED);
+  }
+  // Host access, without ordering against queued work. Checks range, access and mappability (HOST_VISIBLE,
+  // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
+  Result<> read(uint64_t offset, void* target, uint64_t length) const;
+  Result<> write(uint64_t offset, const void* source, uint64_t length);
+  // The bytes in this process, until Allocation::unmap(); the caller keeps the allocation until then. Checks
+  // access and mappability, and that memory is coherent. The host may write where access() has WRITE.
+  Result<std::span<uint8_t>> map();
+
+  Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)
+      : allocation_(std::move(allocation)), offset_(offset), length_(length) {}
+
+ private:
+  Ref<Allocation> allocation_;
+  uint64_t offset_;
+  uint64_t length_;
+  Charge charge_;
+};
+
+}  // namespace halyard::hal

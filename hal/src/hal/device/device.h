@@ -1,0 +1,133 @@
+// Device: one logical device of a driver, and Allocator: its memory. Specified by hal-semantics.md, "Objects"
+// and "Device queries". Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/live_objects.h"
+#include "base/loop.h"
+#include "base/node_pool.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "base/work_scope.h"
+#include "hal/capture/device_trace.h"
+#include "hal/device/types.h"
+#include "hal/driver/driver_library.h"
+
+namespace halyard::hal {
+
+class Buffer;
+class Device;
+
+// hal.allocator: identity of a device's memory; a ref to it keeps the device alive. A device has at most one
+// at a time.
+class Allocator final : public Object {
+ public:
+  static const ObjectType kType;  // "hal.allocator"
+  Device& device() const { return device_; }
+
+ private:
+  friend class Device;
+  explicit Allocator(Device& device) : Object(&kType, Part()), device_(device) {}
+  static void destroy(Object* object);
+
+  Device& device_;
+};
+
+class Device final : public ObjectOf<Device>, Step {
+ public:
+  static const ObjectType kType;  // "hal.device"
+
+  // `loop` closes the device where its last user is a callback of its own driver; null: a loop of its own.
+  static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
+                                  const std::vector<std::pair<std::string, std::string>>& options,
+                                  bool counts_objects = false, Ref<Loop> loop = {});
+
+  const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
+  const std::string& path() const { return path_; }
+  const std::string& uri() const { return uri_; }  // "vulkan://0"
+  const halyard_device_properties_t& properties() const { return properties_; }
+  const DriverLibrary& library() const { return *library_; }
+  const halyard_driver_table_t& table() const { return library_->table(); }
+  halyard_driver_device_t handle() const { return handle_; }
+  Ref<Allocator> allocator();  // always the same object
+  // INTERNAL where a driver's function has succeeded without giving what it is for.
+  Result<> check_given(const void* given, const char* function) const;
+  // The same for memory: a handle, and at least what was asked for [R70].
+  Result<> check_memory(const halyard_memory_request_t& request, halyard_driver_memory_t memory,
+                        const halyard_memory_info_t& info, const char* function) const;
+  bool has_operation(uint32_t kind) const { return kind < 64 && (properties_.operations >> kind & 1); }
+  // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of
+  // its queues (a program made for more queues runs on fewer).
+  uint64_t queues(uint64_t affinity) const;
+  // Memory of the objects that come and go with its work (hal/device/pooled.h).
+  NodePool& nodes() const { return nodes_; }
+  DeviceTrace* trace() const { return trace_.get(); }  // null: nobody traces
+  LiveObjects* live() const { return live_.get(); }    // null: nobody counts
+
+  // Whoever opened the device, and holds it, is a user. Where the last one goes, nobody is left who could
+  // stop the work of programs that have gone before; then the device does.
+  void add_user();
+  void remove_user();
+  // A program has gone whose work is still under way: stops it as soon as the device has no users left. A
+  // device that has never had one lets it go on.
+  void stop_without_users(Ref<WorkScope> scope);
+
+  // As hal.device.query.i64: {known, value}; unknown is not an error.
+  struct Answer {
+    bool known = false;
+    int64_t value = 0;
+  };
+  Answer query_i64(std::string_view category, std::string_view key) const;
+  struct Grade {
+    uint32_t grade = HALYARD_GRADE_NO;
+    std::string reason;
+  };
+  Grade grade_executable(std::string_view format, const void* data, uint64_t size) const;
+  Result<> trim();
+  Result<halyard_memory_statistics_t> statistics() const;
+
+  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says. `memory` (may be null) is charged; also
+  // below, where the host's bytes are charged to whoever made them.
+  Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
+                               Budget* memory = nullptr);
+  // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
+  // ALL; HALYARD_MAP_PRIVATE in addition says that a device's work may write to bytes that programs only
+  // read. OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
+  Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
+                                  void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
+
+  Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop);
+  ~Device();
+
+ private:
+  static void destroy(Object* object);
+
+  Ref<Loop> loop_;
+  Ref<DriverLibrary> library_;
+  std::string kind_;
+  std::string path_;
+  std::string uri_ = kind_ + "://" + path_;
+  halyard_driver_device_t handle_ = nullptr;
+  halyard_device_properties_t properties_ = {};
+  Allocator allocator_{*this};
+  mutable NodePool nodes_;
+  std::unique_ptr<DeviceTrace> trace_;
+  std::unique_ptr<LiveObjects> live_;
+  std::mutex users_mutex_;  // of what follows
+  uint32_t users_ = 0;
+  bool had_users_ = false;
+  std::vector<Ref<WorkScope>> left_behind_;  // by programs that have gone
+};
+
+// Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.
+bool matches_pattern(std::string_view pattern, std::string_view id);
+
+}  // namespace halyard::hal

@@ -1,0 +1,155 @@
+// One submission without waits and signals, over memory that is imported for it.
+#include "hal/device/direct_dispatch.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "hal/capture/device_trace.h"
+#include "hal/command/command_buffer.h"
+#include "hal/device/callback_scope.h"
+
+namespace halyard::hal {
+
+namespace {
+
+// The handles of the bindings' bytes.
+class Imports {
+ public:
+  explicit Imports(Device& device) : device_(device) {}
+  Imports(const Imports&) = delete;
+  Imports& operator=(const Imports&) = delete;
+  ~Imports() {
+    for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
+  }
+
+  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range
+  // within.
+  Result<halyard_range_t> add(const HostBinding& binding) {
+    alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
+    const uint64_t alignment = device_.properties().import_alignment;
+    uintptr_t address = reinterpret_cast<uintptr_t>(binding.bytes.data());
+    if (binding.bytes.empty() && address < alignment) address = reinterpret_cast<uintptr_t>(nothing);
+    const uint64_t offset = address & (alignment - 1);
+    halyard_memory_request_t request = {};
+    request.struct_size = sizeof request;
+    request.memory_type = HALYARD_MEMORY_OPTIMAL;
+    request.usage = HALYARD_USAGE_STORAGE;
+    request.affinity = device_.queues(kAnyQueue);
+    request.size = offset + binding.bytes.size();
+    halyard_external_memory_t external = {};
+    external.struct_size = sizeof external;
+    external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
+    external.pointer = reinterpret_cast<void*>(address - offset);
+    external.fd = -1;
+    external.access = HALYARD_MAP_READ;
+    if (binding.is_mutable) external.access |= HALYARD_MAP_WRITE;
+    if (binding.is_private) external.access |= HALYARD_MAP_PRIVATE;
+    external.size = request.size;
+    halyard_memory_info_t info = {};
+    info.struct_size = sizeof info;
+    halyard_driver_memory_t& memory = handles_[count_];
+    memory = nullptr;
+    if (halyard_status_t status =
+            device_.table().memory_import(device_.handle(), &request, &external, &memory, &info))
+      return std::unexpected(Status::adopt(status));
+    HALYARD_TRY(device_.check_given(memory, "memory_import"));
+    ++count_;
+    return halyard_range_t{memory, 0, 0, offset, binding.bytes.size()};
+  }
+
+ private:
+  static constexpr size_t kNothing = 4096;  // at least what any device wants of alignment, for no bytes
+
+  Device& device_;
+  size_t count_ = 0;
+  halyard_driver_memory_t handles_[kMaximumBindings];
+};
+
+// The work's end, which comes on this thread within queue_submit, or on another.
+class Completion : public WorkTrace {
+ public:
+  void* user() { return static_cast<WorkTrace*>(this); }  // as the tracer wants it of every submission
+  static void complete(void* user, halyard_status_t handle) noexcept {
+    const CallbackScope scope;
+    auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
+    self.trace_done(nullptr);
+    if (std::this_thread::get_id() == self.submitter_) {
+      self.status_ = Status::adopt(handle);
+      self.done_here_ = true;
+      return;
+    }
+    const std::lock_guard lock(self.mutex_);
+    self.status_ = Status::adopt(handle);
+    self.done_ = true;
+    self.changed_.notify_one();  // within the lock: this may be gone as soon as it is left
+  }
+  Status wait() {
+    if (!done_here_) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return done_; });
+    }
+    return std::move(status_);
+  }
+
+ private:
+  const std::thread::id submitter_ = std::this_thread::get_id();
+  Status status_;
+  bool done_here_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+Result<> dispatch_now(Executable& executable, uint64_t function, const std::array<uint32_t, 3>& workgroups,
+                      std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
+                      const WorkScope* scope) {
+  Device& device = executable.device();
+  const halyard_driver_table_t& table = device.table();
+  if (!table.memory_import || device.properties().import_alignment == 0 ||
+      !device.has_operation(HALYARD_OPERATION_DISPATCH))
+    return fail(
+        Code::UNIMPLEMENTED,
+        "device '{}' runs no dispatches over memory of the host (memory_import, the operation dispatch)",
+        device.uri());
+  HALYARD_TRY(executable.check_dispatch(function, constants.size(), bindings.size()));
+  if (std::ranges::find(workgroups, 0u) != workgroups.end()) return {};
+
+  Imports imports(device);
+  halyard_range_t ranges[kMaximumBindings];
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    Result<halyard_range_t> range = imports.add(bindings[i]);
+    if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));
+    ranges[i] = *range;
+  }
+  halyard_command_dispatch_t command = {};
+  command.header = {sizeof command, HALYARD_COMMAND_DISPATCH};
+  command.executable = executable.handle();
+  command.function = static_cast<uint32_t>(function);
+  std::ranges::copy(workgroups, command.workgroups);
+  command.constant_count = static_cast<uint32_t>(constants.size());
+  command.binding_count = static_cast<uint32_t>(bindings.size());
+  command.constants = constants.data();
+  command.bindings = ranges;
+  halyard_operation_t operation = {};
+  operation.struct_size = sizeof operation;
+  operation.kind = HALYARD_OPERATION_DISPATCH;
+  operation.dispatch.dispatch = &command;
+  Completion completion;
+  halyard_submission_t submission = {};
+  submission.struct_size = sizeof submission;
+  submission.affinity = device.queues(kAnyQueue);
+  submission.operation = &operation;
+  submission.stop = scope ? scope->stop_word() : nullptr;
+  submission.completed = Completion::complete;
+  submission.completed_user = completion.user();
+  completion.trace_submit(device.trace(), operation.kind, nullptr);
+  if (halyard_status_t status = table.queue_submit(device.handle(), &submission))
+    return std::unexpected(Status::adopt(status));
+  return to_result(completion.wait());
+}
+
+}  // namespace halyard::hal

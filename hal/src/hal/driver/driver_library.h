@@ -1,0 +1,92 @@
+// DriverLibrary: one halyard-driver-NAME.so, from its note to its instance. What can be refused is refused
+// before any of its code runs. Never unloaded (docs/driver-abi.md). Thread-safe after open().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object.h"
+#include "base/plugin.h"
+#include "base/status.h"
+#include "hal/driver/host_services.h"
+#include "halyard/driver.h"
+
+namespace halyard::hal {
+
+// How a driver's library is told from others.
+extern const PluginKind kDriverPlugin;
+
+// What the ELF note says, read without running anything. INVALID_ARGUMENT: not a shared library, or damaged;
+// NOT_FOUND: no note; INCOMPATIBLE: another machine. The path stands in every message.
+Result<halyard_driver_note_t> read_driver_note(const std::string& path);
+
+// Texts of a note.
+std::string_view note_library(const halyard_driver_note_t& note);
+std::string_view note_version(const halyard_driver_note_t& note);
+std::vector<std::string> note_kinds(const halyard_driver_note_t& note);
+
+// Whether a driver with this note, at this path, can be opened here. INCOMPATIBLE: versions of the ABI,
+// sanitizers; INVALID_ARGUMENT: a note that makes no sense, a file whose name is not halyard-driver-NAME.so.
+Result<> check_driver_note(const halyard_driver_note_t& note, const std::string& path);
+
+// Told what comes next, before a driver's code runs: "load" (constructors of the library), "negotiate",
+// "initialize", "enumerate_devices", "device_open", "shutdown". For whoever wants to know where a driver
+// crashed or hangs.
+using DriverProgress = std::function<void(const char* step)>;
+
+class DriverLibrary final : public ObjectOf<DriverLibrary> {
+ public:
+  static const ObjectType kType;
+
+  // Note, dlopen, negotiate, check of mandatory functions, initialize. Each failure says which step, what was
+  // expected and found. INCOMPATIBLE for versions, sanitizers and missing functions. Opening a library twice
+  // gives two instances. `log` (may be empty) gets the driver's lines; `progress` (may be empty) is used
+  // during the call only. `tracer` (may be null) is told of the work of its devices.
+  static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
+                                         const DriverProgress& progress = {}, Ref<Tracer> tracer = {});
+  // A driver that is part of the host: nothing is loaded, negotiated or initialized, and it has no instance.
+  // Its functions make their statuses themselves.
+  static Ref<DriverLibrary> built_in(std::string_view name, const halyard_driver_table_t& table);
+
+  const std::string& path() const { return path_; }
+  const std::string& version() const { return version_; }  // the driver's own
+  const halyard_driver_note_t& note() const { return note_; }
+  struct Kind {
+    std::string name;
+    std::string description;
+  };
+  const std::vector<Kind>& kinds() const { return kinds_; }
+  // The driver's functions; entries that the driver does not have are null.
+  const halyard_driver_table_t& table() const { return table_; }
+  halyard_driver_instance_t instance() const { return instance_; }
+
+  struct DeviceInfo {
+    std::string kind;
+    std::string path;
+    std::string name;
+  };
+  Result<std::vector<DeviceInfo>> enumerate() const;
+
+  Tracer* tracer() const { return services_.tracer(); }  // may be null
+
+  DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log, Ref<Tracer> tracer);
+  ~DriverLibrary();  // shuts the instance down; the library stays mapped
+
+ private:
+  Result<uint32_t> negotiate(halyard_driver_negotiate_fn negotiate);  // the version in common
+  Result<> take_kinds(const halyard_driver_reply_t& reply);
+  Result<> initialize(uint32_t abi_version);
+
+  std::string path_;
+  halyard_driver_note_t note_ = {};
+  std::string version_{note_version(note_)};
+  HostServices services_;
+  std::vector<Kind> kinds_;
+  halyard_driver_table_t table_ = {};
+  halyard_driver_instance_t instance_ = nullptr;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,135 @@
+// DriverRegistry: which drivers there are and which were refused and why. Made by the embedder, passed in;
+// there is no global one. Making it reads the notes of what it finds; code of a driver runs when a kind of it
+// is asked for. Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device/device.h"
+#include "hal/driver/driver_library.h"
+
+namespace halyard::hal {
+
+struct RegistryOptions {
+  std::vector<std::string> libraries;  // explicit paths of drivers, first
+  std::vector<std::string> folders;    // searched next, in order
+  bool use_environment = true;      // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
+  bool use_default_folders = true;  // the user's, then the one beside this library
+  DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
+  Ref<Tracer> tracer = {};          // is told what devices do
+  Ref<Loop> loop = {};              // closes devices that callbacks let go; null: one of its own
+  bool counts_objects = false;      // devices count the objects that they have (hal/live_objects.h)
+};
+
+using DeviceOption = std::pair<std::string, std::string>;  // key, value
+
+// "driver[://path][?key=value&...]". INVALID_ARGUMENT with what is wrong.
+struct DeviceUri {
+  std::string kind;
+  std::string path;
+  std::vector<DeviceOption> options;
+  static Result<DeviceUri> parse(std::string_view text);
+};
+
+class DriverRegistry final : public ObjectOf<DriverRegistry> {
+ public:
+  static const ObjectType kType;
+
+  static Ref<DriverRegistry> create(RegistryOptions options);
+
+  // Every candidate file, taken or refused, with the reason; folders that were looked at.
+  struct Candidate {
+    std::string path;
+    std::string library;  // NAME; empty where the note could not be read
+    std::vector<std::string> kinds;
+    halyard_driver_note_t note = {};  // zeros where it could not be read
+    Status status;                    // ok: loaded, or loadable and not needed so far
+    bool loaded = false;
+  };
+  std::vector<Candidate> explain();
+  std::vector<std::string> searched_folders() const { return folders_; }
+
+  // The search as it went: every place in the order in which it was tried, each folder before its files.
+  enum class Origin : uint8_t { embedder, environment, user, installation };
+  struct Step {
+    Origin origin = Origin::embedder;
+    bool folder = false;                 // else a file, or what names neither
+    std::string path;                    // as it was named, made absolute; "" for an empty entry
+    Status skipped;                      // why it was not looked at; ok: it was
+    std::optional<Candidate> candidate;  // a file that was looked at
+    std::vector<std::string> serves;     // its kinds that no driver found earlier has
+    size_t other_files = 0;              // of a folder: entries that are not named halyard-driver-NAME.so
+  };
+  std::vector<Step> search();
+
+  struct Kind {
+    std::string name;
+    std::string description;
+    std::string library_path;
+  };
+  // Kinds of every driver that loads, sorted by name. One bad driver does not hurt the others.
+  std::vector<Kind> kinds();
+  // URIs ("vulkan://0") of the devices there are, of one kind or of all ("" ). NOT_FOUND: no such kind (names
+  // those there are, and why a refused driver of that name was refused).
+  struct DeviceEntry {
+    std::string uri;
+    std::string name;
+  };
+  Result<std::vector<DeviceEntry>> devices(std::string_view kind);
+  // NOT_FOUND as above; whatever the driver says.
+  // `options` come behind the URI's; what their values are and whether they may be repeated is the driver's.
+  Result<Ref<Device>> open_device(std::string_view uri, const std::vector<DeviceOption>& options = {});
+
+  explicit DriverRegistry(RegistryOptions options);
+  // Waits for devices whose last user was their own work: the loop closes them.
+  ~DriverRegistry();
+
+ private:
+  struct Entry {
+    Candidate candidate;
+    bool usable = false;  // by its note
+    bool named =
+        false;  // by the embedder, as a file: refused, it is an error for its kinds, never passed over
+    Ref<DriverLibrary> library;  // null where not loaded
+  };
+
+  static constexpr size_t kNoEntry = SIZE_MAX;
+  struct Trace {
+    Step step;
+    size_t entry = kNoEntry;  // the step's candidate
+  };
+
+  void search_environment();
+  void search_user_folder(bool trusted);
+  void search_default_folders();
+  void search_folder(Origin origin, const std::string& folder);
+  void add(Origin origin, const std::string& path);
+  void refuse(Origin origin, std::string path, Status status);
+  void skip(Origin origin, bool folder, std::string path, Status why);
+  void mark_shadowed();
+  Entry* owner(std::string_view kind);  // where a kind is loaded from: the first usable candidate that has it
+  Result<Ref<DriverLibrary>> load(Entry& entry);  // once; a failure stays
+  Result<Ref<DriverLibrary>> library_for(std::string_view kind);
+  Status unknown_kind(std::string_view kind);
+  // Every kind that loads, sorted, with its library.
+  std::vector<std::pair<DriverLibrary::Kind, Ref<DriverLibrary>>> load_all();
+
+  DriverLog log_;
+  Ref<Tracer> tracer_;
+  Ref<Loop> loop_;
+  const bool counts_objects_;
+  std::vector<std::string> folders_;
+  std::vector<Trace> trace_;
+  std::vector<std::string> seen_;  // files, links followed: none is taken twice
+  std::mutex mutex_;               // guards the entries
+  std::vector<Entry> entries_;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,90 @@
+// Statuses for drivers are the host's own, so that they pass through without translation.
+#include "hal/driver/host_services.h"
+
+#include <fmt/format.h>
+
+#include "base/c_boundary.h"
+#include "hal/capture/device_trace.h"
+
+namespace halyard::hal {
+
+namespace {
+
+std::string_view view(const char* text, size_t size) {
+  return text ? std::string_view(text, size) : std::string_view();
+}
+
+halyard_status_t status_create(void*, halyard_status_code_t code, const char* message, size_t size) noexcept {
+  return guarded([&] {
+    return to_result(Status(failure_code(static_cast<uint32_t>(code)), std::string(view(message, size))));
+  });
+}
+
+halyard_status_t status_retain(void*, halyard_status_t handle) noexcept {
+  Status status = Status::adopt(handle);
+  Status copy = status;
+  static_cast<void>(std::move(copy).release());
+  return std::move(status).release();
+}
+
+void status_release(void*, halyard_status_t handle) noexcept { static_cast<void>(Status::adopt(handle)); }
+
+halyard_status_code_t status_code(void*, halyard_status_t handle) noexcept {
+  Status status = Status::adopt(handle);
+  const auto code = static_cast<halyard_status_code_t>(status.code());
+  static_cast<void>(std::move(status).release());
+  return code;
+}
+
+const char* status_message(void*, halyard_status_t handle) noexcept {
+  Status status = Status::adopt(handle);
+  const char* message = status.message().c_str();
+  static_cast<void>(std::move(status).release());
+  return message;
+}
+
+halyard_status_t status_note(void*, halyard_status_t handle, const char* note, size_t size) noexcept {
+  return Status::adopt(handle).note(view(note, size)).release();
+}
+
+void log_line(void* host, int32_t severity, const char* line, size_t size) noexcept {
+  static_cast<const HostServices*>(host)->log(severity, view(line, size));
+}
+
+void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
+  if (span->kind == HALYARD_SPAN_THREAD) {
+    static_cast<const HostServices*>(host)->tracer()->span(
+        TraceCategory::device, view(span->name, span->name_size), span->begin_ns, span->end_ns);
+  } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
+    work->told(*span);
+  }
+}
+
+}  // namespace
+
+HostServices::HostServices(std::string driver, DriverLog log, Ref<Tracer> tracer)
+    : driver_(std::move(driver)),
+      log_(std::move(log)),
+      tracer_(std::move(tracer)),
+      table_{sizeof(halyard_host_services_t),
+             0,
+             this,
+             status_create,
+             status_retain,
+             status_release,
+             status_code,
+             status_message,
+             status_note,
+             log_line,
+             tracer_ ? trace_span : nullptr} {}
+
+// A line for which there is no memory is lost: the driver has no use for that news.
+void HostServices::log(int32_t severity, std::string_view line) const noexcept {
+  if (!log_) return;
+  static_cast<void>(outcome_of([&]() -> Result<> {
+    log_(severity, fmt::format("driver {}: {}", driver_, line));
+    return {};
+  }));
+}
+
+}  // namespace halyard::hal

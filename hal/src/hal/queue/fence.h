@@ -1,0 +1,134 @@
+// Semaphore: a driver's timeline as a shared object. Fence: a set of timepoints. Specified by
+// hal-semantics.md, "Timelines", and rulings 9 to 12. Thread-safe; a fence is immutable once made.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device/device.h"
+#include "hal/queue/inline_vector.h"
+
+namespace halyard::hal {
+
+// Who holds a Ref may signal it; who only waits for it holds an Awaited. When the last Ref goes and somebody
+// still waits for more than was reached, nothing can ever reach it: it fails then (ABORTED), and the waiters
+// with it, who would otherwise stay for ever, with all that they hold.
+class Semaphore final : public Object {
+ public:
+  static const ObjectType kType;  // "hal.semaphore"
+
+  // `memory` (may be null) is charged. RESOURCE_EXHAUSTED; INTERNAL: the driver makes no sense.
+  static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial, Budget* memory = nullptr);
+
+  Device& device() const { return *device_; }
+  halyard_driver_semaphore_t handle() const { return handle_; }
+  Result<uint64_t> query() const;   // the failure, if it has failed
+  Result<> signal(uint64_t value);  // INVALID_ARGUMENT: already at or past it
+  void fail(Status status);
+  uint64_t trace_number() const { return trace_number_; }  // tells it from others; 0: nobody traces
+
+  // One of the other driver's device that follows this one (hal/queue/semaphore_fd.h), made when it is first
+  // asked for. It is waited for and failed, never signalled.
+  Result<Ref<Semaphore>> imported_by(Device& device);
+
+  explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
+  Ref<Device> leave();  // the last holder
+
+ private:
+  friend class Awaited;
+  struct Imports;
+  Result<Ref<Semaphore>> import(Device& device) const;
+  void drop_imports();
+  static void destroy(Object* object);  // the last Ref has gone
+  void let_go();                        // one of the holders does
+
+  Ref<Device> device_;
+  halyard_driver_semaphore_t handle_ = nullptr;
+  uint64_t trace_number_ = 0;
+  std::atomic<uint32_t> holders_{1};        // one for all Refs, one for each Awaited
+  std::atomic<uint64_t> awaited_{0};        // the largest value that anybody has waited for
+  std::atomic<Imports*> imports_{nullptr};  // few semaphores have any
+  Charge charge_;
+};
+
+// Keeps a semaphore for somebody who waits for `value`.
+class Awaited {
+ public:
+  Awaited() = default;
+  Awaited(Semaphore& semaphore, uint64_t value);
+  Awaited(Awaited&& other) noexcept : semaphore_(std::exchange(other.semaphore_, nullptr)) {}
+  Awaited& operator=(Awaited other) noexcept {
+    std::swap(semaphore_, other.semaphore_);
+    return *this;
+  }
+  ~Awaited() {
+    if (semaphore_) semaphore_->let_go();
+  }
+
+ private:
+  Semaphore* semaphore_ = nullptr;
+};
+
+struct Timepoint {
+  Ref<Semaphore> semaphore;
+  uint64_t value = 0;
+};
+
+using Timepoints = InlineVector<Timepoint, 1>;
+
+class Fence final : public ObjectOf<Fence> {
+ public:
+  static const ObjectType kType;  // "hal.fence"
+
+  // `memory` (may be null) is charged in each: RESOURCE_EXHAUSTED.
+  // One timepoint: value 1 of a new semaphore of the device.
+  static Result<Ref<Fence>> create(Ref<Device> device, Budget* memory = nullptr);
+  // Union; for each semaphore the largest value. Null when there is no timepoint. Nulls are skipped.
+  static Result<Ref<Fence>> join(std::span<Fence* const> fences, Budget* memory = nullptr);
+  static Result<Ref<Fence>> of(Timepoints timepoints, Budget* memory = nullptr);  // at least one
+
+  std::span<const Timepoint> timepoints() const { return timepoints_; }
+  // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
+  Status query() const;
+  Result<> signal();                // INVALID_ARGUMENT: reached already
+  void fail(const Status& status);  // all of its semaphores
+
+  explicit Fence(Timepoints timepoints) : timepoints_(std::move(timepoints)) {}
+  Device& device() const { return timepoints_[0].semaphore->device(); }  // of the first
+  Timepoints leave() { return std::move(timepoints_); }
+
+ private:
+  Timepoints timepoints_;
+  Charge charge_;
+};
+
+inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
+inline constexpr size_t kMaximumAwaitedFences = 32;
+
+// hal.fence.await: waits for all; nulls are reached. OK, DEADLINE_EXCEEDED (timeout), ABORTED (ruling 12:
+// nothing can ever reach it), or the first failure, which is looked for first. Blocks the calling thread; 0
+// polls. Nothing is locked or allocated here when all are reached. `timed_out` (may be null) tells a timeout
+// from a failure with that code.
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out = nullptr);
+
+// Ruling 12 for a caller that is about to block without limit: ABORTED where nothing can ever reach the
+// fences; or their failure.
+Status check_reachable(std::span<Fence* const> fences);
+
+// For a caller that is about to block: lends its thread to the devices, for as long as there is something for
+// it to do that is over soon.
+void help(std::span<Fence* const> fences);
+
+// Calls `ended` once, on any thread and maybe before it returns: when all fences are reached or one has
+// failed. It must neither block nor drop the object that is given, which stands for the watch: dropping that
+// ends it. `memory` (may be null) is charged: RESOURCE_EXHAUSTED.
+Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended,
+                          Budget* memory = nullptr);
+
+}  // namespace halyard::hal

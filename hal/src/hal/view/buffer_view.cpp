@@ -1,0 +1,76 @@
+// Views: what they are checked against, and their contents as text.
+#include "hal/view/buffer_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hal/device/pooled.h"
+
+namespace halyard::hal {
+
+const ObjectType BufferView::kType = pooled_object_type<BufferView>("hal.buffer_view");
+
+namespace {
+
+// Integers of any signedness, and truth values, count as the same when they are equally wide.
+bool is_integer(ElementType type) { return (numerical_type(type) & kInteger) != 0; }
+
+bool accepts(ElementType expected, ElementType actual) {
+  if (expected == actual || numerical_type(actual) == kOpaque) return true;
+  return is_integer(expected) && is_integer(actual) && bit_count(expected) == bit_count(actual);
+}
+
+}  // namespace
+
+Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const int64_t> shape,
+                                           ElementType type, uint32_t encoding, Budget* memory) {
+  if (shape.size() > kMaximumRank)
+    return fail(Code::OUT_OF_RANGE, "a buffer view has at most {} dimensions: count {} > {}", kMaximumRank,
+                shape.size(), kMaximumRank);
+  Device& device = buffer->device();
+  Ref<BufferView> view = make_pooled<BufferView>(device, std::move(buffer), shape, type, encoding);
+  HALYARD_TRY(view->charge_.start(
+      memory, NodePool::footprint(sizeof(BufferView)) + block_bytes(shape.size_bytes()), "a buffer view"));
+  return view;
+}
+
+Result<> BufferView::check(std::string_view message, ElementType type, uint32_t encoding,
+                           std::span<const int64_t> shape) const {
+  if (encoding_ != kEncodingOpaque && encoding_ != encoding)
+    return fail(Code::INVALID_ARGUMENT, "{} encoding mismatch; expected {:08X} but have {:08X}", message,
+                encoding, encoding_);
+  if (!accepts(type, type_))
+    return fail(Code::INVALID_ARGUMENT, "{} element type mismatch; expected {} ({:08X}) but have {} ({:08X})",
+                message, element_type_text(type), type, element_type_text(type_), type_);
+  const auto shapes = [&] {
+    return fmt::format("expected shape `{}`, actual shape `{}`", shape_text(shape), shape_text(shape_));
+  };
+  if (shape.size() != shape_.size())
+    return fail(Code::INVALID_ARGUMENT, "{} shape rank mismatch; expected {} but have {}; {}", message,
+                shape.size(), shape_.size(), shapes());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != shape_[i])
+      return fail(Code::INVALID_ARGUMENT, "{} shape dimension {} mismatch; expected {} but have {}; {}",
+                  message, i, shape[i], shape_[i], shapes());
+  }
+  return {};
+}
+
+std::string BufferView::type_text() const {
+  return shape_text(shape_) + (shape_.empty() ? "" : "x") + element_type_text(type_);
+}
+
+Result<std::string> BufferView::text(uint64_t max_elements) const {
+  const uint64_t size = HALYARD_TRY(dense_byte_count(shape_, type_));
+  if (size > buffer_->length())
+    return fail(Code::OUT_OF_RANGE, "a view of {} needs {} bytes, but its buffer has {}", type_text(), size,
+                buffer_->length());
+  const uint64_t element_size = std::max<uint64_t>(bit_count(type_) / 8, 1);
+  const uint64_t printed = size / element_size <= max_elements ? size : max_elements * element_size;
+  std::vector<uint8_t> bytes(printed);
+  HALYARD_TRY(buffer_->read(0, bytes.data(), bytes.size()));
+  return format_leading(shape_, type_, bytes, max_elements);
+}
+
+}  // namespace halyard::hal

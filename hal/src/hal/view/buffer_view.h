@@ -1,0 +1,56 @@
+// BufferView: a buffer with shape, element type and encoding; immutable. Specified by hal-module.md, "Buffer
+// view".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "hal/device/buffer.h"
+#include "hal/queue/inline_vector.h"
+#include "hal/view/element_type.h"
+
+namespace halyard::hal {
+
+inline constexpr uint32_t kEncodingOpaque = 0;
+inline constexpr uint32_t kEncodingDenseRowMajor = 1;
+
+class BufferView final : public ObjectOf<BufferView> {
+ public:
+  static const ObjectType kType;  // "hal.buffer_view"
+
+  // The shape is stored as given. `memory` (may be null) is charged. OUT_OF_RANGE: more than 128 dimensions;
+  // RESOURCE_EXHAUSTED.
+  static Result<Ref<BufferView>> create(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type,
+                                        uint32_t encoding, Budget* memory = nullptr);
+
+  Buffer& buffer() const { return *buffer_; }
+  Device& device() const { return buffer_->device(); }
+  Ref<Buffer> leave() { return std::move(buffer_); }
+  std::span<const int64_t> shape() const { return shape_; }
+  ElementType type() const { return type_; }
+  uint32_t encoding() const { return encoding_; }
+
+  // hal.buffer_view.assert; `message` stands first in the error.
+  Result<> check(std::string_view message, ElementType type, uint32_t encoding,
+                 std::span<const int64_t> shape) const;
+  std::string type_text() const;  // "4xf32"
+  // "4xf32=1 2 3 4". Reads the buffer from the host.
+  Result<std::string> text(uint64_t max_elements) const;
+
+  BufferView(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type, uint32_t encoding)
+      : buffer_(std::move(buffer)), type_(type), encoding_(encoding) {
+    shape_.append(shape);
+  }
+
+ private:
+  Ref<Buffer> buffer_;
+  InlineVector<int64_t, 6> shape_;
+  ElementType type_;
+  uint32_t encoding_;
+  Charge charge_;
+};
+
+}  // namespace halyard::hal

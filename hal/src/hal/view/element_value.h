@@ -1,0 +1,24 @@
+// Values of elements as numbers, for types that are numbers: which those are, and what the bytes of one mean.
+#pragma once
+
+#include <cstdint>
+
+#include "hal/view/element_type.h"
+#include "hal/view/small_floats.h"
+
+namespace halyard::hal {
+
+// The format of a float type of 16 or 8 bits; null for other types.
+const SmallFloat* small_float(ElementType type);
+
+// Integers, signless ones too, of 8, 16, 32 or 64 bits. Truth values are none.
+bool is_integer(ElementType type);
+// Floats of 64, 32, 16 or 8 bits.
+bool is_float(ElementType type);
+
+// Of an element of an integer type; signless ones count as signed.
+__int128 integer_value(const uint8_t* element, ElementType type);
+// Of an element of a float type; exact.
+double float_value(const uint8_t* element, ElementType type);
+
+}  // namespace halyard::hal

@@ -1,0 +1,75 @@
+// Constants: what decoding knows of the values of slots. Inside a block, what its instructions have put
+// there; everywhere after the entry block, what only the entry block writes, once. A constant that every
+// reader can take into its own instruction needs no register.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "vm/decode/flow.h"
+#include "vm/run/arena.h"
+
+namespace halyard::vm {
+
+// Instructions that write a constant integer.
+constexpr bool writes_constant(Op op) {
+  return op == Op::const_i32 || op == Op::const_i32_zero || op == Op::const_i64 || op == Op::const_i64_zero;
+}
+struct ConstantWrite {
+  uint16_t result;
+  bool wide;
+  uint64_t bits;
+};
+inline ConstantWrite constant_write(const Instruction& instruction) {
+  const Op op = instruction.op;
+  const bool zero = op == Op::const_i32_zero || op == Op::const_i64_zero;
+  return {.result = instruction.operands[zero ? 0 : 1].reg,
+          .wide = op == Op::const_i64 || op == Op::const_i64_zero,
+          .bits = zero ? 0 : instruction.operands[0].immediate};
+}
+
+// The constant as a 16-bit operand of `op`, where it fits.
+std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide);
+
+class Constants {
+ public:
+  static Constants of(const Function& function, const Flow& flow, Arena& arena);
+  explicit Constants(Arena& arena) : slots_(arena) {}
+
+  void enter_block(size_t index) { ++epoch_, in_entry_ = index == 0; }
+  void set(uint32_t slot, uint32_t bits) { slots_[slot].epoch = epoch_, slots_[slot].bits = bits; }
+  void forget(uint32_t slot) { slots_[slot].epoch = 0; }
+  std::optional<uint64_t> value(uint32_t slot, bool wide) const {
+    const std::optional<uint32_t> low = half(slot);
+    if (!wide || !low) return low;
+    const std::optional<uint32_t> high = half(slot + 1);
+    if (!high) return {};
+    return *low | uint64_t{*high} << 32;
+  }
+  // Whether the slot is written by one constant that no reader needs in a register.
+  bool needs_no_register(uint32_t slot) const { return slots_[slot].folded; }
+
+ private:
+  struct Slot {
+    uint32_t epoch;  // in which the bits are known; 0: in none
+    uint32_t bits;
+    uint32_t global_bits;
+    bool global;  // the only write is a constant, in the entry block
+    bool folded;
+  };
+  std::optional<uint32_t> half(uint32_t slot) const {
+    const Slot& found = slots_[slot];
+    if (found.epoch == epoch_) return found.bits;
+    if (!in_entry_ && found.global) return found.global_bits;
+    return {};
+  }
+  void find_folded(const Flow& flow, std::span<const uint16_t> globals);
+  void fold_operands(const Flow& flow, size_t step);
+
+  Array<Slot> slots_;
+  uint32_t epoch_ = 0;
+  bool in_entry_ = false;
+};
+
+}  // namespace halyard::vm

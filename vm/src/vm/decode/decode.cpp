@@ -1,0 +1,712 @@
+// From bytecode to FunctionCode. What differs between the versions of bytecode ends here.
+#include <algorithm>
+#include <cassert>
+#include <optional>
+#include <ranges>
+
+#include "vm/decode/code_builder.h"
+#include "vm/decode/constants.h"
+#include "vm/decode/flow.h"
+#include "vm/decode/fusion.h"
+#include "vm/decode/joining.h"
+#include "vm/format/bytecode_reader.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/module/calling_convention.h"
+#include "vm/run/stack.h"
+
+namespace halyard::vm {
+
+namespace {
+
+// Opcodes that write what a list names, or a constant.
+enum class OddWrites : uint8_t { none, list, constant };
+constexpr auto kOddWrites = [] {
+  std::array<OddWrites, kOpCount> table = {};
+  for (size_t op = 0; op < kOpCount; ++op) {
+    for (const Operand& operand : kOps[op].operands)
+      if (operand.kind == OperandKind::reg_list && operand.writes) table[op] = OddWrites::list;
+    if (writes_constant(static_cast<Op>(op))) table[op] = OddWrites::constant;
+  }
+  return table;
+}();
+
+// Opcodes whose operands are registers, up to one word of two that name them.
+constexpr auto kOnlyRegisters = [] {
+  std::array<bool, kOpCount> table = {};
+  for (size_t op = 0; op < kOpCount; ++op) {
+    table[op] = true;
+    for (size_t i = 0; i < kOps[op].operand_count; ++i)
+      table[op] &= kOps[op].operands[i].kind == OperandKind::reg;
+  }
+  return table;
+}();
+
+class Decoder {
+ public:
+  Decoder(const BytecodeModule& module, uint32_t function, bool fuse, FunctionCode& code)
+      : module_(module),
+        function_(module.functions()[function]),
+        version_(module.bytecode_version()),
+        fuse_(fuse),
+        code_(code) {
+    code_.module = &module;
+    code_.function = function;
+    code_.has_convention = !function_.convention.empty();
+    code_.legacy_floats = version_ < 16;
+  }
+
+  Result<> run() {
+    HALYARD_TRY(find_types());
+    code_.result_count = static_cast<uint32_t>(result_types_.size());
+    flow_ = HALYARD_TRY(Flow::of(module_, function_, arena_));
+    build_.reserve(flow_.steps().size());
+    block_words_.reserve(flow_.blocks().size());
+    fixups_.reserve(2 * flow_.blocks().size());
+    constants_ = Constants::of(function_, flow_, arena_);
+    for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
+    build_.place(static_cast<uint32_t>(function_.bytecode.size()));
+    build_.emit(CodeBuilder::word(InnerOp::end));
+    lay_out_frame();
+    resolve();
+    build_.finish(code_);
+    return {};
+  }
+
+ private:
+  struct Fixup {
+    uint32_t word;  // one half of which becomes the distance
+    bool high;
+    uint32_t origin;  // from this word
+    uint32_t block;   // to this block
+  };
+
+  void decode_block(size_t index) {
+    block_words_.push_back(build_.here());
+    build_.enter_block();
+    constants_.enter_block(index);
+    decode_steps(index);
+  }
+
+  void decode_steps(size_t index) {
+    block_ = index;
+    const Flow::Block& block = flow_.blocks()[index];
+    for (size_t step = block.first_step; step < block.first_step + block.step_count; ++step)
+      decode_step(step);
+  }
+
+  void decode_step(size_t step) {
+    const Instruction& instruction = flow_.instruction(step);
+    build_.place(instruction.pc);
+    step_ = step;
+    decode(instruction);
+    note_writes(instruction);
+  }
+
+  // What is known of the slots that the instruction writes.
+  void note_writes(const Instruction& instruction) {
+    const std::span<const Access> accesses = flow_.accesses(step_);
+    for (size_t i = accesses.size(); i > 0 && accesses[i - 1].writes(); --i)
+      constants_.forget(accesses[i - 1].slot());
+    switch (kOddWrites[static_cast<size_t>(instruction.op)]) {
+      case OddWrites::none:
+        return;
+      case OddWrites::list:
+        return note_results(instruction);
+      case OddWrites::constant:
+        return note_constant(instruction);
+    }
+  }
+
+  void note_constant(const Instruction& instruction) {
+    const ConstantWrite write = constant_write(instruction);
+    constants_.set(write.result, static_cast<uint32_t>(write.bits));
+    if (write.wide) constants_.set(write.result + 1u, static_cast<uint32_t>(write.bits >> 32));
+  }
+
+  void note_results(const Instruction& instruction) {
+    const OpInfo& op = info(instruction.op);
+    for (size_t i = 0; i < op.operand_count; ++i) {
+      const Operand& operand = op.operands[i];
+      if (operand.kind != OperandKind::reg_list || !operand.writes) continue;
+      const RegList& list = instruction.operands[i].regs;
+      for (size_t k = 0; k < list.size(); ++k) {
+        if (list[k] & kRefBit) continue;
+        constants_.forget(list[k]);
+        if (list[k] + 1u < function_.value_registers) constants_.forget(list[k] + 1u);
+      }
+    }
+  }
+
+  Result<> find_types() {
+    if (const std::optional<PlainTypes> plain = plain_types(function_.convention)) {
+      place_arguments(plain->arguments);
+      result_types_ = plain->results;
+      return {};
+    }
+    const Convention convention = HALYARD_TRY(Convention::parse(function_.convention));
+    std::string arguments;
+    for (const ConventionItem& item : convention.arguments) arguments += item.type;
+    result_types_ = convention.result_types();
+    place_arguments(arguments);
+    return {};
+  }
+
+  // Where a caller from outside, or one of another function, puts the arguments.
+  void place_arguments(std::string_view types) {
+    uint16_t value = 0;
+    uint16_t ref = 0;
+    for (const char type : types) {
+      uint16_t place;
+      if (type == 'r') {
+        place = kRefBit | ref++;
+      } else if (type == 'I' || type == 'F') {
+        place = kWideBit | ((value + 1) & ~1);
+        value = static_cast<uint16_t>((place & kRegisterMask) + 2);
+      } else {
+        place = value++;
+      }
+      build_.argument(place);
+    }
+    if (value) build_.mention(static_cast<uint16_t>(value - 1), false);
+    if (ref) build_.mention(static_cast<uint16_t>(kRefBit | (ref - 1)), false);
+  }
+
+  // A register operand: a plain index, with the MOVE bit where it has an effect.
+  uint16_t field(Op op, const Operand& operand, uint16_t reg) {
+    build_.mention(reg, is_wide(operand.bank));
+    if (!(reg & kRefBit)) return reg;
+    const bool result_moves =
+        op == Op::global_load_ref || op == Op::global_load_indirect_ref || op == Op::list_get_ref;
+    const bool moves = version_ >= 16 && operand.move && (!operand.writes || result_moves);
+    return reg & (moves ? kRegisterMask | kMoveBit : kRegisterMask);
+  }
+
+  // An entry of a call or return list.
+  uint16_t list_entry(uint16_t reg, bool moves) {
+    build_.mention(reg, true);
+    if (!(reg & kRefBit)) return reg;
+    return reg & (moves ? 0xFFFF : 0xFFFF & ~kMoveBit);
+  }
+
+  void branch(uint32_t word, bool high, uint32_t origin, size_t block) {
+    fixups_.push_back({word, high, origin, static_cast<uint32_t>(block)});
+  }
+
+  void emit_branch(size_t block) {
+    branch(build_.here(), true, build_.here(), block);
+    build_.emit(CodeBuilder::word(Op::br));
+  }
+
+  static bool is_self(Remap remap) {
+    return (remap.source & ~kMoveBit) == (remap.destination & ~(remap.destination & kRefBit ? kMoveBit : 0));
+  }
+
+  // The moves of an edge that change what the block at its end can see, in their order, into moves_.
+  struct Move {
+    Remap remap;
+    bool source_lives;  // beyond the move
+  };
+  void find_moves(const RemapList& remap, size_t block) {
+    moves_.clear();
+    if (remap.empty()) return;
+    ++wanted_epoch_;
+    wanted_.resize(function_.value_registers);
+    const auto wanted = [&](uint16_t slot) {
+      const Wanted& state = wanted_[slot];
+      return state.epoch == wanted_epoch_ ? state.wanted : flow_.live_in(block, slot);
+    };
+    for (size_t i = remap.size(); i-- > 0;) {
+      const Remap move = remap[i];
+      build_.mention(move.source, false);
+      build_.mention(move.destination, false);
+      assert((move.source & kRefBit) == (move.destination & kRefBit));
+      if (is_self(move)) continue;
+      if (move.source & kRefBit) {
+        moves_.push_back({move, true});
+        continue;
+      }
+      if (!wanted(move.destination) && fuse_) continue;
+      wanted_[move.destination] = {wanted_epoch_, false};
+      moves_.push_back({move, wanted(move.source)});
+      wanted_[move.source] = {wanted_epoch_, true};
+    }
+    std::ranges::reverse(moves_);
+  }
+
+  // Whether the move at `i` and the next are the two halves of a pair, one after the other. Pairs begin at
+  // even registers, so the half that moves first is never a source of the other.
+  bool is_pair(size_t i) const {
+    if (i + 1 >= moves_.size()) return false;
+    const Remap move = moves_[i].remap;
+    const Remap next = moves_[i + 1].remap;
+    if (((move.source | next.source) & kRefBit) || move.source % 2 != move.destination % 2) return false;
+    const int step = move.source % 2 == 0 ? 1 : -1;
+    return next.source == move.source + step && next.destination == move.destination + step;
+  }
+
+  // Lets the last instruction write where the first move would bring its result.
+  bool join_move(size_t pair) {
+    const CodeBuilder::Joinable* last = build_.last();
+    if (!fuse_ || !last || last->wide_result != (pair == 1)) return false;
+    const Remap move = moves_[0].remap;
+    const uint16_t source = pair ? move.source & ~1 : move.source;
+    if ((move.source & kRefBit) || build_.result_of(*last) != source) return false;
+    if (moves_[0].source_lives || (pair && moves_[1].source_lives)) return false;
+    build_.set_result(*last, pair ? move.destination & ~1 : move.destination);
+    return true;
+  }
+
+  void emit_moves(bool may_join) {
+    for (size_t i = 0; i < moves_.size(); ++i) {
+      const Remap move = moves_[i].remap;
+      const size_t pair = is_pair(i) ? 1 : 0;
+      constants_forget_move(move, pair);
+      if (i == 0 && may_join && join_move(pair)) {
+        i += pair;
+        continue;
+      }
+      i += pair;
+      if (move.source & kRefBit) {
+        build_.emit(CodeBuilder::word(move.source & kMoveBit ? InnerOp::move_ref : InnerOp::copy_ref,
+                                      move.source & kRegisterMask, move.destination & kRegisterMask));
+      } else if (pair) {
+        build_.emit(CodeBuilder::word(InnerOp::move_64, move.source & ~1, move.destination & ~1));
+      } else {
+        build_.emit(CodeBuilder::word(InnerOp::move_32, move.source, move.destination));
+      }
+    }
+  }
+
+  void constants_forget_move(Remap move, size_t pair) {
+    if (move.source & kRefBit) return;
+    constants_.forget(move.destination);
+    if (pair) constants_.forget(move.destination ^ 1u);
+  }
+
+  // A target among several: leads to the block, by way of the edge's moves where there are any. Those are put
+  // behind the instruction, once all of its words are out.
+  struct Target {
+    uint32_t word;
+    bool high;
+    uint32_t origin;
+    Flow::Edge edge;
+  };
+  void emit_edges(std::span<const Target> targets) {
+    for (const Target& target : targets) {
+      const size_t block = target.edge.block;
+      find_moves(target.edge.remap, block);
+      if (moves_.empty()) {
+        branch(target.word, target.high, target.origin, block);
+      } else {
+        build_.set_half(target.word, target.high, build_.here() - target.origin);
+        emit_moves(false);
+        emit_branch(block);
+      }
+    }
+  }
+
+  uint32_t emit_list(const RegList& list, bool moves) {
+    const uint32_t start = build_.list_end();
+    for (size_t i = 0; i < list.size(); ++i) build_.list(list_entry(list[i], moves));
+    return start;
+  }
+
+  void decode(const Instruction& instruction) {
+    const auto& operands = instruction.operands;
+    switch (instruction.op) {
+      case Op::br:
+      case Op::break_:
+      case Op::cond_break:
+        return decode_branch(flow_.edges(block_)[0]);
+      case Op::cond_br:
+        decode_cond_br(instruction);
+        return;
+      case Op::br_table:
+        decode_br_table(instruction);
+        return;
+      case Op::yield: {
+        const Flow::Edge& edge = flow_.edges(block_)[0];
+        const size_t block = edge.block;
+        find_moves(edge.remap, block);
+        emit_moves(true);
+        branch(build_.here(), true, build_.here(), block);
+        build_.emit(CodeBuilder::word(Op::yield));
+        return;
+      }
+      case Op::call:
+        decode_call({.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
+                    instruction);
+        return;
+      case Op::call_variadic:
+        decode_call({.callee = operands[0].index,
+                     .segments = operands[1].regs,
+                     .arguments = operands[2].regs,
+                     .results = operands[3].regs},
+                    instruction);
+        return;
+      case Op::call_yieldable:
+        decode_call({.callee = operands[0].index,
+                     .arguments = operands[1].regs,
+                     .results = operands[3].regs,
+                     .resume = operands[2].index},
+                    instruction);
+        return;
+      case Op::call_variadic_yieldable:
+        decode_call({.callee = operands[0].index,
+                     .segments = operands[1].regs,
+                     .arguments = operands[2].regs,
+                     .results = operands[4].regs,
+                     .resume = operands[3].index},
+                    instruction);
+        return;
+      case Op::return_:
+        decode_return(operands[0].regs);
+        return;
+      case Op::fail: {
+        const std::string_view message = operands[1].string;
+        build_.emit(CodeBuilder::word(Op::fail, field(Op::fail, info(Op::fail).operands[0], operands[0].reg),
+                                      static_cast<uint16_t>(message.size())));
+        build_.emit(CodeBuilder::data(message.data()));
+        return;
+      }
+      case Op::trace:
+      case Op::print:
+        decode_discard(operands[1].regs, true);
+        return;
+      case Op::discard_refs:
+        decode_discard(operands[0].regs, false);
+        return;
+      case Op::switch_i32:
+      case Op::switch_i64:
+      case Op::switch_f32:
+      case Op::switch_f64:
+        decode_switch(instruction, operands[2].regs, operands[3].reg);
+        return;
+      case Op::switch_ref:
+        decode_switch(instruction, operands[3].regs, operands[4].reg);
+        build_.emit(CodeBuilder::data(type(operands[1].index).object));
+        return;
+      default:
+        if (!fuse_ || !joiner_.join(step_)) decode_plain(instruction);
+        return;
+    }
+  }
+
+  void decode_plain(const Instruction& instruction) {
+    if (kOnlyRegisters[static_cast<size_t>(instruction.op)]) {
+      decode_registers(instruction);
+    } else {
+      decode_mixed(instruction);
+    }
+  }
+
+  void decode_registers(const Instruction& instruction) {
+    const OpInfo& op = info(instruction.op);
+    uint16_t fields[7] = {};
+    for (size_t i = 0; i < op.operand_count; ++i)
+      fields[i] = field(instruction.op, op.operands[i], instruction.operands[i].reg);
+    const uint32_t start = build_.here();
+    build_.emit(CodeBuilder::word(instruction.op, fields[0], fields[1], fields[2]));
+    if (op.operand_count > 3) build_.emit({fields[3], fields[4], fields[5], fields[6]});
+    note_joinable(op, start, op.operand_count);
+  }
+
+  // Whether what follows may join an instruction of so many fields, none of which is anything but a register
+  // or a narrow constant.
+  void note_joinable(const OpInfo& op, uint32_t start, uint32_t fields) {
+    const Operand& last = op.operands[op.operand_count - 1u];
+    if (last.kind != OperandKind::reg || !last.writes || last.bank == Bank::ref) return;
+    build_.joinable({.word = start, .result_field = fields, .wide_result = is_wide(last.bank)});
+  }
+
+  // Registers and one thing of another kind.
+  void decode_mixed(const Instruction& instruction) {
+    const OpInfo& op = info(instruction.op);
+    uint16_t fields[7] = {};
+    size_t count = 0;
+    std::optional<uint32_t> wide;
+    std::optional<Word> extra;
+    for (size_t i = 0; i < op.operand_count; ++i) {
+      const Operand& operand = op.operands[i];
+      const DecodedOperand& decoded = instruction.operands[i];
+      switch (operand.kind) {
+        case OperandKind::reg:
+          fields[count++] = field(instruction.op, operand, decoded.reg);
+          break;
+        case OperandKind::immediate:
+          if (is_wide(operand.bank)) {
+            extra = CodeBuilder::data(decoded.immediate);
+          } else {
+            wide = static_cast<uint32_t>(decoded.immediate);
+          }
+          break;
+        case OperandKind::global_bytes:
+        case OperandKind::global_ref:
+          wide = decoded.index;
+          break;
+        case OperandKind::func:
+          wide = decoded.index & ~kImportBit;
+          break;
+        case OperandKind::rodata:
+          extra = CodeBuilder::data(static_cast<Object*>(module_.rodata()[decoded.index].get()));
+          break;
+        case OperandKind::type:
+          extra = instruction.op == Op::list_alloc ? CodeBuilder::data(&type(decoded.index))
+                                                   : CodeBuilder::data(type(decoded.index).object);
+          break;
+        default:
+          assert(false && "an operand that needs a case of its own");
+          break;
+      }
+    }
+    const uint32_t start = build_.here();
+    if (wide) {
+      assert(count == 1);
+      build_.emit(CodeBuilder::with_wide(static_cast<uint16_t>(instruction.op), fields[0], *wide));
+    } else {
+      build_.emit(CodeBuilder::word(instruction.op, fields[0], fields[1], fields[2]));
+      if (count > 3) build_.emit({fields[3], fields[4], fields[5], fields[6]});
+    }
+    if (extra) {
+      build_.emit(*extra);
+    } else {
+      note_joinable(op, start, static_cast<uint32_t>(count));
+    }
+  }
+
+  const ElementType& type(uint32_t ordinal) const { return module_.types()[ordinal]; }
+
+  // ---- Branches
+
+  void decode_branch(const Flow::Edge& edge) {
+    const size_t block = edge.block;
+    find_moves(edge.remap, block);
+    emit_moves(true);
+    if (fuse_ && is_test(block)) {
+      // The end of a loop whose condition stands at its head: decide here.
+      decode_steps(block);
+      return;
+    }
+    if (block != block_ + 1) emit_branch(block);
+  }
+
+  // Whether the block only compares and branches.
+  bool is_test(size_t index) const {
+    const Flow::Block& block = flow_.blocks()[index];
+    if (block.step_count != 2 || flow_.steps()[block.first_step + 1].op != Op::cond_br) return false;
+    return fused(kFusions.branch, flow_.steps()[block.first_step].op) != kNoInner;
+  }
+
+  void decode_cond_br(const Instruction& instruction) {
+    const uint16_t condition = instruction.operands[0].reg;
+    build_.mention(condition, false);
+    if (!fuse_ || !joiner_.join_condition(step_, condition))
+      build_.emit(CodeBuilder::word(Op::cond_br, condition));
+    // A joined comparison is one word, too.
+    const uint32_t start = build_.here() - 1;
+    build_.emit(CodeBuilder::data(uint64_t{0}));
+    const std::span<const Flow::Edge> edges = flow_.edges(block_);
+    const Target targets[] = {{start + 1, false, start, edges[0]}, {start + 1, true, start, edges[1]}};
+    emit_edges(targets);
+  }
+
+  // The count, the distance of the default, then that of each case.
+  void decode_br_table(const Instruction& instruction) {
+    const auto& operands = instruction.operands;
+    const uint32_t start = build_.here();
+    std::vector<Target> targets;
+    for (const Flow::Edge& edge : flow_.edges(block_))
+      targets.push_back({start + 1 + static_cast<uint32_t>(targets.size()), true, start, edge});
+    build_.emit(CodeBuilder::with_wide(static_cast<uint16_t>(Op::br_table),
+                                       field(Op::br_table, info(Op::br_table).operands[0], operands[0].reg),
+                                       operands[3].cases.size()));
+    for (size_t i = 0; i < targets.size(); ++i) build_.emit(CodeBuilder::data(uint64_t{0}));
+    emit_edges(targets);
+  }
+
+  void decode_switch(const Instruction& instruction, const RegList& values, uint16_t result) {
+    const OpInfo& op = info(instruction.op);
+    const size_t fallback = instruction.op == Op::switch_ref ? 2 : 1;
+    build_.emit(
+        CodeBuilder::word(instruction.op, field(instruction.op, op.operands[0], instruction.operands[0].reg),
+                          field(instruction.op, op.operands[fallback], instruction.operands[fallback].reg),
+                          field(instruction.op, op.operands[op.operand_count - 1u], result)));
+    build_.emit(CodeBuilder::data(values.size(), emit_list(values, true)));
+  }
+
+  // Refs to release. trace and print release those that are marked only.
+  void decode_discard(const RegList& list, bool marked_only) {
+    const uint32_t start = build_.list_end();
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (!(list[i] & kRefBit) || (marked_only && !(list[i] & kMoveBit))) continue;
+      build_.mention(list[i], false);
+      build_.list(list[i] & kRegisterMask);
+    }
+    const uint32_t count = build_.list_end() - start;
+    if (!count) return;
+    build_.emit(
+        CodeBuilder::with_wide(static_cast<uint16_t>(Op::discard_refs), static_cast<uint16_t>(count), start));
+  }
+
+  // What is returned: by the convention, which knows pairs; without one, one slot for each entry.
+  void decode_return(const RegList& values) {
+    const uint32_t start = build_.list_end();
+    const size_t count = code_.has_convention ? result_types_.size() : values.size();
+    assert(count <= values.size());
+    for (size_t i = 0; i < count; ++i) {
+      uint16_t entry = list_entry(values[i], true);
+      if (code_.has_convention && (result_types_[i] == 'I' || result_types_[i] == 'F')) entry |= kWideBit;
+      // The frame goes: what is returned for the last time need not be counted again.
+      const auto names_it = [&](size_t j) { return ((values[j] ^ values[i]) & ~kMoveBit) == 0; };
+      if ((entry & kRefBit) && std::ranges::none_of(std::views::iota(i + 1, count), names_it))
+        entry |= kMoveBit;
+      build_.list(entry);
+    }
+    if (code_.has_convention && count < 2 && result_types_ != "r") {
+      returns_.push_back(build_.here());
+      const uint16_t reg = count ? values[0] : 0;
+      const InnerOp op = count == 0                                     ? InnerOp::return_none
+                         : result_types_ == "I" || result_types_ == "F" ? InnerOp::return_64
+                                                                        : InnerOp::return_32;
+      build_.emit(CodeBuilder::word(op, reg));
+      build_.emit(
+          CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
+      return;
+    }
+    build_.emit(
+        CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
+  }
+
+  struct Call {
+    uint32_t callee;
+    std::optional<RegList> segments = {};
+    RegList arguments;
+    RegList results;
+    std::optional<uint32_t> resume = {};
+  };
+
+  void decode_call(const Call& call, const Instruction& instruction) {
+    CallSite site;
+    site.is_import = call.callee & kImportBit;
+    site.function = call.callee & ~kImportBit;
+    site.return_pc = call.resume ? *call.resume + 1 : instruction.next_pc;
+    site.yieldable = call.resume.has_value();
+    site.argument_count = call.arguments.size();
+    site.result_count = given_results(call);
+    // Imports of bytecode 15 borrow: they move nothing.
+    const bool moves = !site.is_import || version_ >= 16;
+    site.arguments = emit_list(call.arguments, moves);
+    site.results = emit_list(call.results, false);
+    if (site.is_import) {
+      site.bare_arguments = emit_list(call.arguments, false);
+      site.variadic = call.segments.has_value();
+      site.segments = build_.list_end();
+      for (size_t i = 0; call.segments && i < call.segments->size(); ++i) build_.list((*call.segments)[i]);
+      site.releases = build_.list_end();
+      for (size_t i = 0; moves && i < call.arguments.size(); ++i) {
+        const uint16_t argument = call.arguments[i];
+        if (!(argument & kRefBit) || !(argument & kMoveBit) ||
+            names(call.results, site.result_count, argument))
+          continue;
+        build_.list(argument & kRegisterMask);
+      }
+      site.release_count = static_cast<uint16_t>(build_.list_end() - site.releases);
+    }
+    build_.call(site, call.results.size() && !(call.results[0] & kRefBit) ? call.results[0] : 0);
+    if (call.resume) emit_branch(flow_.edges(block_)[0].block);
+  }
+
+  // How many of the results that a call lists its callee gives: by the convention of an import, which the
+  // importer may have left to the provider.
+  uint16_t given_results(const Call& call) const {
+    if (!(call.callee & kImportBit)) return call.results.size();
+    const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
+    const size_t results = convention.find('_');
+    if (results == std::string_view::npos) return call.results.size();
+    const auto count = std::ranges::count_if(convention.substr(results + 1), [](char c) { return c != 'v'; });
+    return static_cast<uint16_t>(std::min<size_t>(call.results.size(), static_cast<size_t>(count)));
+  }
+
+  static bool names(const RegList& list, size_t count, uint16_t ref) {
+    for (size_t i = 0; i < count; ++i) {
+      if ((list[i] & ~kMoveBit) == (ref & ~kMoveBit)) return true;
+    }
+    return false;
+  }
+
+  // What is known only now.
+  void resolve() {
+    for (const Fixup& fixup : fixups_)
+      build_.set_half(fixup.word, fixup.high, block_words_[fixup.block] - fixup.origin);
+    for (const uint32_t word : returns_) build_.at(word).b = static_cast<uint16_t>(code_.ref_slots);
+  }
+
+  void lay_out_frame() {
+    // A list entry counts as a pair where it may be one; the verifier's rounded count is the end.
+    code_.value_slots = std::min<uint32_t>(build_.value_slots(), function_.value_registers);
+    code_.ref_slots = std::min<uint32_t>(build_.ref_slots(), function_.ref_registers);
+    code_.refs_offset = bank_bytes(code_.value_slots, sizeof(uint32_t));
+    code_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + code_.refs_offset +
+                        bank_bytes(code_.ref_slots, sizeof(Object*));
+    code_.zero_from = reads_before_writing() ? 0 : code_.refs_offset;
+  }
+
+  // Whether a value register other than an argument's may be looked at before anything was put there.
+  bool reads_before_writing() {
+    const std::span<const uint64_t> live = flow_.live_at_entry();
+    if (live.empty() || !fuse_) return true;
+    Array<uint64_t> left(arena_, live.size());
+    std::ranges::copy(live, left.begin());
+    for (const uint16_t place : build_.arguments()) {
+      if (place & kRefBit) continue;
+      const uint32_t slot = place & kRegisterMask;
+      for (uint32_t i = slot; i <= slot + (place & kWideBit ? 1u : 0u); ++i)
+        left[i / 64] &= ~(uint64_t{1} << (i % 64));
+    }
+    return std::ranges::any_of(left, [](uint64_t word) { return word != 0; });
+  }
+
+  struct Wanted {
+    uint32_t epoch;
+    bool wanted;
+  };
+
+  const BytecodeModule& module_;
+  const Function& function_;
+  const uint32_t version_;
+  const bool fuse_;
+  FunctionCode& code_;
+  // What decoding needs for itself: enough for most functions.
+  alignas(8) std::byte first_memory_[24 << 10];
+  Arena arena_{first_memory_};
+  CodeBuilder build_{arena_};
+  Flow flow_{arena_};
+  Constants constants_{arena_};
+  Joiner joiner_{build_, flow_, constants_};
+  size_t block_ = 0;  // whose instructions are being decoded
+  size_t step_ = 0;
+  std::string result_types_;
+  Array<uint32_t> block_words_{arena_};
+  Array<Fixup> fixups_{arena_};
+  Array<uint32_t> returns_{arena_};  // words that want the count of refs
+  Array<Move> moves_{arena_};
+  Array<Wanted> wanted_{arena_};  // by slot: whether it is looked at after the move at hand
+  uint32_t wanted_epoch_ = 0;
+};
+
+}  // namespace
+
+uint32_t FunctionCode::pc_of(uint32_t word) const {
+  const auto after = std::ranges::upper_bound(places, word, {}, &Place::word);
+  return after == places.begin() ? 0 : std::prev(after)->pc;
+}
+
+Result<std::unique_ptr<const FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
+                                                            bool fuse) {
+  auto code = std::make_unique<FunctionCode>();
+  Decoder decoder(module, function, fuse, *code);
+  HALYARD_TRY(decoder.run());
+  return code;
+}
+
+}  // namespace halyard::vm

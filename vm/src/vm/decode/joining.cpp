@@ -1,0 +1,216 @@
+// What an instruction does together with what was put out before it.
+#include "vm/decode/joining.h"
+
+#include "vm/decode/fusion.h"
+
+namespace halyard::vm {
+
+namespace {
+
+// What may become of an opcode.
+struct Ways {
+  bool constant = false;
+  bool immediate = false;
+  bool index = false;
+  bool chain = false;
+};
+constexpr auto kWays = [] {
+  std::array<Ways, kOpCount> table;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    Ways& ways = table[i];
+    ways.constant = writes_constant(op);
+    ways.immediate = takes_immediate(op);
+    ways.index = fused(kFusions.at_sum, op) != kNoInner;
+    ways.chain = arithmetic(op).type != Arithmetic::Type::none;
+  }
+  return table;
+}();
+
+}  // namespace
+
+bool Joiner::join(size_t step) {
+  const Instruction& instruction = flow_.instruction(step);
+  const Ways ways = kWays[static_cast<size_t>(instruction.op)];
+  if (ways.constant) {
+    const ConstantWrite write = constant_write(instruction);
+    return constants_.needs_no_register(write.result) &&
+           (!write.wide || constants_.needs_no_register(write.result + 1u));
+  }
+  // An operand that is a constant without a register leaves no choice.
+  if (ways.immediate && (constants_.needs_no_register(instruction.operands[0].reg) ||
+                         constants_.needs_no_register(instruction.operands[1].reg)))
+    return join_immediate(instruction);
+  return (ways.index && join_index(step, instruction)) || (ways.chain && join_chain(step, instruction)) ||
+         (ways.immediate && join_immediate(instruction));
+}
+
+std::optional<int16_t> Joiner::small_constant(const Instruction& instruction, size_t operand) const {
+  const bool wide = is_wide(info(instruction.op).operands[operand].bank);
+  const auto value = constants_.value(instruction.operands[operand].reg, wide);
+  if (!value) return {};
+  return small_operand(instruction.op, *value, wide);
+}
+
+bool Joiner::join_immediate(const Instruction& instruction) {
+  const OpInfo& op = info(instruction.op);
+  const uint16_t left = instruction.operands[0].reg;
+  const uint16_t right = instruction.operands[1].reg;
+  const uint16_t result = instruction.operands[2].reg;
+  const InnerOp to_right = instruction.op == Op::sub_i32   ? InnerOp::add_i32_imm
+                           : instruction.op == Op::sub_i64 ? InnerOp::add_i64_imm
+                                                           : fused(kFusions.immediate, instruction.op);
+  const InnerOp to_left = fused(kFusions.immediate_left, instruction.op);
+  Word word;
+  const auto right_value = small_constant(instruction, 1);
+  if (right_value && !constants_.needs_no_register(left)) {
+    word = CodeBuilder::word(to_right, left, static_cast<uint16_t>(*right_value), result);
+  } else if (const auto left_value = small_constant(instruction, 0);
+             left_value && (commutes(instruction.op) || to_left != kNoInner)) {
+    const auto bits = static_cast<uint16_t>(*left_value);
+    word = commutes(instruction.op) ? CodeBuilder::word(to_right, right, bits, result)
+                                    : CodeBuilder::word(to_left, bits, right, result);
+  } else {
+    return false;
+  }
+  for (size_t i = 0; i < 3; ++i) build_.mention(instruction.operands[i].reg, is_wide(op.operands[i].bank));
+  build_.joinable({.word = build_.here(), .result_field = 3, .wide_result = is_wide(op.operands[2].bank)});
+  build_.emit(word);
+  return true;
+}
+
+// Whether this step is the last to look at the slot, or pair.
+bool Joiner::last_read(size_t step, uint16_t slot, bool wide) const {
+  bool low = false;
+  bool high = !wide;
+  for (const Access each : flow_.accesses(step)) {
+    if (each.writes()) continue;
+    low |= each.slot() == slot && each.last();
+    high |= each.slot() == slot + 1u && each.last();
+  }
+  return low && high;
+}
+
+// A load or store at an index that was added up just before.
+bool Joiner::join_index(size_t step, const Instruction& instruction) {
+  const CodeBuilder::Joinable* last = build_.last();
+  if (!last) return false;
+  const uint32_t start = last->word;
+  const Word sum = build_.at(start);
+  const uint16_t index = instruction.operands[1].reg;
+  const uint16_t value = instruction.operands[2].reg;
+  const OpInfo& op = info(instruction.op);
+  if (build_.result_of(*last) != index || !last->wide_result) return false;
+  // What is stored may be a part of it.
+  const bool is_stored = !op.operands[2].writes && (value == index || value == index + 1);
+  const bool kept = is_stored || !last_read(step, index, true);
+  const uint16_t buffer = instruction.operands[0].reg & kRegisterMask;
+  if (kept) {
+    if (sum.op != static_cast<uint16_t>(Op::add_i64)) return false;
+    build_.retract(start);
+    build_.emit(CodeBuilder::word(fused(kFusions.at_kept_sum, instruction.op), buffer, sum.a, sum.b));
+    build_.emit({value, index, 0, 0});
+    build_.mention(index, true);
+  } else if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
+    build_.retract(start);
+    build_.emit(CodeBuilder::word(fused(kFusions.at_sum, instruction.op), buffer, sum.a, sum.b));
+    build_.emit({value, 0, 0, 0});
+  } else if (sum.op == static_cast<uint16_t>(InnerOp::mul_add_i64)) {
+    build_.retract(start);
+    build_.emit(CodeBuilder::word(fused(kFusions.at_product, instruction.op), buffer, sum.a, sum.b));
+    build_.emit({sum.c, value, 0, 0});
+  } else {
+    return false;
+  }
+  build_.mention(instruction.operands[0].reg, false);
+  build_.mention(value, is_wide(op.operands[2].bank));
+  return true;
+}
+
+// Arithmetic on what was computed just before, for nothing else.
+bool Joiner::join_chain(size_t step, const Instruction& instruction) {
+  const CodeBuilder::Joinable* last = build_.last();
+  if (!last) return false;
+  const uint32_t start = last->word;
+  const Word first = build_.at(start);
+  const uint16_t middle = build_.result_of(*last);
+  const uint16_t left = instruction.operands[0].reg;
+  const uint16_t right = instruction.operands[1].reg;
+  if ((left == middle) == (right == middle)) return false;
+  const Arithmetic second = arithmetic(instruction.op);
+  const bool of_two = first.op < kOpCount;
+  const InnerOp chained = of_two ? chain_of(arithmetic(static_cast<Op>(first.op)), second, right == middle)
+                                 : chain_of_three(first.op, second);
+  const bool wide = last->wide_result;
+  if (chained == kNoInner || !last_read(step, middle, wide)) return false;
+  build_.retract(start);
+  const uint16_t other = left == middle ? right : left;
+  const uint16_t result = instruction.operands[2].reg;
+  if (of_two) {
+    build_.joinable({.word = start, .result_field = 4, .wide_result = wide});
+    build_.emit(CodeBuilder::word(chained, first.a, first.b, other));
+    build_.emit({result, 0, 0, 0});
+  } else {
+    build_.joinable({.word = start, .result_field = 5, .wide_result = wide});
+    build_.emit(CodeBuilder::word(chained, first.a, first.b, first.c));
+    build_.emit({other, result, 0, 0});
+  }
+  for (const uint16_t reg : {left, right, result}) build_.mention(reg, wide);
+  return true;
+}
+
+bool Joiner::join_condition(size_t step, uint16_t condition) {
+  const CodeBuilder::Joinable* last = build_.last();
+  if (!last || build_.result_of(*last) != condition || last->wide_result ||
+      !last_read(step, condition, false))
+    return false;
+  const Word compare = build_.at(last->word);
+  const uint32_t start = last->word;
+  InnerOp joined;
+  if (compare.op < kOpCount) {
+    const Op op = static_cast<Op>(compare.op);
+    joined = fused(kFusions.branch, op);
+    if (joined == kNoInner) return false;
+    const CodeBuilder::Joinable* addition = build_.before(*last);
+    if (addition && fused(kFusions.loop, op) != kNoInner && join_loop(*addition, op, compare)) return true;
+  } else {
+    joined = kBranchOfCompare[compare.op - kOpCount];
+    if (joined == kNoInner) return false;
+  }
+  build_.retract(start);
+  build_.emit(CodeBuilder::word(joined, compare.a, compare.b));
+  return true;
+}
+
+bool Joiner::join_loop(const CodeBuilder::Joinable& addition, Op op, Word compare) {
+  const Word add = build_.at(addition.word);
+  const bool wide = is_wide(info(op).operands[0].bank);
+  const bool by_constant =
+      add.op == static_cast<uint16_t>(wide ? InnerOp::add_i64_imm : InnerOp::add_i32_imm);
+  if (!by_constant && add.op != static_cast<uint16_t>(wide ? Op::add_i64 : Op::add_i32)) return false;
+  const bool swapped = commutes(op) && compare.b == add.c;
+  const uint16_t counter = swapped ? compare.b : compare.a;
+  const uint16_t bound = swapped ? compare.a : compare.b;
+  if (counter != add.c || bound == counter) return false;
+  // The counter is what is added to, on either side.
+  if (add.a != counter && (by_constant || add.b != counter)) return false;
+  const uint16_t step = add.a == counter ? add.b : add.a;
+  const uint32_t word = addition.word;
+  const InnerOp loop = by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op);
+  build_.retract(word);
+  join_last(loop, word);
+  build_.emit(CodeBuilder::word(loop, counter, bound, step));
+  return true;
+}
+
+// The instruction before the one that closes a loop at `word`.
+void Joiner::join_last(InnerOp loop, uint32_t word) {
+  const std::optional<uint32_t> previous = build_.previous();
+  if (!previous) return;
+  Word& first = build_.at(*previous);
+  const InnerOp joined = last_of_loop(first.op, loop);
+  if (joined != kNoInner && *previous + (first.op < kOpCount ? 1 : 2) == word)
+    first.op = static_cast<uint16_t>(joined);
+}
+
+}  // namespace halyard::vm

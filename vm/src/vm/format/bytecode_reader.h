@@ -1,0 +1,237 @@
+// Reads bytecode one instruction at a time. The only place that knows how operands are encoded: verifier,
+// decoder and disassembler all read through it. Allocates nothing; what it returns points into the function's
+// bytes and has been checked to lie inside them. Nothing is said about what the operands mean: that is the
+// verifier's work. Specified by isa.md, sections 1 and 2.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "vm/format/opcodes.h"
+#include "vm/module/bytecode_module.h"
+
+namespace halyard::vm {
+
+static_assert(std::endian::native == std::endian::little, "bytecode is read in place");
+
+// A little-endian number at any address.
+template <typename T>
+T load_unaligned(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+// u16 numbers in the bytecode: registers, or the segment sizes of a variadic call.
+class RegList {
+ public:
+  RegList() = default;
+  RegList(const uint8_t* bytes, uint16_t count) : bytes_(bytes), count_(count) {}
+  uint16_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  uint16_t operator[](size_t index) const { return load_unaligned<uint16_t>(bytes_ + 2 * index); }
+
+ private:
+  const uint8_t* bytes_ = nullptr;
+  uint16_t count_ = 0;
+};
+
+struct Remap {
+  uint16_t source = 0;
+  uint16_t destination = 0;
+};
+
+// The moves of a branch, to be applied one after another.
+class RemapList {
+ public:
+  RemapList() = default;
+  RemapList(const uint8_t* bytes, uint16_t count) : bytes_(bytes), count_(count) {}
+  uint16_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  Remap operator[](size_t index) const {
+    return {load_unaligned<uint16_t>(bytes_ + 4 * index), load_unaligned<uint16_t>(bytes_ + 4 * index + 2)};
+  }
+
+ private:
+  const uint8_t* bytes_ = nullptr;
+  uint16_t count_ = 0;
+};
+
+struct CaseEntry {
+  uint32_t target = 0;
+  RemapList remap;
+};
+
+// The cases of a br_table. Entries differ in size, so they are walked: for (CaseEntry entry : cases).
+class CaseList {
+ public:
+  CaseList() = default;
+  // `code` is the whole function: remaps are aligned relative to its start.
+  CaseList(const uint8_t* code, uint32_t pc, uint16_t count) : code_(code), pc_(pc), count_(count) {}
+  uint16_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+
+  class Iterator {
+   public:
+    Iterator(const uint8_t* code, uint32_t pc, uint16_t index) : code_(code), pc_(pc), index_(index) {}
+    CaseEntry operator*() const;
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+   private:
+    const uint8_t* code_;
+    uint32_t pc_;
+    uint16_t index_;
+  };
+  Iterator begin() const { return {code_, pc_, 0}; }
+  Iterator end() const { return {code_, 0, count_}; }
+
+ private:
+  const uint8_t* code_ = nullptr;
+  uint32_t pc_ = 0;
+  uint16_t count_ = 0;
+};
+
+// One operand. Which member holds it follows from the OperandKind in the opcode table; only that one may be
+// looked at. A union, for there are very many of them.
+union DecodedOperand {
+  uint64_t immediate;  // immediate: the bits, zero-extended
+  uint32_t
+      index;  // global_bytes, global_ref, rodata, type, func (with the import bit), block (the marker's pc)
+  uint16_t reg;             // reg: as encoded, with ref and MOVE bits
+  RegList regs;             // reg_list, u16_list
+  RemapList remap;          // remap
+  CaseList cases;           // cases
+  std::string_view string;  // string
+
+  DecodedOperand() {}  // none yet
+};
+
+struct Instruction {
+  Op op = Op::kCount;
+  uint32_t pc = 0;                                    // of the first byte, the prefix where there is one
+  uint32_t next_pc = 0;                               // just past the last byte
+  std::array<DecodedOperand, kMaxOperands> operands;  // the first info(op).operand_count
+
+  Instruction() {}  // leaves the operands as they are: they are many
+};
+
+// Where the operands of an opcode lie, from the first byte behind it, if none of them is of a variable size.
+struct alignas(16) FixedLayout {
+  uint8_t since = UINT8_MAX;  // the bytecode version; UINT8_MAX: operands of variable size, or no opcode
+  uint8_t count = 0;
+  uint8_t bytes = 0;
+  std::array<uint8_t, kMaxOperands> offset = {};
+  std::array<uint8_t, kMaxOperands> unused = {};  // of 64 bits
+};
+
+inline constexpr auto kFixedLayouts = [] {
+  std::array<FixedLayout, kOpCount + 1> layouts;
+  for (size_t op = 0; op < kOpCount; ++op) {
+    FixedLayout layout;
+    bool fixed = !(kOps[op].flags & PREFIX);
+    for (size_t i = 0; i < kOps[op].operand_count; ++i) {
+      const Operand& operand = kOps[op].operands[i];
+      const bool wide = operand.bank == Bank::i64 || operand.bank == Bank::f64;
+      uint8_t bytes = 4;
+      switch (operand.kind) {
+        case OperandKind::reg:
+          bytes = 2;
+          break;
+        case OperandKind::immediate:
+          bytes = wide ? 8 : 4;
+          break;
+        case OperandKind::global_bytes:
+        case OperandKind::global_ref:
+        case OperandKind::rodata:
+        case OperandKind::type:
+        case OperandKind::func:
+        case OperandKind::block:
+          break;
+        case OperandKind::reg_list:
+        case OperandKind::u16_list:
+        case OperandKind::string:
+        case OperandKind::remap:
+        case OperandKind::cases:
+          fixed = false;
+          break;
+      }
+      layout.offset[i] = layout.bytes;
+      layout.unused[i] = static_cast<uint8_t>(64 - 8 * bytes);
+      layout.bytes = static_cast<uint8_t>(layout.bytes + bytes);
+    }
+    layout.count = kOps[op].operand_count;
+    if (fixed) layout.since = kOps[op].since;
+    layouts[op] = layout;
+  }
+  return layouts;
+}();
+
+// As much as any such instruction takes, and eight bytes more: they can be read wherever an operand begins.
+inline constexpr size_t kFixedRoom = [] {
+  size_t most = 0;
+  for (const FixedLayout& layout : kFixedLayouts)
+    if (layout.since != UINT8_MAX) most = layout.bytes > most ? layout.bytes : most;
+  return 2 + most + 8;
+}();
+
+// The short way of read_instruction, for most of what there is: false where it cannot tell.
+inline bool read_fixed_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
+                                   uint32_t features, Instruction& instruction) {
+  if (pc >= code.size() || code.size() - pc < kFixedRoom) return false;
+  const uint8_t* bytes = code.data() + pc;
+  Op op = kOpBySetAndByte[static_cast<size_t>(OpSet::CORE)][*bytes++];
+  if (op == Op::prefix_ext_f32 || op == Op::prefix_ext_f64) {
+    const bool wide = op == Op::prefix_ext_f64;
+    if (!(features & (wide ? kFeatureF64 : kFeatureF32))) return false;
+    op = kOpBySetAndByte[static_cast<size_t>(wide ? OpSet::F64 : OpSet::F32)][*bytes++];
+  }
+  const FixedLayout& layout = kFixedLayouts[static_cast<size_t>(op)];
+  if (layout.since > bytecode_version) return false;
+  instruction.op = op;
+  instruction.pc = pc;
+  instruction.next_pc = static_cast<uint32_t>(bytes + layout.bytes - code.data());
+  const auto read = [&](size_t i) {
+    // Numbers of all sizes begin at the operand's first byte.
+    const uint64_t bits =
+        load_unaligned<uint64_t>(bytes + layout.offset[i]) << layout.unused[i] >> layout.unused[i];
+    std::memcpy(static_cast<void*>(&instruction.operands[i]), &bits, sizeof bits);
+  };
+  // Three are the most common: for all, rather than as many as there are.
+  read(0);
+  read(1);
+  read(2);
+  for (size_t i = 3; i < layout.count; ++i) read(i);
+  return true;
+}
+
+Result<> read_any_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
+                              uint32_t features, Instruction& instruction);
+
+// Reads the instruction at `pc`. OUT_OF_RANGE where it does not lie wholly inside `code`; INVALID_ARGUMENT
+// for an unknown opcode, one that is newer than `bytecode_version` (15, 16 or 17), or one of an extension set
+// whose bit is not in `features` (of the function).
+inline Result<> read_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
+                                 uint32_t features, Instruction& instruction) {
+  if (read_fixed_instruction(code, pc, bytecode_version, features, instruction)) return {};
+  return read_any_instruction(code, pc, bytecode_version, features, instruction);
+}
+inline Result<Instruction> read_instruction(std::span<const uint8_t> code, uint32_t pc,
+                                            uint32_t bytecode_version, uint32_t features) {
+  Instruction instruction;
+  HALYARD_TRY(read_instruction(code, pc, bytecode_version, features, instruction));
+  return instruction;
+}
+
+// Whether the walk over a function goes on at `pc`. A single byte after the last instruction is never looked
+// at.
+inline bool has_instruction(std::span<const uint8_t> code, uint32_t pc) {
+  return uint64_t{pc} + 1 < code.size();
+}
+
+}  // namespace halyard::vm

@@ -1,4 +1,0 @@
-// interpret_kernel(): the loop of interpreter.cpp, compiled a third time for kernels, which somebody else's
-// word stops.
-#define HALYARD_KERNEL_INTERPRETER
-#include "vm/interpreter.cpp"  // NOLINT(bugprone-suspicious-include)

@@ -1,0 +1,369 @@
+// Loading: from the tables of the file to the module's own, one check after another in the order of
+// module-format.md, section 4; and functions in decoded form, made on first use.
+#include "vm/module/bytecode_module.h"
+
+#include <bytecode_module_generated.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <string>
+
+#include "base/suggest.h"
+#include "vm/decode/code.h"
+#include "vm/format/archive.h"
+#include "vm/format/opcodes.h"
+#include "vm/verify/verifier.h"
+
+namespace halyard::vm {
+
+const ObjectType BytecodeModule::kType = object_type<BytecodeModule>("vm.module");
+
+namespace {
+
+struct Release {
+  uint32_t bytecode;
+  std::string_view compilers;
+};
+constexpr Release kReleases[] = {{15, "3.1 to 3.9"}, {16, "3.10"}, {17, "3.11 and later"}};
+
+// What a small file may ask for by naming the same thing many times. Compiled modules are far below.
+constexpr uint64_t kMostAttributes = uint64_t{1} << 20;
+constexpr uint64_t kMostFunctionBytes = uint64_t{64} << 20;  // or eight times the bytecode, if that is more
+
+constexpr size_t kListedTypes = 64;  // in a message
+
+struct ValueTypeName {
+  std::string_view name;
+  ValueType type;
+};
+constexpr ValueTypeName kValueTypes[] = {{"i8", ValueType::i8},   {"i16", ValueType::i16},
+                                         {"i32", ValueType::i32}, {"i64", ValueType::i64},
+                                         {"f32", ValueType::f32}, {"f64", ValueType::f64}};
+
+std::string_view view(const flatbuffers::String* string) {
+  return string ? std::string_view(string->c_str(), string->size()) : std::string_view();
+}
+
+template <typename Vector>
+uint32_t count(const Vector* vector) {
+  return vector ? vector->size() : 0;
+}
+
+std::vector<Attribute> attributes(const flatbuffers::Vector<flatbuffers::Offset<schema::Attribute>>* source) {
+  std::vector<Attribute> result;
+  result.reserve(count(source));
+  for (uint32_t i = 0; i < count(source); ++i)
+    result.push_back({view(source->Get(i)->key()), view(source->Get(i)->value())});
+  return result;
+}
+
+std::string_view convention(const schema::FunctionSignature* signature) {
+  return signature ? view(signature->calling_convention()) : std::string_view();
+}
+
+const Release* find_release(uint32_t version_word) {
+  const auto* found = std::ranges::find(kReleases, version_word >> 16, &Release::bytecode);
+  return (version_word & 0xFFFF) == 0 && found != std::end(kReleases) ? found : nullptr;
+}
+
+std::string feature_names(uint32_t features) {
+  constexpr std::string_view kNames[] = {"EXT_F32", "EXT_F64", "YIELD", "UNWIND"};
+  std::string text;
+  for (uint32_t bit = 0; bit < 32; ++bit) {
+    if (!(features >> bit & 1)) continue;
+    if (!text.empty()) text += ", ";
+    text += bit < std::size(kNames) ? std::string(kNames[bit]) : fmt::format("bit {}", bit);
+  }
+  return text;
+}
+
+// Registers are addressed up to the next power of two (verifier-and-execution.md, 3.1).
+uint16_t rounded(int16_t registers) {
+  return static_cast<uint16_t>(std::bit_ceil(std::max<uint32_t>(1, registers)));
+}
+
+// What a list of this element holds; nothing where the name is not known.
+std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& types) {
+  const auto* value = std::ranges::find(kValueTypes, name, &ValueTypeName::name);
+  if (value != std::end(kValueTypes)) return ElementType{value->type, nullptr};
+  if (name == "!vm.opaque") return ElementType{};
+  if (name.starts_with("!vm.list")) return ElementType{ValueType::none, &List::kType};
+  if (!name.starts_with('!')) return std::nullopt;
+  const ObjectType* object = types.find(name.substr(1));
+  return object ? std::optional(ElementType{ValueType::none, object}) : std::nullopt;
+}
+
+}  // namespace
+
+struct ModuleLoader {
+  const Archive& archive;
+  const schema::BytecodeModule& source;
+  const TypeRegistry& types;
+  BytecodeModule& module;
+
+  Result<> load() {
+    module.registry_ = types;
+    module.bytes_ = archive.bytes;
+    module.metadata_ = archive.metadata;
+    HALYARD_TRY(load_requirements());
+    module.name_ = view(source.name());
+    module.version_ = source.version();
+    if (module.name_.empty())
+      return fail(Code::INVALID_ARGUMENT, "the module's name is empty; expected a name");
+    return with_note(load_tables(), fmt::format("loading module '{}'", module.name_));
+  }
+
+  Result<> load_tables() {
+    for (uint32_t i = 0; i < count(source.types()); ++i)
+      HALYARD_TRY(named("types", i, source.types()->Get(i)->full_name()));
+    HALYARD_TRY(load_rodata());
+    HALYARD_TRY(load_dependencies());
+    HALYARD_TRY(load_imports());
+    if (count(source.function_signatures()) != count(source.function_descriptors()))
+      return fail(Code::INVALID_ARGUMENT,
+                  "expected as many function signatures as functions, found {} and {}",
+                  count(source.function_signatures()), count(source.function_descriptors()));
+    HALYARD_TRY(load_exports());
+    HALYARD_TRY(load_version());
+    HALYARD_TRY(load_functions());
+    HALYARD_TRY(load_state());
+    HALYARD_TRY(load_types());
+    module.attributes_ = attributes(source.attributes());
+    name_functions();
+    return {};
+  }
+
+  // For messages: by the first export, else by the debug database.
+  void name_functions() {
+    std::vector<std::string_view>& names = module.function_names_;
+    names.resize(module.functions_.size());
+    for (const Export& item : module.exports_)
+      if (names[item.function].empty()) names[item.function] = item.name;
+    const schema::DebugDatabase* database = source.debug_database();
+    module.debug_database_ = database;
+    const uint32_t known = database ? count(database->functions()) : 0;
+    for (uint32_t i = 0; i < std::min<size_t>(known, names.size()); ++i)
+      if (names[i].empty()) names[i] = view(database->functions()->Get(i)->local_name());
+  }
+
+  Result<> load_requirements() {
+    const Release* release = find_release(source.bytecode_version());
+    const auto features = static_cast<uint32_t>(source.requirements());
+    const uint32_t missing = features & ~known_features(release ? release->bytecode : 17);
+    if (missing != 0) {
+      HALYARD_TRY(load_version());
+      return fail(Code::INVALID_ARGUMENT, "the module requires features that bytecode {} does not have: {}",
+                  release->bytecode, feature_names(missing));
+    }
+    module.features_ = features;
+    return {};
+  }
+
+  Result<> load_version() {
+    const uint32_t word = source.bytecode_version();
+    const Release* release = find_release(word);
+    if (release) {
+      module.bytecode_version_ = release->bytecode;
+      return {};
+    }
+    std::string known;
+    for (const Release& entry : kReleases) {
+      known +=
+          fmt::format("{}{}.0 (made by IREE {})", known.empty() ? "" : ", ", entry.bytecode, entry.compilers);
+    }
+    return fail(Code::INVALID_ARGUMENT,
+                "the module has bytecode version {}.{}; expected one of {}; compile it again with one of "
+                "these releases",
+                word >> 16, word & 0xFFFF, known);
+  }
+
+  Result<> named(std::string_view table, uint32_t index, const flatbuffers::String* name) {
+    if (!view(name).empty()) return {};
+    return fail(Code::INVALID_ARGUMENT, "the name of '{}[{}]' is empty; expected a name", table, index);
+  }
+
+  Result<> load_rodata() {
+    const uint64_t file_size = archive.bytes->size();
+    for (uint32_t i = 0; i < count(source.rodata_segments()); ++i) {
+      const schema::RodataSegment& segment = *source.rodata_segments()->Get(i);
+      std::span<const uint8_t> data;
+      Ref<Bytes> owner = archive.metadata;
+      if (const auto* embedded = segment.embedded_data()) {
+        data = {embedded->data(), embedded->size()};
+      } else {
+        const uint64_t offset = segment.external_data_offset();
+        const uint64_t length = segment.external_data_length();
+        if (archive.rodata_base > file_size || offset > file_size - archive.rodata_base ||
+            length > file_size - archive.rodata_base - offset)
+          return fail(Code::INVALID_ARGUMENT,
+                      "constant {} ({} bytes at {} past byte {} of the file) reaches past the end of the "
+                      "file ({} bytes); the file "
+                      "was cut off",
+                      i, length, offset, archive.rodata_base, file_size);
+        data = archive.bytes->span().subspan(archive.rodata_base + offset, length);
+        owner = archive.bytes;
+      }
+      module.rodata_.push_back(Buffer::wrap_const(data, [owner] {}, owner->is_private()));
+    }
+    return {};
+  }
+
+  Result<> load_dependencies() {
+    for (uint32_t i = 0; i < count(source.dependencies()); ++i) {
+      const schema::ModuleDependency& dependency = *source.dependencies()->Get(i);
+      HALYARD_TRY(named("dependencies", i, dependency.name()));
+      const auto flags = static_cast<uint32_t>(dependency.flags());
+      module.dependencies_.push_back(
+          {view(dependency.name()), dependency.minimum_version(),
+           (flags & static_cast<uint32_t>(schema::ModuleDependencyFlags::REQUIRED)) != 0,
+           (flags & static_cast<uint32_t>(schema::ModuleDependencyFlags::OPTIONAL)) != 0});
+    }
+    return {};
+  }
+
+  Result<> load_imports() {
+    for (uint32_t i = 0; i < count(source.imported_functions()); ++i) {
+      const schema::ImportFunction& import = *source.imported_functions()->Get(i);
+      HALYARD_TRY(named("imported_functions", i, import.full_name()));
+      const auto flags = static_cast<uint32_t>(import.flags());
+      module.imports_.push_back({view(import.full_name()), convention(import.signature()),
+                                 (flags & static_cast<uint32_t>(schema::ImportFlags::OPTIONAL)) != 0});
+    }
+    return {};
+  }
+
+  Result<> load_exports() {
+    uint64_t attribute_count = count(source.attributes());
+    for (uint32_t i = 0; i < count(source.exported_functions()); ++i) {
+      const schema::ExportFunction& function = *source.exported_functions()->Get(i);
+      HALYARD_TRY(named("exported_functions", i, function.local_name()));
+      const auto ordinal = static_cast<uint32_t>(function.internal_ordinal());
+      if (ordinal >= count(source.function_descriptors()))
+        return fail(Code::INVALID_ARGUMENT, "export '{}' is function {}, but the module has {} functions",
+                    view(function.local_name()), function.internal_ordinal(),
+                    count(source.function_descriptors()));
+      const schema::FunctionSignature& signature = *source.function_signatures()->Get(ordinal);
+      attribute_count += count(signature.attributes());
+      if (attribute_count > std::max<uint64_t>(kMostAttributes, archive.metadata->size()))
+        return fail(Code::RESOURCE_EXHAUSTED, "the exports have more than {} attributes in all",
+                    attribute_count - 1);
+      module.exports_.push_back(
+          {view(function.local_name()), convention(&signature), ordinal, attributes(signature.attributes())});
+    }
+    return {};
+  }
+
+  Result<> load_functions() {
+    const uint64_t bytecode_size = count(source.bytecode_data());
+    uint64_t function_bytes = 0;
+    for (uint32_t i = 0; i < count(source.function_descriptors()); ++i) {
+      const schema::FunctionDescriptor& descriptor = *source.function_descriptors()->Get(i);
+      const auto refuse = [&](std::string_view what, int64_t found, std::string_view expected) {
+        return fail(Code::INVALID_ARGUMENT, "function {} has {} {}; expected {}", i, what, found, expected);
+      };
+      const int64_t offset = descriptor.bytecode_offset();
+      const int64_t length = descriptor.bytecode_length();
+      if (descriptor.block_count() <= 0) return refuse("block count", descriptor.block_count(), "at least 1");
+      if (length <= 0) return refuse("bytecode length", length, "at least 1");
+      if (offset < 0) return refuse("bytecode offset", offset, "0 or more");
+      if (static_cast<uint64_t>(offset + length) > bytecode_size)
+        return fail(Code::INVALID_ARGUMENT,
+                    "function {} has its bytecode at {} to {}; expected within the {} bytes there are", i,
+                    offset, offset + length, bytecode_size);
+      if (descriptor.i32_register_count() < 0)
+        return refuse("value register count", descriptor.i32_register_count(), "0 to 32767");
+      if (descriptor.ref_register_count() < 0 || descriptor.ref_register_count() > kRefOrdinalMask)
+        return refuse("ref register count", descriptor.ref_register_count(), "0 to 16383");
+      function_bytes += static_cast<uint64_t>(length);
+      if (function_bytes > std::max(kMostFunctionBytes, 8 * bytecode_size))
+        return fail(Code::RESOURCE_EXHAUSTED,
+                    "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
+                    bytecode_size, function_bytes);
+      module.functions_.push_back({{source.bytecode_data()->data() + offset, static_cast<size_t>(length)},
+                                   descriptor.requirements(),
+                                   static_cast<uint16_t>(descriptor.block_count()),
+                                   rounded(descriptor.i32_register_count()),
+                                   rounded(descriptor.ref_register_count()),
+                                   convention(source.function_signatures()->Get(i))});
+    }
+    module.code_ = std::make_unique<std::atomic<const FunctionCode*>[]>(module.functions_.size());
+    return {};
+  }
+
+  Result<> load_state() {
+    const schema::ModuleState* state = source.module_state();
+    if (!state) return {};
+    if (state->global_bytes_capacity() < 0 || state->global_ref_count() < 0)
+      return fail(Code::INVALID_ARGUMENT,
+                  "the module has {} bytes of globals and {} ref globals; expected 0 or more",
+                  state->global_bytes_capacity(), state->global_ref_count());
+    module.global_bytes_ = static_cast<uint32_t>(state->global_bytes_capacity());
+    module.global_refs_ = static_cast<uint32_t>(state->global_ref_count());
+    return {};
+  }
+
+  Result<> load_types() {
+    for (uint32_t i = 0; i < count(source.types()); ++i) {
+      const std::string_view name = view(source.types()->Get(i)->full_name());
+      const std::optional<ElementType> type = find_type(name, types);
+      if (!type) {
+        const std::vector<std::string> known = type_names();
+        const std::vector<std::string_view> candidates(known.begin(), known.end());
+        std::string hint = did_you_mean(name, candidates);
+        if (candidates.size() <= kListedTypes)
+          hint += fmt::format("; known are {}", fmt::join(candidates, ", "));
+        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is not known{}", name, i, hint);
+      }
+      module.types_.push_back(*type);
+      module.type_names_.push_back(name);
+    }
+    return {};
+  }
+
+  std::vector<std::string> type_names() const {
+    std::vector<std::string> names;
+    for (const ValueTypeName& value : kValueTypes) names.emplace_back(value.name);
+    names.emplace_back("!vm.opaque");
+    for (const ObjectType* object : types.all()) names.push_back(fmt::format("!{}", object->name));
+    return names;
+  }
+};
+
+BytecodeModule::BytecodeModule() : Module(&kType, ModuleKind::bytecode) {}
+
+BytecodeModule::~BytecodeModule() {
+  for (size_t i = 0; i < functions_.size() && code_; ++i) delete code_[i].load(std::memory_order_relaxed);
+}
+
+Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeRegistry& types,
+                                                 LoadOptions options) {
+  const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
+  auto module = make<BytecodeModule>();
+  module->fuse_ = options.fuse;
+  HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
+  if (options.verify_eagerly)
+    for (uint32_t i = 0; i < module->functions_.size(); ++i) HALYARD_TRY(module->code(i));
+  return module;
+}
+
+std::string_view BytecodeModule::function_name(uint32_t function) const {
+  return function < function_names_.size() ? function_names_[function] : std::string_view();
+}
+
+Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {
+  if (function >= functions_.size())
+    return fail(Code::INVALID_ARGUMENT, "module '{}' has no function {}; it has {}", name_, function,
+                functions_.size());
+  std::atomic<const FunctionCode*>& slot = code_[function];
+  if (const FunctionCode* ready = slot.load(std::memory_order_acquire)) return ready;
+  const std::lock_guard lock(decode_mutex_);
+  if (const FunctionCode* ready = slot.load(std::memory_order_relaxed)) return ready;
+  HALYARD_TRY(verify_function(*this, function));
+  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode_function(*this, function, fuse_));
+  slot.store(decoded.get(), std::memory_order_release);
+  return decoded.release();
+}
+
+}  // namespace halyard::vm

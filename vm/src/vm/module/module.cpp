@@ -1,0 +1,51 @@
+// Looking things up in a module.
+#include "vm/module/module.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/suggest.h"
+
+namespace halyard::vm {
+
+std::string_view Export::attribute(std::string_view key) const {
+  const auto found = std::ranges::find(attributes, key, &Attribute::key);
+  return found == attributes.end() ? std::string_view() : found->value;
+}
+
+const Export* Module::find_export(std::string_view name) const {
+  const auto found = std::ranges::find(exports_, name, &Export::name);
+  return found == exports_.end() ? nullptr : &*found;
+}
+
+std::unexpected<Status> Module::no_export(std::string_view name) const {
+  constexpr size_t kListed = 12;
+  std::vector<std::string_view> names;
+  for (const Export& function : exports_) names.push_back(function.name);
+  std::string hint = did_you_mean(name, names);
+  if (hint.empty() && !names.empty() && names.size() <= kListed)
+    hint = fmt::format("; it exports {}", fmt::join(names, ", "));
+  return fail(Code::NOT_FOUND, "no function '{}' exported by module '{}'{}", name, name_, hint);
+}
+
+Result<const Export*> Module::resolve(std::string_view name, std::string_view convention) const {
+  const Export* last = nullptr;
+  std::vector<std::string_view> conventions;
+  for (const Export& function : exports_) {
+    if (function.name != name) continue;
+    if (!convention.empty() && function.convention == convention) return &function;
+    // Of a compiled module's exports that share a name only the first can be seen.
+    if (!last || kind_ == ModuleKind::native) last = &function;
+    conventions.push_back(function.convention);
+  }
+  if (!last) return no_export(name);
+  if (convention.empty()) return last;
+  return fail(Code::INTERNAL,
+              "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come "
+              "from releases that "
+              "agree on its signature",
+              name_, name, convention, fmt::join(conventions, "', '"));
+}
+
+}  // namespace halyard::vm

@@ -1,0 +1,116 @@
+// Registers to values and back.
+#include "vm/native/frame_call.h"
+
+#include <new>
+
+#include "vm/native/ffi_call.h"
+#include "vm/native/module_services.h"
+#include "vm/native/native_registers.h"
+#include "vm/native/value.h"
+#include "vm/run/invocation.h"
+
+namespace halyard::vm {
+
+namespace {
+
+constexpr size_t kValuesOnTheStack = 64;  // of a call with more they come from the heap
+
+// Appends a value of each of the types, taken from the registers that come next.
+void load_values(const NativeCall& call, std::string_view types, const uint16_t*& reg,
+                 halyard_value_t*& value) {
+  for (const char type : types) {
+    value->kind = value_kind(type);
+    value->reserved = 0;
+    value->i64 = 0;
+    if (type == 'r') {
+      Object* const object = call.refs[*reg & kRefOrdinalMask];
+      value->object = to_handle(object);
+      if (!object) value->kind = HALYARD_VALUE_NULL;
+    } else if (type == 'I' || type == 'F') {
+      std::memcpy(&value->i64, call.values + *reg, sizeof value->i64);
+    } else {
+      std::memcpy(&value->i32, call.values + *reg, sizeof value->i32);
+    }
+    ++reg;
+    ++value;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const FrameFunction>> FrameFunction::prepare(const Convention& convention,
+                                                                    halyard_frame_function_t function,
+                                                                    uint32_t flags,
+                                                                    const halyard_type_t* types) {
+  if (flags != 0) return fail(Code::INVALID_ARGUMENT, "a frame function with flags {:#x}; expected 0", flags);
+  return std::unique_ptr<const FrameFunction>(new FrameFunction(convention, function, types));
+}
+
+FrameFunction::FrameFunction(const Convention& convention, halyard_frame_function_t function,
+                             const halyard_type_t* types)
+    : function_(function), types_(types) {
+  for (const ConventionItem& item : convention.arguments) {
+    if (item.type == 'C') {
+      spans_.push_back({item.segment, std::exchange(arguments_, {}), item.span});
+    } else {
+      arguments_ += item.type;
+      ++fixed_count_;
+    }
+  }
+  for (const ConventionItem& item : convention.results) results_ += item.type;
+}
+
+Status FrameFunction::call(NativeCall& call) {
+  const auto& self = *static_cast<const FrameFunction*>(call.function_data);
+  size_t argument_count = self.fixed_count_;
+  for (const Span& span : self.spans_) argument_count += call.segments[span.segment] * span.types.size();
+  const size_t result_count = self.results_.size();
+  halyard_value_t few[kValuesOnTheStack];
+  std::unique_ptr<halyard_value_t[]> many;
+  halyard_value_t* values = few;
+  if (argument_count + result_count > kValuesOnTheStack) {
+    many.reset(new (std::nothrow) halyard_value_t[argument_count + result_count]);
+    if (!many)
+      return Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for {} arguments", argument_count));
+    values = many.get();
+  }
+  uint32_t span_sizes[kMostNativeArguments];
+  uint32_t* span_size = span_sizes;
+  halyard_value_t* value = values;
+  const uint16_t* reg = call.arguments;
+  for (const Span& span : self.spans_) {
+    load_values(call, span.before, reg, value);
+    *span_size = call.segments[span.segment];
+    for (uint32_t tuple = 0; tuple < *span_size; ++tuple) load_values(call, span.types, reg, value);
+    ++span_size;
+  }
+  load_values(call, self.arguments_, reg, value);
+  halyard_value_t* const results = value;
+  for (const char type : self.results_) {
+    *value = {};
+    value++->kind = value_kind(type);
+  }
+  FrameCall frame = {{.struct_size = sizeof(halyard_module_call_t),
+                      .resumed = call.resumed ? 1u : 0u,
+                      .deferred = 0,
+                      .argument_count = static_cast<uint32_t>(argument_count),
+                      .result_count = static_cast<uint32_t>(result_count),
+                      .span_count = static_cast<uint32_t>(self.spans_.size()),
+                      .arguments = values,
+                      .results = results,
+                      .spans = span_sizes,
+                      .invocation = call.invocation,
+                      .services = &module_services(),
+                      .types = self.types_},
+                     &call,
+                     false};
+  if (Status status = Status::adopt(self.function_(call.state, &frame))) return status;
+  call.deferred = frame.deferred != 0;
+  if (frame.waits && !call.deferred) call.invocation->abandon_wait();
+  if (call.deferred) return {};
+  for (size_t i = 0; i < result_count; ++i)
+    store_result(call, call.results[i], self.results_[i], &results[i].i64);
+  return {};
+}
+
+}  // namespace halyard::vm

@@ -1,0 +1,264 @@
+// Checks of a definition, in the order in which its fields can be trusted.
+#include "vm/native/module_definition.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "vm/native/ffi_call.h"
+#include "vm/native/frame_call.h"
+#include "vm/native/module_services.h"
+
+namespace halyard::vm {
+
+const PluginKind kModulePlugin = {.what = "native module",
+                                  .abi = "module ABI",
+                                  .note_type = HALYARD_NOTE_TYPE_MODULE,
+                                  .note_size = sizeof(halyard_module_note_t),
+                                  .note_macro = "HALYARD_MODULE (halyard/module.h)",
+                                  .negotiate_symbol = HALYARD_MODULE_NEGOTIATE_SYMBOL,
+                                  .export_macro = "HALYARD_MODULE_EXPORT"};
+
+namespace {
+
+constexpr size_t kMostName = 255;
+constexpr uint64_t kMostExports = 1 << 16;
+constexpr uint32_t kMostTypes = 1 << 16;
+
+bool is_name(std::string_view text, std::string_view punctuation) {
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           punctuation.contains(c);
+  });
+}
+
+// A terminated text, or as much of it as a name may have and one character more.
+std::string_view bounded(const char* text) {
+  return text ? std::string_view(text, ::strnlen(text, kMostName + 1)) : std::string_view();
+}
+
+// Everything that the machine's module points to. Ends with the module.
+struct Parts {
+  std::string name;
+  std::string argument;
+  std::deque<std::string> texts;  // stable addresses
+  std::vector<std::unique_ptr<const PlainFunction>> plain;
+  std::vector<std::unique_ptr<const FrameFunction>> frames;
+  std::vector<Ref<NativeType>> types;
+  std::vector<halyard_type_t> type_handles;
+  halyard_module_definition_t definition = {};  // what of it is used later: user, create_state, destroy_state
+  void (*release)(void* user) = nullptr;        // set when the module is made
+
+  Parts() = default;
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  ~Parts() {
+    if (release) release(definition.user);
+  }
+
+  const char* keep(std::string_view text) { return texts.emplace_back(text).c_str(); }
+};
+
+template <typename Function>
+const void* keep(std::vector<std::unique_ptr<const Function>>& functions,
+                 std::unique_ptr<const Function> function) {
+  return functions.emplace_back(std::move(function)).get();
+}
+
+// The fields that the definition's writer knew, if they are enough.
+Result<halyard_module_definition_t> known_definition(const halyard_module_definition_t* definition) {
+  if (!definition) return fail(Code::INCOMPATIBLE, "no definition of a native module was given");
+  constexpr size_t kNeeded = HALYARD_FIELD_END(halyard_module_definition_t, type_size);
+  const uint32_t size = definition->struct_size;
+  if (size >= HALYARD_FIELD_END(halyard_module_definition_t, abi_version) &&
+      (definition->abi_version < kModuleAbi.low || definition->abi_version > kModuleAbi.high))
+    return fail(Code::INCOMPATIBLE,
+                "the definition of a native module is of module ABI {}, this Halyard speaks {}{}",
+                definition->abi_version, to_text(kModuleAbi),
+                definition->abi_version == 0 ? "; version 0 is none: set abi_version to HALYARD_MODULE_ABI_V1"
+                                             : "; build it with the headers of this Halyard");
+  if (size < kNeeded)
+    return fail(Code::INCOMPATIBLE,
+                "the definition of a native module has {} bytes, module ABI {} needs {}; set struct_size to "
+                "sizeof(halyard_module_definition_t)",
+                size, HALYARD_MODULE_ABI_V1, kNeeded);
+  halyard_module_definition_t known = {};
+  std::memcpy(&known, definition, std::min<size_t>(size, sizeof known));
+  return known;
+}
+
+// An array whose elements state their size.
+struct Elements {
+  const char* what;   // "functions"
+  const char* field;  // that states the size of one
+  const void* first;
+  uint64_t count;
+  uint64_t most;
+  uint32_t size;
+  size_t needed;
+};
+Result<> check_elements(const std::string& module, const Elements& elements) {
+  if (elements.count == 0) return {};
+  if (!elements.first)
+    return fail(Code::INVALID_ARGUMENT, "native module '{}' states {} {} but no table of them", module,
+                elements.count, elements.what);
+  if (elements.count > elements.most)
+    return fail(Code::INVALID_ARGUMENT, "native module '{}' states {} {}; expected at most {}", module,
+                elements.count, elements.what, elements.most);
+  if (elements.size < elements.needed || elements.size % alignof(void*) != 0)
+    return fail(Code::INCOMPATIBLE,
+                "native module '{}': {} is {} bytes, module ABI {} needs {}; set it to sizeof(one element)",
+                module, elements.field, elements.size, HALYARD_MODULE_ABI_V1, elements.needed);
+  return {};
+}
+
+// Element `index` of a table with elements of `size` bytes, as far as this version knows it.
+template <typename T>
+T element(const T* first, size_t size, size_t index) {
+  T known = {};
+  std::memcpy(&known, reinterpret_cast<const char*>(first) + index * size, std::min(size, sizeof known));
+  return known;
+}
+
+Result<Convention> parse_convention(std::string_view text) {
+  if (text.empty()) return fail(Code::INVALID_ARGUMENT, "no calling convention; expected one like '0ii_i'");
+  if (text.size() > 2 * (kMostNativeArguments + kMostNativeResults) + 3)
+    return fail(Code::INVALID_ARGUMENT, "a calling convention of more than {} characters",
+                2 * (kMostNativeArguments + kMostNativeResults) + 3);
+  Convention convention = HALYARD_TRY(Convention::parse(text));
+  size_t arguments = 0;
+  for (const ConventionItem& item : convention.arguments)
+    arguments += item.type == 'C' ? item.span.size() : 1;
+  if (arguments > kMostNativeArguments || convention.results.size() > kMostNativeResults)
+    return fail(Code::INVALID_ARGUMENT,
+                "{} arguments and {} results; a native function has at most {} and {}", arguments,
+                convention.results.size(), kMostNativeArguments, kMostNativeResults);
+  return convention;
+}
+
+Result<NativeExport> make_export(const halyard_module_export_t& source, Parts& parts) {
+  const std::string_view name = bounded(source.name);
+  // As long as the longest convention that can be taken, and one character more.
+  const std::string_view text =
+      source.convention ? std::string_view(source.convention,
+                                           ::strnlen(source.convention,
+                                                     2 * (kMostNativeArguments + kMostNativeResults) + 4))
+                        : std::string_view();
+  const Convention convention = HALYARD_TRY(parse_convention(text));
+  if ((source.plain != nullptr) == (source.frame != nullptr))
+    return fail(Code::INVALID_ARGUMENT, "it has {}; expected exactly one of plain and frame",
+                source.plain ? "both a plain and a frame function" : "no function");
+  NativeExport made = {parts.keep(name), parts.keep(text), nullptr, nullptr};
+  if (source.plain) {
+    made.function = &PlainFunction::call;
+    made.data =
+        keep(parts.plain, HALYARD_TRY(PlainFunction::prepare(convention, source.plain, source.flags)));
+  } else {
+    made.function = &FrameFunction::call;
+    made.data = keep(parts.frames, HALYARD_TRY(FrameFunction::prepare(convention, source.frame, source.flags,
+                                                                      parts.type_handles.data())));
+  }
+  return made;
+}
+
+Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t& definition, Parts& parts) {
+  HALYARD_TRY(check_elements(
+      parts.name, {"functions", "export_size", definition.exports, definition.export_count, kMostExports,
+                   definition.export_size, HALYARD_FIELD_END(halyard_module_export_t, reserved)}));
+  std::vector<NativeExport> exports;
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  for (uint64_t i = 0; i < definition.export_count; ++i) {
+    const auto source = element(definition.exports, definition.export_size, i);
+    const std::string_view name = bounded(source.name);
+    if (!is_function_name(name))
+      return fail(Code::INVALID_ARGUMENT,
+                  "native module '{}': function {} has the name '{}'; expected 1 to {} letters, digits, '_', "
+                  "'$', '-' and '.'",
+                  parts.name, i, name, kMostName);
+    NativeExport made = HALYARD_TRY(with_note(
+        make_export(source, parts), fmt::format("in function '{}' of native module '{}'", name, parts.name)));
+    if (!seen.emplace(made.name, made.convention).second)
+      return fail(Code::INVALID_ARGUMENT,
+                  "native module '{}' has the function '{}' with the calling convention '{}' twice",
+                  parts.name, made.name, made.convention);
+    exports.push_back(made);
+  }
+  return exports;
+}
+
+Result<> make_types(const halyard_module_definition_t& definition, Parts& parts, TypeRegistry& registry) {
+  HALYARD_TRY(
+      check_elements(parts.name, {"types", "type_size", definition.types, definition.type_count, kMostTypes,
+                                  definition.type_size, HALYARD_FIELD_END(halyard_module_type_t, destroy)}));
+  std::set<std::string_view> seen;
+  std::vector<Ref<NativeType>> types;
+  for (uint32_t i = 0; i < definition.type_count; ++i) {
+    const auto source = element(definition.types, definition.type_size, i);
+    const std::string_view name = bounded(source.name);
+    const std::string prefix = parts.name + ".";
+    if (!name.starts_with(prefix) || !is_function_name(name.substr(prefix.size())))
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "native module '{}': type {} has the name '{}'; expected '{}' and letters, digits, '_', '$', "
+          "'-' and '.'",
+          parts.name, i, name, prefix);
+    if (!seen.insert(parts.keep(name)).second)
+      return fail(Code::INVALID_ARGUMENT, "native module '{}' has the type '{}' twice", parts.name, name);
+    types.push_back(make<NativeType>(std::string(name), source.destroy));
+  }
+  parts.types = HALYARD_TRY(
+      with_note(registry.add(std::move(types)), fmt::format("in native module '{}'", parts.name)));
+  // In place: functions have the address already.
+  for (size_t i = 0; i < parts.types.size(); ++i) parts.type_handles[i] = to_handle(parts.types[i].get());
+  return {};
+}
+
+Result<NativeState> make_state(const Parts& parts) {
+  const halyard_module_definition_t& definition = parts.definition;
+  if (!definition.create_state) return NativeState{definition.user, nullptr};
+  const halyard_module_state_args_t args = {.struct_size = sizeof args,
+                                            .type_count = static_cast<uint32_t>(parts.type_handles.size()),
+                                            .services = &module_services(),
+                                            .user = definition.user,
+                                            .argument = parts.argument.c_str(),
+                                            .types = parts.type_handles.data()};
+  void* state = nullptr;
+  if (Status status = Status::adopt(definition.create_state(&args, &state)))
+    return std::unexpected(
+        std::move(status).note(fmt::format("while making the state of native module '{}'", parts.name)));
+  return NativeState{state, definition.destroy_state};
+}
+
+}  // namespace
+
+bool is_module_name(std::string_view text) { return text.size() <= kMostName && is_name(text, "_$-"); }
+bool is_function_name(std::string_view text) { return text.size() <= kMostName && is_name(text, "_$-."); }
+
+Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t* source,
+                                               NativeModuleOptions options, TypeRegistry& types) {
+  const halyard_module_definition_t definition = HALYARD_TRY(known_definition(source));
+  const std::string_view name = bounded(definition.name);
+  if (!is_module_name(name))
+    return fail(Code::INVALID_ARGUMENT,
+                "a native module with the name '{}'; expected 1 to {} letters, digits, '_', '$' and '-'",
+                name, kMostName);
+  if (!options.name.empty() && options.name != name)
+    return fail(Code::INCOMPATIBLE, "the definition is of '{}', the note of '{}'; expected the same name",
+                name, options.name);
+  auto parts = std::make_shared<Parts>();
+  parts->name = name;
+  parts->argument = std::move(options.argument);
+  parts->definition = definition;
+  parts->type_handles.resize(std::min(definition.type_count, kMostTypes));
+  NativeModule::Definition made;
+  made.name = parts->name;
+  made.version = definition.version;
+  made.exports = HALYARD_TRY(make_exports(definition, *parts));
+  HALYARD_TRY(make_types(definition, *parts, types));  // last: what it adds stays
+  made.create_state = [parts] { return make_state(*parts); };
+  Ref<NativeModule> module = NativeModule::create(std::move(made));
+  parts->release = definition.release;
+  return module;
+}
+
+}  // namespace halyard::vm

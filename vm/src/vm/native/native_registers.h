@@ -1,0 +1,39 @@
+// Results of a native function into its caller's registers, by the characters of its convention.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/object.h"
+#include "vm/format/opcodes.h"
+#include "vm/native/native_module.h"
+
+namespace halyard::vm {
+
+// Where C finds the value or object of a register.
+inline void* register_address(const NativeCall& call, uint16_t reg, char type) {
+  return type == 'r' ? static_cast<void*>(&call.refs[reg & kRefOrdinalMask])
+                     : static_cast<void*>(call.values + reg);
+}
+
+// Takes a value of this type from where C has left it; an object is an owned reference.
+inline void store_result(const NativeCall& call, uint16_t reg, char type, const void* from) {
+  switch (type) {
+    case 'r': {
+      Object* object;
+      std::memcpy(&object, from, sizeof object);
+      release(std::exchange(call.refs[reg & kRefOrdinalMask], object));
+      return;
+    }
+    case 'I':
+    case 'F':
+      std::memcpy(call.values + reg, from, sizeof(uint64_t));
+      return;
+    default:
+      std::memcpy(call.values + reg, from, sizeof(uint32_t));
+      return;
+  }
+}
+
+}  // namespace halyard::vm

@@ -1,0 +1,36 @@
+// Values of C (halyard/value.h) and of the machine, and objects as the handles that C holds.
+#pragma once
+
+#include <cstdint>
+
+#include "base/object.h"
+#include "halyard/value.h"
+#include "vm/object/variant.h"
+
+namespace halyard::vm {
+
+// A handle is the address of the object's header.
+inline halyard_object_t to_handle(Object* object) { return reinterpret_cast<halyard_object_t>(object); }
+inline Object* from_handle(halyard_object_t handle) { return reinterpret_cast<Object*>(handle); }
+
+// Objects are shared on the way in and given on the way out.
+Variant to_variant(const halyard_value_t& value);
+halyard_value_t to_value(const Variant& variant);
+
+// HALYARD_VALUE_* of a type in a calling convention.
+inline uint32_t value_kind(char type) {
+  switch (type) {
+    case 'i':
+      return HALYARD_VALUE_I32;
+    case 'I':
+      return HALYARD_VALUE_I64;
+    case 'f':
+      return HALYARD_VALUE_F32;
+    case 'F':
+      return HALYARD_VALUE_F64;
+    default:
+      return HALYARD_VALUE_OBJECT;
+  }
+}
+
+}  // namespace halyard::vm

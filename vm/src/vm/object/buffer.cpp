@@ -1,0 +1,87 @@
+// Where the bytes of a buffer come from.
+#include "vm/object/buffer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <utility>
+
+namespace halyard::vm {
+
+const ObjectType Buffer::kType = {"vm.buffer", &Buffer::destroy};
+
+namespace {
+
+constexpr uint32_t kMinimumAlignment = 16;
+constexpr uint64_t kModestAlignment = 65536;
+static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
+
+}  // namespace
+
+Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit, Budget* budget) {
+  if (alignment != 0 && !std::has_single_bit(alignment)) {
+    return fail(Code::INVALID_ARGUMENT, "an alignment of {} bytes; expected 0 or a power of two", alignment);
+  }
+  alignment = std::max(alignment, kMinimumAlignment);
+  if (length > limit) {
+    return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
+  }
+  // A large one costs as much address space as so many bytes would.
+  if (alignment > std::max(limit, kModestAlignment)) {
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "an alignment of {} bytes passes the limit of {} bytes for a buffer", alignment, limit);
+  }
+  // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside
+  // a larger block.
+  const uint64_t slack = alignment - kMinimumAlignment;
+  const uint64_t wanted = std::max<uint64_t>(saturating_add(length, slack), 1);
+  Charge charge;
+  HALYARD_TRY(
+      charge.start(budget, saturating_add(block_bytes(wanted), block_bytes(sizeof(Buffer))), "a buffer"));
+  uint8_t* memory = nullptr;
+  if (wanted < SIZE_MAX) memory = static_cast<uint8_t*>(std::calloc(1, wanted));
+  if (!memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", length);
+  const uintptr_t misfit = reinterpret_cast<uintptr_t>(memory) & (alignment - 1);
+  uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
+  auto buffer = make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
+  buffer->charge_ = std::move(charge);
+  buffer->charge_.count(kType, 1);
+  return buffer;
+}
+
+void Buffer::destroy(Object* object) {
+  auto* const buffer = static_cast<Buffer*>(object);
+  const std::function<void()> released = std::move(buffer->released_);
+  if (NodePool* const nodes = buffer->nodes_) {
+    buffer->~Buffer();
+    nodes->give(buffer, sizeof(Buffer));
+  } else {
+    delete buffer;
+  }
+  if (released) released();
+}
+
+Result<Ref<Buffer>> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
+                                 std::function<void()> released) {
+  Charge charge;
+  HALYARD_TRY(charge.start(budget, NodePool::footprint(sizeof(Buffer)), "a buffer's storage"));
+  auto* const buffer = new (nodes.take(sizeof(Buffer))) Buffer(bytes, is_mutable, std::move(released));
+  buffer->nodes_ = &nodes;
+  buffer->charge_ = std::move(charge);
+  buffer->charge_.count(kType, 1);
+  return Ref<Buffer>::adopt(buffer);
+}
+
+Ref<Buffer> Buffer::wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released) {
+  return make<Buffer>(bytes, is_mutable, std::move(released));
+}
+
+Ref<Buffer> Buffer::wrap_const(std::span<const uint8_t> bytes, std::function<void()> released,
+                               bool is_private) {
+  auto buffer = make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false,
+                             std::move(released));
+  buffer->private_ = is_private;
+  return buffer;
+}
+
+}  // namespace halyard::vm

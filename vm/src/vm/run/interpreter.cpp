@@ -1,0 +1,243 @@
+// The loop. Handlers are written once, in interpreter_ops.inc and interpreter_joined.inc, and dispatched by a
+// jump out of each (computed goto), or by a switch in sanitizer builds and with HALYARD_DISPATCH=switch.
+// They never allocate and never call through a virtual function; what is slow or rare is in object_ops.h and
+// calls.h.
+#include "vm/run/interpreter.h"
+
+#include <new>
+
+#include "vm/run/arithmetic.h"
+#include "vm/run/object_ops.h"
+#include "vm/run/tracing.h"
+
+#if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(HALYARD_DISPATCH_SWITCH)
+#define HALYARD_DISPATCH_SWITCH
+#endif
+
+namespace halyard::vm {
+
+namespace {
+
+[[gnu::cold, gnu::noinline]] Status division_by_zero() {
+  return Status(Code::INVALID_ARGUMENT, "integer division by zero");
+}
+
+[[gnu::cold, gnu::noinline]] Status global_out_of_range(uint32_t offset, uint32_t size, uint32_t capacity) {
+  return Status(
+      Code::OUT_OF_RANGE,
+      fmt::format("{} bytes at offset {} are not within the {} bytes of globals", size, offset, capacity));
+}
+
+[[gnu::cold, gnu::noinline]] Status global_ref_out_of_range(uint32_t ordinal, size_t count) {
+  return Status(Code::OUT_OF_RANGE,
+                fmt::format("there is no ref global {}; the module has {}", ordinal, count));
+}
+
+[[gnu::cold, gnu::noinline]] Status program_failure(uint32_t number, std::string_view message) {
+  const Code code = failure_code(number & 31);
+  if (code != Code::UNKNOWN || number == static_cast<uint32_t>(Code::UNKNOWN))
+    return Status(code, std::string(message));
+  return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
+}
+
+// What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
+// Without the place where there is no memory for it.
+[[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) try {
+  stack.error = std::move(stack.error).note(place_text(*stack.top->code, ip));
+} catch (const std::bad_alloc&) {
+}
+
+inline float as_f32(uint32_t bits) { return std::bit_cast<float>(bits); }
+inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
+inline double as_f64(uint64_t bits) { return std::bit_cast<double>(bits); }
+inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
+
+inline bool is_buffer(const Object* object) { return object && object->type() == &Buffer::kType; }
+
+inline bool is_list(const Object* object) { return object && object->type() == &List::kType; }
+
+// Whether it is a list that packs values of this very type, this one among them.
+inline bool is_packed(const Object* object, ValueType type, uint32_t index) {
+  return is_list(object) && static_cast<const List*>(object)->packs(type, index);
+}
+
+// Copies or moves the ref of a field into a register. Onto itself nothing happens.
+inline void assign_ref(Object** refs, uint16_t source, uint16_t destination) {
+  if ((source & kRegisterMask) != destination) put_ref(refs[destination], take_or_retain(refs, source));
+}
+
+// The same for a global: a field that is loaded to, or stored from.
+inline void load_global(Object*& global, Object** refs, uint16_t result) {
+  Object* object = global;
+  if (result & kMoveBit) {
+    global = nullptr;
+  } else {
+    retain(object);
+  }
+  put_ref(refs[result & kRegisterMask], object);
+}
+
+}  // namespace
+
+#ifdef HALYARD_TRACED_INTERPRETER
+#define TRACE_CALL(frame) trace_call(stack, *(frame))
+#define TRACE_RETURN() stack.tracer->end()
+#define TRACE_IMPORT(target) const ImportTrace import_trace(stack, target)
+#else
+#define TRACE_CALL(frame) static_cast<void>(0)
+#define TRACE_RETURN() static_cast<void>(0)
+#define TRACE_IMPORT(target) static_cast<void>(0)
+#endif
+#ifdef HALYARD_KERNEL_INTERPRETER
+#define IS_INTERRUPTED() (__atomic_load_n(stack.stop, __ATOMIC_RELAXED) != 0)
+#else
+#define IS_INTERRUPTED() (stack.interrupted.load(std::memory_order_relaxed) != 0)
+#endif
+
+#if defined(HALYARD_TRACED_INTERPRETER)
+CallOutcome interpret_traced(Stack& stack) {
+#elif defined(HALYARD_KERNEL_INTERPRETER)
+CallOutcome interpret_kernel(Stack& stack) {
+#else
+CallOutcome interpret(Stack& stack) {
+#endif
+#ifdef HALYARD_DISPATCH_SWITCH
+#define HANDLER(name) case static_cast<uint16_t>(Op::name):
+#define INNER_HANDLER(name) case static_cast<uint16_t>(InnerOp::name):
+#define DISPATCH() goto dispatch
+#else
+#define HANDLER(name) op_##name:
+#define INNER_HANDLER(name) inner_##name:
+#define DISPATCH() goto* kHandlers[ip->op]
+  static const void* const kHandlers[] = {
+#define OP(set, byte, identifier, mnemonic, since, flags, operands) &&op_##identifier,
+#include "vm/format/opcodes.inc"
+#undef OP
+#define INNER(name) &&inner_##name,
+#define IMMEDIATE(op) &&inner_##op##_imm,
+#define IMMEDIATE_LEFT(op) &&inner_##op##_imm_left,
+#define BRANCH(op) &&inner_br_##op,
+#define BRANCH_IMMEDIATE(op) &&inner_br_##op##_imm,
+#define BRANCH_IMMEDIATE_LEFT(op) &&inner_br_##op##_imm_left,
+#define LOOP(op) &&inner_loop_##op,
+#define LOOP_BY(op) &&inner_loop_by_##op,
+#define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
+#define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
+#define CHAIN_OF_THREE(type, first, second, third) &&inner_##first##_##second##_##third##_##type,
+#define LAST_OF(kind, first, loop) &&inner_##first##_last_of_##loop,
+#define INDEXED(op) &&inner_##op##_at_sum,
+#define INDEXED_KEPT(op) &&inner_##op##_at_kept_sum,
+#define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
+#include "vm/decode/inner_ops.inc"
+  };
+#endif
+#define NEXT(words) \
+  do {              \
+    ip += (words);  \
+    DISPATCH();     \
+  } while (false)
+// Every loop goes through one of the branches below, which look whether it is to stop.
+#define STOP_IF_INTERRUPTED()        \
+  if (IS_INTERRUPTED()) [[unlikely]] \
+  goto interrupted
+// The branch that ends an instruction.
+#define BRANCH_BY(distance) \
+  do {                      \
+    ip += (distance);       \
+    STOP_IF_INTERRUPTED();  \
+    DISPATCH();             \
+  } while (false)
+// The branch that closes a loop. That it is the one that closed the last loop is compared, for the sake of
+// processors that foresee the outcome of comparisons: they go on without waiting for the distance. In
+// assembly, or the compiler would see that both ways lead to the same place.
+#if defined(__x86_64__)
+#define SAME_LOOP() asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(ip), "rm"(tail) : "cc" : other_loop)
+#else
+#define SAME_LOOP() \
+  if (ip != tail) goto other_loop
+#endif
+#define CLOSE_LOOP()       \
+  do {                     \
+    SAME_LOOP();           \
+    ip = head;             \
+    STOP_IF_INTERRUPTED(); \
+    DISPATCH();            \
+  } while (false)
+#define RAISE() goto raise
+#define RAISE_STATUS(status) \
+  do {                       \
+    SAVE_FRAME();            \
+    stack.error = (status);  \
+    goto raise;              \
+  } while (false)
+#define FRAME (reinterpret_cast<Frame*>(values) - 1)
+// Before anything that looks at the stack or changes it, or that may throw: there is no memory for something.
+// Whoever called the interpreter then unwinds from the top frame.
+#define SAVE_FRAME() (stack.top = FRAME)
+#define OBJECTS (SAVE_FRAME(), objects)
+// After anything that may have changed the top frame or moved the stack.
+#define LOAD_FRAME()              \
+  do {                            \
+    values = stack.top->values(); \
+    refs = stack.top->refs();     \
+  } while (false)
+
+  const ObjectOps objects{stack.error, stack.limits};
+  uint32_t* values;
+  Object** refs;
+  const Word* ip;
+  const Word* tail = nullptr;  // the branch that closed a loop last, and
+  const Word* head = nullptr;  // where it led
+  LOAD_FRAME();
+  ip = stack.ip;
+
+#ifdef HALYARD_DISPATCH_SWITCH
+dispatch:
+  switch (ip->op) {
+#include "vm/run/interpreter_ops.inc"
+// Uses its macros.
+#include "vm/run/interpreter_joined.inc"
+  }
+  __builtin_unreachable();
+#else
+  DISPATCH();
+#include "vm/run/interpreter_ops.inc"
+// Uses its macros.
+#include "vm/run/interpreter_joined.inc"
+#endif
+
+other_loop:
+  tail = ip;
+  head = ip + ip[1].distance_if();
+  ip = head;
+  if (!IS_INTERRUPTED()) [[likely]]
+    DISPATCH();
+interrupted:
+  SAVE_FRAME();
+  stack.error = interruption(stack);
+raise:
+  SAVE_FRAME();
+  note_place(stack, ip);
+  return CallOutcome::failed;
+
+#undef HANDLER
+#undef INNER_HANDLER
+#undef DISPATCH
+#undef NEXT
+#undef RAISE
+#undef RAISE_STATUS
+#undef IS_INTERRUPTED
+#undef STOP_IF_INTERRUPTED
+#undef BRANCH_BY
+#undef SAME_LOOP
+#undef CLOSE_LOOP
+#undef FRAME
+#undef SAVE_FRAME
+#undef OBJECTS
+#undef LOAD_FRAME
+#undef TRACE_CALL
+#undef TRACE_RETURN
+#undef TRACE_IMPORT
+}
+
+}  // namespace halyard::vm

@@ -1,0 +1,325 @@
+// From the outside into the machine: arguments go into the first frame, results come out of the last.
+#include "vm/run/invocation.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/c_boundary.h"
+#include "vm/run/calls.h"
+#include "vm/run/interpreter.h"
+#include "vm/run/tracing.h"
+
+namespace halyard::vm {
+
+namespace {
+
+[[gnu::cold]] std::unexpected<Status> wrong_count(const Callable& callee, size_t passed) {
+  if (callee.convention.has_span)
+    return fail(Code::INVALID_ARGUMENT,
+                "a function with a variable number of arguments can be called by modules only");
+  return fail(Code::INVALID_ARGUMENT, "expected {} arguments but passed {}", callee.arguments.size(), passed);
+}
+
+[[gnu::cold]] std::unexpected<Status> wrong_kind(size_t i, const Variant& argument) {
+  if (argument.is_value())
+    return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
+  const Object* object = argument.object();
+  return fail(Code::FAILED_PRECONDITION, "argument {} is {}; expected a value", i,
+              object ? object->type()->name : "empty");
+}
+
+Result<> check_arguments(const Callable& callee, std::span<const Variant> arguments) {
+  if (callee.convention.has_span || arguments.size() != callee.arguments.size())
+    return wrong_count(callee, arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool wants_ref = callee.arguments[i] == ValueType::none;
+    if (wants_ref == arguments[i].is_value()) return wrong_kind(i, arguments[i]);
+  }
+  return {};
+}
+
+Object* owned(const Variant& argument) {
+  retain(argument.object());
+  return argument.object();
+}
+Object* owned(Variant& argument) { return argument.detach(); }
+
+// V: Variant, to be moved from, or const Variant.
+template <typename V>
+void place_argument(uint32_t* values, Object** refs, uint16_t place, ValueType wanted, V& argument) {
+  if (place & kRefBit) {
+    refs[place & kRegisterMask] = owned(argument);
+    return;
+  }
+  const uint64_t bits =
+      argument.type() == wanted ? argument.bits() : coerce(argument.type(), argument.bits(), wanted);
+  uint32_t* slot = values + (place & kRegisterMask);
+  if (place & kWideBit) {
+    store_pair(slot, bits);
+  } else {
+    *slot = static_cast<uint32_t>(bits);
+  }
+}
+
+// Registers for the arguments or results of a native function: pairs at even slots, each bank counted from
+// where it is.
+void assign_places(std::span<const ConventionItem> items, uint32_t& values, uint32_t& refs,
+                   std::vector<uint16_t>& places) {
+  places.clear();
+  for (const ConventionItem& item : items) {
+    if (item.type == 'r') {
+      places.push_back(static_cast<uint16_t>(kRefBit | refs++));
+    } else if (is_wide(item.type)) {
+      values = (values + 1) & ~1u;
+      places.push_back(static_cast<uint16_t>(values));
+      values += 2;
+    } else {
+      places.push_back(static_cast<uint16_t>(values++));
+    }
+  }
+}
+
+template <typename V>
+Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<V> arguments) {
+  const FunctionCode* code = HALYARD_TRY(callee.instance->bytecode->code(callee.function->function));
+  Frame* frame = stack.push(code, callee.instance, nullptr);
+  if (!frame) return std::unexpected(std::move(stack.error));
+  uint32_t* const values = frame->values();
+  Object** const refs = frame->refs();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    place_argument(values, refs, code->arguments[i], callee.arguments[i], arguments[i]);
+  stack.ip = code->words.data();
+  return {};
+}
+
+template <typename V>
+Result<> set_up_native(Stack& stack, const Callable& callee, std::span<V> arguments) {
+  uint32_t values = 0;
+  uint32_t refs = 0;
+  assign_places(callee.convention.arguments, values, refs, stack.native_arguments);
+  assign_places(callee.convention.results, values, refs, stack.native_results);
+  if (values > kRegisterMask || refs > kRegisterMask) {
+    return fail(Code::INVALID_ARGUMENT, "the signature '{}' has too many values",
+                callee.function->convention);
+  }
+  FunctionCode& code = stack.native_code;
+  code.value_slots = values;
+  code.ref_slots = refs;
+  code.refs_offset = bank_bytes(values, sizeof(uint32_t));
+  code.frame_bytes =
+      static_cast<uint32_t>(sizeof(Frame)) + code.refs_offset + bank_bytes(refs, sizeof(Object*));
+  Frame* frame = stack.push(&code, callee.instance, nullptr);
+  if (!frame) return std::unexpected(std::move(stack.error));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const char type = callee.convention.arguments[i].type;
+    const uint16_t place = stack.native_arguments[i] | (is_wide(type) ? kWideBit : 0);
+    place_argument(frame->values(), frame->refs(), place, callee.arguments[i], arguments[i]);
+  }
+  const auto& module = static_cast<const NativeModule&>(*callee.instance->module);
+  stack.native = &module.native_export(callee.function->function);
+  return {};
+}
+
+}  // namespace
+
+const ObjectType Waker::kType = object_type<Waker>("vm.waker");
+
+Invocation::Invocation(Ref<Context> context)
+    : context_(std::move(context)), stack_(std::make_unique<Stack>()), waker_(make<Waker>()) {
+  stack_->invocation = this;
+  stack_->tracer = context_->tracer();
+  stack_->limits = context_->limits();
+  stack_->charge = Charge(stack_->limits.memory);
+}
+
+Invocation::~Invocation() {
+  waker_->set_hook({});
+  if (stack_->top) stop_work(Code::CANCELLED);
+  end();
+}
+
+template <typename V>
+Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results) {
+  if (results.size() != callee.convention.results.size()) {
+    return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}",
+                callee.function->name, callee.convention.results.size(), results.size());
+  }
+  blocks_ = true;
+  Result<Outcome> begun = begin_with(callee, arguments);
+  while (begun && *begun != Outcome::done) {
+    if (*begun == Outcome::waiting) {
+      const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
+      waker_->block(wait_deadline_);
+    }
+    begun = resume();
+  }
+  blocks_ = false;
+  if (!begun) return std::unexpected(std::move(begun).error());
+  take_results(results);
+  return {};
+}
+
+Result<> Invocation::call(const Callable& callee, std::span<const Variant> arguments,
+                          std::span<Variant> results) {
+  return call_with(callee, arguments, results);
+}
+
+Result<> Invocation::call_moving(const Callable& callee, std::span<Variant> arguments,
+                                 std::span<Variant> results) {
+  return call_with(callee, arguments, results);
+}
+
+Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Variant> arguments) {
+  return begin_with(callee, arguments);
+}
+
+template <typename V>
+Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> arguments) {
+  Stack& stack = *stack_;
+  if (stack.top) {
+    return fail(Code::FAILED_PRECONDITION,
+                "the invocation is still in the call of '{}'; resume or cancel it first", stack.callee->name);
+  }
+  stack.callee = callee.function;
+  stack.native = nullptr;
+  stack.resumed = false;
+  stack.interrupted.store(0, std::memory_order_relaxed);
+  stack.results.clear();
+  stack.result_types = callee.results;
+  Result<> ready = check_arguments(callee, arguments);
+  if (ready) {
+    ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
+                                      : set_up_native(stack, callee, arguments);
+  }
+  if (!ready) {
+    stack.error = std::move(ready).error();
+    return std::unexpected(unwind_error(stack));
+  }
+  try {
+    begin_time_limit();
+  } catch (const std::exception&) {  // no memory, or no thread
+    stack.error = caught_exception();
+    return std::unexpected(unwind_error(stack));
+  }
+  return go_on();
+}
+
+Result<Outcome> Invocation::resume() {
+  if (!stack_->top) return fail(Code::FAILED_PRECONDITION, "no call is suspended");
+  if (waker_->waiting()) {
+    if (!wait_deadline_ || Clock::now() < *wait_deadline_)
+      return fail(
+          Code::FAILED_PRECONDITION,
+          "the call waits for something that has not happened; resume it when its ready hook is called");
+    waker_->leave_wait();
+  }
+  if (stack_->interrupted.load() != 0) {
+    stack_->error = interruption(*stack_);
+    end();
+    return std::unexpected(unwind_error(*stack_));
+  }
+  return go_on();
+}
+
+Result<Outcome> Invocation::go_on() {
+  Stack& stack = *stack_;
+  CallOutcome outcome = CallOutcome::failed;
+  try {
+    if (stack.tracer) [[unlikely]] {
+      outcome = run_traced(stack);
+    } else {
+      outcome = stack.native ? call_native_entry(stack)
+                : stack.stop ? interpret_kernel(stack)
+                             : interpret(stack);
+    }
+  } catch (const std::bad_alloc&) {
+    stack.error = out_of_memory();
+  }
+  if (outcome == CallOutcome::suspended) return waker_->settle() ? Outcome::waiting : Outcome::yielded;
+  end();
+  if (outcome == CallOutcome::done) return Outcome::done;
+  return std::unexpected(unwind_error(stack));
+}
+
+Wakeup Invocation::begin_wait(const Deadline& deadline) {
+  wait_deadline_ = deadline;
+  const uint64_t wait = waker_->begin_wait();
+  // One that came before this wait has had nobody to wake.
+  if (stack_->interrupted.load() != 0) waker_->wake(Waker::kAnyWait);
+  return {waker_, wait};
+}
+
+Result<> Invocation::sit_out_wait() {
+  const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
+  waker_->block(wait_deadline_);
+  waker_->leave_wait();
+  if (stack_->interrupted.load() == 0) return {};
+  return to_result(interruption(*stack_));
+}
+
+void Invocation::interrupt(Code code) {
+  stack_->interrupted.store(static_cast<uint8_t>(code));
+  stop_work(code);
+  waker_->wake(Waker::kAnyWait);
+}
+
+void Invocation::stop_work(Code code) {
+  const std::lock_guard lock(scope_mutex_);
+  if (scope_) scope_->stop(code);
+}
+
+// In the place of one that was stopped, which work of an earlier call may still look at. Where calls have a
+// time limit, each has a scope of its own: its work may go on when it has returned, until its own limit.
+WorkScope& Invocation::new_scope() {
+  if (scope_ && is_scope_of_this_call_ && !scope_->is_stopped()) return *scope_;
+  const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
+  if (scope_ && code() != Code::OK) return *scope_;  // it is this call that was stopped
+  auto made = make<WorkScope>();
+  if (time_limit_) made->stop_at(context_->loop(), deadline_);
+  is_scope_of_this_call_ = true;
+  const std::lock_guard lock(scope_mutex_);
+  std::swap(scope_, made);
+  if (code() != Code::OK) scope_->stop(code());  // by somebody who has found the old one
+  return *scope_;
+}
+
+void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop; }
+
+void Invocation::begin_time_limit() {
+  const std::chrono::nanoseconds limit = stack_->limits.time;
+  if (limit.count() == 0) return;
+  if (!time_limit_) time_limit_.emplace(context_->loop(), [this] { interrupt(Code::DEADLINE_EXCEEDED); });
+  deadline_ = Clock::now() + limit;
+  is_scope_of_this_call_ = false;
+  time_limit_->set(deadline_);
+}
+
+// What a call leaves behind besides its frames: its time limit, a wait, and what was kept for one.
+void Invocation::end() {
+  if (time_limit_) time_limit_->clear();
+  waker_->leave_wait();
+  wait_state_ = {};
+}
+
+std::string Invocation::place() const {
+  const Stack& stack = *stack_;
+  return stack.native || !stack.top ? "" : place_text(*stack.top->code, stack.ip);
+}
+
+size_t Invocation::result_count() const { return stack_->results.size(); }
+
+void Invocation::take_results(std::span<Variant> results) {
+  const size_t count = std::min(results.size(), stack_->results.size());
+  std::move(stack_->results.begin(), stack_->results.begin() + static_cast<ptrdiff_t>(count),
+            results.begin());
+  stack_->results.clear();
+}
+
+void Invocation::drop() {
+  if (stack_->top) stop_work(Code::CANCELLED);
+  end();
+  stack_->unwind();
+  stack_->results.clear();
+}
+
+}  // namespace halyard::vm

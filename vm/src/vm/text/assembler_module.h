@@ -1,0 +1,179 @@
+// The module that the assembler is building: what directives declare and what function bodies refer to by
+// name. Names are views of the text being assembled.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "vm/text/assembler.h"
+#include "vm/text/vmasm_lexer.h"
+
+namespace halyard::vm::assembler {
+
+using OrdinalOf = std::unordered_map<std::string_view, uint32_t>;
+
+struct Attribute {
+  std::string_view key;
+  std::string_view value;
+};
+
+// Flags of imports and dependencies.
+enum : uint32_t { kRequired = 1, kOptional = 2 };
+
+struct Import {
+  std::string_view full_name;
+  std::string_view calling_convention;
+  uint32_t flags = kRequired;
+};
+
+struct Dependency {
+  std::string_view name;
+  uint32_t minimum_version = 0;
+  uint32_t flags = kRequired;
+};
+
+struct Global {
+  Bank bank = Bank::none;
+  uint32_t offset = 0;  // known once all are declared
+  uint32_t size() const { return bank == Bank::i64 || bank == Bank::f64 ? 8 : 4; }
+};
+
+// The function is looked up when the text ends: exports may stand before their functions.
+struct Export {
+  std::string_view name;
+  std::string_view target;
+  SourceLine line;
+};
+
+struct ExportAttribute {
+  std::string_view export_name;
+  Attribute attribute;
+  SourceLine line;
+};
+
+struct Function {
+  std::string_view name;        // in the text
+  std::string_view debug_name;  // in the debug database; may be empty
+  std::string calling_convention;
+  uint32_t offset = 0;
+  uint32_t length = 0;
+  uint32_t requirements = 0;
+  uint32_t block_count = 0;
+  uint32_t value_registers = 0;
+  uint32_t ref_registers = 0;
+  int16_t reserved = 0;
+  std::vector<Attribute> attributes;  // those of vm.attr sorted by key, before those of .attr as written
+
+  void use(const RegisterName& reg);  // makes the counts reach it
+};
+
+// What the lines that begin with a dot say about a function.
+struct FunctionFacts {
+  std::optional<std::string_view> calling_convention;
+  std::optional<uint32_t> requirements;
+  std::optional<uint32_t> value_registers;  // both or none
+  std::optional<uint32_t> ref_registers;
+  std::optional<uint32_t> blocks;  // only where the body is given as bytes
+  bool raw = false;                // it is
+  bool endless = false;            // neither return nor fail is needed
+};
+
+// As written: a name, which may be that of a function further down, or an ordinal.
+struct Callee {
+  enum Kind : uint8_t { by_name, function, import } kind = by_name;
+  std::string_view name;  // with an ordinal: the module that was named, or empty
+  uint32_t ordinal = 0;
+};
+struct CalleeUse {
+  Cursor at;  // for messages
+  Callee callee;
+  size_t position = 0;  // in the bytecode
+  bool import_only = false;
+};
+
+struct Module {
+  Source* source = nullptr;
+  uint32_t bytecode_version = 17;
+  uint32_t forced_version = 0;  // by the options; 0: the text may say another
+
+  bool declared = false;
+  bool functionless = false;  // vm.empty
+  std::string_view name;
+  uint32_t version = 0;
+  std::optional<uint32_t> requirements;
+  std::vector<Attribute> attributes;
+  OrdinalOf attribute_ordinals;
+  std::vector<std::string> types;  // as in the type table, "!vm.buffer"
+  std::unordered_map<std::string, uint32_t> type_ordinals;
+  std::vector<Dependency> dependencies;
+  OrdinalOf dependency_ordinals;
+  std::vector<Import> imports;
+  OrdinalOf import_ordinals;
+  std::vector<Global> globals;
+  OrdinalOf global_ordinals;
+  bool state_given = false;  // vm.state: the next two are what it says, not what is used
+  uint32_t global_bytes = 0;
+  uint32_t global_refs = 0;
+  std::vector<Export> exports;
+  OrdinalOf export_ordinals;
+  std::vector<ExportAttribute> export_attributes;
+  std::vector<Function> functions;
+  OrdinalOf function_ordinals;
+  std::vector<std::vector<uint8_t>> rodata;
+  std::vector<uint8_t> bytecode;
+  std::vector<CalleeUse> callees;
+
+  // The ordinal of a type as written, added on first use.
+  Result<uint32_t> type_ordinal(const Cursor& cursor, std::string_view written);
+};
+
+// "vm.buffer" and "!vm.buffer" are the same type; what is neither a value type nor a ref type is an error.
+Result<std::string> type_name(const Cursor& cursor, std::string_view written);
+
+// "; did you mean 'x'?" over the names of a table, or nothing.
+std::string suggestion(std::string_view word, const OrdinalOf& names);
+
+// 4-byte globals first, then the 8-byte ones, each in the order of declaration.
+Result<> lay_out_globals(Module& module, const Cursor& at);
+
+// One directive. Reads further lines for a nested module or a function's body.
+Result<> assemble_directive(Module& module, Cursor cursor, LineReader& lines, int depth);
+
+// The hex digits that are left on the line, appended to `bytes`.
+Result<> read_hex(Cursor& cursor, std::vector<uint8_t>& bytes);
+
+// "KEY" "VALUE" and the end of the line.
+Result<Attribute> read_attribute(Cursor& cursor);
+
+// "ext_f32, yield", numbers for bits without a name, "none".
+Result<uint32_t> read_features(Cursor& cursor);
+
+std::string_view register_form(Bank bank);  // "%iN:N+1"
+std::string bank_text(Bank bank);           // "a 64-bit register, %iN:N+1"
+
+// Arguments and results: "(%i0: i32) -> (i64)".
+Result<> read_signature(Cursor& cursor, Function& function);
+
+// A line that begins with a dot and says something about the function, other than .bytes.
+Result<> read_fact(Cursor& cursor, Function& function, FunctionFacts& facts);
+
+// Takes the facts over where they differ from what the body says.
+Result<> apply_facts(const Cursor& at, Function& function, const FunctionFacts& facts);
+
+// "vm.func" and its body, up to and including the line "}".
+Result<> assemble_function(Module& module, Cursor cursor, LineReader& lines);
+
+// Lines up to the end of the text or, for a nested module (depth > 0), up to its "}". The flat archive.
+// `outer` is the module around a nested one, else null.
+Result<std::vector<uint8_t>> assemble_module(LineReader& lines, Source& source, uint32_t forced_version,
+                                             const Module* outer, int depth, SourceLine opened);
+
+// The complete module as a FlatBuffer with its size before it.
+std::vector<uint8_t> flat_archive(const Module& module);
+
+}  // namespace halyard::vm::assembler
