@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "hal/capture/tensor_trace.h"
 #include "hal/device/device.h"
 #include "hal/driver/driver_registry.h"
 #include "modules/function_table.h"
@@ -21,6 +22,7 @@ struct HalLoaderOptions {
   std::vector<hal::DeviceOption> settings;  // with what
   TargetFeatures targets;                   // what the modules of the context say about their code
   Ref<Budget> memory;                       // executables are charged to it; null: not counted
+  Ref<hal::TensorTrace> tensors;            // of the dispatches; null: none
 };
 
 inline constexpr const char* kLoaderDevice = "local-sync";

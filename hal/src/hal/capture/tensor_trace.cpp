@@ -2,6 +2,7 @@
 // to the next dispatch that is asked for, its buffers, the dispatch alone, its buffers again.
 #include "hal/capture/tensor_trace.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -154,6 +155,30 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
   }
   HALYARD_TRY(work->when(Ref<Fence>::share(point.wait), [work] { return work->go_on(); }));
   return to_result(work->result);
+}
+
+Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
+                                   const std::array<uint32_t, 3>& workgroups,
+                                   std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
+                                   const WorkScope* scope) {
+  const auto dispatch = [&] {
+    return hal::dispatch_now(executable, function, workgroups, constants, bindings, scope);
+  };
+  if (function >= executable.functions().size()) return dispatch();  // it says so
+  const std::string_view name = executable.functions()[function].name;
+  if (!matches_pattern(pattern_, name)) return dispatch();
+  const uint64_t number = dispatches_.fetch_add(1);
+  std::vector<std::vector<uint8_t>> before;
+  before.reserve(bindings.size());
+  for (uint32_t i = 0; i < bindings.size(); ++i) {
+    before.emplace_back(bindings[i].bytes.begin(), bindings[i].bytes.end());
+    HALYARD_TRY(sink_({number, name, i, false, before[i]}));
+  }
+  HALYARD_TRY(dispatch());
+  for (uint32_t i = 0; i < bindings.size(); ++i)
+    if (!std::ranges::equal(bindings[i].bytes, before[i]))
+      HALYARD_TRY(sink_({number, name, i, true, bindings[i].bytes}));
+  return {};
 }
 
 }  // namespace halyard::hal
