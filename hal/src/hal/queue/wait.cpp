@@ -129,8 +129,9 @@ class FenceWait final : public Wait, Step {
     return wait;
   }
 
+  // Of several timepoints, being subscribed to all of them is a part as well.
   FenceWait(Ref<Device> home, size_t timepoints, End end)
-      : Wait(&kType, static_cast<uint32_t>(timepoints + 1)),  // this one, until all are subscribed to
+      : Wait(&kType, static_cast<uint32_t>(timepoints == 1 ? 1 : timepoints + 1)),
         home_(std::move(home)),
         end_(std::move(end)),
         has_step_(static_cast<bool>(end_.then)) {
@@ -167,7 +168,7 @@ class FenceWait final : public Wait, Step {
       return std::unexpected(std::move(refused).note(
           fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
     }
-    tell({});
+    if (timepoints.size() > 1) tell({});
     return {};
   }
 
