@@ -31,7 +31,7 @@ struct Text {
     std::string text = fmt::format(
         "dispatch executable{}.{} '{}' workgroups {}", command.executable, command.function,
         command.function_name,
-        command.is_indirect ? "from " + range_text(command.counts) : fmt::format("{}x{}x{}", x, y, z));
+        command.counts ? "from " + range_text(*command.counts) : fmt::format("{}x{}x{}", x, y, z));
     if (!command.constants.empty())
       text +=
           fmt::format(" constants ({})", fmt::join(command.constants.begin(), command.constants.end(), ", "));

@@ -410,7 +410,7 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   HALYARD_TRY(check_target(target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(
-        point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
+        point, [&](CommandBuffer& commands) { return commands.update({&target, 0, offset, 0}, source); });
   auto work = HALYARD_TRY(make_work(point, block_bytes(source.size())));
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());
@@ -472,7 +472,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
   const std::span<const uint8_t> bytes = source.bytes().subspan(source_offset, length);
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(point, [&](CommandBuffer& commands) {
-      return commands.update(bytes, {&target, 0, target_offset, 0});
+      return commands.update({&target, 0, target_offset, 0}, bytes);
     });
   auto work = HALYARD_TRY(make_work(point));
   work->use(source);
