@@ -1,8 +1,9 @@
-// Calls in steps, for event loops: a Call that waits holds no thread, and a Waker's descriptor becomes readable when
-// one of its calls can go on.
+// Calls in steps, for event loops: a Call that waits holds no thread, and a Waker's descriptor becomes
+// readable when one of its calls can go on.
 //
-// A wait ends on some thread of a device, which must not take the interpreter's lock: whoever holds that lock may be
-// waiting for the device. So the thread only puts the call's number into a list and writes to the descriptor.
+// A wait ends on some thread of a device, which must not take the interpreter's lock: whoever holds that lock
+// may be waiting for the device. So the thread only puts the call's number into a list and writes to the
+// descriptor.
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@
 // What calls and their waker share; counted, because a wait may end when either is gone.
 typedef struct wake_list {
   pthread_mutex_t mutex;
-  int references; // guarded by the mutex
-  int descriptor; // an eventfd
+  int references;  // guarded by the mutex
+  int descriptor;  // an eventfd
   uint64_t* ready;
   size_t count, capacity;
-  int lost; // no memory for a number: every call is to be looked at
+  int lost;  // no memory for a number: every call is to be looked at
 } wake_list;
 
 // One call's place in the list, for the hook.
@@ -28,20 +29,18 @@ typedef struct {
 } wake_entry;
 
 typedef struct {
-  PyObject_HEAD
-  wake_list* list;
+  PyObject_HEAD wake_list* list;
 } WakerObject;
 
 typedef struct {
-  PyObject_HEAD
-  halyard_call_t handle;
+  PyObject_HEAD halyard_call_t handle;
   FunctionObject* function;
   wake_entry entry;
-  halyard_value_t* values; // arguments, until the call is done
+  halyard_value_t* values;  // arguments, until the call is done
   Py_ssize_t value_count;
   uint32_t state;
-  int is_begun;   // and its results are not taken
-  int holds_lock; // of the context
+  int is_begun;    // and its results are not taken
+  int holds_lock;  // of the context
 } CallObject;
 
 static wake_list* retain_list(wake_list* list) {
@@ -128,7 +127,8 @@ static PyObject* waker_take(PyObject* self, PyObject* unused) {
   (void)unused;
   wake_list* list = ((WakerObject*)self)->list;
   uint64_t count;
-  if (read(list->descriptor, &count, sizeof count) < 0 && errno != EAGAIN) return PyErr_SetFromErrno(PyExc_OSError);
+  if (read(list->descriptor, &count, sizeof count) < 0 && errno != EAGAIN)
+    return PyErr_SetFromErrno(PyExc_OSError);
   pthread_mutex_lock(&list->mutex);
   uint64_t* numbers = list->ready;
   const size_t size = list->count;
@@ -155,8 +155,8 @@ static PyType_Slot waker_slots[] = {{Py_tp_doc, "Says which calls can go on, thr
                                     {Py_tp_dealloc, waker_free},
                                     {Py_tp_methods, waker_methods},
                                     {0, NULL}};
-static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-                                 waker_slots};
+static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, waker_slots};
 
 // ---- Call
 
@@ -204,11 +204,9 @@ static void finish(CallObject* self) {
 static void call_free(PyObject* object) {
   CallObject* self = (CallObject*)object;
   PyTypeObject* type = Py_TYPE(object);
-  halyard_call_on_ready(self->handle, NULL, NULL); // returns when a hook that runs is over
-  Py_BEGIN_ALLOW_THREADS
-  halyard_release(self->handle); // a call that waits is cancelled
-  Py_END_ALLOW_THREADS
-  finish(self);
+  halyard_call_on_ready(self->handle, NULL, NULL);       // returns when a hook that runs is over
+  Py_BEGIN_ALLOW_THREADS halyard_release(self->handle);  // a call that waits is cancelled
+  Py_END_ALLOW_THREADS finish(self);
   release_list(self->entry.list);
   Py_DECREF((PyObject*)self->function);
   PyObject_Free(self);
@@ -243,10 +241,9 @@ static PyObject* call_begin(PyObject* object, PyObject* arguments) {
     self->value_count = most;
   }
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_call_begin(self->handle, function->handle, self->values, (size_t)self->value_count, &self->state);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state, status) < 0) {
+  Py_BEGIN_ALLOW_THREADS status = halyard_call_begin(self->handle, function->handle, self->values,
+                                                     (size_t)self->value_count, &self->state);
+  Py_END_ALLOW_THREADS if (raise_status(state, status) < 0) {
     finish(self);
     return NULL;
   }
@@ -258,10 +255,8 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   (void)unused;
   CallObject* self = (CallObject*)object;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_call_resume(self->handle, &self->state);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state_of(object), status) < 0) {
+  Py_BEGIN_ALLOW_THREADS status = halyard_call_resume(self->handle, &self->state);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(object), status) < 0) {
     finish(self);
     return NULL;
   }
@@ -278,10 +273,8 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
   halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
   if (!status && self->function->is_async) {
     const halyard_object_t fence = self->values[self->value_count - 1].object;
-    Py_BEGIN_ALLOW_THREADS
-    status = halyard_fence_wait(fence, UINT32_MAX);
-    Py_END_ALLOW_THREADS
-    if (status) release_values(results, count);
+    Py_BEGIN_ALLOW_THREADS status = halyard_fence_wait(fence, UINT32_MAX);
+    Py_END_ALLOW_THREADS if (status) release_values(results, count);
   }
   finish(self);
   PyObject* result = raise_status(state, status) < 0 ? NULL : convert_results(state, results, count);
@@ -304,22 +297,27 @@ static PyObject* call_deadline(PyObject* object, PyObject* unused) {
 }
 
 static PyMethodDef call_methods[] = {
-    {"begin", call_begin, METH_VARARGS, "Begins the call: 0 where it is done, 1 where it has yielded, 2 where it waits."},
+    {"begin", call_begin, METH_VARARGS,
+     "Begins the call: 0 where it is done, 1 where it has yielded, 2 where it waits."},
     {"resume", call_resume, METH_NOARGS, "Goes on with it; returns as begin does."},
     {"results", call_results, METH_NOARGS, "The results of a call that is done, once."},
     {"cancel", call_cancel, METH_NOARGS, "Ends it with CancelledError at the next opportunity. Any thread."},
-    {"deadline", call_deadline, METH_NOARGS, "When a waiting call goes on by itself, by time.monotonic(); None: never."},
+    {"deadline", call_deadline, METH_NOARGS,
+     "When a waiting call goes on by itself, by time.monotonic(); None: never."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot call_slots[] = {
-    {Py_tp_doc, "Call(function, waker, number)\n--\n\nOne call in steps. Function.call_async of the package uses it."},
+    {Py_tp_doc,
+     "Call(function, waker, number)\n--\n\nOne call in steps. Function.call_async of the package uses it."},
     {Py_tp_new, call_new},
     {Py_tp_dealloc, call_free},
     {Py_tp_methods, call_methods},
     {0, NULL}};
-static PyType_Spec call_spec = {"halyard.Call", sizeof(CallObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-                                call_slots};
+static PyType_Spec call_spec = {"halyard.Call", sizeof(CallObject), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, call_slots};
 
 int add_async_types(PyObject* module, module_state* state) {
-  return add_type(module, &waker_spec, &state->waker_type) < 0 || add_type(module, &call_spec, &state->call_type) < 0 ? -1
-                                                                                                                   : 0;
+  return add_type(module, &waker_spec, &state->waker_type) < 0 ||
+                 add_type(module, &call_spec, &state->call_type) < 0
+             ? -1
+             : 0;
 }

@@ -3,26 +3,27 @@
 
 #include "common.h"
 
-enum { kFewValues = 16 }; // in a call; more come from the heap
+enum { kFewValues = 16 };  // in a call; more come from the heap
 
 // ---- Arguments
 
-static int scalar_error(FunctionObject* function, const argument_t* argument, const char* expected, PyObject* value) {
-  PyErr_Format(PyExc_TypeError, "%U(): argument '%U' must be %s, not %R", function->name, argument->name, expected,
-               Py_TYPE(value));
+static int scalar_error(FunctionObject* function, const argument_t* argument, const char* expected,
+                        PyObject* value) {
+  PyErr_Format(PyExc_TypeError, "%U(): argument '%U' must be %s, not %R", function->name, argument->name,
+               expected, Py_TYPE(value));
   return -1;
 }
 
 static int convert_integer(FunctionObject* function, const argument_t* argument, PyObject* value, int bits,
                            halyard_value_t* out) {
-  PyObject* index = PyNumber_Index(value); // also numpy's integers, and bool
+  PyObject* index = PyNumber_Index(value);  // also numpy's integers, and bool
   if (!index) {
     PyErr_Clear();
     return scalar_error(function, argument, "an int", value);
   }
   int overflow = 0;
   long long number = PyLong_AsLongLongAndOverflow(index, &overflow);
-  if (overflow > 0 && bits == 64) { // an unsigned number of 64 bits is the same bits
+  if (overflow > 0 && bits == 64) {  // an unsigned number of 64 bits is the same bits
     const unsigned long long whole = PyLong_AsUnsignedLongLong(index);
     if (PyErr_Occurred()) {
       PyErr_Clear();
@@ -33,8 +34,8 @@ static int convert_integer(FunctionObject* function, const argument_t* argument,
   }
   Py_DECREF(index);
   if (overflow || (bits == 32 && (number < INT32_MIN || number > (long long)UINT32_MAX))) {
-    PyErr_Format(PyExc_OverflowError, "%U(): argument '%U' is %S, which does not fit an integer of %d bits", function->name,
-                 argument->name, value, bits);
+    PyErr_Format(PyExc_OverflowError, "%U(): argument '%U' is %S, which does not fit an integer of %d bits",
+                 function->name, argument->name, value, bits);
     return -1;
   }
   out->kind = bits == 32 ? HALYARD_VALUE_I32 : HALYARD_VALUE_I64;
@@ -62,7 +63,8 @@ static int convert_float(FunctionObject* function, const argument_t* argument, P
   return 0;
 }
 
-static int convert_reference(FunctionObject* function, const argument_t* argument, PyObject* value, halyard_value_t* out) {
+static int convert_reference(FunctionObject* function, const argument_t* argument, PyObject* value,
+                             halyard_value_t* out) {
   module_state* state = state_of((PyObject*)function);
   if (value == Py_None) {
     out->kind = HALYARD_VALUE_NULL;
@@ -84,13 +86,19 @@ static int convert_reference(FunctionObject* function, const argument_t* argumen
   return make_view(&request, value, &out->object);
 }
 
-static int convert_argument(FunctionObject* function, const argument_t* argument, PyObject* value, halyard_value_t* out) {
+static int convert_argument(FunctionObject* function, const argument_t* argument, PyObject* value,
+                            halyard_value_t* out) {
   switch (argument->kind) {
-    case 'i': return convert_integer(function, argument, value, 32, out);
-    case 'I': return convert_integer(function, argument, value, 64, out);
-    case 'f': return convert_float(function, argument, value, 32, out);
-    case 'F': return convert_float(function, argument, value, 64, out);
-    default: return convert_reference(function, argument, value, out);
+    case 'i':
+      return convert_integer(function, argument, value, 32, out);
+    case 'I':
+      return convert_integer(function, argument, value, 64, out);
+    case 'f':
+      return convert_float(function, argument, value, 32, out);
+    case 'F':
+      return convert_float(function, argument, value, 64, out);
+    default:
+      return convert_reference(function, argument, value, out);
   }
 }
 
@@ -103,8 +111,8 @@ int convert_arguments(FunctionObject* function, PyObject* arguments, halyard_val
   const Py_ssize_t given = PyTuple_Size(arguments);
   if (given != function->argument_count) {
     PyErr_Format(PyExc_TypeError, "%U() takes %zd argument%s but %zd %s given: %U", function->name,
-                 function->argument_count, function->argument_count == 1 ? "" : "s", given, given == 1 ? "was" : "were",
-                 function->declaration);
+                 function->argument_count, function->argument_count == 1 ? "" : "s", given,
+                 given == 1 ? "was" : "were", function->declaration);
     return -1;
   }
   for (Py_ssize_t i = 0; i < given; ++i) {
@@ -130,12 +138,14 @@ static PyObject* in_order(FunctionObject* function, PyObject* arguments, PyObjec
     PyObject* named = PyDict_GetItemWithError(keywords, name);
     if (!named && PyErr_Occurred()) goto failed;
     if (i < positional && named) {
-      PyErr_Format(PyExc_TypeError, "%U() got argument '%U' twice: by its place and by its name", function->name, name);
+      PyErr_Format(PyExc_TypeError, "%U() got argument '%U' twice: by its place and by its name",
+                   function->name, name);
       goto failed;
     }
     PyObject* value = i < positional ? PyTuple_GetItem(arguments, i) : named;
     if (!value) {
-      PyErr_Format(PyExc_TypeError, "%U() lacks argument '%U': %U", function->name, name, function->declaration);
+      PyErr_Format(PyExc_TypeError, "%U() lacks argument '%U': %U", function->name, name,
+                   function->declaration);
       goto failed;
     }
     used += named != NULL;
@@ -204,12 +214,18 @@ PyObject* convert_value(module_state* state, halyard_value_t* value) {
   switch (value->kind) {
     case HALYARD_VALUE_I8:
     case HALYARD_VALUE_I16:
-    case HALYARD_VALUE_I32: return PyLong_FromLong(value->i32);
-    case HALYARD_VALUE_I64: return PyLong_FromLongLong(value->i64);
-    case HALYARD_VALUE_F32: return PyFloat_FromDouble(value->f32);
-    case HALYARD_VALUE_F64: return PyFloat_FromDouble(value->f64);
-    case HALYARD_VALUE_OBJECT: return wrap_object(state, value->object);
-    default: Py_RETURN_NONE;
+    case HALYARD_VALUE_I32:
+      return PyLong_FromLong(value->i32);
+    case HALYARD_VALUE_I64:
+      return PyLong_FromLongLong(value->i64);
+    case HALYARD_VALUE_F32:
+      return PyFloat_FromDouble(value->f32);
+    case HALYARD_VALUE_F64:
+      return PyFloat_FromDouble(value->f64);
+    case HALYARD_VALUE_OBJECT:
+      return wrap_object(state, value->object);
+    default:
+      Py_RETURN_NONE;
   }
 }
 
@@ -234,7 +250,8 @@ PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize
 static halyard_call_t take_call(FunctionObject* function) {
   if (function->idle_count > 0) return function->idle[--function->idle_count];
   halyard_call_t call = NULL;
-  if (raise_status(state_of((PyObject*)function), halyard_call_create(function->context->handle, &call)) < 0) return NULL;
+  if (raise_status(state_of((PyObject*)function), halyard_call_create(function->context->handle, &call)) < 0)
+    return NULL;
   return call;
 }
 
@@ -252,7 +269,8 @@ static int add_fences(FunctionObject* function, halyard_value_t* values) {
   halyard_value_t* signal = wait + 1;
   *wait = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
   *signal = (halyard_value_t){.kind = HALYARD_VALUE_OBJECT};
-  return raise_status(state_of((PyObject*)function), halyard_fence_create(function->context->device, &signal->object));
+  return raise_status(state_of((PyObject*)function),
+                      halyard_fence_create(function->context->device, &signal->object));
 }
 
 static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, halyard_value_t* results) {
@@ -264,8 +282,7 @@ static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, ha
     call = take_call(function);
     halyard_status_t status = NULL;
     if (call) {
-      Py_BEGIN_ALLOW_THREADS
-      interrupt_begin(call);
+      Py_BEGIN_ALLOW_THREADS interrupt_begin(call);
       status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count, results,
                                    (size_t)function->result_count);
       if (!status && function->is_async) {
@@ -273,8 +290,7 @@ static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, ha
         if (status) release_values(results, function->result_count);
       }
       interrupt_end();
-      Py_END_ALLOW_THREADS
-      give_back_call(function, call);
+      Py_END_ALLOW_THREADS give_back_call(function, call);
     }
     leave_context(function->context);
     // A handler of Python's for the signal that ended the call comes first: Ctrl-C is a KeyboardInterrupt.
@@ -293,7 +309,8 @@ static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* 
   halyard_value_t few[kFewValues];
   halyard_value_t* values = few;
   const Py_ssize_t needed = function->argument_count + 2 + function->result_count;
-  if (needed > kFewValues && !(values = PyMem_Malloc(sizeof *values * (size_t)needed))) return PyErr_NoMemory();
+  if (needed > kFewValues && !(values = PyMem_Malloc(sizeof *values * (size_t)needed)))
+    return PyErr_NoMemory();
   PyObject* ordered = bind_arguments(function, arguments, keywords);
   PyObject* result = NULL;
   if (ordered) {
@@ -314,7 +331,7 @@ static PyObject* function_bind(PyObject* self, PyObject* arguments, PyObject* ke
 }
 
 static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObject* keywords) {
-  PyObject* module = PyImport_ImportModule("halyard._async"); // asyncio is imported only where it is used
+  PyObject* module = PyImport_ImportModule("halyard._async");  // asyncio is imported only where it is used
   PyObject* flat = module ? bind_arguments((FunctionObject*)self, arguments, keywords) : NULL;
   PyObject* coroutine = flat ? PyObject_CallMethod(module, "call_async", "OO", self, flat) : NULL;
   Py_XDECREF(flat);
@@ -374,20 +391,22 @@ static void function_free(PyObject* object) {
 }
 
 static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"context", "module", "name", "arguments", "result_count", "is_async", "declaration",
-                           "prepare", "finish",    NULL};
+  static char* names[] = {"context",  "module",      "name",    "arguments", "result_count",
+                          "is_async", "declaration", "prepare", "finish",    NULL};
   module_state* state = PyType_GetModuleState(type);
   ContextObject* context;
   const char* module = NULL;
   PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL;
   Py_ssize_t result_count;
   int is_async = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOO:Function", names, state->context_type, &context,
-                                   &module, &name, &PyTuple_Type, &described, &result_count, &is_async, &declaration, &prepare, &finish))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOO:Function", names, state->context_type,
+                                   &context, &module, &name, &PyTuple_Type, &described, &result_count,
+                                   &is_async, &declaration, &prepare, &finish))
     return NULL;
   const char* utf8 = PyUnicode_AsUTF8AndSize(name, NULL);
   halyard_function_t handle = NULL;
-  if (!utf8 || raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0) return NULL;
+  if (!utf8 || raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0)
+    return NULL;
   FunctionObject* self = PyObject_New(FunctionObject, type);
   if (!self) {
     halyard_release(handle);
@@ -440,17 +459,20 @@ static PyMethodDef function_methods[] = {
     {"bind", (PyCFunction)(void (*)(void))function_bind, METH_VARARGS | METH_KEYWORDS,
      "bind(*args, **kwargs)\n--\n\nThe arguments in the order of the declaration, as a tuple."},
     {"call_async", (PyCFunction)(void (*)(void))function_call_async, METH_VARARGS | METH_KEYWORDS,
-     "call_async(*args, **kwargs)\n--\n\nThe same call for asyncio: await it. No thread waits for it; cancelling the task cancels it."},
+     "call_async(*args, **kwargs)\n--\n\nThe same call for asyncio: await it. No thread waits for it; "
+     "cancelling the task cancels it."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef function_fields[] = {
     {"context", function_context, NULL, "The Context that it belongs to.", NULL},
     {"__name__", function_name, NULL, "The name of the export.", NULL},
-    {"declaration", function_declaration, NULL, "As its source declares it, or as its calling convention does.", NULL},
+    {"declaration", function_declaration, NULL,
+     "As its source declares it, or as its calling convention does.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot function_slots[] = {
     {Py_tp_doc,
-     "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, prepare=None, finish=None)\n--\n\n"
+     "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, "
+     "prepare=None, finish=None)\n--\n\n"
      "An export that can be called. `arguments` is a tuple of (name, kind, element type, shape or None)."},
     {Py_tp_new, function_new},
     {Py_tp_dealloc, function_free},

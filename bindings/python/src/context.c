@@ -18,7 +18,8 @@ static int handles_of(PyObject* sequence, PyTypeObject* type, const char* what, 
   for (Py_ssize_t i = 0; i < size; ++i) {
     PyObject* item = PyList_GetItem(list, i);
     if (Py_TYPE(item) != type) {
-      PyErr_Format(PyExc_TypeError, "%s must be a list of %R, but item %zd is %R", what, type, i, Py_TYPE(item));
+      PyErr_Format(PyExc_TypeError, "%s must be a list of %R, but item %zd is %R", what, type, i,
+                   Py_TYPE(item));
       PyMem_Free(handles);
       Py_DECREF(list);
       return -1;
@@ -34,7 +35,8 @@ static int handles_of(PyObject* sequence, PyTypeObject* type, const char* what, 
 
 _Static_assert(offsetof(DeviceObject, handle) == offsetof(ProgramObject, handle), "handles_of reads both");
 
-static int parameter_files(PyObject* sequence, PyObject** keep, halyard_parameter_file_t** out, size_t* count) {
+static int parameter_files(PyObject* sequence, PyObject** keep, halyard_parameter_file_t** out,
+                           size_t* count) {
   PyObject* list = PySequence_List(sequence);
   if (!list) return -1;
   const Py_ssize_t size = PyList_Size(list);
@@ -64,17 +66,18 @@ static int parameter_files(PyObject* sequence, PyObject** keep, halyard_paramete
 }
 
 static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"instance",    "programs",    "devices",      "parameters", "max_memory", "max_stack",
-                          "max_time_ns", "lead_device", "capture_path", "preload",    NULL};
+  static char* names[] = {"instance",     "programs",  "devices",     "parameters",
+                          "max_memory",   "max_stack", "max_time_ns", "lead_device",
+                          "capture_path", "preload",   NULL};
   module_state* state = PyType_GetModuleState(type);
   InstanceObject* instance;
   PyObject *programs, *devices, *parameters, *capture = NULL;
   unsigned long long max_memory = 0, max_stack = 0, max_time = 0;
   unsigned int lead = 0;
   int preload = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&p:Context", names, state->instance_type, &instance,
-                                   &programs, &devices, &parameters, &max_memory, &max_stack, &max_time, &lead,
-                                   PyUnicode_FSConverter, &capture, &preload))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&p:Context", names, state->instance_type,
+                                   &instance, &programs, &devices, &parameters, &max_memory, &max_stack,
+                                   &max_time, &lead, PyUnicode_FSConverter, &capture, &preload))
     return NULL;
   halyard_context_options_t options = {.struct_size = sizeof options};
   options.max_memory = max_memory;
@@ -87,18 +90,18 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
   void **program_handles = NULL, **device_handles = NULL;
   halyard_parameter_file_t* files = NULL;
   ContextObject* self = NULL;
-  if (handles_of(programs, state->program_type, "programs", &keep_programs, &program_handles, &options.module_count) == 0 &&
-      handles_of(devices, state->device_type, "devices", &keep_devices, &device_handles, &options.device_count) == 0 &&
+  if (handles_of(programs, state->program_type, "programs", &keep_programs, &program_handles,
+                 &options.module_count) == 0 &&
+      handles_of(devices, state->device_type, "devices", &keep_devices, &device_handles,
+                 &options.device_count) == 0 &&
       parameter_files(parameters, &keep_files, &files, &options.parameter_count) == 0) {
     options.modules = (const halyard_module_t*)program_handles;
     options.devices = (const halyard_device_t*)device_handles;
     options.parameters = files;
     halyard_context_t handle = NULL;
     halyard_status_t status;
-    Py_BEGIN_ALLOW_THREADS
-    status = halyard_context_create(instance->handle, &options, &handle);
-    Py_END_ALLOW_THREADS
-    if (raise_status(state, status) == 0) self = PyObject_New(ContextObject, type);
+    Py_BEGIN_ALLOW_THREADS status = halyard_context_create(instance->handle, &options, &handle);
+    Py_END_ALLOW_THREADS if (raise_status(state, status) == 0) self = PyObject_New(ContextObject, type);
     if (self) {
       self->handle = handle;
       self->device = options.device_count ? (halyard_device_t)device_handles[0] : NULL;
@@ -125,10 +128,8 @@ static void context_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   halyard_context_t handle = self->handle;
   // The last release may wait for work, whose callbacks may want the interpreter.
-  Py_BEGIN_ALLOW_THREADS
-  halyard_release(handle);
-  Py_END_ALLOW_THREADS
-  halyard_release(self->device);
+  Py_BEGIN_ALLOW_THREADS halyard_release(handle);
+  Py_END_ALLOW_THREADS halyard_release(self->device);
   if (self->lock) PyThread_free_lock(self->lock);
   Py_XDECREF(self->observers);
   PyObject_Free(self);
@@ -139,13 +140,13 @@ int enter_context(module_state* state, ContextObject* context) {
   const unsigned long self = PyThread_get_thread_ident();
   if (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
     if (context->owner == self) {
-      return raise_status(state, halyard_status_create(
-                                     HALYARD_FAILED_PRECONDITION,
-                                     "another call of this model is under way on the same thread; await it first, or load "
-                                     "the model once more for calls at the same time"));
+      return raise_status(
+          state, halyard_status_create(
+                     HALYARD_FAILED_PRECONDITION,
+                     "another call of this model is under way on the same thread; await it first, or load "
+                     "the model once more for calls at the same time"));
     }
-    Py_BEGIN_ALLOW_THREADS
-    PyThread_acquire_lock(context->lock, WAIT_LOCK);
+    Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(context->lock, WAIT_LOCK);
     Py_END_ALLOW_THREADS
   }
   context->owner = self;
@@ -157,13 +158,14 @@ void leave_context(ContextObject* context) {
   PyThread_release_lock(context->lock);
 }
 
-static PyType_Slot context_slots[] = {
-    {Py_tp_doc,
-     "Context(instance, programs, devices, parameters, *, max_memory=0, max_stack=0, max_time_ns=0, lead_device=0,\n"
-     "        capture_path=None, preload=False)\n--\n\nPrograms linked together with their state. One call at a time: others wait."},
-    {Py_tp_new, context_new},
-    {Py_tp_dealloc, context_free},
-    {0, NULL}};
+static PyType_Slot context_slots[] = {{Py_tp_doc,
+                                       "Context(instance, programs, devices, parameters, *, max_memory=0, "
+                                       "max_stack=0, max_time_ns=0, lead_device=0,\n"
+                                       "        capture_path=None, preload=False)\n--\n\nPrograms linked "
+                                       "together with their state. One call at a time: others wait."},
+                                      {Py_tp_new, context_new},
+                                      {Py_tp_dealloc, context_free},
+                                      {0, NULL}};
 static PyType_Spec context_spec = {"halyard.Context", sizeof(ContextObject), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, context_slots};
 

@@ -4,8 +4,20 @@
 #include "common.h"
 
 // DLPack's type codes.
-enum { kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6, kDlFloat8E4M3FN = 10,
-       kDlFloat8E4M3FNUZ = 11, kDlFloat8E5M2 = 12, kDlFloat8E5M2FNUZ = 13, kDlFloat8E8M0FNU = 14, kDlNone = 255 };
+enum {
+  kDlInt = 0,
+  kDlUInt = 1,
+  kDlFloat = 2,
+  kDlBfloat = 4,
+  kDlComplex = 5,
+  kDlBool = 6,
+  kDlFloat8E4M3FN = 10,
+  kDlFloat8E4M3FNUZ = 11,
+  kDlFloat8E5M2 = 12,
+  kDlFloat8E5M2FNUZ = 13,
+  kDlFloat8E8M0FNU = 14,
+  kDlNone = 255
+};
 
 // Of types that share a name, the first is the one that the name gives.
 static const element_name_t kElements[] = {
@@ -50,7 +62,8 @@ const element_name_t* element_by_name(const char* name) {
 
 const element_name_t* element_by_format(const char* format, Py_ssize_t item_size) {
   if (!format) format = "B";
-  if (*format == '<' || *format == '@' || *format == '=') ++format; // little endian, as every host of Halyard is
+  if (*format == '<' || *format == '@' || *format == '=')
+    ++format;  // little endian, as every host of Halyard is
   if (strcmp(format, "l") == 0) format = item_size == 8 ? "q" : "i";
   if (strcmp(format, "L") == 0) format = item_size == 8 ? "Q" : "I";
   if (strcmp(format, "c") == 0) format = "B";

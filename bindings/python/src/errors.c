@@ -39,8 +39,8 @@ static PyObject* builtin(const char* name) {
   return found;
 }
 
-// The class of one code. Python's classes with a layout of their own (OSError and what derives from it) cannot
-// stand beside RuntimeError, so Error derives from Exception and the others from it and from theirs.
+// The class of one code. Python's classes with a layout of their own (OSError and what derives from it)
+// cannot stand beside RuntimeError, so Error derives from Exception and the others from it and from theirs.
 static PyObject* make_class(const char* name, PyObject* error, const char* also) {
   char full[64] = "halyard.";
   strncat(full, name, sizeof full - strlen(full) - 1);
@@ -61,10 +61,11 @@ static PyObject* make_class(const char* name, PyObject* error, const char* also)
   if (!bases) return NULL;
   PyObject* made = PyErr_NewExceptionWithDoc(
       full,
-      error ? "A failure with this status code. See Error."
-            : "Something failed.\n\n"
-              "code: the status code, as a number; name: its name (\"NOT_FOUND\");\n"
-              "message: what was expected and found; trace: where it passed, the program's own stack included.",
+      error
+          ? "A failure with this status code. See Error."
+          : "Something failed.\n\n"
+            "code: the status code, as a number; name: its name (\"NOT_FOUND\");\n"
+            "message: what was expected and found; trace: where it passed, the program's own stack included.",
       bases, NULL);
   Py_DECREF(bases);
   return made;
@@ -80,7 +81,8 @@ int add_errors(PyObject* module, module_state* state) {
     } else {
       state->errors[code] = make_class(kClasses[code].name, state->error, kClasses[code].also);
     }
-    if (!state->errors[code] || PyModule_AddObjectRef(module, kClasses[code].name, state->errors[code]) < 0) return -1;
+    if (!state->errors[code] || PyModule_AddObjectRef(module, kClasses[code].name, state->errors[code]) < 0)
+      return -1;
   }
   return 0;
 }
@@ -93,8 +95,8 @@ static int set_text(PyObject* object, const char* name, const char* text, Py_ssi
   return result;
 }
 
-// The notes of the status, one for each step that it passed on its way. The status's text is "CODE; message; note;
-// note...", and the message is known.
+// The notes of the status, one for each step that it passed on its way. The status's text is "CODE; message;
+// note; note...", and the message is known.
 static int set_notes(PyObject* exception, const char* text, const char* message) {
   const char* at = strstr(text, message);
   at = at && *message ? at + strlen(message) : NULL;
@@ -174,7 +176,8 @@ halyard_status_t status_of_exception(module_state* state) {
   PyObject* name = type ? PyType_GetName((PyTypeObject*)type) : NULL;
   PyObject* text = name ? PyUnicode_FromFormat("%U: %S", name, value) : NULL;
   const char* utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-  halyard_status_t status = halyard_status_create(code, utf8 ? utf8 : "a Python function raised an exception");
+  halyard_status_t status =
+      halyard_status_create(code, utf8 ? utf8 : "a Python function raised an exception");
   PyErr_Clear();
   Py_XDECREF(text);
   Py_XDECREF(name);

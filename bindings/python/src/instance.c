@@ -13,7 +13,8 @@ static void release_object(PyObject* self, void* handle) {
 static PyObject* trace_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"path", NULL};
   PyObject* path = NULL;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|O&:Trace", names, PyUnicode_FSConverter, &path)) return NULL;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|O&:Trace", names, PyUnicode_FSConverter, &path))
+    return NULL;
   halyard_trace_t trace = NULL;
   module_state* state = PyType_GetModuleState(type);
   halyard_status_t status = halyard_trace_create(path ? PyBytes_AsString(path) : NULL, &trace);
@@ -33,36 +34,35 @@ static void trace_free(PyObject* self) { release_object(self, ((TraceObject*)sel
 static PyObject* trace_finish(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_trace_finish(((TraceObject*)self)->handle);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state_of(self), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS status = halyard_trace_finish(((TraceObject*)self)->handle);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(self), status) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
 static PyObject* trace_totals(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_trace_totals_t totals = {.struct_size = sizeof totals};
-  if (raise_status(state_of(self), halyard_trace_totals(((TraceObject*)self)->handle, &totals)) < 0) return NULL;
+  if (raise_status(state_of(self), halyard_trace_totals(((TraceObject*)self)->handle, &totals)) < 0)
+    return NULL;
   return Py_BuildValue("{sKsKsKsKsKsKsK}", "events", totals.events, "phase_ns", totals.phase_ns, "machine_ns",
-                       totals.machine_ns, "import_ns", totals.import_ns, "queue_ns", totals.queue_ns, "device_ns",
-                       totals.device_ns, "wait_ns", totals.wait_ns);
+                       totals.machine_ns, "import_ns", totals.import_ns, "queue_ns", totals.queue_ns,
+                       "device_ns", totals.device_ns, "wait_ns", totals.wait_ns);
 }
 
 static PyMethodDef trace_methods[] = {
     {"finish", trace_finish, METH_NOARGS, "Writes what is still kept to the file. More events may follow."},
     {"totals", trace_totals, METH_NOARGS, "Nanoseconds by what they were spent on, as a dict."},
     {NULL, NULL, 0, NULL}};
-static PyType_Slot trace_slots[] = {
-    {Py_tp_doc,
-     "Trace(path=None)\n--\n\nWhat happens when, in all devices and models of the instances that it is given to. With a\n"
-     "path it is a file for ui.perfetto.dev; without, only totals() tells."},
-    {Py_tp_new, trace_new},
-    {Py_tp_dealloc, trace_free},
-    {Py_tp_methods, trace_methods},
-    {0, NULL}};
-static PyType_Spec trace_spec = {"halyard.Trace", sizeof(TraceObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-                                 trace_slots};
+static PyType_Slot trace_slots[] = {{Py_tp_doc,
+                                     "Trace(path=None)\n--\n\nWhat happens when, in all devices and models "
+                                     "of the instances that it is given to. With a\n"
+                                     "path it is a file for ui.perfetto.dev; without, only totals() tells."},
+                                    {Py_tp_new, trace_new},
+                                    {Py_tp_dealloc, trace_free},
+                                    {Py_tp_methods, trace_methods},
+                                    {0, NULL}};
+static PyType_Spec trace_spec = {"halyard.Trace", sizeof(TraceObject), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, trace_slots};
 
 // ---- Instance
 
@@ -97,11 +97,12 @@ static int text_array(PyObject* sequence, PyObject** keep, const char*** out, si
 }
 
 static PyObject* instance_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"driver_folders", "driver_libraries", "trace", "environment", "count_objects", NULL};
+  static char* names[] = {"driver_folders", "driver_libraries", "trace",
+                          "environment",    "count_objects",    NULL};
   PyObject *folders = NULL, *libraries = NULL, *trace = NULL;
   int environment = 1, count_objects = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OOOpp:Instance", names, &folders, &libraries, &trace,
-                                   &environment, &count_objects))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OOOpp:Instance", names, &folders, &libraries,
+                                   &trace, &environment, &count_objects))
     return NULL;
   module_state* state = PyType_GetModuleState(type);
   if (trace == Py_None) trace = NULL;
@@ -146,19 +147,21 @@ static void instance_free(PyObject* self) {
 static PyObject* instance_drivers(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_search_t search = NULL;
-  if (raise_status(state_of(self), halyard_instance_search(((InstanceObject*)self)->handle, &search)) < 0) return NULL;
+  if (raise_status(state_of(self), halyard_instance_search(((InstanceObject*)self)->handle, &search)) < 0)
+    return NULL;
   PyObject* list = PyList_New(0);
   static const char* const outcomes[] = {"accepted", "refused", "shadowed", "skipped"};
   for (size_t i = 0; list; ++i) {
     halyard_search_entry_t entry = {.struct_size = sizeof entry};
     halyard_status_t status = halyard_search_entry(search, i, &entry);
-    if (status) { // behind the last one
+    if (status) {  // behind the last one
       halyard_status_release(status);
       break;
     }
-    PyObject* row = Py_BuildValue("{sssssssssssssO}", "path", entry.path, "outcome", outcomes[entry.outcome & 3], "reason",
-                                  entry.reason, "drivers", entry.drivers, "library", entry.library, "version",
-                                  entry.version, "is_folder", entry.is_folder ? Py_True : Py_False);
+    PyObject* row =
+        Py_BuildValue("{sssssssssssssO}", "path", entry.path, "outcome", outcomes[entry.outcome & 3],
+                      "reason", entry.reason, "drivers", entry.drivers, "library", entry.library, "version",
+                      entry.version, "is_folder", entry.is_folder ? Py_True : Py_False);
     if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
     Py_XDECREF(row);
   }
@@ -172,10 +175,9 @@ static PyObject* instance_devices(PyObject* self, PyObject* arguments) {
   halyard_device_entry_t* entries = NULL;
   size_t count = 0;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_instance_devices(((InstanceObject*)self)->handle, driver, &entries, &count);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state_of(self), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS status =
+      halyard_instance_devices(((InstanceObject*)self)->handle, driver, &entries, &count);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(self), status) < 0) return NULL;
   PyObject* list = PyList_New((Py_ssize_t)count);
   for (size_t i = 0; list && i < count; ++i) {
     PyObject* row = Py_BuildValue("(ss)", entries[i].uri, entries[i].name);
@@ -202,10 +204,9 @@ static PyObject* instance_open(PyObject* self, PyObject* arguments) {
   }
   halyard_device_t handle = NULL;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_device_open_with(((InstanceObject*)self)->handle, uri, pairs, count, &handle);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state, status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS status =
+      halyard_device_open_with(((InstanceObject*)self)->handle, uri, pairs, count, &handle);
+  Py_END_ALLOW_THREADS if (raise_status(state, status) < 0) return NULL;
   DeviceObject* device = PyObject_New(DeviceObject, state->device_type);
   if (!device) {
     halyard_release(handle);
@@ -230,16 +231,19 @@ static PyObject* instance_objects(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_object_count_t* counts = NULL;
   size_t count = 0;
-  if (raise_status(state_of(self), halyard_instance_objects(((InstanceObject*)self)->handle, &counts, &count)) < 0)
+  if (raise_status(state_of(self),
+                   halyard_instance_objects(((InstanceObject*)self)->handle, &counts, &count)) < 0)
     return NULL;
   return object_counts(counts, count);
 }
 
 static PyMethodDef instance_methods[] = {
     {"search", instance_drivers, METH_NOARGS,
-     "What was looked at for drivers: a dict for each folder and file, with its outcome and the reason. Runs no driver."},
+     "What was looked at for drivers: a dict for each folder and file, with its outcome and the reason. Runs "
+     "no driver."},
     {"devices", instance_devices, METH_VARARGS,
-     "devices(driver=None)\n--\n\n(URI, name) of each device of one driver, or of all, which are loaded for it."},
+     "devices(driver=None)\n--\n\n(URI, name) of each device of one driver, or of all, which are loaded for "
+     "it."},
     {"open", instance_open, METH_VARARGS,
      "open(uri, settings={})\n--\n\nOpens a device: \"local-task\", \"vulkan://0?validate=1\"."},
     {"objects", instance_objects, METH_NOARGS,
@@ -247,7 +251,8 @@ static PyMethodDef instance_methods[] = {
     {NULL, NULL, 0, NULL}};
 static PyType_Slot instance_slots[] = {
     {Py_tp_doc,
-     "Instance(*, driver_folders=(), driver_libraries=(), trace=None, environment=True, count_objects=False)\n--\n\n"
+     "Instance(*, driver_folders=(), driver_libraries=(), trace=None, environment=True, "
+     "count_objects=False)\n--\n\n"
      "Where drivers are looked for. Most programs need none of their own: halyard.load uses a common one."},
     {Py_tp_new, instance_new},
     {Py_tp_dealloc, instance_free},
@@ -272,7 +277,8 @@ static PyObject* device_repr(PyObject* self) {
 static PyObject* device_describe(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_device_description_t about = {.struct_size = sizeof about};
-  if (raise_status(state_of(self), halyard_device_describe(((DeviceObject*)self)->handle, &about)) < 0) return NULL;
+  if (raise_status(state_of(self), halyard_device_describe(((DeviceObject*)self)->handle, &about)) < 0)
+    return NULL;
   PyObject* capabilities = PyList_New(0);
   for (uint32_t bit = 0; capabilities && bit < 32; ++bit) {
     const char* name = about.capabilities >> bit & 1 ? halyard_capability_name(bit) : NULL;
@@ -282,18 +288,20 @@ static PyObject* device_describe(PyObject* self, PyObject* unused) {
   }
   if (!capabilities) return NULL;
   return Py_BuildValue("{sssssssIsKsKsKsN}", "driver", about.driver, "library", about.library, "version",
-                       about.library_version, "queues", about.queue_count, "memory_alignment", about.memory_alignment,
-                       "maximum_allocation", about.maximum_allocation, "import_alignment", about.import_alignment,
-                       "capabilities", capabilities);
+                       about.library_version, "queues", about.queue_count, "memory_alignment",
+                       about.memory_alignment, "maximum_allocation", about.maximum_allocation,
+                       "import_alignment", about.import_alignment, "capabilities", capabilities);
 }
 
 static PyObject* device_memory(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_memory_use_t use = {.struct_size = sizeof use};
-  if (raise_status(state_of(self), halyard_device_memory(((DeviceObject*)self)->handle, &use)) < 0) return NULL;
-  return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "host_live", use.host_live, "host_peak", use.host_peak, "host_allocated",
-                       use.host_allocated, "host_freed", use.host_freed, "device_live", use.device_live, "device_peak",
-                       use.device_peak, "device_allocated", use.device_allocated, "device_freed", use.device_freed);
+  if (raise_status(state_of(self), halyard_device_memory(((DeviceObject*)self)->handle, &use)) < 0)
+    return NULL;
+  return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "host_live", use.host_live, "host_peak", use.host_peak,
+                       "host_allocated", use.host_allocated, "host_freed", use.host_freed, "device_live",
+                       use.device_live, "device_peak", use.device_peak, "device_allocated",
+                       use.device_allocated, "device_freed", use.device_freed);
 }
 
 static PyObject* device_query(PyObject* self, PyObject* arguments) {
@@ -312,7 +320,8 @@ static PyObject* device_objects(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_object_count_t* counts = NULL;
   size_t count = 0;
-  if (raise_status(state_of(self), halyard_device_objects(((DeviceObject*)self)->handle, &counts, &count)) < 0)
+  if (raise_status(state_of(self), halyard_device_objects(((DeviceObject*)self)->handle, &counts, &count)) <
+      0)
     return NULL;
   return object_counts(counts, count);
 }
@@ -327,19 +336,20 @@ static PyMethodDef device_methods[] = {
     {"describe", device_describe, METH_NOARGS, "What the device is, as a dict."},
     {"memory", device_memory, METH_NOARGS, "Bytes of its allocations, as a dict; imports are not counted."},
     {"query", device_query, METH_VARARGS,
-     "query(category, key)\n--\n\nWhat programs ask with hal.device.query: an int, or None where it does not know the key."},
+     "query(category, key)\n--\n\nWhat programs ask with hal.device.query: an int, or None where it does not "
+     "know the key."},
     {"objects", device_objects, METH_NOARGS,
      "Objects of the device that are there, by type; for instances made with count_objects=True."},
     {"trim", device_trim, METH_NOARGS, "Gives back memory that the device keeps for reuse."},
     {NULL, NULL, 0, NULL}};
-static PyGetSetDef device_fields[] = {{"uri", device_uri, NULL, "\"local-task://\"", NULL}, {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot device_slots[] = {
-    {Py_tp_doc, "A device, made by Instance.open or halyard.device."},
-    {Py_tp_dealloc, device_free},
-    {Py_tp_repr, device_repr},
-    {Py_tp_methods, device_methods},
-    {Py_tp_getset, device_fields},
-    {0, NULL}};
+static PyGetSetDef device_fields[] = {{"uri", device_uri, NULL, "\"local-task://\"", NULL},
+                                      {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot device_slots[] = {{Py_tp_doc, "A device, made by Instance.open or halyard.device."},
+                                     {Py_tp_dealloc, device_free},
+                                     {Py_tp_repr, device_repr},
+                                     {Py_tp_methods, device_methods},
+                                     {Py_tp_getset, device_fields},
+                                     {0, NULL}};
 static PyType_Spec device_spec = {
     "halyard.Device", sizeof(DeviceObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, device_slots};

@@ -1,10 +1,10 @@
-#define _GNU_SOURCE // gettid
+#define _GNU_SOURCE  // gettid
 // Ctrl-C during a call on the main thread.
 //
-// Python's own handler only notes the signal, and nobody looks at the note while a call runs. So the first call on
-// the main thread puts a handler before Python's that also wakes a thread, which cancels the call. Cancelling takes
-// locks, so a signal handler must not do it itself. The thread sleeps until then; a process without Ctrl-C never
-// sees it run.
+// Python's own handler only notes the signal, and nobody looks at the note while a call runs. So the first
+// call on the main thread puts a handler before Python's that also wakes a thread, which cancels the call.
+// Cancelling takes locks, so a signal handler must not do it itself. The thread sleeps until then; a process
+// without Ctrl-C never sees it run.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,12 +17,12 @@
 #include "common.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static halyard_call_t current; // of the main thread; guarded by the mutex
-static uint64_t call_number;   // counts them; guarded by the mutex
+static halyard_call_t current;  // of the main thread; guarded by the mutex
+static uint64_t call_number;    // counts them; guarded by the mutex
 static pthread_t main_thread;
 static atomic_int wake_descriptor = -1;
 static struct sigaction previous;
-static int is_set_up; // only the main thread reads and writes it
+static int is_set_up;  // only the main thread reads and writes it
 
 static void on_signal(int number, siginfo_t* info, void* context) {
   const int saved = errno;
@@ -45,7 +45,8 @@ static void* watch(void* unused) {
       if (errno == EINTR) continue;
       return NULL;
     }
-    // Cancelling has no effect on a call that is just about to begin, so it is repeated until the call is over.
+    // Cancelling has no effect on a call that is just about to begin, so it is repeated until the call is
+    // over.
     uint64_t number = 0;
     for (;;) {
       pthread_mutex_lock(&mutex);
@@ -63,7 +64,7 @@ static void* watch(void* unused) {
 }
 
 static void forget_in_child(void) {
-  is_set_up = 0; // the thread is not there
+  is_set_up = 0;  // the thread is not there
   pthread_mutex_init(&mutex, NULL);
 }
 
@@ -76,7 +77,8 @@ static void set_up(void) {
   if (!(now.sa_flags & SA_SIGINFO) && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
   if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_signal) {
     previous = now;
-    struct sigaction ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | (now.sa_flags & (SA_RESTART | SA_ONSTACK)),
+    struct sigaction ours = {.sa_sigaction = on_signal,
+                             .sa_flags = SA_SIGINFO | (now.sa_flags & (SA_RESTART | SA_ONSTACK)),
                              .sa_mask = now.sa_mask};
     if (sigaction(SIGINT, &ours, NULL) != 0) return;
   }
@@ -85,7 +87,7 @@ static void set_up(void) {
   if (!has_fork_handler) has_fork_handler = pthread_atfork(NULL, NULL, forget_in_child) == 0;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); // signals are for the other threads
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the other threads
   pthread_t thread;
   if (pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -107,8 +109,8 @@ void interrupt_end(void) {
   pthread_mutex_unlock(&mutex);
 }
 
-// The thread that imports the extension first is taken for the main one where the process has one thread, as is
-// almost always the case; getpid() is the main thread's number on Linux.
+// The thread that imports the extension first is taken for the main one where the process has one thread, as
+// is almost always the case; getpid() is the main thread's number on Linux.
 __attribute__((constructor)) static void find_main_thread(void) {
   if (gettid() == getpid()) main_thread = pthread_self();
 }

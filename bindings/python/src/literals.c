@@ -38,9 +38,10 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank) {
 int check_element(const view_request_t* request, uint32_t found) {
   if (!request->element_type || same_element(request->element_type, found)) return 0;
   const element_name_t *is = element_by_type(found), *wanted = element_by_type(request->element_type);
-  return refuse(request, PyUnicode_FromFormat("has elements of type %s, expected %s; convert it with .astype(\"%s\")",
-                                              is ? is->numpy : "unknown", wanted ? wanted->numpy : "another",
-                                              wanted ? wanted->numpy : "?"));
+  return refuse(request,
+                PyUnicode_FromFormat("has elements of type %s, expected %s; convert it with .astype(\"%s\")",
+                                     is ? is->numpy : "unknown", wanted ? wanted->numpy : "another",
+                                     wanted ? wanted->numpy : "?"));
 }
 
 // ---- Nested lists
@@ -70,7 +71,8 @@ static int literal_shape(PyObject* value, int64_t* shape, int* rank) {
 }
 
 // The elements in order, appended to `flat`. Every list must have the shape's size.
-static int flatten(const view_request_t* request, PyObject* value, const int64_t* shape, int rank, PyObject* flat) {
+static int flatten(const view_request_t* request, PyObject* value, const int64_t* shape, int rank,
+                   PyObject* flat) {
   const int is_list = PyList_Check(value) || PyTuple_Check(value);
   if (is_list != (rank > 0) || (is_list && PySequence_Size(value) != shape[0]))
     return refuse(request, PyUnicode_FromString("is a list whose rows differ in length or depth"));
@@ -84,13 +86,14 @@ static int flatten(const view_request_t* request, PyObject* value, const int64_t
   return 0;
 }
 
-// The element type of numbers for which nothing is declared, as numpy chooses it; floats are f32, as models are.
+// The element type of numbers for which nothing is declared, as numpy chooses it; floats are f32, as models
+// are.
 static uint32_t guess_element(PyObject* flat) {
-  uint32_t type = 0x13000008; // bool
+  uint32_t type = 0x13000008;  // bool
   for (Py_ssize_t i = 0; i < PyList_Size(flat); ++i) {
     PyObject* item = PyList_GetItem(flat, i);
-    if (PyFloat_Check(item)) return 0x21000020; // f32
-    if (!PyBool_Check(item)) type = 0x10000040; // i64
+    if (PyFloat_Check(item)) return 0x21000020;  // f32
+    if (!PyBool_Check(item)) type = 0x10000040;  // i64
   }
   return PyList_Size(flat) == 0 ? 0x21000020 : type;
 }
@@ -108,7 +111,7 @@ static uint16_t half_of(double number) {
 }
 
 static int store(const view_request_t* request, const element_name_t* element, PyObject* item, char* at) {
-  if (element->dl_code == 2) { // floats
+  if (element->dl_code == 2) {  // floats
     const double number = PyFloat_AsDouble(item);
     if (number == -1.0 && PyErr_Occurred()) return -1;
     if (element->bits == 64) memcpy(at, &number, 8);
@@ -134,8 +137,9 @@ static int store(const view_request_t* request, const element_name_t* element, P
   if (element->bits < 64)
     overflow |= number < -(1LL << (element->bits - 1)) || number >= (1LL << element->bits);
   if (overflow)
-    return refuse(request, PyUnicode_FromFormat("has the element %S, which does not fit %s", item, element->numpy));
-  memcpy(at, &number, element->bits / 8); // little endian
+    return refuse(request,
+                  PyUnicode_FromFormat("has the element %S, which does not fit %s", item, element->numpy));
+  memcpy(at, &number, element->bits / 8);  // little endian
   return 0;
 }
 
@@ -150,9 +154,11 @@ int view_of_literal(const view_request_t* request, PyObject* value, halyard_obje
     const uint32_t type = request->element_type ? request->element_type : guess_element(flat);
     const element_name_t* element = element_by_type(type);
     const Py_ssize_t count = PyList_Size(flat);
-    if (!element || (element->dl_code != 0 && element->dl_code != 1 && element->dl_code != 2 && element->dl_code != 6)) {
-      refuse(request, PyUnicode_FromFormat("cannot be made of Python's numbers: its elements are %s; give an array",
-                                           element ? element->numpy : "of an unknown type"));
+    if (!element ||
+        (element->dl_code != 0 && element->dl_code != 1 && element->dl_code != 2 && element->dl_code != 6)) {
+      refuse(request,
+             PyUnicode_FromFormat("cannot be made of Python's numbers: its elements are %s; give an array",
+                                  element ? element->numpy : "of an unknown type"));
     } else if (!(bytes = PyMem_Malloc((size_t)count * 8 + 8))) {
       PyErr_NoMemory();
     } else {
@@ -161,8 +167,8 @@ int view_of_literal(const view_request_t* request, PyObject* value, halyard_obje
       for (Py_ssize_t i = 0; result == 0 && i < count; ++i)
         result = store(request, element, PyList_GetItem(flat, i), bytes + i * size);
       if (result == 0)
-        result = raise_status(request->state, halyard_view_create(request->device, type, shape, (size_t)rank, bytes,
-                                                                  (size_t)(count * size), out));
+        result = raise_status(request->state, halyard_view_create(request->device, type, shape, (size_t)rank,
+                                                                  bytes, (size_t)(count * size), out));
     }
   }
   PyMem_Free(bytes);
@@ -207,7 +213,7 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
       const uint32_t type = request->element_type ? request->element_type : element->type;
       return view_of_buffer(request, type, shape, buffer.ndim, &buffer, out);
     }
-    PyErr_Clear(); // elements that the protocol has no format for: bfloat16 of ml_dtypes
+    PyErr_Clear();  // elements that the protocol has no format for: bfloat16 of ml_dtypes
     PyObject* dtype = PyObject_GetAttrString(value, "dtype");
     PyObject* name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
     const char* text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
@@ -240,10 +246,11 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
   }
   PyObject* place = place_of(request);
   if (place)
-    PyErr_Format(PyExc_TypeError,
-                 "%U must be an array (numpy, the buffer protocol or DLPack), a halyard.Tensor, a number or a list of "
-                 "numbers, not %R",
-                 place, Py_TYPE(value));
+    PyErr_Format(
+        PyExc_TypeError,
+        "%U must be an array (numpy, the buffer protocol or DLPack), a halyard.Tensor, a number or a list of "
+        "numbers, not %R",
+        place, Py_TYPE(value));
   Py_XDECREF(place);
   return -1;
 }

@@ -8,25 +8,27 @@ int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out) {
 
 static int execute(PyObject* module) {
   module_state* state = PyModule_GetState(module);
-  if (add_errors(module, state) < 0 || add_element_types(module, state) < 0 || add_instance_types(module, state) < 0 ||
-      add_program_types(module, state) < 0 || add_context_types(module, state) < 0 || add_call_types(module, state) < 0 ||
-      add_tensor_types(module, state) < 0 || add_async_types(module, state) < 0 || add_text_functions(module) < 0)
+  if (add_errors(module, state) < 0 || add_element_types(module, state) < 0 ||
+      add_instance_types(module, state) < 0 || add_program_types(module, state) < 0 ||
+      add_context_types(module, state) < 0 || add_call_types(module, state) < 0 ||
+      add_tensor_types(module, state) < 0 || add_async_types(module, state) < 0 ||
+      add_text_functions(module) < 0)
     return -1;
   return PyModule_AddStringConstant(module, "version", halyard_version());
 }
 
 // Every object of the state, for the garbage collector.
-#define FOR_EACH_OBJECT(DO)                                                                                       \
-  DO(error)                                                                                                       \
-  DO(instance_type)                                                                                               \
-  DO(device_type)                                                                                                 \
-  DO(program_type)                                                                                                \
-  DO(trace_type)                                                                                                  \
-  DO(context_type)                                                                                                \
-  DO(function_type)                                                                                               \
-  DO(call_type)                                                                                                   \
-  DO(waker_type)                                                                                                  \
-  DO(tensor_type)                                                                                                 \
+#define FOR_EACH_OBJECT(DO) \
+  DO(error)                 \
+  DO(instance_type)         \
+  DO(device_type)           \
+  DO(program_type)          \
+  DO(trace_type)            \
+  DO(context_type)          \
+  DO(function_type)         \
+  DO(call_type)             \
+  DO(waker_type)            \
+  DO(tensor_type)           \
   DO(object_type)
 
 static int traverse(PyObject* module, visitproc visit, void* arg) {

@@ -8,8 +8,8 @@
 // Lives as long as the module.
 typedef struct {
   module_state* state;
-  PyObject* extension; // keeps `state`
-  PyObject* callables; // list, in the order of the exports
+  PyObject* extension;  // keeps `state`
+  PyObject* callables;  // list, in the order of the exports
 } native_user;
 
 static halyard_status_t out_of_memory(module_state* state) {
@@ -24,7 +24,8 @@ static int take_results(module_state* state, PyObject* returned, halyard_module_
   PyObject* all = count == 1 ? PyTuple_Pack(1, returned) : PySequence_Tuple(returned);
   if (!all) return -1;
   if (PyTuple_Size(all) != (Py_ssize_t)count) {
-    PyErr_Format(PyExc_ValueError, "the function returned %zd values, and its convention says %u", PyTuple_Size(all), count);
+    PyErr_Format(PyExc_ValueError, "the function returned %zd values, and its convention says %u",
+                 PyTuple_Size(all), count);
     Py_DECREF(all);
     return -1;
   }
@@ -40,9 +41,15 @@ static int take_results(module_state* state, PyObject* returned, halyard_module_
         out->i32 = (int32_t)number;
         break;
       }
-      case HALYARD_VALUE_I64: out->i64 = PyLong_AsLongLong(item); break;
-      case HALYARD_VALUE_F32: out->f32 = (float)PyFloat_AsDouble(item); break;
-      case HALYARD_VALUE_F64: out->f64 = PyFloat_AsDouble(item); break;
+      case HALYARD_VALUE_I64:
+        out->i64 = PyLong_AsLongLong(item);
+        break;
+      case HALYARD_VALUE_F32:
+        out->f32 = (float)PyFloat_AsDouble(item);
+        break;
+      case HALYARD_VALUE_F64:
+        out->f64 = PyFloat_AsDouble(item);
+        break;
       default:
         out->object = NULL;
         if (item == Py_None) break;
@@ -51,7 +58,8 @@ static int take_results(module_state* state, PyObject* returned, halyard_module_
         } else if (Py_TYPE(item) == state->object_type) {
           out->object = ((ObjectObject*)item)->handle;
         } else {
-          PyErr_Format(PyExc_TypeError, "result %u must be a halyard.Tensor, a halyard.Object or None, not %R", i,
+          PyErr_Format(PyExc_TypeError,
+                       "result %u must be a halyard.Tensor, a halyard.Object or None, not %R", i,
                        Py_TYPE(item));
         }
         halyard_retain(out->object);
@@ -74,7 +82,8 @@ static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
   PyObject* arguments = PyTuple_New((Py_ssize_t)call->argument_count);
   for (uint32_t i = 0; arguments && i < call->argument_count; ++i) {
     halyard_value_t value = call->arguments[i];
-    if (value.kind == HALYARD_VALUE_OBJECT) halyard_retain(value.object); // borrowed; convert_value takes over
+    if (value.kind == HALYARD_VALUE_OBJECT)
+      halyard_retain(value.object);  // borrowed; convert_value takes over
     PyObject* item = convert_value(self->state, &value);
     if (item) {
       PyTuple_SetItem(arguments, (Py_ssize_t)i, item);
@@ -97,7 +106,7 @@ static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
 
 static void release_user(void* user) {
   native_user* self = user;
-  if (Py_IsInitialized()) { // else the interpreter has freed them
+  if (Py_IsInitialized()) {  // else the interpreter has freed them
     const PyGILState_STATE gil = PyGILState_Ensure();
     Py_DECREF(self->callables);
     Py_DECREF(self->extension);
@@ -111,7 +120,8 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
   InstanceObject* instance;
   const char* name;
   PyObject* functions;
-  if (!PyArg_ParseTuple(arguments, "O!sO!:native_module", state->instance_type, &instance, &name, &PyDict_Type, &functions))
+  if (!PyArg_ParseTuple(arguments, "O!sO!:native_module", state->instance_type, &instance, &name,
+                        &PyDict_Type, &functions))
     return NULL;
   const Py_ssize_t count = PyDict_Size(functions);
   halyard_module_export_t* exports = PyMem_Calloc((size_t)count + 1, sizeof *exports);
@@ -125,8 +135,10 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
     PyObject* callable;
     exports[index].name = PyUnicode_AsUTF8AndSize(key, NULL);
     failed = !exports[index].name || !PyTuple_Check(value) ||
-             !PyArg_ParseTuple(value, "sO", &exports[index].convention, &callable) || PyList_Append(callables, callable) < 0;
-    if (failed && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "functions are {\"name\": (convention, callable)}");
+             !PyArg_ParseTuple(value, "sO", &exports[index].convention, &callable) ||
+             PyList_Append(callables, callable) < 0;
+    if (failed && !PyErr_Occurred())
+      PyErr_SetString(PyExc_TypeError, "functions are {\"name\": (convention, callable)}");
     exports[index++].frame = call_python;
   }
   if (!failed) {
@@ -146,7 +158,7 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
       Py_DECREF(user->extension);
       Py_DECREF(user->callables);
     } else {
-      user = NULL; // the module's now
+      user = NULL;  // the module's now
       ProgramObject* program = PyObject_New(ProgramObject, state->program_type);
       if (program) {
         program->handle = handle;

@@ -13,8 +13,8 @@ static PyObject* program_new(PyTypeObject* type, PyObject* arguments, PyObject* 
   InstanceObject* instance;
   PyObject* source;
   int verify = 0, preload = 0, native = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O|$ppp:Program", names, state->instance_type, &instance, &source,
-                                   &verify, &preload, &native))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O|$ppp:Program", names, state->instance_type,
+                                   &instance, &source, &verify, &preload, &native))
     return NULL;
   uint32_t flags = (verify ? HALYARD_MODULE_VERIFY_EAGERLY : 0u) | (preload ? HALYARD_MODULE_PRELOAD : 0u);
 #ifdef HALYARD_HAS_MODULE_NATIVE
@@ -26,20 +26,17 @@ static PyObject* program_new(PyTypeObject* type, PyObject* arguments, PyObject* 
   if (PyUnicode_Check(source) || PyObject_HasAttrString(source, "__fspath__")) {
     if (!PyUnicode_FSConverter(source, &path)) return NULL;
     const char* name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS
-    status = halyard_module_load_file(instance->handle, name, flags, &handle);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS status = halyard_module_load_file(instance->handle, name, flags, &handle);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
   } else {
     Py_buffer bytes;
     if (PyObject_GetBuffer(source, &bytes, PyBUF_SIMPLE) < 0) {
       PyErr_Format(PyExc_TypeError, "a module is a path or the bytes of one, not %R", Py_TYPE(source));
       return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = halyard_module_load_memory(instance->handle, bytes.buf, (size_t)bytes.len, flags, &handle);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&bytes);
+    Py_BEGIN_ALLOW_THREADS status =
+        halyard_module_load_memory(instance->handle, bytes.buf, (size_t)bytes.len, flags, &handle);
+    Py_END_ALLOW_THREADS PyBuffer_Release(&bytes);
   }
   if (raise_status(state, status) < 0) return NULL;
   ProgramObject* self = PyObject_New(ProgramObject, type);
@@ -64,13 +61,15 @@ static void program_free(PyObject* self) {
 static PyObject* program_info(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_module_info_t info = {.struct_size = sizeof info};
-  if (raise_status(state_of(self), halyard_module_info(((ProgramObject*)self)->handle, &info)) < 0) return NULL;
+  if (raise_status(state_of(self), halyard_module_info(((ProgramObject*)self)->handle, &info)) < 0)
+    return NULL;
   return Py_BuildValue("{sNsIsIsIsO}", "name", text(info.name), "version", info.version, "bytecode_version",
                        info.bytecode_version, "function_count", info.function_count, "needs_devices",
                        info.needs_devices ? Py_True : Py_False);
 }
 
-static const char* const kAttributes[] = {"iree.abi", "iree.abi.declaration", "iree.abi.model", "iree.benchmark", NULL};
+static const char* const kAttributes[] = {"iree.abi", "iree.abi.declaration", "iree.abi.model",
+                                          "iree.benchmark", NULL};
 
 static PyObject* program_function(PyObject* self, PyObject* argument) {
   const unsigned long index = PyLong_AsUnsignedLong(argument);
@@ -88,16 +87,18 @@ static PyObject* program_function(PyObject* self, PyObject* argument) {
     Py_XDECREF(found);
   }
   if (!attributes) return NULL;
-  return Py_BuildValue("{sNsNsNsIsIsOsN}", "name", text(about.name), "convention", text(about.convention), "declaration",
-                       text(about.declaration), "argument_count", about.argument_count, "result_count",
-                       about.result_count, "is_async", about.is_async ? Py_True : Py_False, "attributes", attributes);
+  return Py_BuildValue("{sNsNsNsIsIsOsN}", "name", text(about.name), "convention", text(about.convention),
+                       "declaration", text(about.declaration), "argument_count", about.argument_count,
+                       "result_count", about.result_count, "is_async", about.is_async ? Py_True : Py_False,
+                       "attributes", attributes);
 }
 
 static PyObject* program_warnings(PyObject* self, PyObject* unused) {
   (void)unused;
   char* found = NULL;
   size_t size = 0;
-  if (raise_status(state_of(self), halyard_module_warnings(((ProgramObject*)self)->handle, &found, &size)) < 0)
+  if (raise_status(state_of(self), halyard_module_warnings(((ProgramObject*)self)->handle, &found, &size)) <
+      0)
     return NULL;
   PyObject* result = PyUnicode_DecodeUTF8(found, (Py_ssize_t)size, "replace");
   halyard_free(found);
@@ -107,10 +108,9 @@ static PyObject* program_warnings(PyObject* self, PyObject* unused) {
 static PyObject* program_prepare(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_module_prepare(((ProgramObject*)self)->handle, HALYARD_PREPARE_DECODE);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state_of(self), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS status =
+      halyard_module_prepare(((ProgramObject*)self)->handle, HALYARD_PREPARE_DECODE);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(self), status) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -122,7 +122,8 @@ static PyMethodDef program_methods[] = {
     {NULL, NULL, 0, NULL}};
 static PyType_Slot program_slots[] = {
     {Py_tp_doc,
-     "Program(instance, source, *, verify=False, preload=False, native=False)\n--\n\nA module that was loaded: from a path "
+     "Program(instance, source, *, verify=False, preload=False, native=False)\n--\n\nA module that was "
+     "loaded: from a path "
      "(.vmfb, .vmasm) or from bytes. halyard.load does this and all\nthat follows."},
     {Py_tp_new, program_new},
     {Py_tp_dealloc, program_free},

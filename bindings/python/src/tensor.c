@@ -14,6 +14,7 @@ PyObject* wrap_tensor(module_state* state, halyard_object_t view) {
   }
   self->handle = view;
   self->mapped = NULL;
+  self->is_mapped = 0;
   self->is_read_only = 0;
   self->shape_and_strides = NULL;
   self->info = (halyard_view_info_t){.struct_size = sizeof self->info};
@@ -94,7 +95,8 @@ static PyObject* tensor_size(PyObject* self, void* unused) {
 
 static PyObject* tensor_repr(PyObject* self) {
   char* text = NULL;
-  if (raise_status(state_of(self), halyard_view_text(((TensorObject*)self)->handle, 64, &text)) < 0) return NULL;
+  if (raise_status(state_of(self), halyard_view_text(((TensorObject*)self)->handle, 64, &text)) < 0)
+    return NULL;
   PyObject* result = PyUnicode_FromFormat("<halyard.Tensor %s>", text);
   halyard_free(text);
   return result;
@@ -107,7 +109,8 @@ static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
   const element_name_t* element = element_by_type(self->info.element_type);
   if (!element || !element->format) {
     char* text = halyard_element_type_text(self->info.element_type);
-    PyErr_Format(PyExc_BufferError, "elements of type %s have no counterpart in the buffer protocol; use numpy()",
+    PyErr_Format(PyExc_BufferError,
+                 "elements of type %s have no counterpart in the buffer protocol; use numpy()",
                  text ? text : "?");
     halyard_free(text);
     return -1;
@@ -158,10 +161,8 @@ static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
   if (!bytes) return NULL;
   char* target = PyBytes_AsString(bytes);
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = halyard_view_read(self->handle, 0, target, (size_t)self->info.byte_length);
-  Py_END_ALLOW_THREADS
-  if (raise_status(state_of(object), status) < 0) Py_CLEAR(bytes);
+  Py_BEGIN_ALLOW_THREADS status = halyard_view_read(self->handle, 0, target, (size_t)self->info.byte_length);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(object), status) < 0) Py_CLEAR(bytes);
   return bytes;
 }
 
@@ -220,16 +221,20 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* k
   module_state* state = PyType_GetModuleState(type);
   PyObject *value, *device = NULL;
   const char* dtype = NULL;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|zO:Tensor", names, &value, &dtype, &device)) return NULL;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|zO:Tensor", names, &value, &dtype, &device))
+    return NULL;
   view_request_t request = {.state = state, .rank = -1};
   if (device && device != Py_None) {
     if (Py_TYPE(device) != state->device_type)
-      return PyErr_Format(PyExc_TypeError, "device must be a halyard.Device or None, not %R", Py_TYPE(device));
+      return PyErr_Format(PyExc_TypeError, "device must be a halyard.Device or None, not %R",
+                          Py_TYPE(device));
     request.device = ((DeviceObject*)device)->handle;
   }
   if (dtype) {
     const element_name_t* element = element_by_name(dtype);
-    if (!element) return PyErr_Format(PyExc_ValueError, "'%s' is no element type; they are in halyard.element_types", dtype);
+    if (!element)
+      return PyErr_Format(PyExc_ValueError, "'%s' is no element type; they are in halyard.element_types",
+                          dtype);
     request.element_type = element->type;
   }
   halyard_object_t view = NULL;
@@ -242,20 +247,23 @@ static PyMethodDef tensor_methods[] = {
     {"tolist", tensor_tolist, METH_NOARGS, "Its elements as nested lists."},
     {"item", tensor_item, METH_NOARGS, "The one element of a tensor of one element."},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_to_dlpack, METH_VARARGS | METH_KEYWORDS,
-     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule that shares its memory."},
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule that "
+     "shares its memory."},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(device type, number) as DLPack counts them."},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef tensor_fields[] = {
     {"shape", tensor_shape, NULL, "Its sizes, as a tuple.", NULL},
     {"dtype", tensor_dtype, NULL, "The name of its element type, as numpy writes it: \"float32\".", NULL},
-    {"element_type", tensor_element_type, NULL, "The name of its element type, as compilers write it: \"f32\".", NULL},
+    {"element_type", tensor_element_type, NULL,
+     "The name of its element type, as compilers write it: \"f32\".", NULL},
     {"nbytes", tensor_nbytes, NULL, "Its size in bytes.", NULL},
     {"ndim", tensor_ndim, NULL, "How many dimensions it has.", NULL},
     {"size", tensor_size, NULL, "How many elements it has.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot tensor_slots[] = {
     {Py_tp_doc,
-     "Tensor(value, dtype=None, device=None)\n--\n\nA tensor of a program: a result, or an argument made beforehand. numpy.asarray(tensor), "
+     "Tensor(value, dtype=None, device=None)\n--\n\nA tensor of a program: a result, or an argument made "
+     "beforehand. numpy.asarray(tensor), "
      "torch.from_dlpack(tensor)\nand memoryview(tensor) share its memory where the device's is the host's."},
     {Py_tp_new, tensor_new},
     {Py_tp_dealloc, tensor_free},
@@ -267,8 +275,8 @@ static PyType_Slot tensor_slots[] = {
     {Py_nb_int, tensor_int},
     {Py_sq_length, tensor_length},
     {0, NULL}};
-static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-                                  tensor_slots};
+static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, tensor_slots};
 
 // ---- Objects that Python does not look into
 
@@ -283,17 +291,19 @@ static PyObject* object_repr(PyObject* self) {
   return PyUnicode_FromFormat("<halyard.Object %s>", halyard_object_type(((ObjectObject*)self)->handle));
 }
 
-static PyType_Slot object_slots[] = {
-    {Py_tp_doc, "An object of a program that is no tensor: a buffer, an object of a native module. It can be given back to it."},
-    {Py_tp_dealloc, object_free},
-    {Py_tp_repr, object_repr},
-    {0, NULL}};
+static PyType_Slot object_slots[] = {{Py_tp_doc,
+                                      "An object of a program that is no tensor: a buffer, an object of a "
+                                      "native module. It can be given back to it."},
+                                     {Py_tp_dealloc, object_free},
+                                     {Py_tp_repr, object_repr},
+                                     {0, NULL}};
 static PyType_Spec object_spec = {
     "halyard.Object", sizeof(ObjectObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, object_slots};
 
 int add_tensor_types(PyObject* module, module_state* state) {
-  return add_type(module, &tensor_spec, &state->tensor_type) < 0 || add_type(module, &object_spec, &state->object_type) < 0
+  return add_type(module, &tensor_spec, &state->tensor_type) < 0 ||
+                 add_type(module, &object_spec, &state->object_type) < 0
              ? -1
              : 0;
 }
