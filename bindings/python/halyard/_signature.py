@@ -7,7 +7,7 @@ description, attribute `iree.abi`, is JSON that some frontends write; it knows d
 import re
 
 _SCALARS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64"}
-# Numbers of element types, by name: numerical type and bits (docs/spec, "Element types").
+# Numbers of element types, by name: numerical type and bits (hal-types.md, "Element types").
 _NUMERICAL = {"i": 0x10, "si": 0x11, "ui": 0x12, "f": 0x21, "bf": 0x22}
 _NAMED = {"i1": 0x13000008, "bool": 0x13000008, "f8E5M2": 0x24000008, "f8E4M3FN": 0x25000008, "f8E5M2FNUZ": 0x26000008,
           "f8E4M3FNUZ": 0x27000008, "f8E8M0FNU": 0x28000008, "complex<f32>": 0x23000040, "complex<f64>": 0x23000080}
