@@ -24,7 +24,7 @@ Host::Host() {
   services_.struct_size = sizeof services_;
   services_.host = this;
   services_.status_create = [](void* host, halyard_status_code_t code, const char* message, size_t size) {
-    return static_cast<Host*>(host)->give(static_cast<Code>(code), {message, size});
+    return static_cast<Host*>(host)->give(code, {message, size});
   };
   services_.status_retain = [](void* host, halyard_status_t status) -> halyard_status_t {
     if (!status) return nullptr;
@@ -36,7 +36,7 @@ Host::Host() {
     (void)static_cast<Host*>(host)->take(status);
   };
   services_.status_code = [](void*, halyard_status_t status) -> halyard_status_code_t {
-    return status ? static_cast<halyard_status_code_t>(of(status)->outcome.code) : HALYARD_OK;
+    return status ? of(status)->outcome.code : HALYARD_OK;
   };
   services_.status_message = [](void*, halyard_status_t status) {
     return of(status)->outcome.message.c_str();
@@ -57,7 +57,7 @@ Outcome Host::take(halyard_status_t status) {
   return outcome;
 }
 
-halyard_status_t Host::give(Code code, std::string_view message) {
+halyard_status_t Host::give(halyard_status_code_t code, std::string_view message) {
   ++live_;
   auto* status = new TestStatus;
   status->outcome = {code, std::string(message)};
@@ -114,7 +114,7 @@ void VulkanTest::SetUp() {
   const halyard_driver_init_args_t init = {
       .struct_size = sizeof init, .abi_version = 1, .services = &host_.services()};
   const Outcome outcome = host_.take(table_.initialize(&init, &instance_));
-  if (outcome.code == Code::UNAVAILABLE) GTEST_SKIP() << outcome.message;
+  if (outcome.code == HALYARD_UNAVAILABLE) GTEST_SKIP() << outcome.message;
   ASSERT_TRUE(is_ok(outcome));
   EXPECT_OK(try_open("", {{"cache", ""}}, &device_));
   ASSERT_NE(device_, nullptr);

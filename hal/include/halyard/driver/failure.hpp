@@ -69,6 +69,7 @@ class [[nodiscard]] Result {
   const T& operator*() const& { return *std::get_if<0>(&state_); }
   T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
   Failure& failure() { return *std::get_if<1>(&state_); }
   const Failure& failure() const { return *std::get_if<1>(&state_); }
 

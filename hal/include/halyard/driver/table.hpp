@@ -234,6 +234,7 @@ struct Entries {
     return make(of(device).services(), semaphore, nullptr, [&] { return of(device).import_semaphore(fd); });
   }
   static halyard_status_t semaphore_export(halyard_driver_semaphore_t semaphore, int32_t* fd) {
+    if (of(semaphore).progress(0) == Progress::failed) return of(semaphore).failure().release();
     return give(
         of(semaphore).services(), [&] { return of(semaphore).export_fd(); },
         [&](int32_t given) { *fd = given; });
