@@ -9,6 +9,7 @@
 #include "command_list.h"
 #include "executable.h"
 #include "executable_format.h"
+#include "halyard/driver/host_memory.hpp"
 #include "halyard/driver/options.hpp"
 #include "recorder.h"
 #include "work.h"
@@ -259,16 +260,10 @@ Result<std::unique_ptr<halyard_driver_memory>> Device::allocate(const halyard_me
 Result<std::unique_ptr<halyard_driver_memory>> Device::import_memory(
     const halyard_memory_request_t& request, const halyard_external_memory_t& external,
     halyard_memory_info_t& info) {
-  if (external.kind != HALYARD_EXTERNAL_HOST_ALLOCATION || !features_.import_host_memory)
-    return fail(HALYARD_UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports {}",
-                external.kind, features_.import_host_memory ? "host allocations (1)" : "none");
-  auto* bytes = static_cast<uint8_t*>(external.pointer);
-  if (!bytes || request.size > external.size)
-    return fail(HALYARD_INVALID_ARGUMENT, "cannot import {} bytes from the {} bytes of host memory at {}",
-                request.size, external.size, external.pointer);
-  if (reinterpret_cast<uintptr_t>(bytes) % heap_->binding_alignment() != 0)
-    return fail(HALYARD_OUT_OF_RANGE, "cannot import host memory at {}; expected a multiple of {} bytes",
-                external.pointer, heap_->binding_alignment());
+  if (!features_.import_host_memory)
+    return fail(HALYARD_UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports none",
+                external.kind);
+  uint8_t* const bytes = HALYARD_TRY(kit::host_bytes(request, external, heap_->binding_alignment()));
   const bool writable = external.access & HALYARD_MAP_WRITE;
   auto memory = HALYARD_TRY(Memory::import(*heap_, tally_, request, bytes, writable));
   memory->describe(info);

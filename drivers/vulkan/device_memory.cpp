@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "halyard/driver/host_memory.hpp"
+
 namespace halyard::vulkan {
 
 namespace {
@@ -128,19 +130,12 @@ Result<> Memory::invalidate(uint64_t offset, uint64_t length) {
 }
 
 Result<halyard_external_memory_t> Memory::export_to(uint32_t kind) const {
-  if (kind != HALYARD_EXTERNAL_HOST_ALLOCATION)
-    return fail(HALYARD_UNIMPLEMENTED,
-                "cannot export memory as external kind {}; this device exports host allocations (1)", kind);
-  halyard_external_memory_t external = {};
-  external.pointer = HALYARD_TRY(bytes());
+  HALYARD_TRY(kit::check_export(kind));
+  uint8_t* const bytes = HALYARD_TRY(this->bytes());
   if (!coherent())
     return fail(HALYARD_UNIMPLEMENTED,
                 "cannot export memory that is not host coherent; allocate it with HOST_COHERENT (0x4)");
-  external.kind = kind;
-  external.fd = -1;
-  external.access = HALYARD_MAP_READ | HALYARD_MAP_WRITE;
-  external.size = size_;
-  return external;
+  return kit::host_allocation(bytes, size_, HALYARD_MAP_READ | HALYARD_MAP_WRITE);
 }
 
 void Memory::describe(halyard_memory_info_t& info) const {

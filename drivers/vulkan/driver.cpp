@@ -11,15 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-struct VulkanDriver {
-  using Instance = halyard_driver_instance;
-  using Device = halyard_driver_device;
-  using Memory = halyard_driver_memory;
-  using Semaphore = halyard_driver_semaphore;
-  using Executable = halyard_driver_executable;
-  using CommandList = halyard_driver_command_list;
-  using DueList = kit::DueList;
-
+struct VulkanDriver : kit::OwnClasses<kit::DueList> {
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     auto instance = std::make_unique<Instance>(services);
     instance->vulkan = HALYARD_TRY(VulkanInstance::create(services, false));

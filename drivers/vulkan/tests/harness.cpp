@@ -92,17 +92,6 @@ std::vector<Told> Host::take_told() {
   return told;
 }
 
-const halyard_driver_table_t& table() {
-  const halyard_driver_request_t request = {.struct_size = sizeof request,
-                                            .abi_min = 1,
-                                            .abi_max = 1,
-                                            .sanitizer = HALYARD_SANITIZER_KIND,
-                                            .host_version = "test"};
-  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
-  if (!halyard_driver_negotiate(&request, &reply)) ADD_FAILURE() << reply.refusal;
-  return *reply.table;
-}
-
 std::vector<uint8_t> kernel_file(const std::string& name) {
   std::ifstream file(std::string(HALYARD_BUILD_DIR) + "/tests/vulkan/" + name, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -198,13 +187,7 @@ VulkanTest::Semaphore VulkanTest::semaphore() {
 
 Outcome VulkanTest::load(std::string_view format, const std::vector<uint8_t>& data, Executable* executable,
                          const std::vector<uint32_t>& constants) {
-  const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                          .constant_count = static_cast<uint32_t>(constants.size()),
-                                          .format = text(format),
-                                          .data = data.data(),
-                                          .data_size = data.size(),
-                                          .constants = constants.data(),
-                                          .affinity = 1};
+  const halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
   const Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
   if (outcome.ok()) executables_.push_back(*executable);
   return outcome;

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "device.h"
+#include "driver_calls.h"
 #include "halyard/driver.h"
 #include "recording.h"
 
 namespace halyard::vulkan_tests {
-
 
 // How a call ended.
 struct Outcome {
@@ -74,8 +74,8 @@ class Host {
   std::vector<Told> told_;
 };
 
-inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
-const halyard_driver_table_t& table();
+using driver_tests::table;
+using driver_tests::text;
 
 inline testing::AssertionResult is_ok(const Outcome& outcome) {
   if (outcome.ok()) return testing::AssertionSuccess();
@@ -96,12 +96,8 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 
 // An open device. Skipped where there is no Vulkan device; the pipeline cache is off unless a test says where
 // it is.
-class VulkanTest : public testing::Test {
+class VulkanTest : public testing::Test, public driver_tests::Handles {
  public:
-  using Memory = halyard_driver_memory_t;
-  using Semaphore = halyard_driver_semaphore_t;
-  using List = halyard_driver_command_list_t;
-  using Executable = halyard_driver_executable_t;
   using Points = std::vector<halyard_timepoint_t>;
 
   void SetUp() override;

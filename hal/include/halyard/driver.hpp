@@ -24,6 +24,7 @@
 #include "halyard/driver/device.hpp"
 #include "halyard/driver/due.hpp"
 #include "halyard/driver/failure.hpp"
+#include "halyard/driver/host_memory.hpp"
 #include "halyard/driver/options.hpp"
 #include "halyard/driver/pool.hpp"
 #include "halyard/driver/table.hpp"

@@ -180,17 +180,10 @@ class Work : public Due, public Held<Work, Timeline, DueList> {
     prepare(waits_, {submission.waits, submission.wait_count});
   }
 
-  // Begins to wait: it may not be touched any more.
+  // Begins to wait. From then on any thread may make it due and do it: it may not be touched any more.
   void begin(DueList& due) { hold(waits_, due); }
   void is_due(DueList& due) { device_.enqueue(*this, due); }
   void dispose() { delete this; }
-
- private:
-  struct Tell : Due {
-    Work* work = nullptr;
-    size_t unwatched = 0;
-  };
-
   // The operation, unless a wait failed [R62]; then the signals; then the host is told [R63]. The work is
   // gone afterwards.
   void finish(DueList& due) {
@@ -217,6 +210,12 @@ class Work : public Due, public Held<Work, Timeline, DueList> {
     };
     due.push_call(tell_);
   }
+
+ private:
+  struct Tell : Due {
+    Work* work = nullptr;
+    size_t unwatched = 0;
+  };
 
   Result<> perform() {
     switch (operation_.kind) {

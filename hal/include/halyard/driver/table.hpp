@@ -353,6 +353,19 @@ struct Entries {
   }
 };
 
+// The classes of a driver that defines the structs of driver.h itself, which makes handles typed. It derives
+// from this, and adds create().
+template <typename List>
+struct OwnClasses {
+  using Instance = halyard_driver_instance;
+  using Device = halyard_driver_device;
+  using Memory = halyard_driver_memory;
+  using Semaphore = halyard_driver_semaphore;
+  using Executable = halyard_driver_executable;
+  using CommandList = halyard_driver_command_list;
+  using DueList = List;
+};
+
 // The kit's own classes, with `I` for the instance.
 template <typename I>
 struct Kit {
