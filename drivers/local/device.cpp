@@ -91,6 +91,11 @@ constexpr Option kOptions[] = {
      [](DeviceOptions& options, std::string_view text) { return set_number<0, 1>(options.validate, text); }},
     {"native", false, [] { return std::string("0 or 1"); },
      [](DeviceOptions& options, std::string_view text) { return set_number<0, 1>(options.native, text); }},
+    {"jit", false, [] { return std::string("'off' or 'always'"); },
+     [](DeviceOptions& options, std::string_view text) {
+       options.jit = text == "always";
+       return options.jit || text == "off";
+     }},
     {"isa", false,
      [] {
        std::string names = "'best' or 'baseline'";

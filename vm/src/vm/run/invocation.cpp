@@ -258,7 +258,7 @@ Result<> Invocation::sit_out_wait() {
 }
 
 void Invocation::interrupt(Code code) {
-  stack_->interrupted.store(static_cast<uint8_t>(code));
+  stack_->interrupted.store(static_cast<uint32_t>(code));
   stop_work(code);
   waker_->wake(Waker::kAnyWait);
 }
