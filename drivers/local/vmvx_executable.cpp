@@ -140,8 +140,7 @@ Result<> judge(const Device&, std::string_view, std::span<const uint8_t> data) {
 Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                           const halyard_executable_args_t& args) {
   if (args.constant_count != 0)
-    return fail(Code::INVALID_ARGUMENT,
-                "the executable has no executable-level constants, but {} were provided",
+    return fail(Code::INVALID_ARGUMENT, "the executable takes no constants, but {} were given",
                 args.constant_count);
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);

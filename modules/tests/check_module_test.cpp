@@ -322,18 +322,18 @@ TEST_P(Check, almost_eq_refuses_other_types_by_name) {
 
 TEST_P(Check, null_and_other_objects_are_refused) {
   const auto some = view("i32=1");
-  expect_refused(check->status("expect_all_true", kAllTrue, {nullptr, some}), "ref is null");
-  expect_refused(check->status("expect_all_true", kAllTrue, {device, nullptr}), "ref is null");
-  expect_refused(check->status("expect_eq", kEq, {nullptr, some, some}), "ref is null");
-  expect_refused(check->status("expect_eq", kEq, {device, nullptr, some}), "ref is null");
-  expect_refused(check->status("expect_eq", kEq, {device, some, nullptr}), "ref is null");
+  expect_refused(check->status("expect_all_true", kAllTrue, {nullptr, some}), "null");
+  expect_refused(check->status("expect_all_true", kAllTrue, {device, nullptr}), "null");
+  expect_refused(check->status("expect_eq", kEq, {nullptr, some, some}), "null");
+  expect_refused(check->status("expect_eq", kEq, {device, nullptr, some}), "null");
+  expect_refused(check->status("expect_eq", kEq, {device, some, nullptr}), "null");
   for (size_t at = 0; at < 3; ++at) {
     std::vector<Argument> arguments = {device, some, some, number(1), number(1)};
     arguments[at] = nullptr;
-    expect_refused(check->status("expect_almost_eq", kAlmostEq, arguments), "ref is null");
+    expect_refused(check->status("expect_almost_eq", kAlmostEq, arguments), "null");
   }
-  expect_refused(check->status("expect_eq", kEq, {some, some, some}), "expected hal.device");
-  expect_refused(check->status("expect_eq", kEq, {device, text_of("x"), some}), "expected hal.buffer_view");
+  expect_refused(check->status("expect_eq", kEq, {some, some, some}), "expected a hal.device");
+  expect_refused(check->status("expect_eq", kEq, {device, text_of("x"), some}), "expected a hal.buffer_view");
 }
 
 TEST_P(Check, views_that_their_buffers_cannot_hold_are_refused) {

@@ -39,8 +39,7 @@ TEST_F(HalFence, both_forms_of_create_give_an_unreached_fence) {
     const auto made = hal->object<hal::Fence>("fence.create", convention, {device, 0});
     ASSERT_NE(made, nullptr);
     EXPECT_EQ(query(made), kNotReached);
-    expect_failure(hal->status("fence.create", convention, {nullptr, 0}), Code::INVALID_ARGUMENT,
-                   "ref is null");
+    expect_failure(hal->status("fence.create", convention, {nullptr, 0}), Code::INVALID_ARGUMENT, "null");
   }
 }
 
@@ -48,9 +47,9 @@ TEST_F(HalFence, signal_reaches_it_once) {
   const auto made = fence();
   EXPECT_TRUE(signal(made).ok());
   EXPECT_EQ(query(made), kReached);
-  expect_failure(signal(made), Code::INVALID_ARGUMENT, "semaphore already signaled past");
+  expect_failure(signal(made), Code::INVALID_ARGUMENT, "above the semaphore's");
   EXPECT_EQ(query(made), kReached);
-  expect_failure(signal(nullptr), Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(signal(nullptr), Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalFence, fail_gives_the_code_to_query_and_await) {
@@ -99,7 +98,7 @@ TEST_F(HalFence, join_without_timepoints_is_null) {
   EXPECT_EQ(join({nullptr, nullptr}), nullptr);
   EXPECT_EQ(hal->object<hal::Fence>("fence.join", "0CrD_r", {Entries{nullptr}}), nullptr);
   expect_failure(hal->status("fence.join", "0CrD_r", {Entries{device}}), Code::INVALID_ARGUMENT,
-                 "ref type mismatch");
+                 "expected a ");
 }
 
 // Ruling 10.
@@ -123,7 +122,7 @@ TEST_F(HalFence, await_in_both_forms) {
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries{nullptr, made}}), kReached);
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries{}}), kReached);
   expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{device}}), Code::INVALID_ARGUMENT,
-                 "ref type mismatch");
+                 "expected a ");
 }
 
 TEST_F(HalFence, a_failure_with_the_code_of_a_timeout_is_a_failure) {

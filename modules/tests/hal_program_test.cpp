@@ -138,7 +138,7 @@ vm.func @main() -> () {
   ASSERT_TRUE(loaded) << loaded.error().text();
   auto results = run("main");
   ASSERT_FALSE(results);
-  expect_failure(results.error(), Code::INVALID_ARGUMENT, "ref is null");
+  expect_failure(results.error(), Code::INVALID_ARGUMENT, "null");
   expect_failure(results.error(), Code::INVALID_ARGUMENT, "hal.fence.signal");
 }
 

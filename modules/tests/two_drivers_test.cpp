@@ -217,7 +217,7 @@ TEST_P(TwoDrivers, TheFirstDeviceWhoseMemoryAllCanUseIsChosen) {
   ASSERT_TRUE(chosen) << chosen.error().text();
   EXPECT_EQ((*chosen)[0].object(), null.get());
   expect_failure(hal.status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{null, 4, nullptr, 2}}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 INSTANTIATE_TEST_SUITE_P(Local, TwoDrivers, ::testing::Values("local-sync", "local-task"),

@@ -160,7 +160,7 @@ TEST_F(FrameFunctions, LongSpans) {
 
 TEST_F(FrameFunctions, FailuresWriteNothing) {
   EXPECT_EQ(machine_.expect_failure("native.refuse", {}, Code::UNAVAILABLE),
-            "UNAVAILABLE; not now; while invoking native function native.refuse; invoking function 'refuse'");
+            "UNAVAILABLE; not now; in native function native.refuse; in the call of function 'refuse'");
 }
 
 TEST_F(FrameFunctions, DeferredUntilTheInvocationIsResumed) {

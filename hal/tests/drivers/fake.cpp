@@ -590,8 +590,7 @@ void executable_grade(halyard_driver_device_t, halyard_text_t format, const void
 
 halyard_status_t executable_create(halyard_driver_device_t, const halyard_executable_args_t* args,
                                    halyard_driver_executable_t* executable) {
-  if (args->constant_count > 0)
-    return fail(HALYARD_INVALID_ARGUMENT, "executable has no executable-level constants");
+  if (args->constant_count > 0) return fail(HALYARD_INVALID_ARGUMENT, "the executable takes no constants");
   std::istringstream text(std::string(static_cast<const char*>(args->data), args->data_size));
   auto made = std::make_unique<halyard_driver_executable>();
   for (Function function; text >> function.name;) {

@@ -5,13 +5,16 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-std::unexpected<Status> not_implemented() { return fail(Code::UNIMPLEMENTED, "collectives not implemented"); }
+std::unexpected<Status> not_implemented() {
+  return fail(Code::UNIMPLEMENTED, "collective operations are not offered; compile the program without them");
+}
 
 }  // namespace
 
 Result<Ref<Channel>> channel_create(hal::Device& device, uint64_t, uint64_t, vm::Buffer*, vm::Buffer*,
                                     int32_t, int32_t) {
-  return fail(Code::UNIMPLEMENTED, "collectives not implemented by device {}", device.uri());
+  return fail(Code::UNIMPLEMENTED,
+              "device '{}' offers no collective operations; compile the program without them", device.uri());
 }
 
 Result<Ref<Channel>> channel_split(Channel&, int32_t, int32_t, uint64_t) { return not_implemented(); }

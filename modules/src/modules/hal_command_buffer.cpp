@@ -18,7 +18,8 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
                 "dispatch flags {:#x} ask for custom arguments; only constants and bindings are supported",
                 flags & kCustomArguments);
   if (bindings.size() > hal::kMaximumBindings)
-    return fail(Code::OUT_OF_RANGE, "binding count {} > {}", bindings.size(), hal::kMaximumBindings);
+    return fail(Code::OUT_OF_RANGE, "expected at most {} bindings, found {}", hal::kMaximumBindings,
+                bindings.size());
   hal::BufferRange ranges[hal::kMaximumBindings];
   for (size_t i = 0; i < bindings.size(); ++i) {
     const auto [reserved, slot, buffer, offset, length] = bindings[i];

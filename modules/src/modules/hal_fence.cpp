@@ -45,7 +45,8 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
 Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {
   if (fences.size() > hal::kMaximumAwaitedFences)
-    return fail(Code::OUT_OF_RANGE, "count {} of fences > {}", fences.size(), hal::kMaximumAwaitedFences);
+    return fail(Code::OUT_OF_RANGE, "expected at most {} fences in one wait, found {}",
+                hal::kMaximumAwaitedFences, fences.size());
   hal::InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
   collect(fences, awaited);
   if (HALYARD_TRY(all_reached(awaited))) return 0;

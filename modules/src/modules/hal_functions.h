@@ -193,8 +193,8 @@ inline std::string_view text(const vm::Buffer& buffer) {
 inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t offset, uint64_t length) {
   if (offset > buffer.length() || length > buffer.length() - offset)
     return fail(Code::OUT_OF_RANGE,
-                "out-of-bounds access detected (offset={}, length={}, alignment=1, buffer length={})", offset,
-                length, buffer.length());
+                "expected a range within the {} bytes of the vm.buffer, found {} bytes at offset {}",
+                buffer.length(), length, offset);
   return buffer.span().subspan(offset, length);
 }
 

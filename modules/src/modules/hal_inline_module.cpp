@@ -56,7 +56,8 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
   // A larger alignment than the memory's is made by moving up inside a larger block.
   const uint64_t slack = minimum_alignment > given ? minimum_alignment - given : 0;
   if (size > UINT64_MAX - slack)
-    return fail(Code::RESOURCE_EXHAUSTED, "failed to allocate buffer of length {}", size);
+    return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes aligned to {} is too large", size,
+                minimum_alignment);
   Budget* const memory = state.options.memory.get();
   Ref<hal::Buffer> buffer =
       HALYARD_TRY(state.host->allocate(hal::kAnyQueue, kMemoryType, kUsage, size + slack, memory));

@@ -46,8 +46,8 @@ Result<> executable_dispatch(vm::CallContext& call, hal::Executable& executable,
                              uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants,
                              Bindings bindings) {
   if (bindings.size() > hal::kMaximumBindings)
-    return fail(Code::RESOURCE_EXHAUSTED, "too many bindings ({} > {}) for a single dispatch",
-                bindings.size(), hal::kMaximumBindings);
+    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} bindings, found {}", hal::kMaximumBindings,
+                bindings.size());
   if (!runs_loader_kernels(executable.device()))
     return fail(Code::INVALID_ARGUMENT,
                 "executable was created for device '{}', which does not run in the call; load it with "

@@ -58,10 +58,8 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
   std::string known;
   for (const auto& [scope, parameters] : scopes)
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", scope);
-  return fail(Code::NOT_FOUND,
-              "no provider registered that handles scopes like '{}'; {}{}; give the file with "
-              "--parameters=SCOPE=FILE",
-              name, known.empty() ? "no parameters were given" : "there are parameters for ", known);
+  return fail(Code::NOT_FOUND, "no parameters for scope '{}'{}{}; give the file with --parameters=SCOPE=FILE",
+              name, known.empty() ? "" : ", only for ", known);
 }
 
 // The operations of a call, and what they take of its memory.
@@ -74,13 +72,13 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
                                    const vm::Buffer& key_table, const vm::Buffer& key_data,
                                    const vm::Buffer& spans) {
   if (spans.length() % kSpanEntrySize != 0)
-    return fail(Code::INVALID_ARGUMENT, "buffer span storage must be aligned to {} bytes; it has {}",
+    return fail(Code::INVALID_ARGUMENT, "expected spans of {} bytes each, found {} bytes in all",
                 kSpanEntrySize, spans.length());
   const uint64_t count = spans.length() / kSpanEntrySize;
   if (key_table.length() / kKeyEntrySize < count)
     return fail(Code::INVALID_ARGUMENT,
-                "key string table must have enough data for {} spans ({} bytes each); it has {} bytes", count,
-                kKeyEntrySize, key_table.length());
+                "expected a key of {} bytes for each of {} spans, found a table of {} bytes", kKeyEntrySize,
+                count, key_table.length());
   Operations operations;
   HALYARD_TRY(
       operations.charge.start(state.memory.get(), block_bytes(count * sizeof(Operation)), "a call's spans"));
@@ -91,20 +89,21 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
     const auto key_length = field<uint32_t>(key_table, i * kKeyEntrySize + 4);
     if (key_offset > key_data.length() || key_length > key_data.length() - key_offset)
       return fail(Code::OUT_OF_RANGE,
-                  "key {} (offset={}, length={}) lies outside of the key data of {} bytes", i, key_offset,
+                  "key {} (offset {}, length {}) lies outside of the {} bytes of key data", i, key_offset,
                   key_length, key_data.length());
     operation.key = text(&key_data).substr(key_offset, key_length);
     operation.parameter = scope.find(operation.key);
     if (!operation.parameter)
-      return fail(Code::NOT_FOUND, "no parameter found in index with key '{}'{}", operation.key,
+      return fail(Code::NOT_FOUND, "the scope has no parameter '{}'{}", operation.key,
                   did_you_mean(operation.key, scope.keys()));
     operation.parameter_offset = field<uint64_t>(spans, i * kSpanEntrySize);
     operation.buffer_offset = field<uint64_t>(spans, i * kSpanEntrySize + 8);
     operation.length = field<uint64_t>(spans, i * kSpanEntrySize + 16);
     const uint64_t size = operation.parameter->length;
     if (operation.parameter_offset > size || operation.length > size - operation.parameter_offset)
-      return fail(Code::OUT_OF_RANGE, "parameter `{}` range out of bounds (offset={}, length={}, size={})",
-                  operation.key, operation.parameter_offset, operation.length, size);
+      return fail(Code::OUT_OF_RANGE,
+                  "expected a range within the {} bytes of parameter '{}', found {} bytes at offset {}", size,
+                  operation.key, operation.length, operation.parameter_offset);
   }
   return operations;
 }
@@ -250,7 +249,7 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
   for (const Operation& operation : operations) {
     if (operation.buffer_offset != 0)
       return fail(Code::OUT_OF_RANGE,
-                  "parameter `{}`: buffer offset {} given for a buffer that load allocates; expected 0",
+                  "parameter '{}': buffer offset {} given for a buffer that load allocates; expected 0",
                   operation.key, operation.buffer_offset);
   }
   if (operations.size() > UINT32_MAX)
@@ -289,7 +288,7 @@ Result<> gather_all(const State& state, Batch& batch, const vm::Buffer* scope, h
   const Operations operations = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
   for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
-                          fmt::format("gathering parameter `{}`", operation.key)));
+                          fmt::format("gathering parameter '{}'", operation.key)));
   for (const Operation& operation : operations.list) {
     batch.next_lane();
     HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));
@@ -305,8 +304,8 @@ Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, cons
   const Operations operations = HALYARD_TRY(read_operations(state, *target, key_table, key_data, spans));
   for (const Operation& operation : operations.list) {
     HALYARD_TRY(with_note(source.check_range(operation.buffer_offset, operation.length),
-                          fmt::format("scattering parameter `{}`", operation.key)));
-    return fail(Code::PERMISSION_DENIED, "parameter `{}` cannot be written: {}", operation.key,
+                          fmt::format("scattering parameter '{}'", operation.key)));
+    return fail(Code::PERMISSION_DENIED, "parameter '{}' cannot be written: {}", operation.key,
                 operation.parameter->pattern.empty() ? "its file was opened for reading only"
                                                      : "it is a splat, a pattern without storage of its own");
   }

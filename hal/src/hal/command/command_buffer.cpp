@@ -45,16 +45,14 @@ std::string category_text(uint32_t categories) {
 
 Result<> check_pattern(uint64_t offset, uint64_t length, uint32_t pattern_length) {
   if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "fill value length is not one of the supported values (pattern_length={}); expected 1, 2 or 4",
-        pattern_length);
+    return fail(Code::INVALID_ARGUMENT, "expected a fill pattern of 1, 2 or 4 bytes, found {}",
+                pattern_length);
   if (offset % pattern_length != 0 || (length != kWholeLength && length % pattern_length != 0))
     return fail(
         Code::INVALID_ARGUMENT,
-        "binding offset and/or length do not match the required alignment of one or more command (offset={}, "
-        "length={}, pattern_length={})",
-        offset, length, pattern_length);
+        "expected offset and length of a fill in multiples of its pattern of {} bytes, found offset {} "
+        "and length {}",
+        pattern_length, offset, length);
   return {};
 }
 
@@ -73,10 +71,11 @@ struct CommandBuffer::Recorder {
     if (self.state_ != State::recording)
       return fail(
           Code::FAILED_PRECONDITION,
-          "command buffer is not in a recording state; all recording must happen before it is finalized");
+          "expected a command buffer that is being recorded, found a finalized one; record all commands "
+          "before finalize");
     if ((self.categories_ & category) != category)
       return fail(Code::FAILED_PRECONDITION,
-                  "operation requires categories {} but command buffer only supports {}; create it with them",
+                  "expected a command buffer with the categories {}, found {}; create it with them",
                   category_text(category), category_text(self.categories_));
     return {};
   }
@@ -120,11 +119,11 @@ struct CommandBuffer::Recorder {
     HALYARD_TRY(buffer.check_range(range.offset, length));
     const uint64_t offset = buffer.offset() + range.offset;
     if (offset % needs.alignment != 0 || (needs.alignment > 1 && length % needs.alignment != 0))
-      return fail(Code::INVALID_ARGUMENT,
-                  "binding offset and/or length do not match the required alignment of one or more command "
-                  "(offset={} "
-                  "in a buffer at byte {} of its allocation, length={}, alignment={})",
-                  range.offset, buffer.offset(), length, needs.alignment);
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "expected offset and length in multiples of {} bytes, found offset {} in a buffer at byte {} of "
+          "its allocation and length {}",
+          needs.alignment, range.offset, buffer.offset(), length);
     if (!is_foreign(*self.device_, buffer))
       return halyard_range_t{buffer.allocation().memory, 0, 0, offset, length};
     if (sharing(buffer.device(), *self.device_) == Sharing::none)
@@ -153,13 +152,11 @@ struct CommandBuffer::Recorder {
     if (range.slot >= self.binding_capacity_)
       return fail(
           Code::OUT_OF_RANGE,
-          "indirect buffer reference slot {} is out range of the declared binding capacity of the command "
-          "buffer {}",
+          "a command uses slot {} of the binding table, but the command buffer has a binding capacity of {}; "
+          "create it with a larger one",
           range.slot, self.binding_capacity_);
     if (range.slot >= kMaximumSlots)
-      return fail(Code::OUT_OF_RANGE,
-                  "indirect buffer reference slot {} is beyond the {} entries that a binding table "
-                  "can have",
+      return fail(Code::OUT_OF_RANGE, "a command uses slot {} of the binding table; expected one below {}",
                   range.slot, kMaximumSlots);
     if (range.length == kWholeLength)
       return fail(
@@ -237,10 +234,12 @@ Result<Ref<CommandBuffer>> CommandBuffer::create(Ref<Device> device, uint32_t mo
                                                  uint64_t affinity, uint32_t binding_capacity,
                                                  Budget* memory) {
   if (mode & kAllowInline) {
-    if (!(mode & kOneShot)) return fail(Code::INVALID_ARGUMENT, "inline command buffers must be one-shot");
+    if (!(mode & kOneShot))
+      return fail(Code::INVALID_ARGUMENT, "expected ONE_SHOT with ALLOW_INLINE_EXECUTION, found mode {:#x}",
+                  mode);
     if (binding_capacity > 0)
       return fail(Code::INVALID_ARGUMENT,
-                  "inline command buffers cannot have indirect bindings (capacity {})", binding_capacity);
+                  "expected a binding capacity of 0 with ALLOW_INLINE_EXECUTION, found {}", binding_capacity);
   }
   Ref<CommandBuffer> commands =
       make<CommandBuffer>(std::move(device), mode, categories, affinity, binding_capacity);
@@ -325,8 +324,8 @@ Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
   if (overlaps(from, to))
     return halyard::fail(
         Code::INVALID_ARGUMENT,
-        "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of "
-        "the allocation)",
+        "expected source and target of a copy without common bytes, found [{}, +{}) and [{}, +{}) of one "
+        "allocation; copy through another buffer",
         from.offset, from.length, to.offset, to.length);
   if (from.length == 0) return {};
   HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_copy_t), [&] {
@@ -344,14 +343,12 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
   if (!dispatch.indirect && (x == 0 || y == 0 || z == 0)) return {};
 
   if (dispatch.bindings.size() > kMaximumBindings)
-    return halyard::fail(Code::OUT_OF_RANGE, "binding count {} > {}", dispatch.bindings.size(),
-                         kMaximumBindings);
+    return halyard::fail(Code::OUT_OF_RANGE, "expected at most {} bindings, found {}", kMaximumBindings,
+                         dispatch.bindings.size());
   if (dispatch.indirect && dispatch.indirect->offset % kCountNeeds.alignment != 0)
-    return halyard::fail(
-        Code::INVALID_ARGUMENT,
-        "workgroup count offset does not match the required natural alignment of uint32_t (offset={}, "
-        "min_byte_alignment=4)",
-        dispatch.indirect->offset);
+    return halyard::fail(Code::INVALID_ARGUMENT,
+                         "expected workgroup counts at an offset in multiples of {} bytes, found offset {}",
+                         kCountNeeds.alignment, dispatch.indirect->offset);
   Executable& executable = *dispatch.executable;
   if (&executable.device() != device_.get())
     return halyard::fail(
@@ -407,7 +404,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
 Result<> CommandBuffer::finalize() {
   HALYARD_TRY(Recorder::check_state(*this, 0));
   if (const int64_t depth = group_depth_ != 0 ? group_depth_ : lowest_group_depth_; depth != 0)
-    return halyard::fail(Code::FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is {})",
+    return halyard::fail(Code::FAILED_PRECONDITION,
+                         "expected an end for each debug group and none more, found depth {} at finalize",
                          depth);
   // The driver's form of it.
   HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
@@ -434,8 +432,8 @@ Result<> CommandBuffer::begin_execution() {
   if (state_ != State::ready)
     return halyard::fail(
         Code::FAILED_PRECONDITION,
-        "command buffer recording has not been ended and it is still in a recording state; finalize it "
-        "before it is executed");
+        "expected a finalized command buffer, found one that is being recorded; finalize it before it is "
+        "executed");
   if ((mode_ & kOneShot) && submitted_.exchange(true, std::memory_order_relaxed))
     return halyard::fail(
         Code::FAILED_PRECONDITION,

@@ -21,12 +21,12 @@ constexpr size_t kLongestName = 1u << 20;  // bytes
 
 // What somebody who asked for `name` may have meant, or what there is.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
-  if (functions.empty()) return "; the executable has no functions";
+  if (functions.empty()) return "; it has no functions";
   std::vector<std::string_view> names;
   for (const ExecutableFunction& function : functions) names.push_back(function.name);
   std::string near = did_you_mean(name, names);
   if (!near.empty()) return near;
-  return fmt::format("; the executable has {} functions, the first is '{}'", names.size(), names[0]);
+  return fmt::format("; it has {} functions, the first is '{}'", names.size(), names[0]);
 }
 
 // The budget as drivers see it; all zero for none.
@@ -51,9 +51,8 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   // at it anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
-    return fail(Code::NOT_FOUND,
-                "no executable loader registered for the given executable format '{}' on device '{}'{}{}",
-                format, device->uri(), grade.reason.empty() ? "" : ": ", grade.reason);
+    return fail(Code::NOT_FOUND, "device '{}' cannot load executables of format '{}'{}{}", device->uri(),
+                format, grade.reason.empty() ? "" : ": ", grade.reason);
 
   const halyard_driver_table_t& table = device->table();
   halyard_executable_args_t args = {};
@@ -125,7 +124,8 @@ Executable::~Executable() {
 
 Result<> Executable::check_dispatch(uint64_t number, size_t constant_count, size_t binding_count) const {
   if (number >= functions_.size())
-    return fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", number, functions_.size());
+    return fail(Code::OUT_OF_RANGE, "expected a function number below {}, found {}", functions_.size(),
+                number);
   const ExecutableFunction& function = functions_[number];
   const bool counts_constants = function.constant_count != HALYARD_COUNT_UNDECLARED;
   const bool fewer = constant_count < function.constant_count;
@@ -133,12 +133,11 @@ Result<> Executable::check_dispatch(uint64_t number, size_t constant_count, size
   if (counts_constants && (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
                                  : constant_count > function.constant_count))
     return fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
-                "constant count mismatch, expected {} but was provided {} (function '{}')",
-                function.constant_count, constant_count, function.name);
+                "function '{}' takes {} constants, but {} were given", function.name, function.constant_count,
+                constant_count);
   if (function.binding_count != HALYARD_COUNT_UNDECLARED && binding_count != function.binding_count)
-    return fail(Code::INVALID_ARGUMENT,
-                "binding count mismatch, expected {} but was provided {} (function '{}')",
-                function.binding_count, binding_count, function.name);
+    return fail(Code::INVALID_ARGUMENT, "function '{}' takes {} bindings, but {} were given", function.name,
+                function.binding_count, binding_count);
   return {};
 }
 
@@ -152,7 +151,7 @@ Result<uint64_t> Executable::lookup(std::string_view name) const {
         "debug information, or use their numbers",
         name.substr(0, kLongestShownName), functions_.size());
   if (found == functions_.end())
-    return fail(Code::NOT_FOUND, "no function `{}` exported by module{}", name.substr(0, kLongestShownName),
+    return fail(Code::NOT_FOUND, "the executable has no function '{}'{}", name.substr(0, kLongestShownName),
                 hint(functions_, name));
   return static_cast<uint64_t>(found - functions_.begin());
 }

@@ -94,7 +94,8 @@ Result<> Semaphore::signal(uint64_t value) {
   Status status = Status::adopt(device_->table().semaphore_signal(handle_, value));
   if (status.code() != Code::INVALID_ARGUMENT) return to_result(std::move(status));
   return std::unexpected(
-      Status(Code::INVALID_ARGUMENT, fmt::format("semaphore already signaled past {}", value))
+      Status(Code::INVALID_ARGUMENT,
+             fmt::format("expected a value above the semaphore's, found {}; signal each once", value))
           .caused_by(std::move(status)));
 }
 

@@ -244,16 +244,15 @@ uint64_t rest(const Buffer& buffer, uint64_t offset, uint64_t length) {
 
 Result<> check_file(const File& file, uint64_t offset, uint64_t length, const char* verb) {
   if (offset > file.length() || length > file.length() - offset)
-    return fail(Code::OUT_OF_RANGE, "{} range [{}, {}) exceeds file length {}", verb, offset, offset + length,
-                file.length());
+    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file of {} bytes", verb, length,
+                offset, file.length());
   return {};
 }
 
 Result<> check_file_access(const File& file, uint32_t access) {
   if ((file.access() & access) == access) return {};
-  return fail(Code::PERMISSION_DENIED,
-              "file operation cannot be performed; file allows {}, operation requires {}",
-              access_text(file.access()), access_text(access));
+  return fail(Code::PERMISSION_DENIED, "expected a file that allows {}, found one that allows {}",
+              access_text(access), access_text(file.access()));
 }
 
 // As the buffer's own driver knows it.
@@ -319,8 +318,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   Device& device = point.device;
   const halyard_device_properties_t& properties = device.properties();
   if (pool != 0)
-    return fail(Code::UNIMPLEMENTED,
-                "VM queue allocation pools are not supported (pool {}); use pool 0, the default", pool);
+    return fail(Code::UNIMPLEMENTED, "expected pool 0, the default and only one, found pool {}", pool);
   if (!(properties.capabilities & HALYARD_DEVICE_QUEUE_ALLOCA)) {
     Ref<Buffer> buffer = HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size, point.memory));
     buffer->allocation().indeterminate_lifetime = (flags & kAllocaIndeterminateLifetime) != 0;
@@ -328,10 +326,9 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
     return buffer;
   }
   if (size > properties.maximum_allocation)
-    return fail(
-        Code::RESOURCE_EXHAUSTED,
-        "failed to allocate buffer of length {}: device '{}' gives at most {} bytes in one allocation", size,
-        device.uri(), properties.maximum_allocation);
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "device '{}' allocates at most {} bytes at once; while allocating {} bytes", device.uri(),
+                properties.maximum_allocation, size);
 
   Ref<Allocation> allocation = make_pooled<Allocation>(device, Ref<Device>::share(&device));
   HALYARD_TRY(allocation->charge_to(point.memory, size));
@@ -355,8 +352,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   auto work = HALYARD_TRY(make_work(point));
   work->use(*allocation);
   if (Result<> submitted = submit(std::move(work), point, operation); !submitted) [[unlikely]]
-    return std::unexpected(
-        std::move(submitted.error()).note(fmt::format("failed to allocate buffer of length {}", size)));
+    return std::unexpected(std::move(submitted.error()).note(fmt::format("while allocating {} bytes", size)));
   HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
@@ -392,13 +388,16 @@ Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, ui
   if (length == 0) return queue_barrier(asked);
   const QueuePoint point = at_owner(asked, target);
   if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
-    return fail(Code::INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got {})", pattern_length);
+    return fail(Code::INVALID_ARGUMENT, "expected a fill pattern of 1, 2 or 4 bytes, found {}",
+                pattern_length);
   length = rest(target, offset, length);
   if ((target.offset() + offset) % pattern_length != 0 ||
       (length != kWholeLength && length % pattern_length != 0))
-    return fail(Code::INVALID_ARGUMENT,
-                "attempting to fill a range with {} byte values that is not aligned (offset={}, length={})",
-                pattern_length, offset, length);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "expected offset and length of a fill in multiples of its pattern of {} bytes, found offset {} "
+        "and length {}",
+        pattern_length, offset, length);
   HALYARD_TRY(check_target(target, offset, length));
   if (length == 0) return queue_barrier(point);
   if (!point.device.has_operation(HALYARD_OPERATION_FILL))
@@ -442,8 +441,8 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   if (from.memory == to.memory && from.offset < to.offset + length && to.offset < from.offset + length)
     return fail(
         Code::INVALID_ARGUMENT,
-        "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of the "
-        "allocation)",
+        "expected source and target of a copy without common bytes, found [{}, +{}) and [{}, +{}) of one "
+        "allocation; copy through another buffer",
         from.offset, length, to.offset, length);
   if (is_foreign(point.device, source) || is_foreign(point.device, target)) {
     const Result<Handles> source_handle = handle_on(point, source.allocation());
@@ -530,8 +529,7 @@ uint32_t needed_access(const Device& device, const Allocation& allocation, const
 }
 
 Result<SlotEntry> checked_entry(const Device& device, const Binding& binding, const SlotNeeds& needs) {
-  if (!binding.buffer)
-    return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
+  if (!binding.buffer) return fail(Code::INVALID_ARGUMENT, "expected a buffer, found null");
   const Buffer& buffer = *binding.buffer;
   HALYARD_TRY(buffer.check_usage(needs.usage));
   HALYARD_TRY(buffer.check_access(needed_access(device, buffer.allocation(), needs)));
@@ -540,17 +538,14 @@ Result<SlotEntry> checked_entry(const Device& device, const Binding& binding, co
   HALYARD_TRY(buffer.check_range(binding.offset, length));
   if (needs.extent > length)
     return fail(Code::OUT_OF_RANGE,
-                "at least one command attempted to access an address outside of the valid bound buffer range "
-                "(commands "
-                "reach byte {} of an entry of {} bytes at offset {})",
+                "expected at least the {} bytes that commands use, found an entry of {} bytes at offset {}",
                 needs.extent, length, binding.offset);
   const uint64_t offset = buffer.offset() + binding.offset;
   if (offset % needs.alignment != 0)
     return fail(Code::INVALID_ARGUMENT,
-                "binding offset and/or length do not match the required alignment of one or more command "
-                "(offset={} in a "
-                "buffer at byte {} of its allocation, alignment={})",
-                binding.offset, buffer.offset(), needs.alignment);
+                "expected an offset in multiples of {} bytes, found offset {} in a buffer at byte {} of its "
+                "allocation",
+                needs.alignment, binding.offset, buffer.offset());
   return SlotEntry{&buffer.allocation(), offset, length};
 }
 
@@ -616,23 +611,23 @@ Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands
     return std::unexpected(commands.begin_execution().error());
   if (&commands.device() != &point.device)
     return fail(Code::INVALID_ARGUMENT,
-                "command buffer was recorded for device '{}' and cannot be executed on '{}'",
+                "a command buffer recorded for device '{}' was submitted to '{}'; record one for each device",
                 commands.device().uri(), point.device.uri());
   const size_t declared = commands.declared_slots();
   if (table.size() < declared) {
     if (table.empty())
       return fail(Code::INVALID_ARGUMENT,
-                  "indirect command buffer requires at least {} bindings but no binding table was provided",
+                  "the command buffer uses {} slots of a binding table, but was executed without one",
                   declared);
     return fail(Code::OUT_OF_RANGE,
-                "indirect command buffer requires at least {} bindings but only {} were provided", declared,
+                "the command buffer uses {} slots of a binding table, but the table has {} entries", declared,
                 table.size());
   }
   if ((commands.mode() & kAllowInline) && point.wait && !point.wait->timepoints().empty())
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "inline command buffer submitted with a wait; inline command buffers must be ready to execute "
-        "immediately");
+    return fail(Code::INVALID_ARGUMENT,
+                "expected no wait for a command buffer with ALLOW_INLINE_EXECUTION, found one; record it "
+                "without that "
+                "mode");
 
   HALYARD_TRY(collect_entries(commands, table, entries));
   Handles handles = Handles::ready;

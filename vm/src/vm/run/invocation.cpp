@@ -17,7 +17,7 @@ namespace {
   if (callee.convention.has_span)
     return fail(Code::INVALID_ARGUMENT,
                 "a function with a variable number of arguments can be called by modules only");
-  return fail(Code::INVALID_ARGUMENT, "expected {} arguments but passed {}", callee.arguments.size(), passed);
+  return fail(Code::INVALID_ARGUMENT, "expected {} arguments, found {}", callee.arguments.size(), passed);
 }
 
 [[gnu::cold]] std::unexpected<Status> wrong_kind(size_t i, const Variant& argument) {

@@ -35,7 +35,7 @@ class Invocation {
 
   // Calls to the end: a yield without a wait continues at once. Arguments are borrowed and coerced as the
   // convention says; `results` has exactly as many elements as the convention and is written only on success.
-  // INVALID_ARGUMENT for wrong counts ("expected N arguments but passed M").
+  // INVALID_ARGUMENT for wrong counts ("expected N arguments, found M").
   Result<> call(const Callable& callee, std::span<const Variant> arguments, std::span<Variant> results);
   // The same, but refs are moved out of the arguments.
   Result<> call_moving(const Callable& callee, std::span<Variant> arguments, std::span<Variant> results);
