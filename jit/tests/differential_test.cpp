@@ -1,5 +1,6 @@
-// Compiled code against the reference machine on generated programs: results, statuses, what objects hold afterwards and
-// what is left alive. A failure names its seed: HALYARD_SEED=n runs that one alone, HALYARD_SEEDS=n so many.
+// Compiled code against the reference machine on generated programs: results, statuses, what objects hold
+// afterwards and what is left alive. A failure names its seed: HALYARD_SEED=n runs that one alone,
+// HALYARD_SEEDS=n so many.
 #include "differential.h"
 
 #include <gtest/gtest.h>

@@ -150,7 +150,6 @@ bool Engine::compile(const halyard_jit_function_t& function, halyard_jit_code_t&
 #ifdef HALYARD_JIT_VERIFY
   if (llvm::verifyModule(*module, &llvm::errs())) std::abort();
 #endif
-  if (std::getenv("HALYARD_JIT_PRINT")) module->print(llvm::errs(), nullptr);
   auto tracker = parts_->jit->getMainJITDylib().createResourceTracker();
   if (llvm::Error error = parts_->jit->addIRModule(
           tracker, llvm::orc::ThreadSafeModule(std::move(module), std::move(context)))) {

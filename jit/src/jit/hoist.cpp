@@ -28,7 +28,7 @@ using llvm::SCEV;
 using llvm::Value;
 
 // Turns of the two innermost loops between two looks at the word that stops the work.
-constexpr uint64_t kMostTurns = uint64_t{1} << 22;
+constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;
 
@@ -71,7 +71,8 @@ class Nest {
       : function_(function),
         loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
         evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
-        dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)) {}
+        dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
+        expander_(evolution_, function.getDataLayout(), "guard") {}
 
   // The widest nest around this innermost loop that loses no check by being wider.
   std::optional<Plan> widest(Loop* innermost) {
@@ -98,6 +99,11 @@ class Nest {
                ? count
                : evolution_.getNoopOrZeroExtend(count, llvm::Type::getInt64Ty(function_.getContext()));
   }
+  // Whether the value is there before the nest, and can be computed there whatever the program does.
+  bool is_known_before(const SCEV* value, const Loop* root) {
+    return evolution_.isAvailableAtLoopEntry(value, root) &&
+           expander_.isSafeToExpandAt(value, root->getLoopPreheader()->getTerminator());
+  }
   std::vector<Buffer> find_buffers(const Plan& plan);
   void mark_disjoint(std::vector<Buffer>& buffers);
 
@@ -105,6 +111,7 @@ class Nest {
   llvm::LoopInfo& loops_;
   llvm::ScalarEvolution& evolution_;
   llvm::DominatorTree& dominators_;
+  llvm::SCEVExpander expander_;
 };
 
 std::optional<Affine> Nest::affine(const SCEV* value, const Loop* root) {
@@ -112,13 +119,12 @@ std::optional<Affine> Nest::affine(const SCEV* value, const Loop* root) {
   while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(value)) {
     if (!root->contains(recurrence->getLoop())) break;
     const SCEV* const stride = recurrence->getStepRecurrence(evolution_);
-    if (!recurrence->isAffine() || !evolution_.isLoopInvariant(stride, root) ||
-        evolution_.isKnownNegative(stride))
+    if (!recurrence->isAffine() || !is_known_before(stride, root) || evolution_.isKnownNegative(stride))
       return {};
     found.strides.emplace_back(recurrence->getLoop(), stride);
     value = recurrence->getStart();
   }
-  if (!evolution_.isLoopInvariant(value, root)) return {};
+  if (!is_known_before(value, root)) return {};
   found.start = value;
   return found;
 }
@@ -134,7 +140,7 @@ std::optional<Check> Nest::check_of(BranchInst* branch, Loop* root) {
   check.branch = branch;
   check.index = evolution_.getSCEV(compare->getOperand(0));
   check.count = evolution_.getSCEV(compare->getOperand(1));
-  if (!evolution_.isLoopInvariant(check.count, root)) return {};
+  if (!is_known_before(check.count, root)) return {};
   std::optional<Affine> index = affine(check.index, root);
   if (!index) return {};
   check.affine = *std::move(index);
@@ -147,7 +153,7 @@ std::optional<Plan> Nest::plan(Loop* root) {
     if (!loop->isLoopSimplifyForm() || !loop->getLoopLatch() || !loop->isLoopExiting(loop->getLoopLatch()))
       return {};
     const SCEV* const count = turns(loop);
-    if (llvm::isa<llvm::SCEVCouldNotCompute>(count) || !evolution_.isLoopInvariant(count, root)) return {};
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(count) || !is_known_before(count, root)) return {};
   }
   Plan plan;
   plan.root = root;
@@ -175,7 +181,7 @@ std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
       if (!pointer || instruction.isAtomic()) continue;
       const SCEV* const address = evolution_.getSCEV(pointer);
       const SCEV* const base = evolution_.getPointerBase(address);
-      if (!evolution_.isLoopInvariant(base, plan.root)) continue;
+      if (!is_known_before(base, plan.root)) continue;
       const SCEV* const offset = evolution_.getMinusSCEV(address, base);
       if (llvm::isa<llvm::SCEVCouldNotCompute>(offset) || offset->getType() != i64) continue;
       const uint64_t size = function_.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&instruction));
@@ -224,7 +230,11 @@ class Guard {
     condition_ = b_.getTrue();
   }
 
-  Value* expand(const SCEV* value) { return expander_.expandCodeFor(value, value->getType(), before_); }
+  // Frozen: one value whatever LLVM knows about it elsewhere, since the program depends on the outcome.
+  Value* expand(const SCEV* value) {
+    Value* const expanded = expander_.expandCodeFor(value, value->getType(), before_);
+    return llvm::isa<llvm::Constant>(expanded) ? expanded : b_.CreateFreeze(expanded);
+  }
   void require(Value* condition) { condition_ = b_.CreateAnd(condition_, condition); }
   Value* condition() { return condition_; }
   llvm::IRBuilder<>& builder() { return b_; }
@@ -254,8 +264,14 @@ class Guard {
   Value* condition_ = nullptr;
 };
 
+// What a look at the word that stops the work was made of goes, too: LLVM leaves an atomic load where it is.
 void keep_first(BranchInst* branch) {
+  auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
   branch->setCondition(llvm::ConstantInt::getTrue(branch->getContext()));
+  if (!compare || !compare->use_empty()) return;
+  auto* const load = llvm::dyn_cast<llvm::LoadInst>(compare->getOperand(0));
+  compare->eraseFromParent();
+  if (load && load->use_empty()) load->eraseFromParent();
 }
 
 void Nest::transform(const Plan& plan) {
@@ -297,6 +313,8 @@ void Nest::transform(const Plan& plan) {
     const bool around = !innermost && std::all_of(loop->getSubLoops().begin(), loop->getSubLoops().end(),
                                                   [](const Loop* inner) { return inner->isInnermost(); });
     if (!innermost && !around) continue;
+    // Alone, too: of 2^64 turns the count and one is 0.
+    guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
     if (around) {
       Value* const outer = b.CreateAdd(guard.expand(count(loop)), b.getInt64(1));
       for (const Loop* inner : loop->getSubLoops()) {
@@ -304,8 +322,6 @@ void Nest::transform(const Plan& plan) {
         Value* const both = guard.checked(llvm::Intrinsic::umul_with_overflow, outer, turns_inside);
         guard.require(b.CreateICmpULE(both, b.getInt64(kMostTurns)));
       }
-    } else {
-      guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
     }
     for (BasicBlock* block : loop->blocks()) {
       auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());

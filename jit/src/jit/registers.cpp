@@ -1,4 +1,5 @@
-// Two walks over decoded code, each until nothing changes: backwards for what is live, forwards for forms.
+// Walks over decoded code, each until nothing changes: backwards for what is live, forwards for forms and
+// constants.
 #include "jit/registers.h"
 
 #include <algorithm>
@@ -47,12 +48,14 @@ Registers::Registers(std::span<const Word> words, std::span<const uint16_t> list
       stride_((slots + 63) / 64),
       live_(words.size() * stride_),
       forms_(words.size() * slots),
+      constants_(words.size() * slots),
       single_((slots + 1) / 2),
       pair_((slots + 1) / 2) {
   for (uint32_t at = 0; at < words.size(); at += vm::word_count(words[at])) starts_.push_back(at);
   find_uses();
   find_live();
   find_forms();
+  find_constants();
 }
 
 void Registers::note(uint32_t slot, Bank bank) {
@@ -160,6 +163,73 @@ void Registers::find_forms() {
           const Form both = merged(form, now[slot]);
           changed |= both != form;
           form = both;
+        }
+      });
+    }
+  }
+}
+
+void Registers::write_constants(const Word* word, std::span<Known> known) const {
+  const auto put = [&](uint32_t slot, uint32_t bits) { known[slot] = {Known::constant, bits}; };
+  if (is(word, InnerOp::move_32)) {
+    known[word->b] = known[word->a];
+    return;
+  }
+  if (is(word, InnerOp::move_64)) {
+    const Known low = known[word->a];
+    const Known high = known[word->a + 1u];
+    known[word->b] = low;
+    known[word->b + 1u] = high;
+    return;
+  }
+  switch (word->op < vm::kOpCount ? static_cast<Op>(word->op) : Op::kCount) {
+    case Op::const_i32:
+    case Op::const_f32:
+      return put(word->a, word->wide());
+    case Op::const_i32_zero:
+    case Op::const_f32_zero:
+      return put(word->a, 0);
+    case Op::const_i64:
+    case Op::const_f64:
+      put(word->a, word[1].low());
+      return put(word->a + 1u, word[1].wide());
+    case Op::const_i64_zero:
+    case Op::const_f64_zero:
+      put(word->a, 0);
+      return put(word->a + 1u, 0);
+    default:
+      break;
+  }
+  vm::for_each_value(word, lists_, [&](uint32_t slot, bool writes) {
+    if (writes && slot < slots_) known[slot] = {Known::varies, 0};
+  });
+  if (!is(word, InnerOp::call_import) && word->op != static_cast<uint16_t>(Op::call)) return;
+  // A result may be a pair.
+  const vm::CallSite& site = vm::call_site(word);
+  for (uint32_t i = 0; i < site.result_count; ++i) {
+    const uint16_t result = lists_[site.results + i];
+    if (result & vm::kRefBit) continue;
+    for (uint32_t slot = result; slot < std::min<uint32_t>(result + 2u, slots_); ++slot)
+      known[slot] = {Known::varies, 0};
+  }
+}
+
+void Registers::find_constants() {
+  if (slots_ == 0) return;
+  for (uint32_t slot = 0; slot < slots_; ++slot) constants_[slot] = {Known::varies, 0};
+  std::vector<Known> now(slots_);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const uint32_t at : starts_) {
+      std::copy_n(&constants_[size_t{at} * slots_], slots_, now.begin());
+      write_constants(&words_[at], now);
+      vm::for_each_successor(words_, at, [&](uint32_t next) {
+        for (uint32_t slot = 0; slot < slots_; ++slot) {
+          Known& known = constants_[size_t{next} * slots_ + slot];
+          if (now[slot].state == Known::unreached || known == now[slot] || known.state == Known::varies)
+            continue;
+          known = known.state == Known::unreached ? now[slot] : Known{Known::varies, 0};
+          changed = true;
         }
       });
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,12 @@ class Registers {
   }
   // What each slot is before the instruction at `word`.
   std::span<const Form> forms(uint32_t word) const { return {&forms_[size_t{word} * slots_], slots_}; }
+  // The bits that the slot has before the instruction at `word`, however that is reached, where they are
+  // known.
+  std::optional<uint32_t> constant(uint32_t word, uint32_t slot) const {
+    const Known& known = constants_[size_t{word} * slots_ + slot];
+    return known.state == Known::constant ? std::optional(known.bits) : std::nullopt;
+  }
   // Whether some instruction takes the slot, or the other of its pair, by itself; whether one takes the pair.
   bool has_single(uint32_t slot) const { return single_[slot / 2]; }
   bool has_pair(uint32_t slot) const { return pair_[slot / 2]; }
@@ -32,9 +39,17 @@ class Registers {
   bool has_doubles() const { return doubles_; }
 
  private:
+  struct Known {
+    enum State : uint8_t { unreached, constant, varies } state = unreached;
+    uint32_t bits = 0;
+    bool operator==(const Known&) const = default;
+  };
+
   void find_uses();
   void find_live();
   void find_forms();
+  void find_constants();
+  void write_constants(const vm::Word* word, std::span<Known> known) const;
   void write_forms(const vm::Word* word, std::span<Form> forms) const;
   void note(uint32_t slot, vm::Bank bank);
 
@@ -45,6 +60,7 @@ class Registers {
   std::vector<uint32_t> starts_;  // words where instructions begin
   std::vector<uint64_t> live_;
   std::vector<Form> forms_;
+  std::vector<Known> constants_;
   std::vector<bool> single_;
   std::vector<bool> pair_;
   bool floats_ = false;

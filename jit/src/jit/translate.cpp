@@ -25,8 +25,8 @@ using vm::Op;
 using vm::Word;
 
 // Above these a function costs more to compile than it is worth, whatever it does.
-constexpr size_t kMostWords = 16384;
-constexpr size_t kMostState = size_t{1} << 21;  // words by slots
+constexpr size_t kMostWords = 8192;
+constexpr size_t kMostState = size_t{1} << 20;  // words by slots
 constexpr uint32_t kMostEntries = 256;
 
 class Translator {
@@ -199,6 +199,7 @@ class Translator {
 
   void load_frame(uint32_t at) {
     for (uint32_t slot = 0; slot < source_.value_slots; ++slot) {
+      if (load_constant(at, slot)) continue;
       if (registers_.is_live(at, slot) && i32_[slot]) {
         b_.CreateStore(b_.CreateAlignedLoad(b_.getInt32Ty(), slot_address(slot), llvm::Align(4)), i32_[slot]);
         if (f32_[slot])
@@ -213,6 +214,23 @@ class Translator {
     }
     for (uint32_t ref = 0; ref < buffers_.size(); ++ref)
       if (buffers_[ref].data) load_buffer(ref);
+  }
+
+  // What the register is known to hold, rather than what the frame says: then LLVM knows it, too.
+  bool load_constant(uint32_t at, uint32_t slot) {
+    const std::optional<uint32_t> low = registers_.constant(at, slot);
+    if (!low) return false;
+    if (i32_[slot]) {
+      b_.CreateStore(b_.getInt32(*low), i32_[slot]);
+      if (f32_[slot]) b_.CreateStore(opaque(b_.getFloatTy(), *low), f32_[slot]);
+    }
+    if (!i64_[slot]) return slot % 2 == 0 || i32_[slot];
+    const std::optional<uint32_t> high = registers_.constant(at, slot + 1);
+    if (!high) return false;
+    const uint64_t both = *low | uint64_t{*high} << 32;
+    b_.CreateStore(b_.getInt64(both), i64_[slot]);
+    if (f64_[slot]) b_.CreateStore(opaque(b_.getDoubleTy(), both), f64_[slot]);
+    return true;
   }
 
   struct BufferParts {
