@@ -1,4 +1,4 @@
-// A counter for each thread: how many drivers' calls of the host it is in.
+// A thread-local counter of the nested callbacks from drivers.
 #include "hal/device/callback_scope.h"
 
 #include "base/thread_local.h"

@@ -1,6 +1,6 @@
-// CallbackScope: a driver is calling the host on this thread. What drivers forbid meanwhile, closing a device
-// [R31], is left to the loop: the last reference to a device may well be that of work which has just
-// completed on a thread that closing the device would join.
+// CallbackScope: marks that a driver is calling the host on this thread. Meanwhile no device may be closed
+// [R31]: its last reference may belong to work that has just completed on a thread that closing would join.
+// The loop then closes it.
 #pragma once
 
 #include "base/loop.h"
@@ -15,9 +15,9 @@ class CallbackScope {
   ~CallbackScope();
 };
 
-// Runs the step now, or, within a scope, soon and on the loop.
+// Runs the step now or, within a scope, soon on the loop.
 void outside_of_callbacks(Loop& loop, Step& step) noexcept;
-// Blocks until the loop has run what was left to it so far; no effect within a scope.
+// Blocks until the loop has run all steps posted so far; no effect within a scope.
 void await_outside_of_callbacks(Loop& loop);
 
 }  // namespace halyard::hal

@@ -1,4 +1,4 @@
-// One submission without waits and signals, over memory that is imported for it.
+// One submission without waits and signals, over memory imported for it.
 #include "hal/device/direct_dispatch.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace halyard::hal {
 
 namespace {
 
-// The handles of the bindings' bytes.
+// The imported handles of the bindings.
 class Imports {
  public:
   explicit Imports(Device& device) : device_(device) {}
@@ -24,8 +24,8 @@ class Imports {
     for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
   }
 
-  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range
-  // within.
+  // Imports must begin at a multiple of the device's alignment: the import begins there, and the range has an
+  // offset in it.
   Result<halyard_range_t> add(const HostBinding& binding) {
     alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
     const uint64_t alignment = device_.properties().import_alignment;
@@ -60,17 +60,17 @@ class Imports {
   }
 
  private:
-  static constexpr size_t kNothing = 4096;  // at least what any device wants of alignment, for no bytes
+  static constexpr size_t kNothing = 4096;  // an address for empty bindings, aligned for any device
 
   Device& device_;
   size_t count_ = 0;
   halyard_driver_memory_t handles_[kMaximumBindings];
 };
 
-// The work's end, which comes on this thread within queue_submit, or on another.
+// The completion of the work, on this thread within queue_submit or on another.
 class Completion : public WorkTrace {
  public:
-  void* user() { return static_cast<WorkTrace*>(this); }  // as the tracer wants it of every submission
+  void* user() { return static_cast<WorkTrace*>(this); }  // the tracer needs one for every submission
   static void complete(void* user, halyard_status_t handle) noexcept {
     const CallbackScope scope;
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
@@ -83,7 +83,7 @@ class Completion : public WorkTrace {
     const std::lock_guard lock(self.mutex_);
     self.status_ = Status::adopt(handle);
     self.done_ = true;
-    self.changed_.notify_one();  // within the lock: this may be gone as soon as it is left
+    self.changed_.notify_one();  // under the lock: this may be destroyed once it is released
   }
   Status wait() {
     if (!done_here_) {
