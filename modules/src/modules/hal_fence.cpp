@@ -5,7 +5,7 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr uint32_t kCodeBits = 31;  // of a status number that count
+constexpr uint32_t kCodeBits = 31;  // of a status number that are used
 
 // Or the first failure.
 Result<bool> all_reached(std::span<hal::Fence* const> fences) {
@@ -40,7 +40,7 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
   return {};
 }
 
-// A call that can wait gives its thread back meanwhile; in others the thread sits it out. Either way the time
+// A yieldable call suspends and releases its thread; in other calls the thread blocks. In both cases the time
 // limit of the call, or cancelling it, ends the wait.
 Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {

@@ -1,6 +1,6 @@
-// The native module `hal_loader`: kernels for programs that use no device. They are run in the call, by a
-// local device: one that the host gave, or one that the module opens when it is first needed. Specified by
-// hal-module.md, "hal_inline and hal_loader".
+// The native module `hal_loader`: kernels for programs without devices. They run in the call, on a local
+// device: one from the host, or one that the module opens on first use. Specified by hal-module.md,
+// "hal_inline and hal_loader".
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 namespace halyard::modules {
 
 struct HalLoaderOptions {
-  Ref<hal::Device> device;           // what runs the kernels; null: a device of kLoaderDevice is opened
-  Ref<hal::DriverRegistry> drivers;  // where from; may be null where a device is given
-  std::vector<hal::DeviceOption> settings;  // with what
-  TargetFeatures targets;                   // what the modules of the context say about their code
-  Ref<Budget> memory;                       // executables are charged to it; null: not counted
+  Ref<hal::Device> device;                  // runs the kernels; null: a device of kLoaderDevice is opened
+  Ref<hal::DriverRegistry> drivers;         // opens it; may be null if there is a device
+  std::vector<hal::DeviceOption> settings;  // its options
+  TargetFeatures targets;                   // features stated by the modules of the context
+  Ref<Budget> memory;                       // executables are charged to it; null: not charged
 };
 
 inline constexpr const char* kLoaderDevice = "local-sync";
-// Whether kernels of hal_loader can be run by this device of the host's.
+// Whether this device can run kernels of hal_loader.
 bool runs_loader_kernels(const hal::Device& device);
 
 inline constexpr uint32_t kHalLoaderVersion = 1;
