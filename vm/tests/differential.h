@@ -18,7 +18,8 @@ struct Comparison {
   std::array<uint32_t, 32> codes = {};  // how the calls ended
 };
 
-// Without `fuse`, the machine fuses no instructions. With a compiler, it runs what that takes as machine code.
+// Without `fuse`, the machine fuses no instructions. With a compiler, it runs what that takes as machine
+// code.
 Comparison compare_machines(const Program& program, bool fuse = true, const Compiler* compiler = nullptr);
 
 // The same for any module that passes the verifier, however odd: calls every export once. Nothing is compared
