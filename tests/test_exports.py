@@ -53,7 +53,7 @@ def main() -> int:
         if names != {NEGOTIATE}:
             failures.append(f"{driver.name} exports {sorted(names)}; expected {NEGOTIATE} alone")
     for library in [runtime] * runtime.exists() + drivers:
-        foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard"))}
+        foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard", "libhwy"))}
         failures += [f"{library.name} needs {name} at run time" for name in sorted(foreign)]
     for library in [runtime] * runtime.exists() + drivers:
         names = undefined(library)
