@@ -1,5 +1,5 @@
-// The functions of the `hal_loader` module as plain C++ functions, one for each signature. Which signature
-// belongs to which version says the table, modules/hal_loader_functions.inc.
+// The functions of the `hal_loader` module as plain C++ functions, one for each signature. The table
+// modules/hal_loader_functions.inc maps signatures to versions.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct HalLoaderState {
 
   const HalLoaderOptions options;
   std::mutex mutex;         // of what follows
-  Ref<hal::Device> device;  // null until it is needed; then it stays
+  Ref<hal::Device> device;  // null until first use; then kept
 };
 
 namespace hal_loader_functions {

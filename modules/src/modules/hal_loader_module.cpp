@@ -1,4 +1,4 @@
-// The `hal_loader` module put together, and its functions.
+// The `hal_loader` module and its functions.
 #include "modules/hal_loader_module.h"
 
 #include <utility>

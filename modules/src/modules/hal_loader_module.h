@@ -1,6 +1,6 @@
-// The native module `hal_loader`: kernels for programs that use no device. They are run in the call, by a
-// local device: one that the host gave, or one that the module opens when it is first needed. Specified by
-// hal-module.md, "hal_inline and hal_loader".
+// The native module `hal_loader`: kernels for programs without devices. They run in the call, on a local
+// device: one from the host, or one that the module opens on first use. Specified by hal-module.md,
+// "hal_inline and hal_loader".
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct HalLoaderOptions {
 };
 
 inline constexpr const char* kLoaderDevice = "local-sync";
-// Whether kernels of hal_loader can be run by this device of the host's.
+// Whether this device can run kernels of hal_loader.
 bool runs_loader_kernels(const hal::Device& device);
 
 inline constexpr uint32_t kHalLoaderVersion = 1;
