@@ -1,4 +1,4 @@
-// Recording: what is refused and how, what slots need, what is kept alive, the text.
+// Recording: errors, requirements of slots, lifetimes, text.
 #include "hal/command/command_buffer.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,8 @@ TEST_F(CommandBufferTest, RangesStayWithinTheBuffer) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> allocation = make_zeros(*device, 64);
   const Ref<Buffer> buffer = allocation->subspan(16, 16).value();
-  const Ref<CommandBuffer> commands = record(device, kUnvalidated | kUnretained);  // which take nothing away
+  const Ref<CommandBuffer> commands =
+      record(device, kUnvalidated | kUnretained);  // which do not reduce the capacity
   const uint8_t bytes[8] = {};
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, 8, 12}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, UINT64_MAX - 3, 8}, 0, 4));

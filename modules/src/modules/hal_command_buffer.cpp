@@ -1,5 +1,5 @@
-// hal.command_buffer.*: translates arguments; what may be recorded is checked by hal::CommandBuffer.
-// Specified by hal-module.md, "Command buffer".
+// hal.command_buffer.*: translates arguments; hal::CommandBuffer checks them. Specified by hal-module.md,
+// "Command buffer".
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint64_t kWorkgroupCountBytes = 3 * sizeof(uint32_t);
 
-// Of the dispatch flags, those that change what constants mean. The others are hints, or say when indirect
-// counts are read, and "when the command executes" is right for all of them.
+// The dispatch flags that change the meaning of constants. The others are hints or set when indirect counts
+// are read; reading them when the command executes is correct for all of them.
 constexpr uint64_t kCustomArguments = 0x4 | 0x8 | 0x10;
 
 Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispatch dispatch, uint64_t flags,

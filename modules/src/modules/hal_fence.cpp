@@ -6,7 +6,7 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr uint32_t kCodeBits = 31;  // of a status number that count
+constexpr uint32_t kCodeBits = 31;  // of a status number that are used
 
 // Or the first failure.
 Result<bool> all_reached(std::span<hal::Fence* const> fences) {

@@ -1,4 +1,4 @@
-// Reading: each record is verified as a FlatBuffer, then its numbers are checked against what came before.
+// Reading: verifies each record as a FlatBuffer, then checks its numbers against earlier records.
 #include "hal/capture/capture_file.h"
 
 #include <capture_generated.h>
@@ -16,7 +16,7 @@ namespace schema = halyard::schema::capture;
 
 constexpr size_t kRecordAlignment = 8;
 
-// A failure of a check; the reader adds where.
+// A failed check; the reader adds the place.
 template <typename... Args>
 std::unexpected<Status> damaged(fmt::format_string<Args...> format, Args&&... args) {
   return fail(Code::INVALID_ARGUMENT, "the capture is damaged: {}; capture again",
@@ -34,7 +34,8 @@ std::span<const T> view(const flatbuffers::Vector<T>* elements) {
 // The verifier aligns a vector's length, not its elements.
 template <typename T>
 Result<std::span<const T>> structs(const flatbuffers::Vector<const T*>* elements) {
-  if (!elements || elements->size() == 0) return std::span<const T>();  // none is aligned as it happens
+  if (!elements || elements->size() == 0)
+    return std::span<const T>();  // an empty vector may have any address
   if (reinterpret_cast<uintptr_t>(elements->Data()) % alignof(T) != 0)
     return damaged("the alignment of a vector is wrong");
   return std::span(reinterpret_cast<const T*>(elements->Data()), elements->size());
@@ -85,7 +86,7 @@ class Reader {
                 "path in the context's options, or with 'vm-run --capture=FILE'");
   }
 
-  // Bytes of the record that starts here, its size prefix included; 0 where the file ends within it.
+  // Bytes of the record that starts here, including its size prefix; 0 if the file ends within it.
   static Result<size_t> size_at(std::span<const uint8_t> rest, size_t record) {
     constexpr size_t kIdentifierEnd = 12;  // size, root, identifier
     const bool has_start = rest.size() >= kIdentifierEnd;
@@ -139,7 +140,7 @@ class Reader {
         start.version(), file_.made_by.substr(0, 32), kCaptureVersion);
   }
 
-  // A vector may be named by many tables: what all of them hold together is no more than the file.
+  // Many tables may refer to the same vector; this limits their total contents to the size of the file.
   Result<> take(uint64_t elements) {
     if (elements > elements_left_) return damaged("it holds more than its {} bytes", file_.bytes->size());
     elements_left_ -= elements;
@@ -151,7 +152,7 @@ class Reader {
     return damaged("it names blob {} of {}", number, blobs_.size());
   }
 
-  // The blobs' bytes, as many as the range has.
+  // The bytes of the blobs, which must fill the range exactly.
   Result<CapturedBytes> contents(const flatbuffers::Vector<uint32_t>* numbers, uint64_t length) {
     HALYARD_TRY(take(count(numbers)));
     CapturedBytes pieces;

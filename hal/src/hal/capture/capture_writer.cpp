@@ -25,7 +25,7 @@ using flatbuffers::Offset;
 
 constexpr size_t kRecordAlignment = 8;
 constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are cut into blobs of this size
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers end at 2 GiB
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
 constexpr const char* kMadeBy = "0.1";
 
 template <typename T>
@@ -131,7 +131,7 @@ struct CaptureWriter::Records {
     return flush();
   }
 
-  // Whether these bytes stand in the file at this place. Where it cannot be read they do not.
+  // Whether the file has these bytes at this place. False if it cannot be read.
   bool holds(const Blob& blob, std::span<const uint8_t> bytes) const {
     constexpr size_t kStep = 1 << 16;
     uint8_t read[kStep];
@@ -188,7 +188,7 @@ struct CaptureWriter::Records {
     return number;
   }
 
-  // Blobs and executables are records of their own and come before the execution that names them.
+  // Blobs and executables are separate records, before the execution that names them.
   struct Named {
     std::vector<uint32_t> executables;  // by the execution's number
     std::vector<uint32_t> updates;      // what commands carry, in their order
@@ -339,7 +339,7 @@ Result<> CaptureWriter::end(uint32_t execution, std::span<const CapturedBuffer> 
 }
 
 CaptureWriter::~CaptureWriter() {
-  // A capture that cannot be closed is cut short, which its reader notices.
+  // A capture that cannot be closed is cut short, and its reader detects that.
   static_cast<void>(Records{*this}.write_end());
   std::fclose(file_);
 }

@@ -1,6 +1,6 @@
-// Recording: every command is checked once, here, turned into a struct of the driver ABI, and appended to one
-// flat list. What cannot be known before the list is executed, the entries of the binding table, is collected
-// as needs of each slot.
+// Recording: every command is checked here once, converted to a struct of the driver ABI, and appended to one
+// flat list. Requirements on the entries of the binding table, which are unknown before execution, are
+// collected for each slot.
 #include "hal/command/command_buffer.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ const ObjectType CommandBuffer::kType = object_type<CommandBuffer>("hal.command_
 
 namespace {
 
-// What a command asks of one of its ranges.
+// The requirements of a command on one of its ranges.
 struct Needs {
   uint32_t usage;
   uint32_t access;
   uint32_t alignment = 1;
 };
 
-// Nobody knows whether a function reads or writes a binding, so no access is asked for.
+// The host does not know whether a kernel reads or writes a binding, so no access is required.
 constexpr Needs kBindingNeeds = {HALYARD_USAGE_STORAGE, 0};
 constexpr Needs kCountNeeds = {HALYARD_USAGE_INDIRECT_PARAMETERS, kRead, 4};
 constexpr Needs kSourceNeeds = {HALYARD_USAGE_TRANSFER_SOURCE, kRead};
@@ -67,7 +67,7 @@ bool overlaps(const halyard_range_t& a, const halyard_range_t& b) {
 
 }  // namespace
 
-// The steps that recording calls share.
+// Steps shared by the recording calls.
 struct CommandBuffer::Recorder {
   static Result<> check_state(const CommandBuffer& self, uint32_t category) {
     if (self.state_ != State::recording)
@@ -161,9 +161,9 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
   }
 
-  // Buffers of other drivers are slots behind those that the program declared: the driver's handle for them
-  // may not be there before the list is executed. One that is new gets its slot here and now, before the
-  // other ranges of the same command are looked at; where the command then fails, nothing uses the slot.
+  // Buffers of other drivers become slots after the declared ones, because this driver's handle for them may
+  // not exist before the list is executed. A new buffer gets its slot here, before the command's other ranges
+  // are checked; if the command then fails, the slot stays unused.
   static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
     const auto known = std::ranges::find(self.foreign_, &allocation);
     const auto slot = self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
@@ -197,7 +197,7 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, range.slot, 0, range.offset, range.length};
   }
 
-  // Makes the command's use of a range last: keeps the buffer, or adds to what its slot needs.
+  // Commits the use of a range: retains the buffer, or extends the requirements of its slot.
   static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
                   const Needs& needs) {
     if (source.buffer) {
@@ -219,7 +219,7 @@ struct CommandBuffer::Recorder {
     if (self.known_resources_.insert(object).second) self.resources_.push_back(Ref<Object>::share(object));
   }
 
-  // A copy of the bytes that lives as long as the command buffer; null for none.
+  // A copy of the bytes with the lifetime of the command buffer; null for no bytes.
   template <typename T>
   static const T* store(CommandBuffer& self, std::span<const T> elements) {
     if (elements.empty()) return nullptr;
@@ -297,7 +297,7 @@ Result<> CommandBuffer::end_debug_group() {
   return {};
 }
 
-// A hint that no driver takes.
+// A hint that is not passed to drivers.
 Result<> CommandBuffer::advise(BufferRange) { return Recorder::check_state(*this, kTransfer); }
 
 Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t pattern_length) {
@@ -412,7 +412,7 @@ Result<> CommandBuffer::finalize() {
     return halyard::fail(Code::FAILED_PRECONDITION,
                          "expected an end for each debug group and none more, found depth {} at finalize",
                          depth);
-  // The driver's form of it.
+  // An estimate of the driver's copy.
   HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
   words_.shrink_to_fit();
   halyard_command_list_args_t args = {};

@@ -1,4 +1,4 @@
-// From the structs that a driver gets to values.
+// Converts the structs of the driver ABI to values.
 #include "hal/command/command_list.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// CommandList: what a command buffer has recorded as values that name no handle of a driver. Buffers and
-// executables are numbers, in the order in which they occur. What is printed, captured and replayed.
+// CommandList: the recorded commands as values without driver handles, for printing, capture and replay.
+// Buffers and executables are numbered in order of occurrence.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace halyard::hal {
 
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
-// Bytes of a buffer, counted from the start of its allocation; or of an entry of the binding table, counted
-// from the entry's start, where `buffer` is kNoBuffer.
+// A range of a buffer, from the start of its allocation; or, if `buffer` is kNoBuffer, of an entry of the
+// binding table, from the entry's start.
 struct CommandRange {
   uint32_t buffer = kNoBuffer;
   uint32_t slot = 0;
@@ -104,8 +104,8 @@ struct CommandList {
   std::vector<Executable*> executables;
 };
 
-// The ranges of a command in the order in which they occur, and whether the command may write to them: of a
-// function, nobody knows.
+// The ranges of a command in order, and whether the command may write to them; a dispatch may write to all
+// its bindings.
 struct CommandUse {
   CommandRange range;
   bool may_write = false;
@@ -114,7 +114,7 @@ std::vector<CommandUse> uses_of(const Command& command);
 
 // "buffer1[0, +16)", "slot2[8, +4)".
 std::string range_text(const CommandRange& range);
-// The command on one line, for people.
+// The command as one readable line.
 std::string command_text(const Command& command);
 
 }  // namespace halyard::hal

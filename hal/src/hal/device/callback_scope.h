@@ -22,7 +22,7 @@ class CallbackScope {
 void run_step(Step& step) noexcept;
 // Runs the step now, or, within a scope, soon and on the loop.
 void outside_of_callbacks(Loop& loop, Step& step) noexcept;
-// Blocks until the loop has run what was left to it so far; no effect within a scope.
+// Blocks until the loop has run all steps posted so far; no effect within a scope.
 void await_outside_of_callbacks(Loop& loop);
 
 }  // namespace halyard::hal

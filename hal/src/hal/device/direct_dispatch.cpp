@@ -1,4 +1,4 @@
-// One submission without waits and signals, over memory that is imported for it.
+// One submission without waits and signals, over memory imported for it.
 #include "hal/device/direct_dispatch.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace halyard::hal {
 
 namespace {
 
-// The handles of the bindings' bytes.
+// The imported handles of the bindings.
 class Imports {
  public:
   explicit Imports(Device& device) : device_(device) {}
@@ -24,8 +24,8 @@ class Imports {
     for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
   }
 
-  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range
-  // within.
+  // Imports must begin at a multiple of the device's alignment: the import begins there, and the range has an
+  // offset in it.
   Result<halyard_range_t> add(const HostBinding& binding) {
     alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
     const uint64_t alignment = device_.properties().import_alignment;
@@ -60,7 +60,7 @@ class Imports {
   }
 
  private:
-  static constexpr size_t kNothing = 4096;  // at least what any device wants of alignment, for no bytes
+  static constexpr size_t kNothing = 4096;  // an address for empty bindings, aligned for any device
 
   Device& device_;
   size_t count_ = 0;
@@ -70,7 +70,7 @@ class Imports {
 // The work's end, which most devices that this is for have within queue_submit: then nothing is locked.
 class Completion : public WorkTrace {
  public:
-  void* user() { return static_cast<WorkTrace*>(this); }  // as the tracer wants it of every submission
+  void* user() { return static_cast<WorkTrace*>(this); }  // the tracer needs one for every submission
   static void complete(void* user, halyard_status_t handle) noexcept {
     const CallbackScope scope;
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));

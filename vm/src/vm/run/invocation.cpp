@@ -256,7 +256,7 @@ Result<> Invocation::sit_out_wait() {
 }
 
 void Invocation::interrupt(Code code) {
-  stack_->interrupted.store(static_cast<uint8_t>(code));
+  stack_->interrupted.store(static_cast<uint32_t>(code));
   stop_work(code);
   wait_->end();
 }
