@@ -135,7 +135,7 @@ def functions_and_inputs(checks, folder):
     small = "--module=" + os.path.join(folder, "small.vmfb")
     expect_failure(checks, "missing function", [small, "--function=ad"], "NOT_FOUND", "'ad'", "did you mean 'add'")
     expect_failure(checks, "function not said", [small], "INVALID_ARGUMENT", "add", "pick", "--function")
-    expect_failure(checks, "too few inputs", [small, "--function=add", "--input=1"], "INVALID_ARGUMENT", "expected 2", "passed 1")
+    expect_failure(checks, "too few inputs", [small, "--function=add", "--input=1"], "INVALID_ARGUMENT", "expected 2", "found 1")
     expect_failure(checks, "too many inputs", [small, "--function=add", "--input=1", "--input=2", "--input=3"],
                    "INVALID_ARGUMENT", "--input=3", "2 inputs")
     expect_failure(checks, "not a number", [small, "--function=add", "--input=1", "--input=x"], "INVALID_ARGUMENT", "--input=x",
@@ -143,8 +143,8 @@ def functions_and_inputs(checks, folder):
     expect_failure(checks, "the program fails", [small, "--function=pick", "--input=0"], "PERMISSION_DENIED", "zero, rejected", "pick")
 
     mul = [MUL, "--device=local-sync", "--function=mul"]
-    expect_failure(checks, "wrong shape", [*mul, "--input=4xf32=1", "--input=8xf32=1"], "INVALID_ARGUMENT", "shape", "expected 8",
-                   "have 4")
+    expect_failure(checks, "wrong shape", [*mul, "--input=4xf32=1", "--input=8xf32=1"], "INVALID_ARGUMENT", "expected shape '8'",
+                   "found '4'")
     expect_failure(checks, "wrong rank", [*mul, "--input=2x4xf32=1", "--input=8xf32=1"], "INVALID_ARGUMENT", "rank")
     expect_failure(checks, "wrong type", [*mul, "--input=8xi32=1", "--input=8xf32=1"], "INVALID_ARGUMENT", "f32", "i32")
     expect_failure(checks, "a scalar for a tensor", [*mul, "--input=1", "--input=8xf32=1"], "INVALID_ARGUMENT", "--input=1", "tensor")

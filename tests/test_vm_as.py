@@ -107,7 +107,7 @@ def main():
         fails("no input", vmrun.run("vm-as"), "usage: vm-as")
         fails("two inputs", vmrun.run("vm-as", source, bad), "found 2")
         fails("an unknown flag", vmrun.run("vm-as", source, "--outptu=x"), "did you mean '--output'")
-        fails("an unknown short flag", vmrun.run("vm-as", source, "-x"), "'-x' not recognized")
+        fails("an unknown short flag", vmrun.run("vm-as", source, "-x"), "unknown flag '-x'")
         fails("-o without a file", vmrun.run("vm-as", source, "-o"), "needs a value")
         fails("a missing input", vmrun.run("vm-as", os.path.join(folder, "none.vmasm")), "NOT_FOUND", "none.vmasm")
         fails("a folder as input", vmrun.run("vm-as", folder), folder)

@@ -476,7 +476,7 @@ class VmBench(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"BM_fails/process_time/real_time +ERROR OCCURRED: 'FAILED_PRECONDITION; on purpose")
         self.assertRegex(done.stdout, r"\ninit +[\d.]+ us")
-        self.assertRegex(done.stderr, r"\nvm-bench: FAILED_PRECONDITION; on purpose.*invoking function 'fails'")
+        self.assertRegex(done.stderr, r"\nvm-bench: FAILED_PRECONDITION; on purpose.*in the call of function 'fails'")
         rows = self.rows(f"--module={self.module}", "--benchmark_filter=BM_(fails|empty)", code=1)
         self.assertEqual([row.get("error_occurred", False) for row in rows.values()], [False, True])
 
@@ -485,7 +485,7 @@ class VmBench(unittest.TestCase):
         self.refuses(5, ["NOT_FOUND", "'emptty'", "did you mean 'empty'", "allocates"], *self.small("emptty"))
         self.refuses(5, ["NOT_FOUND", "nowhere"], *self.small("empty"), "--device=nowhere")
         self.refuses(3, ["INVALID_ARGUMENT", "--module"])
-        self.refuses(3, ["expected 2 arguments but passed 1"], *self.small("sum"), "--input=1")
+        self.refuses(3, ["expected 2 arguments, found 1"], *self.small("sum"), "--input=1")
         self.refuses(3, ["INVALID_ARGUMENT"], *self.small("sum"), "--input=1", "--input=2", "--input=3")
         self.refuses(9, ["FAILED_PRECONDITION", "not today"], f"--module={self.write('unready.vmasm', FAILING_INIT)}")
         self.refuses(3, ["several functions", "a, b", "--function"], "--module=" + self.write("two.vmasm", """

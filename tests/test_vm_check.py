@@ -226,7 +226,7 @@ check.expect_true at mixed.fails_twice+PC: expected a value other than 0, found 
 [  FAILED  ] mixed.fails_twice (N ms)
 [ RUN      ] mixed.errs
 check.expect_true at mixed.errs+PC: expected a value other than 0, found 0
-the call failed: NOT_FOUND; <nothing> & 'none'; at mixed.errs+PC; invoking function 'errs'
+the call failed: NOT_FOUND; <nothing> & 'none'; at mixed.errs+PC; in the call of function 'errs'
 [  FAILED  ] mixed.errs (N ms)
 [----------] 4 tests from mixed (N ms total)
 

@@ -222,7 +222,7 @@ def what_is_refused(dump):
     dump.fails("a missing file", [os.path.join(dump.folder, "none.vmfb")], "NOT_FOUND", "none.vmfb")
     dump.fails("a folder", [dump.folder], "INVALID_ARGUMENT", dump.folder)
     dump.fails("an unknown flag", [path, "--disasemble"], "did you mean '--disassemble'")
-    dump.fails("an unknown short flag", [path, "-x"], "'-x' not recognized")
+    dump.fails("an unknown short flag", [path, "-x"], "unknown flag '-x'")
     dump.fails("an unknown output", [path, "--output=xml"], "metadata, disassembly or json")
     dump.fails("two outputs", [path, "-d", "--json"], "choose")
     dump.fails("offsets of what", [path, "--offsets"], "--disassemble")

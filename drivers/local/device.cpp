@@ -152,6 +152,11 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   }
   options.validate = HALYARD_TRY(from_kit(given.flag("validate", options.validate)));
   options.native = HALYARD_TRY(from_kit(given.flag("native", options.native)));
+  if (const auto jit = given.text("jit")) {
+    options.jit = *jit == "always";
+    if (!options.jit && *jit != "off")
+      return from_kit<DeviceOptions>(given.refusal("jit", *jit, "'off' or 'always'"));
+  }
   if (const auto isa = given.text("isa")) {
     options.kernels = vmvx::find_kernels(*isa);
     std::string names = "'best' or 'baseline'";

@@ -46,6 +46,7 @@ struct DeviceOptions {
   uint32_t queues = 1;                    // names for one and the same queue
   bool validate = false;                  // device_memory.h
   bool native = true;                     // executables may be machine code
+  bool jit = false;                       // kernels of bytecode are compiled when they are loaded
   std::vector<std::string> plugins = {};  // what Plugins::load() takes, in order
   const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Of `kind://path?key=value`. NOT_FOUND: no such kind or path. INVALID_ARGUMENT: an option.

@@ -78,10 +78,8 @@ TEST(Buffer, SubspanRanges) {
                                                                                  {8, UINT64_MAX - 4},
                                                                                  {UINT64_MAX, 1},
                                                                                  {UINT64_MAX, 2}}) {
-    EXPECT_FAILS(
-        OUT_OF_RANGE,
-        fmt::format("invalid subspan of an existing buffer (source_offset={}, length={})", offset, length),
-        part->subspan(offset, length));
+    EXPECT_FAILS(OUT_OF_RANGE, fmt::format("found {} bytes at offset {}", length, offset),
+                 part->subspan(offset, length));
   }
 }
 
@@ -93,7 +91,7 @@ TEST(Buffer, EmptyBuffers) {
   EXPECT_OK(buffer->read(0, nullptr, 0));
   EXPECT_OK(buffer->write(0, nullptr, 0));
   uint8_t byte = 0;
-  EXPECT_FAILS(OUT_OF_RANGE, "outside of the valid buffer range (offset=0, length=1, buffer length=0)",
+  EXPECT_FAILS(OUT_OF_RANGE, "within the 0 bytes of the buffer, found 1 bytes at offset 0",
                buffer->read(0, &byte, 1));
 }
 
@@ -123,10 +121,9 @@ TEST(Buffer, AccessOutsideOfTheBuffer) {
   uint8_t byte = 0;
   for (const auto& [offset, length] : std::vector<std::pair<uint64_t, uint64_t>>{
            {4, 1}, {5, 0}, {0, 5}, {3, 2}, {UINT64_MAX, 1}, {1, UINT64_MAX}, {2, kWholeLength}}) {
-    EXPECT_FAILS(OUT_OF_RANGE, "attempted to access an address outside of the valid buffer range",
-                 part->check_range(offset, length));
-    EXPECT_FAILS(OUT_OF_RANGE, "buffer length=4", part->read(offset, &byte, length));
-    EXPECT_FAILS(OUT_OF_RANGE, "buffer length=4", part->write(offset, &byte, length));
+    EXPECT_FAILS(OUT_OF_RANGE, "within the 4 bytes", part->check_range(offset, length));
+    EXPECT_FAILS(OUT_OF_RANGE, "within the 4 bytes", part->read(offset, &byte, length));
+    EXPECT_FAILS(OUT_OF_RANGE, "within the 4 bytes", part->write(offset, &byte, length));
   }
   EXPECT_OK(part->check_range(0, 4));
   EXPECT_OK(part->check_range(4, 0));
@@ -148,23 +145,17 @@ TEST(Buffer, MemoryThatTheHostCannotSee) {
   auto device = sample_device("hidden");
   auto buffer = allocate(*device, 8);
   uint32_t value = 0;
-  EXPECT_FAILS(
-      PERMISSION_DENIED,
-      "buffer memory type is not compatible; buffer has DEVICE_LOCAL, operation requires HOST_VISIBLE",
-      buffer->read(0, &value, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "operation requires HOST_VISIBLE", buffer->write(0, &value, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "type HOST_VISIBLE, found DEVICE_LOCAL", buffer->read(0, &value, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "HOST_VISIBLE", buffer->write(0, &value, 4));
 }
 
 TEST(Buffer, UsageWithoutMapping) {
   auto device = sample_device();
   auto buffer = allocate(*device, 8, HALYARD_USAGE_DEFAULT);
   uint32_t value = 0;
-  EXPECT_FAILS(PERMISSION_DENIED,
-               "requested usage was not specified when the buffer was allocated; buffer allows "
-               "TRANSFER|DISPATCH_STORAGE, "
-               "operation requires MAPPING_SCOPED",
+  EXPECT_FAILS(PERMISSION_DENIED, "usage MAPPING_SCOPED, found TRANSFER|DISPATCH_STORAGE",
                buffer->read(0, &value, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "operation requires MAPPING_SCOPED", buffer->write(0, &value, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "MAPPING_SCOPED", buffer->write(0, &value, 4));
 }
 
 TEST(Buffer, AccessThatWasNotGiven) {
@@ -174,13 +165,10 @@ TEST(Buffer, AccessThatWasNotGiven) {
   uint8_t byte = 0;
   EXPECT_OK(buffer->read(0, &byte, 1));
   EXPECT_EQ(byte, 9);
-  EXPECT_FAILS(
-      PERMISSION_DENIED,
-      "buffer does not support the requested access type; buffer allows READ|WRITE, operation requires "
-      "DISCARD_WRITE",
-      buffer->write(0, &byte, 1));
+  EXPECT_FAILS(PERMISSION_DENIED, "DISCARD_WRITE, found one that allows READ|WRITE",
+               buffer->write(0, &byte, 1));
   EXPECT_OK(buffer->check_access(kRead | kWrite));
-  EXPECT_FAILS(PERMISSION_DENIED, "requires DISCARD", buffer->check_access(kDiscard));
+  EXPECT_FAILS(PERMISSION_DENIED, "DISCARD", buffer->check_access(kDiscard));
 }
 
 TEST(Buffer, Checks) {
@@ -188,10 +176,10 @@ TEST(Buffer, Checks) {
   auto buffer = allocate(*device, 8);
   EXPECT_OK(buffer->check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE));
   EXPECT_OK(buffer->check_memory_type(0));
-  EXPECT_FAILS(PERMISSION_DENIED, "buffer has HOST_LOCAL|DEVICE_VISIBLE, operation requires DEVICE_LOCAL",
+  EXPECT_FAILS(PERMISSION_DENIED, "DEVICE_LOCAL, found HOST_LOCAL|DEVICE_VISIBLE",
                buffer->check_memory_type(HALYARD_MEMORY_DEVICE_LOCAL));
   EXPECT_OK(buffer->check_usage(HALYARD_USAGE_DEFAULT));
-  EXPECT_FAILS(PERMISSION_DENIED, "operation requires DISPATCH_INDIRECT_PARAMETERS",
+  EXPECT_FAILS(PERMISSION_DENIED, "DISPATCH_INDIRECT_PARAMETERS",
                buffer->check_usage(HALYARD_USAGE_INDIRECT_PARAMETERS));
 }
 
@@ -199,8 +187,8 @@ TEST(Buffer, BytesThatAreNotThereYet) {
   auto device = sample_device("unmapped");
   auto buffer = allocate(*device, 8);
   uint32_t value = 0;
-  EXPECT_FAILS(FAILED_PRECONDITION, "transient buffer has not been committed", buffer->read(0, &value, 4));
-  EXPECT_FAILS(FAILED_PRECONDITION, "transient buffer has not been committed", buffer->write(0, &value, 4));
+  EXPECT_FAILS(FAILED_PRECONDITION, "before its alloca", buffer->read(0, &value, 4));
+  EXPECT_FAILS(FAILED_PRECONDITION, "before its alloca", buffer->write(0, &value, 4));
 }
 
 TEST(Buffer, OneOwnerAtFirst) {

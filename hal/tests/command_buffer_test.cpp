@@ -1,4 +1,4 @@
-// Recording: what is refused and how, what slots need, what is kept alive, the text.
+// Recording: errors, requirements of slots, lifetimes, text.
 #include "hal/command/command_buffer.h"
 
 #include <gtest/gtest.h>
@@ -31,9 +31,9 @@ class CommandBufferTest : public FakeDriverTest {
 
 TEST_F(CommandBufferTest, InlineNeedsOneShotAndNoSlots) {
   const Ref<Device> device = open_fake_device();
-  EXPECT_FAILS(INVALID_ARGUMENT, "inline command buffers must be one-shot",
+  EXPECT_FAILS(INVALID_ARGUMENT, "ONE_SHOT",
                CommandBuffer::create(device, kAllowInline, kBoth, kAnyQueue, 0));
-  EXPECT_FAILS(INVALID_ARGUMENT, "inline command buffers cannot have indirect bindings",
+  EXPECT_FAILS(INVALID_ARGUMENT, "ALLOW_INLINE_EXECUTION, found 1",
                CommandBuffer::create(device, kAllowInline | kOneShot, kBoth, kAnyQueue, 1));
   EXPECT_OK(CommandBuffer::create(device, kAllowInline | kOneShot, kBoth, kAnyQueue, 0));
 }
@@ -47,14 +47,14 @@ TEST_F(CommandBufferTest, RecordsOnlyUntilFinalized) {
   EXPECT_OK(commands->finalize());
   EXPECT_EQ(commands->state(), CommandBuffer::State::ready);
   const uint8_t byte[1] = {};
-  const char* text = "command buffer is not in a recording state";
+  const char* text = "being recorded";
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->barrier(28, 13));
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->begin_debug_group("x"));
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->end_debug_group());
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->advise({buffer.get()}));
   EXPECT_FAILS(FAILED_PRECONDITION, text,
                commands->fill({buffer.get(), 0, 0, 4}, 0, 3));  // before the pattern
-  EXPECT_FAILS(FAILED_PRECONDITION, text, commands->update(byte, {buffer.get()}));
+  EXPECT_FAILS(FAILED_PRECONDITION, text, commands->update({buffer.get()}, byte));
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->copy({buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}));
   EXPECT_FAILS(FAILED_PRECONDITION, text,
                commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, {}, nullptr}));
@@ -67,17 +67,16 @@ TEST_F(CommandBufferTest, NeedsTheCategory) {
   const Ref<Buffer> buffer = make_zeros(*device, 8);
   const Ref<Executable> executable = load(device, "f 0 0\n");
   const Ref<CommandBuffer> dispatches = record(device, 0, kDispatchCategory);
-  const char* text = "operation requires categories TRANSFER but command buffer only supports DISPATCH";
+  const char* text = "categories TRANSFER, found DISPATCH";
   const uint8_t byte[1] = {};
   EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->fill({buffer.get(), 0, 0, 4}, 0, 4));
-  EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->update(byte, {buffer.get()}));
+  EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->update({buffer.get()}, byte));
   EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->copy({buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}));
   EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->advise({buffer.get()}));
   EXPECT_OK(dispatches->barrier(28, 13));
-  EXPECT_FAILS(FAILED_PRECONDITION, "requires categories DISPATCH but command buffer only supports TRANSFER",
+  EXPECT_FAILS(FAILED_PRECONDITION, "categories DISPATCH, found TRANSFER",
                record(device, 0, kTransfer)->dispatch({executable.get(), 0, {1, 1, 1}, {}, {}, nullptr}));
-  EXPECT_FAILS(FAILED_PRECONDITION, "only supports NONE",
-               record(device, 0, 0)->fill({buffer.get(), 0, 0, 4}, 0, 4));
+  EXPECT_FAILS(FAILED_PRECONDITION, "found NONE", record(device, 0, 0)->fill({buffer.get(), 0, 0, 4}, 0, 4));
 }
 
 TEST_F(CommandBufferTest, FillChecksPatternAndAlignment) {
@@ -85,19 +84,19 @@ TEST_F(CommandBufferTest, FillChecksPatternAndAlignment) {
   const Ref<Buffer> buffer = make_zeros(*device, 16);
   const Ref<CommandBuffer> commands = record(device, 0, kBoth, 1);
   for (const uint32_t length : {0u, 3u, 5u, 8u})
-    EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("(pattern_length={})", length),
+    EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("1, 2 or 4 bytes, found {}", length),
                  commands->fill({buffer.get(), 0, 0, 8}, 0, length));
-  EXPECT_FAILS(INVALID_ARGUMENT, "(offset=2, length=4, pattern_length=4)",
+  EXPECT_FAILS(INVALID_ARGUMENT, "4 bytes, found offset 2 and length 4",
                commands->fill({buffer.get(), 0, 2, 4}, 0, 4));
-  EXPECT_FAILS(INVALID_ARGUMENT, "(offset=0, length=3, pattern_length=2)",
+  EXPECT_FAILS(INVALID_ARGUMENT, "2 bytes, found offset 0 and length 3",
                commands->fill({buffer.get(), 0, 0, 3}, 0, 2));
-  EXPECT_FAILS(INVALID_ARGUMENT, "(offset=2, length=4, pattern_length=4)",
+  EXPECT_FAILS(INVALID_ARGUMENT, "4 bytes, found offset 2 and length 4",
                commands->fill({nullptr, 0, 2, 4}, 0, 4));
   EXPECT_OK(commands->fill({buffer.get(), 0, 2, 4}, 0, 2));
   EXPECT_OK(commands->fill({buffer.get(), 0, 3, 5}, 0, 1));
   // Alignment counts in the allocation.
   const Ref<Buffer> odd = buffer->subspan(2, 8).value();
-  EXPECT_FAILS(INVALID_ARGUMENT, "offset=0 in a buffer at byte 2",
+  EXPECT_FAILS(INVALID_ARGUMENT, "offset 0 in a buffer at byte 2",
                commands->fill({odd.get(), 0, 0, 4}, 0, 4));
   EXPECT_OK(commands->fill({odd.get(), 0, 0, 4}, 0, 2));
 }
@@ -106,19 +105,20 @@ TEST_F(CommandBufferTest, RangesStayWithinTheBuffer) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> allocation = make_zeros(*device, 64);
   const Ref<Buffer> buffer = allocation->subspan(16, 16).value();
-  const Ref<CommandBuffer> commands = record(device, kUnvalidated | kUnretained);  // which take nothing away
+  const Ref<CommandBuffer> commands =
+      record(device, kUnvalidated | kUnretained);  // which do not reduce the capacity
   const uint8_t bytes[8] = {};
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, 8, 12}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, UINT64_MAX - 3, 8}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, 32, kWholeLength}, 0, 4));
-  EXPECT_FAILS(OUT_OF_RANGE, "", commands->update(bytes, {buffer.get(), 0, 9, 8}));
+  EXPECT_FAILS(OUT_OF_RANGE, "", commands->update({buffer.get(), 0, 9, 8}, bytes));
   EXPECT_FAILS(OUT_OF_RANGE, "copy source",
                commands->copy({buffer.get(), 0, 12, 8}, {allocation.get(), 0, 32, 8}));
   EXPECT_FAILS(OUT_OF_RANGE, "copy target",
                commands->copy({allocation.get(), 0, 48, 8}, {buffer.get(), 0, 12, 8}));
   EXPECT_EQ(commands->command_count(), 0u);
   EXPECT_OK(commands->fill({buffer.get(), 0, 8, 8}, 0, 4));
-  EXPECT_OK(commands->update(bytes, {buffer.get(), 0, 8, 0}));
+  EXPECT_OK(commands->update({buffer.get(), 0, 8, 0}, bytes));
   EXPECT_EQ(commands->command_count(), 2u);
 }
 
@@ -132,7 +132,7 @@ TEST_F(CommandBufferTest, BuffersMustAllowTheUse) {
   const Ref<CommandBuffer> commands = record(device, kUnvalidated);
   const uint8_t bytes[4] = {};
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", commands->fill({source.get(), 0, 0, 8}, 0, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", commands->update(bytes, {source.get()}));
+  EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", commands->update({source.get()}, bytes));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET",
                commands->copy({source.get(), 0, 0, 4}, {source.get(), 0, 4, 4}));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_SOURCE",
@@ -164,16 +164,15 @@ TEST_F(CommandBufferTest, SlotsStayWithinTheCapacity) {
   const Ref<Device> device = open_fake_device();
   const Ref<CommandBuffer> none = record(device);
   EXPECT_FAILS(OUT_OF_RANGE,
-               "indirect buffer reference slot 0 is out range of the declared binding capacity of the "
-               "command buffer 0",
+               "slot 0 of the binding table, but the command buffer has a binding capacity of 0",
                none->fill({nullptr, 0, 0, 4}, 0, 4));
   const Ref<CommandBuffer> commands = record(device, 0, kBoth, 2);
-  EXPECT_FAILS(OUT_OF_RANGE, "slot 2 is out range", commands->fill({nullptr, 2, 0, 4}, 0, 4));
+  EXPECT_FAILS(OUT_OF_RANGE, "slot 2 of the binding table", commands->fill({nullptr, 2, 0, 4}, 0, 4));
   EXPECT_FAILS(INVALID_ARGUMENT, "length -1", commands->fill({nullptr, 1, 0, kWholeLength}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "beyond 64 bits", commands->fill({nullptr, 1, UINT64_MAX - 3, 4}, 0, 4));
   EXPECT_TRUE(commands->slots().empty());
   const Ref<CommandBuffer> wide = record(device, 0, kBoth, UINT32_MAX);
-  EXPECT_FAILS(OUT_OF_RANGE, "beyond the 65536 entries", wide->fill({nullptr, kMaximumSlots, 0, 4}, 0, 4));
+  EXPECT_FAILS(OUT_OF_RANGE, "below 65536", wide->fill({nullptr, kMaximumSlots, 0, 4}, 0, 4));
   EXPECT_OK(wide->fill({nullptr, kMaximumSlots - 1, 0, 4}, 0, 4));
   // The slot number of a direct buffer does not matter.
   const Ref<Buffer> buffer = make_zeros(*device, 4);
@@ -202,7 +201,7 @@ TEST_F(CommandBufferTest, CopiesMustNotOverlap) {
   const Ref<Buffer> buffer = make_zeros(*device, 32);
   const Ref<Buffer> tail = buffer->subspan(16, 16).value();
   const Ref<CommandBuffer> commands = record(device);
-  const char* text = "source and target ranges overlap within the same buffer";
+  const char* text = "without common bytes";
   EXPECT_FAILS(INVALID_ARGUMENT, text, commands->copy({buffer.get(), 0, 0, 8}, {buffer.get(), 0, 4, 8}));
   EXPECT_FAILS(INVALID_ARGUMENT, text, commands->copy({buffer.get(), 0, 4, 8}, {buffer.get(), 0, 0, 8}));
   EXPECT_FAILS(INVALID_ARGUMENT, text, commands->copy({buffer.get(), 0, 4, 8}, {buffer.get(), 0, 4, 8}));
@@ -220,7 +219,7 @@ TEST_F(CommandBufferTest, EmptyCommandsAreNotRecorded) {
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({nullptr, 9, 1, 0}, 0, 3));
   EXPECT_OK(commands->copy({nullptr, 9, 1, 0}, {nullptr, 9, 1, 0}));
-  EXPECT_OK(commands->update({}, {buffer.get(), 0, 8, 0}));
+  EXPECT_OK(commands->update({buffer.get(), 0, 8, 0}, {}));
   EXPECT_OK(commands->fill({buffer.get(), 0, 8, kWholeLength}, 0, 4));
   EXPECT_OK(commands->dispatch({executable.get(), 99, {1, 0, 1}, {}, {}, nullptr}));
   EXPECT_OK(commands->advise({nullptr, 9}));
@@ -235,17 +234,17 @@ TEST_F(CommandBufferTest, DispatchMatchesItsFunction) {
   const BufferRange ranges[] = {{buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}};
   const uint32_t constants[] = {1, 2};
   const auto one = std::span(constants).first(1);
-  EXPECT_FAILS(OUT_OF_RANGE, "function id 1 out of range (count: 1)",
+  EXPECT_FAILS(OUT_OF_RANGE, "function number below 1, found 1",
                commands->dispatch({executable.get(), 1, {1, 1, 1}, one, ranges, nullptr}));
-  EXPECT_FAILS(OUT_OF_RANGE, "function id 18446744073709551615 out of range",
+  EXPECT_FAILS(OUT_OF_RANGE, "function number below 1, found 18446744073709551615",
                commands->dispatch({executable.get(), UINT64_MAX, {1, 1, 1}, one, ranges, nullptr}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "constant count mismatch, expected 1 but was provided 2",
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 constants, but 2 were given",
                commands->dispatch({executable.get(), 0, {1, 1, 1}, constants, ranges, nullptr}));
   EXPECT_FAILS(
-      INVALID_ARGUMENT, "binding count mismatch, expected 2 but was provided 1",
+      INVALID_ARGUMENT, "takes 2 bindings, but 1 were given",
       commands->dispatch({executable.get(), 0, {1, 1, 1}, one, std::span(ranges).first(1), nullptr}));
   const std::vector<BufferRange> many(33, ranges[0]);
-  EXPECT_FAILS(OUT_OF_RANGE, "binding count 33 > 32",
+  EXPECT_FAILS(OUT_OF_RANGE, "at most 32 bindings, found 33",
                commands->dispatch({executable.get(), 0, {1, 1, 1}, one, many, nullptr}));
   const BufferRange beyond[] = {ranges[0], {buffer.get(), 0, 12, 8}};
   EXPECT_FAILS(OUT_OF_RANGE, "binding[1]",
@@ -273,7 +272,7 @@ TEST_F(CommandBufferTest, AFunctionNeedNotSayWhatItTakes) {
                                   std::span(ranges).first(i),
                                   nullptr}));
   const std::vector<BufferRange> many(33, ranges[0]);
-  EXPECT_FAILS(OUT_OF_RANGE, "binding count 33 > 32",
+  EXPECT_FAILS(OUT_OF_RANGE, "at most 32 bindings, found 33",
                commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, many, nullptr}));
   EXPECT_OK(commands->finalize());
 }
@@ -286,9 +285,9 @@ TEST_F(CommandBufferTest, IndirectCountsAreTwelveAlignedBytes) {
   const auto dispatch = [&](const BufferRange& counts) {
     return commands->dispatch({executable.get(), 0, {}, {}, {}, &counts});
   };
-  EXPECT_FAILS(INVALID_ARGUMENT, "(offset=2, min_byte_alignment=4)", dispatch({buffer.get(), 0, 2, 12}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "multiples of 4 bytes, found offset 2", dispatch({buffer.get(), 0, 2, 12}));
   EXPECT_FAILS(OUT_OF_RANGE, "workgroup counts", dispatch({buffer.get(), 0, 8, 0}));
-  EXPECT_FAILS(OUT_OF_RANGE, "slot 1 is out range", dispatch({nullptr, 1, 0, 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "slot 1 of the binding table", dispatch({nullptr, 1, 0, 0}));
   EXPECT_OK(dispatch({buffer.get(), 0, 4, 0}));
   EXPECT_OK(dispatch({nullptr, 0, 4, 0}));
   EXPECT_EQ(commands->slots()[0].extent, 16u);
@@ -323,13 +322,13 @@ TEST_F(CommandBufferTest, DebugGroupsBalance) {
   const Ref<Device> device = open_fake_device();
   const Ref<CommandBuffer> open = record(device);
   EXPECT_OK(open->begin_debug_group("x"));
-  EXPECT_FAILS(FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is 1)", open->finalize());
+  EXPECT_FAILS(FAILED_PRECONDITION, "found depth 1", open->finalize());
   EXPECT_EQ(open->state(), CommandBuffer::State::recording);
   const Ref<CommandBuffer> closed = record(device);
   EXPECT_OK(closed->end_debug_group());
-  EXPECT_FAILS(FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is -1)", closed->finalize());
+  EXPECT_FAILS(FAILED_PRECONDITION, "found depth -1", closed->finalize());
   EXPECT_OK(closed->begin_debug_group("too late"));
-  EXPECT_FAILS(FAILED_PRECONDITION, "unbalanced debug group depth (expected 0, is -1)", closed->finalize());
+  EXPECT_FAILS(FAILED_PRECONDITION, "found depth -1", closed->finalize());
   const Ref<CommandBuffer> nested = record(device);
   EXPECT_OK(nested->begin_debug_group(""));
   EXPECT_OK(nested->begin_debug_group("inner"));
@@ -366,7 +365,7 @@ TEST_F(CommandBufferTest, UpdateCapturesItsBytes) {
   const Ref<Buffer> buffer = make_zeros(*device, 100000);
   const Ref<CommandBuffer> commands = record(device);
   std::vector<uint8_t> bytes(100000, 7);
-  EXPECT_OK(commands->update(bytes, {buffer.get()}));
+  EXPECT_OK(commands->update({buffer.get()}, bytes));
   std::fill(bytes.begin(), bytes.end(), 8);
   EXPECT_OK(commands->finalize());
   EXPECT_OK(queue_execute({*device}, *commands, {}));
@@ -385,7 +384,7 @@ TEST_F(CommandBufferTest, SaysWhatItRecorded) {
   const BufferRange counts = {first.get(), 0, 4, 0};
   EXPECT_OK(commands->begin_debug_group("part"));
   EXPECT_OK(commands->fill({second.get(), 0, 4, 4}, 0x123456789A, 2));
-  EXPECT_OK(commands->update(bytes, {first.get(), 0, 1, 0}));
+  EXPECT_OK(commands->update({first.get(), 0, 1, 0}, bytes));
   EXPECT_OK(commands->copy({first.get(), 0, 0, 8}, {nullptr, 0, 16, 8}));
   EXPECT_OK(commands->barrier(28, 13));
   EXPECT_OK(commands->dispatch({executable.get(), 0, {2, 3, 4}, constants, ranges, nullptr}));

@@ -1,4 +1,4 @@
-// Devices: opening, queries, allocation and import, and who keeps whom alive.
+// Devices: opening, queries, allocation, import and lifetimes.
 #include "hal/device/device.h"
 
 #include <gtest/gtest.h>
@@ -155,11 +155,11 @@ TEST(DeviceMemory, PassesOnWhatIsWanted) {
 
 TEST(DeviceMemory, FailuresToAllocate) {
   auto device = sample_device();
-  EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; failed to allocate buffer of length 7",
+  EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; while allocating 7 bytes",
                device->allocate(0, 0, HALYARD_USAGE_SHARING_EXPORT, 7));
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "failed to allocate buffer of length 1048577",
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 1048577 bytes",
                device->allocate(0, 0, 0, (1 << 20) + 1));
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "failed to allocate buffer of length 18446744073709551615",
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
                device->allocate(0, 0, 0, UINT64_MAX));
   EXPECT_OK(device->allocate(0, 0, 0, 1 << 20));
   auto broken = sample_device("broken-size");
@@ -193,11 +193,11 @@ TEST(DeviceMemory, ImportsHostBytes) {
 TEST(DeviceMemory, FailuresToImport) {
   auto device = sample_device();
   alignas(64) uint8_t bytes[128] = {};
-  EXPECT_FAILS(OUT_OF_RANGE, "imported heap buffer data must be aligned to 64",
+  EXPECT_FAILS(OUT_OF_RANGE, "a multiple of 64 bytes",
                device->import_host(0, 0, 0, kRead, bytes + 8, 64, nullptr));
   EXPECT_FAILS(UNIMPLEMENTED, "memory_import",
                sample_device("sealed")->import_host(0, 0, 0, kRead, bytes, 64, nullptr));
-  EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; failed to import 64 bytes of host memory",
+  EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; while importing 64 bytes of host memory",
                device->import_host(0, 0, HALYARD_USAGE_SHARING_EXPORT, kRead, bytes, 64, nullptr));
   EXPECT_EQ(seen(*device, "live_memories"), 0);
 }

@@ -1,4 +1,4 @@
-// Queue work: results, order, checks, what is kept alive, and bridges between drivers.
+// Queue work: results, order, checks, lifetimes, and bridges between drivers.
 #include "hal/queue/queue.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "hal/device/callback_scope.h"
+#include "hal/queue/wait.h"
 #include "hal_test.h"
 
 namespace halyard::hal {
@@ -28,7 +29,7 @@ class QueueTest : public FakeDriverTest {
   }
 };
 
-// ---- Every operation, where the driver has it and where the host does it ----
+// ---- Every operation, in the driver and emulated by the host ----
 
 class QueueOperationTest : public QueueTest, public testing::WithParamInterface<std::string> {
  protected:
@@ -177,13 +178,11 @@ TEST_F(QueueTest, ArgumentErrorsLeaveTheSignalFenceAlone) {
   const QueuePoint point = {*device, kAnyQueue, failed.get(),
                             signal.get()};  // arguments come before the wait fence
 
-  EXPECT_FAILS(INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got 3)",
-               queue_fill(point, *buffer, 0, 6, 0, 3));
-  EXPECT_FAILS(INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got 8)",
-               queue_fill(point, *buffer, 0, 8, 0, 8));
-  EXPECT_FAILS(INVALID_ARGUMENT, "with 4 byte values that is not aligned (offset=2, length=4)",
+  EXPECT_FAILS(INVALID_ARGUMENT, "1, 2 or 4 bytes, found 3", queue_fill(point, *buffer, 0, 6, 0, 3));
+  EXPECT_FAILS(INVALID_ARGUMENT, "1, 2 or 4 bytes, found 8", queue_fill(point, *buffer, 0, 8, 0, 8));
+  EXPECT_FAILS(INVALID_ARGUMENT, "4 bytes, found offset 2 and length 4",
                queue_fill(point, *buffer, 2, 4, 0, 4));
-  EXPECT_FAILS(INVALID_ARGUMENT, "with 4 byte values that is not aligned (offset=0, length=6)",
+  EXPECT_FAILS(INVALID_ARGUMENT, "4 bytes, found offset 0 and length 6",
                queue_fill(point, *buffer, 0, 6, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", queue_fill(point, *buffer, 4, 8, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", queue_fill(point, *buffer, 12, kWholeLength, 0, 4));
@@ -195,23 +194,21 @@ TEST_F(QueueTest, ArgumentErrorsLeaveTheSignalFenceAlone) {
   EXPECT_FAILS(OUT_OF_RANGE, "copy target", queue_copy(point, *buffer, 0, *target, 4, 8));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_SOURCE", queue_copy(point, *target, 0, *buffer, 0, 4));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", queue_copy(point, *buffer, 0, *source, 0, 4));
-  EXPECT_FAILS(INVALID_ARGUMENT, "overlap", queue_copy(point, *buffer, 0, *buffer, 2, 4));
-  EXPECT_FAILS(PERMISSION_DENIED,
-               "file operation cannot be performed; file allows WRITE, operation requires READ",
+  EXPECT_FAILS(INVALID_ARGUMENT, "without common bytes", queue_copy(point, *buffer, 0, *buffer, 2, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "allows READ, found one that allows WRITE",
                queue_read(point, *write_only, 0, *buffer, 0, 4));
-  EXPECT_FAILS(OUT_OF_RANGE, "read range [2, 6) exceeds file length 4",
+  EXPECT_FAILS(OUT_OF_RANGE, "read 4 bytes at offset 2 of a file of 4 bytes",
                queue_read(point, *read_only, 2, *buffer, 0, 4));
-  EXPECT_FAILS(OUT_OF_RANGE, "exceeds file length 4",
+  EXPECT_FAILS(OUT_OF_RANGE, "read 4 bytes at offset 18446744073709551615 of a file of 4 bytes",
                queue_read(point, *read_only, UINT64_MAX, *buffer, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", queue_read(point, *read_only, 0, *buffer, 6, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "file allows READ, operation requires WRITE",
+  EXPECT_FAILS(PERMISSION_DENIED, "allows WRITE, found one that allows READ",
                queue_write(point, *buffer, 0, *read_only, 0, 4));
-  EXPECT_FAILS(OUT_OF_RANGE, "write range [0, 8) exceeds file length 4",
+  EXPECT_FAILS(OUT_OF_RANGE, "write 8 bytes at offset 0 of a file of 4 bytes",
                queue_write(point, *buffer, 0, *write_only, 0, 8));
   EXPECT_FAILS(OUT_OF_RANGE, "", queue_write(point, *buffer, 6, *write_only, 0, 4));
-  EXPECT_FAILS(UNIMPLEMENTED, "VM queue allocation pools are not supported",
-               queue_alloca(point, 1, 0, 0, 4, 0));
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "failed to allocate buffer of length 18446744073709551615",
+  EXPECT_FAILS(UNIMPLEMENTED, "found pool 1", queue_alloca(point, 1, 0, 0, 4, 0));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
                queue_alloca(point, 0, 0, 0, UINT64_MAX, 0));
   EXPECT_EQ(signal->query().code(), Code::DEFERRED);
   EXPECT_EQ(fake_log(), "");
@@ -234,7 +231,7 @@ TEST_F(QueueTest, CommandBuffersOfOtherDevicesAreRefused) {
   const Ref<Device> other = open_fake_device(open_fake_library());
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->finalize());
-  EXPECT_FAILS(INVALID_ARGUMENT, "cannot be executed on", queue_execute({*other}, *commands, {}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "recorded for device", queue_execute({*other}, *commands, {}));
 }
 
 // ---- Execution ----
@@ -242,9 +239,7 @@ TEST_F(QueueTest, CommandBuffersOfOtherDevicesAreRefused) {
 TEST_F(QueueTest, ExecuteChecksTheRecording) {
   const Ref<Device> device = open_fake_device();
   const Ref<CommandBuffer> commands = record(device);
-  EXPECT_FAILS(FAILED_PRECONDITION,
-               "command buffer recording has not been ended and it is still in a recording state",
-               queue_execute({*device}, *commands, {}));
+  EXPECT_FAILS(FAILED_PRECONDITION, "being recorded", queue_execute({*device}, *commands, {}));
   EXPECT_OK(commands->finalize());
   EXPECT_OK(queue_execute({*device}, *commands, {}));
   EXPECT_OK(queue_execute({*device}, *commands, {}));
@@ -261,7 +256,7 @@ TEST_F(QueueTest, ExecuteChecksTheRecording) {
   EXPECT_OK(early->finalize());
   const Ref<Fence> reached = make_fence(device);
   EXPECT_OK(reached->signal());
-  EXPECT_FAILS(INVALID_ARGUMENT, "inline command buffer submitted with a wait",
+  EXPECT_FAILS(INVALID_ARGUMENT, "no wait for a command buffer with ALLOW_INLINE_EXECUTION",
                queue_execute({*device, kAnyQueue, reached.get(), nullptr}, *early, {}));
   EXPECT_OK(queue_execute({*device}, *early, {}));
 }
@@ -276,20 +271,17 @@ TEST_F(QueueTest, ExecuteChecksTheTable) {
   const auto execute = [&](std::initializer_list<Binding> table) {
     return queue_execute({*device}, *commands, std::vector(table));
   };
-  EXPECT_FAILS(INVALID_ARGUMENT, "requires at least 2 bindings but no binding table was provided",
-               execute({}));
-  EXPECT_FAILS(OUT_OF_RANGE, "requires at least 2 bindings but only 1 were provided",
+  EXPECT_FAILS(INVALID_ARGUMENT, "2 slots of a binding table, but was executed without one", execute({}));
+  EXPECT_FAILS(OUT_OF_RANGE, "2 slots of a binding table, but the table has 1 entries",
                execute({{buffer.get(), 0, 16}}));
-  EXPECT_FAILS(INVALID_ARGUMENT,
-               "binding table slot requires a buffer but none was provided; binding table slot 1",
-               execute({{buffer.get(), 0, 16}, {}}));
-  EXPECT_FAILS(OUT_OF_RANGE, "outside of the valid bound buffer range", execute({{}, {buffer.get(), 0, 8}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "found null; binding table slot 1", execute({{buffer.get(), 0, 16}, {}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "found an entry of 8 bytes at offset 0", execute({{}, {buffer.get(), 0, 8}}));
   EXPECT_FAILS(OUT_OF_RANGE, "binding table slot 1", execute({{}, {buffer.get(), 8, kWholeLength}}));
   EXPECT_FAILS(OUT_OF_RANGE, "binding table slot 1", execute({{}, {buffer.get(), 8, 12}}));
   EXPECT_FAILS(OUT_OF_RANGE, "binding table slot 1", execute({{}, {buffer.get(), 17, kWholeLength}}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "required alignment", execute({{}, {buffer.get(), 2, 12}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "multiples of 4 bytes, found offset", execute({{}, {buffer.get(), 2, 12}}));
   const Ref<Buffer> odd = allocation->subspan(1, 16).value();
-  EXPECT_FAILS(INVALID_ARGUMENT, "required alignment", execute({{}, {odd.get(), 0, 16}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "multiples of 4 bytes, found offset", execute({{}, {odd.get(), 0, 16}}));
   EXPECT_OK(execute({{}, {odd.get(), 3, kWholeLength}}));  // byte 4 of the allocation
   const Ref<Buffer> storage =
       make_buffer(*device, Values(16), HALYARD_USAGE_STORAGE | HALYARD_USAGE_MAPPING_SCOPED);
@@ -357,7 +349,7 @@ TEST_F(QueueTest, FailureOfTheWork) {
   EXPECT_FAILS(INTERNAL, "told to fail", queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
   EXPECT_FAILS(INTERNAL, "told to fail", fence->query());
 
-  const Ref<Device> queued = open_fake_device("queued");  // the call cannot know
+  const Ref<Device> queued = open_fake_device("queued");  // the call returns before the failure
   const Ref<Fence> later = make_fence(queued);
   fake().fail_next(HALYARD_INTERNAL);
   EXPECT_OK(queue_barrier({*queued, kAnyQueue, nullptr, later.get()}));
@@ -374,8 +366,7 @@ TEST_F(QueueTest, RefusedWorkTouchesNoFence) {
                queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
   EXPECT_EQ(fence->query().code(), Code::DEFERRED);
   fake().refuse_next(HALYARD_RESOURCE_EXHAUSTED);
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "failed to allocate buffer of length 8",
-               queue_alloca({*device}, 0, 0, 0, 8, 0));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 8 bytes", queue_alloca({*device}, 0, 0, 0, 8, 0));
 }
 
 TEST_F(QueueTest, SignalOfWhatIsReachedAlreadyChangesNothing) {
@@ -447,7 +438,7 @@ TEST_F(QueueTest, WorkCompletesOnAnotherThread) {
   worker.join();
 }
 
-// A program that is not there any more when its work is done: the work has the last reference to the device.
+// A program that is destroyed before its work completes: the work has the last reference to the device.
 TEST_F(QueueTest, ADeviceIsNotClosedByItsOwnCallback) {
   const size_t before = fake().closed_in_callbacks();
   const int64_t devices = fake().live(FAKE_DEVICE);
@@ -618,8 +609,8 @@ TEST_F(BridgeTest, RefusedWorkLeavesNothingBehind) {
   EXPECT_OK(start->signal());
 }
 
-// Each piece of work is released by the completion of the one before, in the other driver: no call may nest
-// in the other.
+// Work alternates between two drivers, each submission waiting for the previous one: their calls must not
+// nest.
 TEST_F(BridgeTest, LongChainsBetweenDriversDoNotNest) {
   const Ref<Device> devices[] = {open_fake_device(first_), open_fake_device(second_)};
   const Ref<Fence> start = make_fence(devices[0]);

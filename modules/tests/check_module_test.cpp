@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "hal/queue/host_copy.h"
+#include "hal/queue/wait.h"
 #include "hal/view/element_type.h"
 #include "testing.h"
 
@@ -89,7 +90,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
                          {device, view(left), view(right), number(absolute), number(relative)});
   }
 
-  // Whoever did the copy may let go of it a little later than it is done.
+  // The copying thread may release the buffer shortly after completion.
   void expect_all_given_back() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (budget->used() != 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -101,7 +102,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
     for (const Told& it : told) ADD_FAILURE() << what << ": " << it.function << ": " << it.message;
     told.clear();
   }
-  // One expectation failed, saying all of `parts`.
+  // One expectation failed, with all of `parts` in its message.
   void expect_told(const Status& status, std::string_view function, std::vector<std::string_view> parts) {
     EXPECT_TRUE(status.ok()) << status.text();
     ASSERT_EQ(told.size(), 1u) << function;
@@ -294,7 +295,7 @@ TEST_P(Check, almost_eq_takes_what_is_on_the_edge_of_the_tolerance) {
 TEST_P(Check, almost_eq_compares_f64_as_f64_and_smaller_ones_as_f32) {
   expect_told(almost_eq("f64=1", "f64=1.000000000001", 0, 0), "expect_almost_eq", {"1 and 1.000000000001"});
   expect_holds(almost_eq("f64=1", "f64=1.000000000001", 1e-9F, 0), "f64");
-  // 2^24 + 1 has no place in f32: the difference is 2^24 there.
+  // f32 cannot represent 2^24 + 1: the difference becomes 2^24.
   expect_holds(almost_eq("f32=16777216", "f32=-1", 16777216, 0), "f32");
   expect_told(almost_eq("f64=16777216", "f64=-1", 16777216, 0), "expect_almost_eq",
               {"a difference of 16777217 where 16777216 is allowed"});
@@ -322,18 +323,18 @@ TEST_P(Check, almost_eq_refuses_other_types_by_name) {
 
 TEST_P(Check, null_and_other_objects_are_refused) {
   const auto some = view("i32=1");
-  expect_refused(check->status("expect_all_true", kAllTrue, {nullptr, some}), "ref is null");
-  expect_refused(check->status("expect_all_true", kAllTrue, {device, nullptr}), "ref is null");
-  expect_refused(check->status("expect_eq", kEq, {nullptr, some, some}), "ref is null");
-  expect_refused(check->status("expect_eq", kEq, {device, nullptr, some}), "ref is null");
-  expect_refused(check->status("expect_eq", kEq, {device, some, nullptr}), "ref is null");
+  expect_refused(check->status("expect_all_true", kAllTrue, {nullptr, some}), "null");
+  expect_refused(check->status("expect_all_true", kAllTrue, {device, nullptr}), "null");
+  expect_refused(check->status("expect_eq", kEq, {nullptr, some, some}), "null");
+  expect_refused(check->status("expect_eq", kEq, {device, nullptr, some}), "null");
+  expect_refused(check->status("expect_eq", kEq, {device, some, nullptr}), "null");
   for (size_t at = 0; at < 3; ++at) {
     std::vector<Argument> arguments = {device, some, some, number(1), number(1)};
     arguments[at] = nullptr;
-    expect_refused(check->status("expect_almost_eq", kAlmostEq, arguments), "ref is null");
+    expect_refused(check->status("expect_almost_eq", kAlmostEq, arguments), "null");
   }
-  expect_refused(check->status("expect_eq", kEq, {some, some, some}), "expected hal.device");
-  expect_refused(check->status("expect_eq", kEq, {device, text_of("x"), some}), "expected hal.buffer_view");
+  expect_refused(check->status("expect_eq", kEq, {some, some, some}), "expected a hal.device");
+  expect_refused(check->status("expect_eq", kEq, {device, text_of("x"), some}), "expected a hal.buffer_view");
 }
 
 TEST_P(Check, views_that_their_buffers_cannot_hold_are_refused) {

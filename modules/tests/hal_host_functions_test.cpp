@@ -78,13 +78,12 @@ TEST_F(HalHostFunctions, queries_answer_known_and_value) {
   EXPECT_EQ((*unknown)[0].as_i32(), 0);
   EXPECT_EQ((*unknown)[1].as_i64(), 0);
   expect_failure(hal->status("device.query.i64", "0rrr_iI", {devices[0], nullptr, text_of("key")}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalHostFunctions, references_are_checked) {
-  expect_failure(hal->status("device.allocator", "0r_r", {nullptr}), Code::INVALID_ARGUMENT, "ref is null");
-  expect_failure(hal->status("device.allocator", "0r_r", {allocator}), Code::INVALID_ARGUMENT,
-                 "ref type mismatch");
+  expect_failure(hal->status("device.allocator", "0r_r", {nullptr}), Code::INVALID_ARGUMENT, "null");
+  expect_failure(hal->status("device.allocator", "0r_r", {allocator}), Code::INVALID_ARGUMENT, "expected a ");
 }
 
 // ---- Allocator ----
@@ -98,7 +97,7 @@ TEST_F(HalHostFunctions, allocate_gives_the_length_asked_for) {
 TEST_F(HalHostFunctions, allocate_past_memory_names_the_length) {
   expect_failure(
       hal->status("allocator.allocate", "0rIiiI_r", {allocator, kAny, kDeviceLocal, kDefault, int64_t{-1}}),
-      Code::RESOURCE_EXHAUSTED, "failed to allocate buffer of length 18446744073709551615");
+      Code::RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes");
 }
 
 TEST_F(HalHostFunctions, allocate_puts_defaults_for_zero) {
@@ -121,11 +120,11 @@ TEST_F(HalHostFunctions, select_without_policy_does_not_look_at_the_others) {
       hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[1], 4, nullptr, 2}}));
   expect_failure(
       hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{nullptr, 4, devices[1], 2}}),
-      Code::INVALID_ARGUMENT, "ref is null");
+      Code::INVALID_ARGUMENT, "null");
   expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{allocator, 4}}),
-                 Code::INVALID_ARGUMENT, "ref type mismatch");
+                 Code::INVALID_ARGUMENT, "expected a ");
   expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{}}),
-                 Code::INVALID_ARGUMENT, "at least one device/queue affinity pair must be provided");
+                 Code::INVALID_ARGUMENT, "allocator.select");
 }
 
 class HalLeadAllocator : public HalHostFunctions {
@@ -157,10 +156,10 @@ TEST_F(HalLeadAllocator, select_looks_at_64_candidates) {
   EXPECT_TRUE(hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, many}));
   many.values.insert(many.values.end(), {Argument(devices[1]), Argument(64)});
   expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, many}), Code::RESOURCE_EXHAUSTED,
-                 "too many devices");
+                 "allocator.select has 65 candidates");
   expect_failure(
       hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, nullptr, 8}}),
-      Code::INVALID_ARGUMENT, "ref is null");
+      Code::INVALID_ARGUMENT, "null");
 }
 
 // ---- allocator.import ----
@@ -198,22 +197,21 @@ TEST_F(HalImport, minus_one_is_the_whole_source) {
   EXPECT_EQ(buffer->length(), 128u);
   expect_failure(
       hal->status("allocator.import", kImport, {allocator, 1, kAny, 0x30, kImmutable, source(false), 64, -1}),
-      Code::INVALID_ARGUMENT, "byte range out of bounds (requested 64-192 of available 128)");
+      Code::INVALID_ARGUMENT, "128 bytes of the source, found 128 bytes at offset 64");
 }
 
 TEST_F(HalImport, ranges_and_access_are_checked_even_when_only_trying) {
   for (int only_try : {0, 1}) {
     expect_failure(hal->status("allocator.import", kImport,
                                {allocator, only_try, kAny, 0x30, kImmutable, source(false), 64, 65}),
-                   Code::INVALID_ARGUMENT, "byte range out of bounds (requested 64-129 of available 128)");
+                   Code::INVALID_ARGUMENT, "128 bytes of the source, found 65 bytes at offset 64");
     expect_failure(
         hal->status("allocator.import", kImport,
                     {allocator, only_try, kAny, 0x30, kImmutable, source(false), int64_t{-64}, 128}),
-        Code::INVALID_ARGUMENT, "byte range out of bounds");
+        Code::INVALID_ARGUMENT, "128 bytes of the source");
     expect_failure(hal->status("allocator.import", kImport,
                                {allocator, only_try, kAny, 0x30, kDefault, source(false), 0, 64}),
-                   Code::PERMISSION_DENIED,
-                   "source buffer is immutable and can only be imported for constant usage");
+                   Code::PERMISSION_DENIED, "SHARING_IMMUTABLE");
   }
 }
 
@@ -246,18 +244,17 @@ TEST_F(HalHostFunctions, assert_checks_length_then_type_then_usage_then_allocato
   EXPECT_TRUE(
       hal->status("buffer.assert", "0rrrIii_v", {buffer, message, allocator, 16, 0x10, kDefault}).ok());
   expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 17, 0x80, 0x1000}),
-                 Code::INVALID_ARGUMENT, "tensor buffer byte length 16 less than expected minimum 17");
+                 Code::INVALID_ARGUMENT, "tensor: expected a buffer of at least 17 bytes, found 16");
   expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x80, 0x1000}),
-                 Code::PERMISSION_DENIED, "tensor buffer memory type is not compatible; buffer has ");
+                 Code::PERMISSION_DENIED, "tensor: expected a buffer with memory of type ");
   expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, 0x1000}),
-                 Code::PERMISSION_DENIED,
-                 "tensor requested usage was not specified when the buffer was allocated; buffer allows ");
+                 Code::PERMISSION_DENIED, "tensor: expected a buffer with usage ");
   expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, kDefault}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
   expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, buffer, 16, 0x10, kDefault}),
-                 Code::INVALID_ARGUMENT, "ref type mismatch");
+                 Code::INVALID_ARGUMENT, "expected a ");
   expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, nullptr, allocator, 16, 0x10, kDefault}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalHostFunctions, owners_are_counted_on_the_allocation) {
@@ -286,9 +283,9 @@ TEST_F(HalHostFunctions, subspans) {
   const auto inner = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {rest, 2, 4});
   EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {inner, 0, 4}), 0x11223344);
   expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, 8, 9}), Code::OUT_OF_RANGE,
-                 "invalid subspan of an existing buffer (source_offset=8, length=9)");
+                 "found 9 bytes at offset 8");
   expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, 17, 0}), Code::OUT_OF_RANGE,
-                 "source_offset=17");
+                 "at offset 17");
   expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, int64_t{-1}, 2}), Code::OUT_OF_RANGE, "");
 }
 
@@ -309,17 +306,17 @@ TEST_F(HalHostFunctions, loads_and_stores_of_up_to_four_bytes) {
 TEST_F(HalHostFunctions, load_and_store_errors) {
   const Ref<hal::Buffer> buffer = allocate(8);
   expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 0, 5}), Code::INVALID_ARGUMENT,
-                 "load length byte count 5 exceeds max");
+                 "buffer.load of 5 bytes");
   expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 0, -1}), Code::INVALID_ARGUMENT,
-                 "load length byte count 4294967295 exceeds max");
+                 "buffer.load of 4294967295 bytes");
   expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 6, 4}), Code::OUT_OF_RANGE, "");
   expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, -2, 4}), Code::OUT_OF_RANGE, "");
   expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, 0, 5}), Code::INVALID_ARGUMENT,
-                 "store length byte count 5 exceeds max");
+                 "buffer.store of 5 bytes");
   expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, 5, 4}), Code::OUT_OF_RANGE,
-                 "store out of bounds (target_offset=5, length=4 into max 8)");
+                 "within the 8 bytes of the buffer, found 4 bytes at offset 5");
   expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, -1, 1}), Code::OUT_OF_RANGE,
-                 "store out of bounds");
+                 "within the 8 bytes");
 }
 
 // ---- Buffer views ----
@@ -346,7 +343,7 @@ TEST_F(HalHostFunctions, a_view_of_a_part_takes_a_subspan) {
   EXPECT_NE(&part->buffer(), buffer.get());
   EXPECT_EQ(part->buffer().length(), 8u);
   expect_failure(hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 8, 9, kFloat32, 1, Entries{2}}),
-                 Code::OUT_OF_RANGE, "invalid subspan of an existing buffer (source_offset=8, length=9)");
+                 Code::OUT_OF_RANGE, "found 9 bytes at offset 8");
 }
 
 TEST_F(HalHostFunctions, a_view_has_at_most_128_dimensions) {
@@ -354,7 +351,7 @@ TEST_F(HalHostFunctions, a_view_has_at_most_128_dimensions) {
   EXPECT_NE(view(buffer, kFloat32, Entries(128, 1)), nullptr);
   expect_failure(
       hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 0, 4, kFloat32, 1, Entries(129, 1)}),
-      Code::OUT_OF_RANGE, "count 129 > 128");
+      Code::OUT_OF_RANGE, "at most 128 dimensions for a buffer view, found 129");
 }
 
 TEST_F(HalHostFunctions, view_assert) {
@@ -364,16 +361,16 @@ TEST_F(HalHostFunctions, view_assert) {
   EXPECT_TRUE(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 3}}).ok());
   EXPECT_TRUE(hal->status("buffer_view.assert", kAssert, {made, message, kSint32, 1, Entries{2, 3}}).ok());
   expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 2, Entries{2}}),
-                 Code::INVALID_ARGUMENT, "input0 encoding mismatch; expected 00000002 but have 00000001");
+                 Code::INVALID_ARGUMENT, "input0: expected encoding 00000002, found 00000001");
   expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 1, Entries{2}}),
                  Code::INVALID_ARGUMENT,
-                 "input0 element type mismatch; expected f32 (21000020) but have i32 (10000020)");
+                 "input0: expected element type f32 (21000020), found i32 (10000020)");
   expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2}}),
-                 Code::INVALID_ARGUMENT, "input0 shape rank mismatch; expected 1 but have 2");
+                 Code::INVALID_ARGUMENT, "rank 2 instead of 1");
   expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 4}}),
-                 Code::INVALID_ARGUMENT, "input0 shape dimension 1 mismatch; expected 4 but have 3");
+                 Code::INVALID_ARGUMENT, "dimension 1 is 3 instead of 4");
   expect_failure(hal->status("buffer_view.assert", kAssert, {nullptr, message, kInt32, 1, Entries{}}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalHostFunctions, trace_without_a_sink_checks_nothing) {
@@ -406,31 +403,29 @@ TEST_F(HalTrace, errors) {
   const Ref<hal::BufferView> a = view(allocate(4), kInt32, {});
   EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(128, a)}).ok());
   expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(129, a)}),
-                 Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call");
+                 Code::RESOURCE_EXHAUSTED, "at most 128 buffer views");
   expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries{a}}), Code::INVALID_ARGUMENT,
-                 "ref is null");
+                 "null");
   expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{a, nullptr}}),
                  Code::INVALID_ARGUMENT, "operand 1");
   expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{devices[0]}}),
-                 Code::INVALID_ARGUMENT, "ref type mismatch");
+                 Code::INVALID_ARGUMENT, "expected a ");
 }
 
 // ---- Channels ----
 
 TEST_F(HalHostFunctions, channels) {
   expect_failure(hal->status("channel.create", "0rIirrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1}),
-                 Code::UNIMPLEMENTED, "collectives not implemented");
+                 Code::UNIMPLEMENTED, "collective operations");
   expect_failure(hal->status("channel.create", "0rIIrrii_r",
                              {devices[0], kAny, 0, text_of("id"), text_of("group"), 0, 1}),
-                 Code::UNIMPLEMENTED, "collectives not implemented");
+                 Code::UNIMPLEMENTED, "collective operations");
   expect_failure(hal->status("channel.create", "0rIIrrii_r", {nullptr, kAny, 0, nullptr, nullptr, -1, -1}),
-                 Code::INVALID_ARGUMENT, "ref is null");
-  expect_failure(hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}), Code::INVALID_ARGUMENT,
-                 "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
+  expect_failure(hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}), Code::INVALID_ARGUMENT, "null");
   expect_failure(hal->status("channel.split", "0riiI_r", {devices[0], 0, 0, 0}), Code::INVALID_ARGUMENT,
-                 "ref type mismatch");
-  expect_failure(hal->status("channel.rank_and_count", "0r_ii", {nullptr}), Code::INVALID_ARGUMENT,
-                 "ref is null");
+                 "expected a ");
+  expect_failure(hal->status("channel.rank_and_count", "0r_ii", {nullptr}), Code::INVALID_ARGUMENT, "null");
 }
 
 // ---- Files and executables ----
@@ -445,14 +440,13 @@ TEST_F(HalHostFunctions, files_over_host_bytes) {
   EXPECT_EQ(file->access(), uint32_t{hal::kRead});
   EXPECT_EQ(file->bytes().data(), bytes->data() + 4);
   expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 3, bytes, 0, 16, 0}),
-                 Code::PERMISSION_DENIED, "only read-only memory can be accessed via a file handle");
+                 Code::PERMISSION_DENIED, "expected access READ");
   expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, 8, 9, 0}),
-                 Code::OUT_OF_RANGE,
-                 "out-of-bounds access detected (offset=8, length=9, alignment=1, buffer length=16)");
+                 Code::OUT_OF_RANGE, "within the 16 bytes of the vm.buffer, found 9 bytes at offset 8");
   expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, -8, 16, 0}),
-                 Code::OUT_OF_RANGE, "out-of-bounds access detected");
+                 Code::OUT_OF_RANGE, "bytes of the vm.buffer");
   expect_failure(hal->status("ex.file.from_memory", kFile, {nullptr, kAny, 1, bytes, 0, 1, 0}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalHostFunctions, executables_are_made_for_devices_of_the_module) {
@@ -477,11 +471,11 @@ TEST_F(HalHostFunctions, executable_errors) {
     };
     expect_failure(status(format, data, nullptr), Code::NOT_FOUND, "no-such-format");
     expect_failure(status(format, data, bytes_of({1, 2, 3})), Code::INVALID_ARGUMENT,
-                   "constant buffer data must contain 4-byte elements but data length is 3");
+                   "4 bytes each, found 3 bytes");
     expect_failure(status(format, data, devices[1]), Code::NOT_FOUND,
                    "no-such-format");  // another type: as null
-    expect_failure(status(nullptr, data, nullptr), Code::INVALID_ARGUMENT, "ref is null");
-    expect_failure(status(format, nullptr, nullptr), Code::INVALID_ARGUMENT, "ref is null");
+    expect_failure(status(nullptr, data, nullptr), Code::INVALID_ARGUMENT, "null");
+    expect_failure(status(format, nullptr, nullptr), Code::INVALID_ARGUMENT, "null");
     expect_failure(status(text_of("vmvx-bytecode-fb"), data, nullptr), Code::INVALID_ARGUMENT, "");
   }
 }

@@ -70,7 +70,7 @@ TEST_F(HalInline, refs_are_checked_by_every_function) {
   struct Call {
     const char* name;
     const char* convention;
-    std::vector<Argument> arguments;  // the ref that is checked stands for itself
+    std::vector<Argument> arguments;  // the tested argument is replaced
     size_t ref;
   };
   const Ref<vm::Buffer> bytes = bytes_of({1, 2, 3, 4});
@@ -100,10 +100,9 @@ TEST_F(HalInline, refs_are_checked_by_every_function) {
     EXPECT_TRUE(hal->status(call.name, call.convention, call.arguments).ok()) << call.name;
     std::vector<Argument> arguments = call.arguments;
     arguments[call.ref] = nullptr;
-    expect_failure(hal->status(call.name, call.convention, arguments), Code::INVALID_ARGUMENT, "ref is null");
+    expect_failure(hal->status(call.name, call.convention, arguments), Code::INVALID_ARGUMENT, "null");
     arguments[call.ref] = other;
-    expect_failure(hal->status(call.name, call.convention, arguments), Code::INVALID_ARGUMENT,
-                   "ref type mismatch");
+    expect_failure(hal->status(call.name, call.convention, arguments), Code::INVALID_ARGUMENT, "expected a ");
   }
   for (const HalSignature& signature : hal_inline_signatures())
     EXPECT_TRUE(called.contains(signature.name)) << signature.name << " is not called here";
@@ -143,7 +142,7 @@ TEST_F(HalInline, allocate_takes_any_size_that_there_is) {
   for (const int alignment : {0, 4096})
     for (const uint64_t size : {UINT64_MAX, uint64_t{1} << 46})
       expect_failure(hal->status("buffer.allocate", "0iI_rr", {alignment, size}), Code::RESOURCE_EXHAUSTED,
-                     "failed to allocate buffer of length");
+                     "bytes");
 }
 
 TEST_F(HalInline, memory_is_charged_until_nothing_names_it) {
@@ -192,7 +191,7 @@ TEST_F(HalInline, allocate_initialized_copies_the_range) {
   EXPECT_EQ(empty.buffer->length(), 0u);
   for (const auto& [offset, length] : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
     expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr", {0, source, offset, length}),
-                   Code::OUT_OF_RANGE, "buffer length=5");
+                   Code::OUT_OF_RANGE, "within the 5 bytes");
   expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr", {3, source, 0, 1}),
                  Code::INVALID_ARGUMENT, "power of two");
 }
@@ -226,7 +225,7 @@ TEST_F(HalInline, wrap_checks_its_range) {
       0u);
   for (const auto& [offset, length] : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
     expect_failure(hal->status("buffer.wrap", "0rII_r", {source, offset, length}), Code::OUT_OF_RANGE,
-                   "buffer length=5");
+                   "within the 5 bytes");
 }
 
 TEST_F(HalInline, subspans_are_ranges_of_the_same_bytes) {
@@ -240,9 +239,9 @@ TEST_F(HalInline, subspans_are_ranges_of_the_same_bytes) {
   EXPECT_EQ(storage(rest)->data(), made.storage->data() + 8);
   EXPECT_EQ(rest->length(), 4u);
   expect_failure(hal->status("buffer.subspan", "0rII_r", {made.buffer, 10, 7}), Code::OUT_OF_RANGE,
-                 "source_offset=10, length=7");
+                 "found 7 bytes at offset 10");
   expect_failure(hal->status("buffer.subspan", "0rII_r", {made.buffer, 17, 0}), Code::OUT_OF_RANGE,
-                 "source_offset=17");
+                 "at offset 17");
 }
 
 TEST_F(HalInline, storage_of_a_device_that_shares_memory) {
@@ -278,10 +277,10 @@ TEST_F(HalInline, views_are_as_in_hal) {
   const Ref<vm::Buffer> name = text_of("tensor");
   EXPECT_TRUE(hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 3}}).ok());
   expect_failure(hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 4}}),
-                 Code::INVALID_ARGUMENT, "tensor shape dimension 1 mismatch");
+                 Code::INVALID_ARGUMENT, "tensor: expected shape");
   expect_failure(
       hal->status("buffer_view.create", "0rIIiiCID_r", {made.buffer, 8, 25, kFloat32, 1, Entries{}}),
-      Code::OUT_OF_RANGE, "source_offset=8, length=25");
+      Code::OUT_OF_RANGE, "found 25 bytes at offset 8");
   EXPECT_EQ(*view->text(10), "2x3xf32=" + (*view->text(10)).substr(8));
 }
 

@@ -1,5 +1,5 @@
-// hal.device.queue.* and hal.command_buffer.*, every signature of every version, on local-sync: the work is
-// done when the call returns.
+// hal.device.queue.* and hal.command_buffer.*, every signature of every version, on local-sync: work is
+// complete when the call returns.
 #include <gtest/gtest.h>
 
 #include "modules/hal_functions.h"
@@ -67,7 +67,7 @@ TEST_F(HalQueue, fill_errors_submit_nothing) {
   const auto fill = [&](int64_t offset, int64_t length, int size) {
     return run("device.queue.fill", "0rIrrrIIIiI_v", {target, offset, length, 1, size, 0});
   };
-  expect_failure(fill(0, 6, 3), Code::INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got 3)");
+  expect_failure(fill(0, 6, 3), Code::INVALID_ARGUMENT, "1, 2 or 4 bytes, found 3");
   expect_failure(fill(2, 4, 4), Code::INVALID_ARGUMENT, "");
   expect_failure(fill(0, 6, 4), Code::INVALID_ARGUMENT, "");
   expect_failure(fill(4, 8, 4), Code::OUT_OF_RANGE, "");
@@ -89,8 +89,7 @@ TEST_F(HalQueue, update_errors) {
   const auto target = buffer(Bytes(4, 9));
   const auto source = bytes_of({1, 2, 3, 4});
   expect_failure(run("device.queue.update", "0rIrrrIrIII_v", {source, 3, target, 0, 2, 0}),
-                 Code::OUT_OF_RANGE,
-                 "out-of-bounds access detected (offset=3, length=2, alignment=1, buffer length=4)");
+                 Code::OUT_OF_RANGE, "within the 4 bytes of the vm.buffer, found 2 bytes at offset 3");
   expect_failure(run("device.queue.update", "0rIrrrIrIII_v", {source, 0, target, 3, 2, 0}),
                  Code::OUT_OF_RANGE, "");
   EXPECT_TRUE(untouched());
@@ -104,7 +103,7 @@ TEST_F(HalQueue, copy) {
   expect_failure(run("device.queue.copy", "0rIrrrIrIII_v", {source, 2, target, 0, 3, 0}), Code::OUT_OF_RANGE,
                  "");
   expect_failure(run("device.queue.copy", "0rIrrrIrIII_v", {nullptr, 2, target, 0, 3, 0}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalQueue, read_and_write_in_both_forms) {
@@ -116,10 +115,10 @@ TEST_F(HalQueue, read_and_write_in_both_forms) {
     EXPECT_TRUE(run("device.queue.read", convention, {file, 1, target, 2, 2, 0}).ok());
     EXPECT_EQ(contents(target), (Bytes{9, 9, 2, 3}));
     expect_failure(run("device.queue.read", convention, {file, 3, target, 0, 2, 0}), Code::OUT_OF_RANGE,
-                   "read range [3, 5) exceeds file length 4");
+                   "read 2 bytes at offset 3 of a file of 4 bytes");
     expect_failure(run("device.queue.read", convention, {file, 0, target, 3, 2, 0}), Code::OUT_OF_RANGE, "");
     expect_failure(run("device.queue.write", convention, {target, 0, file, 0, 4, 0}), Code::PERMISSION_DENIED,
-                   "file operation cannot be performed; file allows READ, operation requires WRITE");
+                   "allows WRITE, found one that allows READ");
     std::vector<uint8_t> writable(4, 0);
     const auto out = hal::File::from_memory(writable, hal::kRead | hal::kWrite, nullptr);
     EXPECT_TRUE(run("device.queue.write", convention, {target, 2, out, 1, 2, 0}).ok());
@@ -137,8 +136,7 @@ TEST_F(HalQueue, alloca_and_dealloca_in_both_forms) {
     EXPECT_EQ(made->length(), 24u);
     EXPECT_TRUE(signalled());
     arguments[4] = 1;
-    expect_failure(hal->status("device.queue.alloca", convention, arguments), Code::UNIMPLEMENTED,
-                   "VM queue allocation pools are not supported");
+    expect_failure(hal->status("device.queue.alloca", convention, arguments), Code::UNIMPLEMENTED, "pool 0");
     std::vector<Argument> last = {made};
     if (is_new) last.push_back(1);
     EXPECT_TRUE(run("device.queue.dealloca", is_new ? "0rIrrrI_v" : "0rIrrr_v", last).ok());
@@ -157,8 +155,7 @@ TEST_F(HalQueue, barrier_and_flush) {
   EXPECT_TRUE(run("device.queue.barrier", "0rIrrI_v", {0}).ok());
   EXPECT_TRUE(signalled());
   EXPECT_TRUE(hal->status("device.queue.flush", "0rI_v", {device, kAny}).ok());
-  expect_failure(hal->status("device.queue.flush", "0rI_v", {nullptr, kAny}), Code::INVALID_ARGUMENT,
-                 "ref is null");
+  expect_failure(hal->status("device.queue.flush", "0rI_v", {nullptr, kAny}), Code::INVALID_ARGUMENT, "null");
 }
 
 // ---- Recordings ----
@@ -217,7 +214,7 @@ TEST_F(HalRecording, update_captures_its_bytes) {
   EXPECT_EQ(contents(target), (Bytes{1, 2}));
   expect_failure(
       hal->status("command_buffer.update_buffer", "0rrIrIIiI_v", {begin(), source, 1, target, 0, 2, 0, 0}),
-      Code::OUT_OF_RANGE, "out-of-bounds access detected (offset=1, length=2, alignment=1, buffer length=2)");
+      Code::OUT_OF_RANGE, "within the 2 bytes of the vm.buffer, found 2 bytes at offset 1");
 }
 
 TEST_F(HalRecording, a_pattern_of_the_old_form_is_its_32_bits) {
@@ -245,10 +242,10 @@ TEST_F(HalRecording, slots_resolve_through_the_table_in_both_forms) {
     EXPECT_EQ(contents(target), (Bytes{9, 9, 9, 9, 7, 7, 9, 9}));
   }
   expect_failure(run("device.queue.execute", "0rIrrrI_v", {commands, 0}), Code::INVALID_ARGUMENT,
-                 "indirect command buffer requires at least 2 bindings but no binding table was provided");
+                 "2 slots of a binding table, but was executed without one");
   expect_failure(
       run("device.queue.execute.indirect", "0rIrrrICrIID_v", {commands, 0, Entries{nullptr, 0, 0}}),
-      Code::OUT_OF_RANGE, "indirect command buffer requires at least 2 bindings but only 1 were provided");
+      Code::OUT_OF_RANGE, "2 slots of a binding table, but the table has 1 entries");
   expect_failure(run("device.queue.execute.indirect", "0rIrrrICrIID_v",
                      {commands, 0, Entries{nullptr, 0, 0, nullptr, 0, 0}}),
                  Code::INVALID_ARGUMENT, "binding table slot 1");
@@ -266,41 +263,40 @@ TEST_F(HalRecording, execute_of_hal_5_takes_none_or_one) {
   EXPECT_TRUE(run("device.queue.execute", "0rIrrCrD_v", {Entries{commands}}).ok());
   EXPECT_EQ(contents(target), (Bytes{3, 3}));
   expect_failure(run("device.queue.execute", "0rIrrCrD_v", {Entries{commands, commands}}),
-                 Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed");
+                 Code::INVALID_ARGUMENT, "one command buffer or none, found 2");
   expect_failure(run("device.queue.execute", "0rIrrCrD_v", {Entries{nullptr}}), Code::INVALID_ARGUMENT,
-                 "ref is null");
+                 "null");
 }
 
 TEST_F(HalRecording, life_of_a_recording) {
   const auto target = buffer(Bytes(4));
   const auto commands = begin();
   expect_failure(run("device.queue.execute", "0rIrrrI_v", {commands, 0}), Code::FAILED_PRECONDITION,
-                 "command buffer recording has not been ended");
+                 "being recorded");
   finalize(commands);
   expect_failure(hal->status("command_buffer.finalize", "0r_v", {commands}), Code::FAILED_PRECONDITION,
-                 "command buffer is not in a recording state");
-  expect_failure(barrier(commands), Code::FAILED_PRECONDITION, "command buffer is not in a recording state");
+                 "being recorded");
+  expect_failure(barrier(commands), Code::FAILED_PRECONDITION, "being recorded");
   expect_failure(hal->status("command_buffer.advise_buffer", "0rrIIIi_v", {commands, target, 0, 0, 0, 0}),
-                 Code::FAILED_PRECONDITION, "command buffer is not in a recording state");
+                 Code::FAILED_PRECONDITION, "being recorded");
   expect_failure(hal->status("command_buffer.begin_debug_group", "0rr_v", {commands, text_of("x")}),
-                 Code::FAILED_PRECONDITION, "command buffer is not in a recording state");
+                 Code::FAILED_PRECONDITION, "being recorded");
 }
 
 TEST_F(HalRecording, modes) {
   expect_failure(hal->status("command_buffer.create", "0riiIi_r", {device, 0x10, 3, kAny, 0}),
-                 Code::INVALID_ARGUMENT, "inline command buffers must be one-shot");
+                 Code::INVALID_ARGUMENT, "ONE_SHOT");
   expect_failure(hal->status("command_buffer.create", "0riiIi_r", {device, 0x11, 3, kAny, 1}),
-                 Code::INVALID_ARGUMENT, "inline command buffers cannot have indirect bindings");
+                 Code::INVALID_ARGUMENT, "ALLOW_INLINE_EXECUTION, found 1");
   expect_failure(hal->status("command_buffer.create", "0riiIi_r", {nullptr, 0, 3, kAny, 0}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 TEST_F(HalRecording, categories) {
   const auto target = buffer(Bytes(4));
   expect_failure(
       hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {begin(0, 0, 2), target, 0, 4, 0, 0, 4, 0}),
-      Code::FAILED_PRECONDITION,
-      "operation requires categories TRANSFER but command buffer only supports DISPATCH");
+      Code::FAILED_PRECONDITION, "categories TRANSFER, found DISPATCH");
   EXPECT_TRUE(barrier(begin(0, 0, 0)).ok());
 }
 
@@ -316,26 +312,24 @@ TEST_F(HalRecording, debug_groups_and_hints) {
   const auto unbalanced = begin();
   EXPECT_TRUE(hal->status("command_buffer.begin_debug_group", "0rr_v", {unbalanced, text_of("open")}).ok());
   expect_failure(hal->status("command_buffer.finalize", "0r_v", {unbalanced}), Code::FAILED_PRECONDITION,
-                 "unbalanced debug group depth (expected 0, is 1)");
+                 "found depth 1");
 }
 
 TEST_F(HalRecording, references) {
   const auto target = buffer(Bytes(4));
   expect_failure(
       hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {begin(0, 1), nullptr, 0, 4, 1, 0, 4, 0}),
-      Code::OUT_OF_RANGE,
-      "indirect buffer reference slot 1 is out range of the declared binding capacity of the command buffer "
-      "1");
+      Code::OUT_OF_RANGE, "slot 1 of the binding table, but the command buffer has a binding capacity of 1");
   expect_failure(
       hal->status("command_buffer.copy_buffer", "0riirIrIII_v", {begin(), 0, 0, target, 0, target, 1, 2, 0}),
-      Code::INVALID_ARGUMENT, "source and target ranges overlap within the same buffer");
+      Code::INVALID_ARGUMENT, "without common bytes");
   EXPECT_TRUE(
       hal->status("command_buffer.copy_buffer", "0riirIrIII_v", {begin(), 9, 9, nullptr, 0, nullptr, 1, 0, 0})
           .ok())
       << "length 0 is not looked at";
   expect_failure(hal->status("command_buffer.collective", "0rriiiirrIIIII_v",
                              {begin(), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0}),
-                 Code::INVALID_ARGUMENT, "ref is null");
+                 Code::INVALID_ARGUMENT, "null");
 }
 
 }  // namespace

@@ -119,8 +119,8 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, std:
   }
   if (!argument.starts_with("--"))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "flag '{}' not recognized: flags are --NAME or --NAME=VALUE; '{} --help' lists them",
-                argument, tool.name);
+                "unknown flag '{}': flags are --NAME or --NAME=VALUE; '{} --help' lists them", argument,
+                tool.name);
   const std::string_view body = argument.substr(2);
   const size_t equals = body.find('=');
   const std::string_view name = body.substr(0, equals);
@@ -128,7 +128,7 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, std:
   const std::string value(has_value ? body.substr(equals + 1) : std::string_view());
   const Flag* flag = find_flag(tool, normalised(name));
   if (!flag)
-    return fail(HALYARD_INVALID_ARGUMENT, "flag '--{}' not recognized{}; '{} --help' lists the flags", name,
+    return fail(HALYARD_INVALID_ARGUMENT, "unknown flag '--{}'{}; '{} --help' lists the flags", name,
                 near_flag(tool, name), tool.name);
   if (!has_value && (flag->kind == FlagKind::value || flag->kind == FlagKind::list))
     return fail(HALYARD_INVALID_ARGUMENT,

@@ -243,9 +243,9 @@ Result<> check_inputs(const halyard_function_description_t& function, std::strin
                       const Arguments& arguments) {
   if (arguments.values().size() >= types.size()) return {};
   return fail(HALYARD_INVALID_ARGUMENT,
-              "expected {} arguments but passed {}; function '{}' takes one --input for each{}{}",
-              types.size(), arguments.values().size(), view(function.name),
-              function.declaration.size ? ": " : "", view(function.declaration));
+              "expected {} arguments, found {}; function '{}' takes one --input for each{}{}", types.size(),
+              arguments.values().size(), view(function.name), function.declaration.size ? ": " : "",
+              view(function.declaration));
 }
 
 namespace {

@@ -306,7 +306,7 @@ Result<halyard_function_description_t> describe(halyard_module_t module, std::st
     TOOL_TRY(check(halyard_module_function(module, i, &function)));
     if (view(function.name) == name) return function;
   }
-  return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'", name, view(info.name));
+  return fail(HALYARD_NOT_FOUND, "no function '{}' in module '{}'", name, view(info.name));
 }
 
 Result<> print_statistics(const Program& program) {

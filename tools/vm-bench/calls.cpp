@@ -54,8 +54,8 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
       list += (list.empty() ? "" : ", ") + target.name;
     }
     const Block<char> near(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
-    return fail(HALYARD_NOT_FOUND, "no function '{}' exported by module '{}'{}; it exports {}", name,
-                view(info.name), near.get(), list.empty() ? "nothing" : list);
+    return fail(HALYARD_NOT_FOUND, "no function '{}' in module '{}'{}; it exports {}", name, view(info.name),
+                near.get(), list.empty() ? "nothing" : list);
   }
   return std::vector<Target>{*found};
 }

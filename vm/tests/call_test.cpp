@@ -277,7 +277,7 @@ vm.func @f(%i0:1: i64, %i2:3: f64, %i4: i32, %i5: f32, %r0: !vm.buffer) -> (i64,
   machine.expect("f", {Variant::value(ValueType::i8, 0xFE), i32(3), f32(3), i32(3), null()},
                  {i64(-2), f64(0), i32(0), f32(0)});
   const std::string text = machine.expect_failure("f", {i64(1)}, Code::INVALID_ARGUMENT);
-  EXPECT_NE(text.find("expected 5 arguments but passed 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("expected 5 arguments, found 1"), std::string::npos) << text;
   machine.expect_failure("f", {null(), f64(0), i32(0), f32(0), null()}, Code::FAILED_PRECONDITION);
   machine.expect_failure("f", {machine.thing(), f64(0), i32(0), f32(0), null()}, Code::FAILED_PRECONDITION);
   machine.expect_failure("f", {i64(0), f64(0), i32(0), f32(0), i32(0)}, Code::FAILED_PRECONDITION);
@@ -327,7 +327,7 @@ vm.func @inner(%i0: i32) -> () {
   EXPECT_EQ(result.error().text(),
             "INVALID_ARGUMENT; bad input; at demo@2+00000001; "
             "\n[ 1] bytecode demo@1:12 -"
-            "\n[ 0] bytecode demo.outer:12 -; invoking function 'outer'");
+            "\n[ 0] bytecode demo.outer:12 -; in the call of function 'outer'");
 }
 
 TEST(Trace, OfAnImportedFunction) {
@@ -348,13 +348,13 @@ vm.func @outer(%i0: i32) -> () {
   vm.return
 }
 )");
-  EXPECT_EQ(
-      machine.call("main", {i32(9)}).error().text(),
-      "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; invoking function 'main'");
+  EXPECT_EQ(machine.call("main", {i32(9)}).error().text(),
+            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; called as an import; in the call of "
+            "function 'main'");
   EXPECT_EQ(machine.call("outer", {i32(9)}).error().text(),
-            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; while calling import; \n[ 0] bytecode "
+            "FAILED_PRECONDITION; lib says no; at lib.f+00000001; called as an import; \n[ 0] bytecode "
             "demo.outer:12 -; "
-            "invoking function "
+            "in the call of function "
             "'outer'");
 }
 
@@ -375,7 +375,7 @@ TEST(Trace, EndsWithTheDeclaration) {
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine.context->add(*module));
   EXPECT_EQ(machine.call("f", {i32(5)}).error().text(),
-            "NOT_FOUND; no; at test.f+00000001; invoking function 'f'; `sync func @f(%input0: i32)`");
+            "NOT_FOUND; no; at test.f+00000001; in the call of function 'f'; `sync func @f(%input0: i32)`");
 }
 
 // Each frame says where in the source its call stands, and the failing instruction where it stands itself.
@@ -397,7 +397,7 @@ TEST(Trace, HasPlacesInTheSource) {
   ASSERT_TRUE(machine.context->add(*module));
   EXPECT_EQ(machine.call("f", {i32(5)}).error().text(),
             "NOT_FOUND; no; at test.inner+00000001 (model.mlir:3:7); "
-            "\n[ 0] bytecode test.f:12 model.mlir:12:5; invoking function 'f'");
+            "\n[ 0] bytecode test.f:12 model.mlir:12:5; in the call of function 'f'");
 }
 
 // ---- suspension

@@ -58,11 +58,11 @@ TEST(Imports, FailuresNameWhatIsThere) {
   };
   Status status = failure("@lob.value cconv \"0v_i\"");
   EXPECT_EQ(status.code(), Code::NOT_FOUND);
-  EXPECT_NE(status.text().find("module 'lob' required for import 'lob.value' not registered with the "
-                               "context; load it first; did you mean 'lib'?"),
+  EXPECT_NE(status.text().find("module 'lob', which import 'lob.value' needs, is not loaded; load it "
+                               "first; did you mean 'lib'?"),
             std::string::npos)
       << status.text();
-  EXPECT_TRUE(status.text().ends_with("; resolving module 'm' imports")) << status.text();
+  EXPECT_TRUE(status.text().ends_with("; linking the imports of module 'm'")) << status.text();
   status = failure("@lib.valeu cconv \"0v_i\"");
   EXPECT_EQ(status.code(), Code::NOT_FOUND);
   EXPECT_NE(status.text().find("did you mean 'value'?"), std::string::npos) << status.text();
@@ -141,12 +141,12 @@ TEST(Dependencies, VersionsAndFlags) {
   };
   const Case cases[] = {
       {"lib", 3, kRequired, nullptr},
-      {"lib", 4, kRequired, "required module 'lib' version mismatch; have 3 but require 4"},
+      {"lib", 4, kRequired, "module 'lib' has version 3; expected 4 or later"},
       {"lib", 4, kNone, nullptr},
       {"lib", 4, kOptional, nullptr},
-      {"lib", 4, kOptional | kRequired, "required module 'lib' version mismatch; have 3 but require 4"},
-      {"other", 0, kRequired, "required module 'other' not registered with the context"},
-      {"other", 0, kNone, "required module 'other' not registered with the context"},
+      {"lib", 4, kOptional | kRequired, "module 'lib' has version 3; expected 4 or later"},
+      {"other", 0, kRequired, "module 'other', which this module depends on, is not loaded"},
+      {"other", 0, kNone, "module 'other', which this module depends on, is not loaded"},
       {"other", 0, kOptional, nullptr},
   };
   Machine machine;
@@ -297,7 +297,7 @@ TEST(Lifetime, AFailingInitTakesTheModuleOutAgain) {
       "a", 1, 11, "vm.br ^bb1\n^bb1:\n %i0 = vm.const.i32 7\n vm.fail %i0, \"not today\"\n^bb2:"));
   ASSERT_FALSE(added);
   EXPECT_EQ(added.error().code(), Code::PERMISSION_DENIED);
-  EXPECT_NE(added.error().text().find("invoking function '__init'"), std::string::npos)
+  EXPECT_NE(added.error().text().find("in the call of function '__init'"), std::string::npos)
       << added.error().text();
   EXPECT_EQ(log, (std::vector<int32_t>{1, 11}));
   EXPECT_EQ(machine.context->modules().size(), 1u);

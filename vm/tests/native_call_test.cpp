@@ -116,8 +116,7 @@ TEST_F(NativeCalls, FromOutside) {
   machine_.expect("native.same", {thing}, {thing});
   EXPECT_TRUE(thing.object()->unique());
   const std::string text = machine_.expect_failure("native.refuse", {}, Code::UNAVAILABLE);
-  EXPECT_EQ(text,
-            "UNAVAILABLE; not now; while invoking native function native.refuse; invoking function 'refuse'");
+  EXPECT_EQ(text, "UNAVAILABLE; not now; in native function native.refuse; in the call of function 'refuse'");
   // Variable arguments are for modules only.
   machine_.expect_failure("native.weighted", {i32(1), i64(1)}, Code::INVALID_ARGUMENT);
   probe_.defer = 2;
@@ -132,11 +131,13 @@ TEST_F(NativeCalls, RefsAreChecked) {
   const auto message = [&](const char* name, const Values& arguments) {
     return machine_.expect_failure(name, arguments, Code::INVALID_ARGUMENT);
   };
-  EXPECT_TRUE(message("native.required", {null()}).starts_with("INVALID_ARGUMENT; ref is null; "));
+  EXPECT_TRUE(
+      message("native.required", {null()}).starts_with("INVALID_ARGUMENT; expected a ref, found null; "));
   EXPECT_TRUE(message("native.required", {list})
-                  .starts_with("INVALID_ARGUMENT; ref type mismatch; expected test.thing, found vm.list; "));
-  EXPECT_TRUE(message("native.nullable", {list}).starts_with("INVALID_ARGUMENT; ref type mismatch; "));
-  EXPECT_TRUE(message("native.any", {null(), thing}).starts_with("INVALID_ARGUMENT; ref is null; "));
+                  .starts_with("INVALID_ARGUMENT; expected a test.thing, found vm.list; "));
+  EXPECT_TRUE(message("native.nullable", {list}).starts_with("INVALID_ARGUMENT; expected a "));
+  EXPECT_TRUE(
+      message("native.any", {null(), thing}).starts_with("INVALID_ARGUMENT; expected a ref, found null; "));
   machine_.expect("native.required", {thing}, {i32(0)});  // held by the caller too
   machine_.expect("native.nullable", {thing}, {i32(1)});
   machine_.expect("native.nullable", {null()}, {i32(0)});
@@ -165,7 +166,7 @@ TEST_F(NativeCalls, Spans) {
   const std::string text = machine_.expect_failure(
       "f", {i64(1), i64(2), i32(3), i32(4), thing, Variant::ref(List::create({}))}, Code::INVALID_ARGUMENT);
   EXPECT_EQ(probe_.calls, 0);
-  EXPECT_NE(text.find("; while invoking native function native.weighted; while calling import; at m.f+"),
+  EXPECT_NE(text.find("; in native function native.weighted; called as an import; at m.f+"),
             std::string::npos)
       << text;
 }
@@ -218,9 +219,9 @@ TEST_F(NativeCalls, FailuresAreAnnotatedAndWriteNothing) {
     vm.return %i0)");
   const std::string text = machine_.expect_failure("f", {}, Code::UNAVAILABLE);
   EXPECT_EQ(text,
-            "UNAVAILABLE; not now; while invoking native function native.refuse; while calling import; at "
+            "UNAVAILABLE; not now; in native function native.refuse; called as an import; at "
             "m.f+00000001; "
-            "invoking function 'f'");
+            "in the call of function 'f'");
 }
 
 TEST_F(NativeCalls, YieldableCallsWaitForTheirResults) {

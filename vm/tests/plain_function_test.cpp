@@ -134,8 +134,8 @@ TEST(PlainFunctions, StateHostAndStatus) {
   machine.expect("native.from_state", {}, {i32(100)});
   const std::string text = machine.expect_failure("native.checked", {i32(-1)}, Code::OUT_OF_RANGE);
   EXPECT_EQ(text,
-            "OUT_OF_RANGE; negative; expected 0 or more; while invoking native function native.checked; "
-            "invoking function 'checked'");
+            "OUT_OF_RANGE; negative; expected 0 or more; in native function native.checked; "
+            "in the call of function 'checked'");
   machine.expect_failure("native.only_checked", {i32(1)}, Code::ABORTED);
   // A failure leaves the caller's registers alone.
   machine.add(R"(

@@ -139,7 +139,7 @@ static void functions_of_the_program(halyard_instance_t instance) {
   if (OK(call(context, NULL, "pick", arguments, 2, &result))) EXPECT(result.i64 == 77);
   arguments[1] = i32_value(2);
   FAILS(call(context, NULL, "pick", arguments, 2, &result), HALYARD_OUT_OF_RANGE,
-        "no such entry; while invoking native");
+        "no such entry; in native");
 
   const halyard_module_services_t* const host = halyard_module_services();
   EXPECT(host->struct_size == sizeof *host);

@@ -96,8 +96,7 @@ class NativeExecutable final : public halyard_driver_executable {
     environment_.constants = constants_.empty() ? nullptr : constants_.data();
     library_ = HALYARD_TRY(query_library(*code_, environment_));
     if (library_.constant_count != constants.size())
-      return fail(Code::FAILED_PRECONDITION,
-                  "executable requires {} constants but caller provided {}; must match",
+      return fail(Code::FAILED_PRECONDITION, "the executable takes {} constants, but {} were given",
                   library_.constant_count, constants.size());
     kernels_ = library_.kernels;
     return import(device.plugins);

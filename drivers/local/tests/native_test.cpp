@@ -176,7 +176,7 @@ TEST_P(NativeTest, ConstantsOfTheExecutable) {
       EXPECT_CODE(FAILED_PRECONDITION, create_native(kind, name, &executable, {}));
       const Outcome outcome = create_native(kind, name, &executable, {1, 2, 3});
       EXPECT_CODE(FAILED_PRECONDITION, outcome);
-      EXPECT_NE(outcome.message().find("requires 2 constants but caller provided 3"), std::string::npos)
+      EXPECT_NE(outcome.message().find("takes 2 constants, but 3 were given"), std::string::npos)
           << outcome.text();
     }
   }

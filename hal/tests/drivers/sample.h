@@ -235,8 +235,7 @@ static halyard_status_t sample_memory_map(halyard_driver_device_t device, halyar
                                           uint32_t access, uint64_t offset, uint64_t length, void** pointer) {
   (void)length;
   if (is(device, "unmapped"))
-    return failure(device->instance, HALYARD_FAILED_PRECONDITION,
-                   "transient buffer has not been committed yet");
+    return failure(device->instance, HALYARD_FAILED_PRECONDITION, "the memory is used before its alloca");
   device->instance->last_map_access = access;
   ++device->instance->live_mappings;
   *pointer = memory->bytes + offset;

@@ -7,21 +7,20 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr size_t kMaximumCandidates = 64;  // that a policy looks at
+constexpr size_t kMaximumCandidates = 64;  // that a policy examines
 
 Result<hal::Device*> candidate(Object* object, size_t index) {
   if (!object)
-    return fail(Code::INVALID_ARGUMENT, "ref is null; candidate {} of allocator.select is not a device",
+    return fail(Code::INVALID_ARGUMENT, "candidate {} of allocator.select is null; expected a hal.device",
                 index);
   hal::Device* device = cast<hal::Device>(object);
   if (!device)
-    return fail(Code::INVALID_ARGUMENT,
-                "ref type mismatch; candidate {} of allocator.select is a {}, expected a hal.device", index,
-                object->type()->name);
+    return fail(Code::INVALID_ARGUMENT, "candidate {} of allocator.select is a {}; expected a hal.device",
+                index, object->type()->name);
   return device;
 }
 
-// Whether memory of `owner` needs no copy to be used by any of the candidates.
+// Whether all candidates can use memory of `owner` without a copy.
 Result<bool> reaches_all(const hal::Device& owner, const Span<Object*, uint64_t>& candidates) {
   for (size_t i = 0; i < candidates.size(); ++i) {
     const hal::Device* user = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
@@ -37,17 +36,17 @@ bool has_several_drivers(const HalOptions& state) {
 
 }  // namespace
 
-// The host's choice, where it has one; otherwise the first candidate, or, among devices of several drivers,
-// the first whose memory all the others can use.
+// The host's choice if it has one; otherwise the first candidate or, with devices of several drivers, the
+// first whose memory all the others can use.
 Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& state, uint32_t, uint32_t,
                                                                 uint64_t,
                                                                 Span<Object*, uint64_t> candidates) {
   if (candidates.empty())
-    return fail(Code::INVALID_ARGUMENT, "at least one device/queue affinity pair must be provided");
+    return fail(Code::INVALID_ARGUMENT, "allocator.select has no candidates; expected one or more devices");
   size_t chosen = 0;
   if (state.lead_allocator) {
     if (candidates.size() > kMaximumCandidates)
-      return fail(Code::RESOURCE_EXHAUSTED, "too many devices ({} > {}) provided for a single select call",
+      return fail(Code::RESOURCE_EXHAUSTED, "allocator.select has {} candidates; expected at most {}",
                   candidates.size(), kMaximumCandidates);
     for (size_t i = candidates.size(); i-- > 0;) {
       const hal::Device* device = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
@@ -67,10 +66,7 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
 
 Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, hal::Allocator& allocator, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size) {
-  auto buffer = allocator.device().allocate(affinity, memory_types, usage, size, state.memory.get());
-  if (!buffer)
-    return with_note(std::move(buffer), fmt::format("failed to allocate buffer of length {}", size));
-  return buffer;
+  return allocator.device().allocate(affinity, memory_types, usage, size, state.memory.get());
 }
 
 Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& allocator, uint32_t try_only,
@@ -78,13 +74,13 @@ Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& all
                                           vm::Buffer& source, uint64_t offset, uint64_t length) {
   if (length == hal::kWholeLength) length = source.length();
   if (offset > source.length() || length > source.length() - offset)
-    return fail(Code::INVALID_ARGUMENT, "byte range out of bounds (requested {}-{} of available {})", offset,
-                offset + length, source.length());
+    return fail(Code::INVALID_ARGUMENT,
+                "expected a range within the {} bytes of the source, found {} bytes at offset {}",
+                source.length(), length, offset);
   const bool immutable = usage & HALYARD_USAGE_SHARING_IMMUTABLE;
   if (!source.is_mutable() && !immutable)
     return fail(Code::PERMISSION_DENIED,
-                "source buffer is immutable and can only be imported for constant usage "
-                "(SHARING_IMMUTABLE); usage is {}",
+                "constant data can be imported with usage SHARING_IMMUTABLE only, found usage {}",
                 hal::usage_text(usage));
   uint32_t access = immutable ? hal::kRead : hal::kRead | hal::kWrite;
   // Kernels may write to constants (ruling 31).

@@ -10,22 +10,18 @@ constexpr uint32_t kMaximumScalar = 4;  // bytes of one load or store
 Result<> buffer_assert(hal::Buffer& buffer, vm::Buffer& message, Object* allocator, uint64_t minimum_length,
                        uint32_t memory_types, uint32_t usage) {
   if (buffer.length() < minimum_length)
-    return fail(Code::INVALID_ARGUMENT, "{} buffer byte length {} less than expected minimum {}",
-                text(message), buffer.length(), minimum_length);
+    return fail(Code::INVALID_ARGUMENT, "{}: expected a buffer of at least {} bytes, found {}", text(message),
+                minimum_length, buffer.length());
   if ((buffer.memory_type() & memory_types) != memory_types)
-    return fail(Code::PERMISSION_DENIED,
-                "{} buffer memory type is not compatible; buffer has {}, operation requires {}",
-                text(message), hal::memory_type_text(buffer.memory_type()),
-                hal::memory_type_text(memory_types));
+    return fail(Code::PERMISSION_DENIED, "{}: expected a buffer with memory of type {}, found {}",
+                text(message), hal::memory_type_text(memory_types),
+                hal::memory_type_text(buffer.memory_type()));
   if ((buffer.usage() & usage) != usage)
-    return fail(Code::PERMISSION_DENIED,
-                "{} requested usage was not specified when the buffer was allocated; buffer allows {}, "
-                "operation requires {}",
-                text(message), hal::usage_text(buffer.usage()), hal::usage_text(usage));
-  if (!allocator) return fail(Code::INVALID_ARGUMENT, "ref is null; expected a hal.allocator");
+    return fail(Code::PERMISSION_DENIED, "{}: expected a buffer with usage {}, found {}", text(message),
+                hal::usage_text(usage), hal::usage_text(buffer.usage()));
+  if (!allocator) return fail(Code::INVALID_ARGUMENT, "expected a hal.allocator, found null");
   if (!cast<hal::Allocator>(allocator))
-    return fail(Code::INVALID_ARGUMENT, "ref type mismatch; expected a hal.allocator, found a {}",
-                allocator->type()->name);
+    return fail(Code::INVALID_ARGUMENT, "expected a hal.allocator, found {}", allocator->type()->name);
   return {};
 }
 
@@ -51,7 +47,8 @@ Result<uint64_t> buffer_length(hal::Buffer& buffer) { return buffer.length(); }
 
 Result<uint32_t> buffer_load(hal::Buffer& buffer, uint64_t offset, uint32_t length) {
   if (length > kMaximumScalar)
-    return fail(Code::INVALID_ARGUMENT, "load length byte count {} exceeds max {}", length, kMaximumScalar);
+    return fail(Code::INVALID_ARGUMENT, "buffer.load of {} bytes; expected at most {}", length,
+                kMaximumScalar);
   uint32_t value = 0;
   HALYARD_TRY(buffer.read(offset, &value, length));
   return value;
@@ -59,10 +56,8 @@ Result<uint32_t> buffer_load(hal::Buffer& buffer, uint64_t offset, uint32_t leng
 
 Result<> buffer_store(uint32_t value, hal::Buffer& buffer, uint64_t offset, uint32_t length) {
   if (length > kMaximumScalar)
-    return fail(Code::INVALID_ARGUMENT, "store length byte count {} exceeds max {}", length, kMaximumScalar);
-  if (offset > buffer.length() || length > buffer.length() - offset)
-    return fail(Code::OUT_OF_RANGE, "store out of bounds (target_offset={}, length={} into max {})", offset,
-                length, buffer.length());
+    return fail(Code::INVALID_ARGUMENT, "buffer.store of {} bytes; expected at most {}", length,
+                kMaximumScalar);
   return buffer.write(offset, &value, length);
 }
 

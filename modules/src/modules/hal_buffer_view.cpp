@@ -10,10 +10,10 @@ using Shape = hal::InlineVector<int64_t, 8>;
 
 template <typename T>
 Result<T*> required(Object* object, std::string_view what) {
-  if (!object) return fail(Code::INVALID_ARGUMENT, "ref is null; {} must be a {}", what, T::kType.name);
+  if (!object) return fail(Code::INVALID_ARGUMENT, "expected a {} as {}, found null", T::kType.name, what);
   T* result = cast<T>(object);
   if (!result)
-    return fail(Code::INVALID_ARGUMENT, "ref type mismatch; {} must be a {}, found a {}", what, T::kType.name,
+    return fail(Code::INVALID_ARGUMENT, "expected a {} as {}, found {}", T::kType.name, what,
                 object->type()->name);
   return result;
 }
@@ -30,8 +30,8 @@ Result<Ref<hal::BufferView>> create_view(hal::Buffer& buffer, uint64_t offset, u
                                          uint32_t element_type, uint32_t encoding, Span<int64_t> shape,
                                          Budget* memory) {
   if (shape.size() > hal::kMaximumRank)
-    return fail(Code::OUT_OF_RANGE, "count {} > {}; a view has at most {} dimensions", shape.size(),
-                hal::kMaximumRank, hal::kMaximumRank);
+    return fail(Code::OUT_OF_RANGE, "expected at most {} dimensions for a buffer view, found {}",
+                hal::kMaximumRank, shape.size());
   Shape dimensions;
   collect(shape, dimensions);
   Ref<hal::Buffer> range =
@@ -66,8 +66,8 @@ Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operand
 Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands) {
   if (!sink) return {};
   if (operands.size() > kMaximumTracedViews)
-    return fail(Code::RESOURCE_EXHAUSTED, "too many buffer views for a single trace call ({} > {})",
-                operands.size(), kMaximumTracedViews);
+    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} buffer views in a trace, found {}",
+                kMaximumTracedViews, operands.size());
   const vm::Buffer* title = HALYARD_TRY(required<vm::Buffer>(key, "the key of a trace"));
   std::vector<hal::BufferView*> views(operands.size());
   for (size_t i = 0; i < views.size(); ++i)

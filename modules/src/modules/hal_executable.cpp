@@ -11,8 +11,7 @@ namespace halyard::modules::hal_functions {
 Result<Ref<hal::File>> file_from_memory(HalOptions& state, hal::Device&, uint64_t, uint32_t access,
                                         vm::Buffer& source, uint64_t offset, uint64_t length, uint32_t) {
   if (access & ~uint32_t{hal::kRead})
-    return fail(Code::PERMISSION_DENIED,
-                "only read-only memory can be accessed via a file handle; asked for {}",
+    return fail(Code::PERMISSION_DENIED, "expected access READ for a file over memory, found {}",
                 hal::access_text(access));
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, offset, length));
   return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source), state.memory.get());
@@ -22,7 +21,7 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
                                                vm::Buffer& format, vm::Buffer& data,
                                                vm::Lenient<vm::Buffer> constants) {
   if (std::ranges::none_of(state.devices, [&](const auto& known) { return known.get() == &device; }))
-    return fail(Code::NOT_FOUND, "device {} is not one of the {} devices of this context", device.uri(),
+    return fail(Code::NOT_FOUND, "device '{}' is not one of the {} devices of this context", device.uri(),
                 state.devices.size());
   return load_executable(state.targets, device, affinity, format, data, constants.get(), state.memory.get());
 }
@@ -34,13 +33,12 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
   std::vector<uint32_t> values;
   if (constants) {
     if (constants->length() % sizeof(uint32_t) != 0)
-      return fail(Code::INVALID_ARGUMENT,
-                  "constant buffer data must contain 4-byte elements but data length is {}",
+      return fail(Code::INVALID_ARGUMENT, "expected constants of 4 bytes each, found {} bytes in all",
                   constants->length());
     values.resize(constants->length() / sizeof(uint32_t));
     if (!values.empty()) std::memcpy(values.data(), constants->data(), constants->length());
   }
-  // A driver may rely on data that never changes; what the program or a device's work may write to is copied.
+  // Drivers rely on constant data; data that the program or a device's work may write to is copied.
   Ref<Object> keep = Ref<Object>::share(&data);
   std::span<const uint8_t> bytes = data.span();
   if (!data.never_changes()) {
@@ -55,7 +53,8 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {
   const uint64_t function = HALYARD_TRY(executable.lookup(text(name)));
   if (function == UINT64_MAX)
-    return fail(Code::INTERNAL, "executable returned an invalid function handle for '{}'", text(name));
+    return fail(Code::INTERNAL, "expected a number for function '{}' of the executable, found none",
+                text(name));
   return function;
 }
 

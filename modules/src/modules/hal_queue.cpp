@@ -103,7 +103,7 @@ Result<> queue_execute_list(HalOptions& state, vm::CallContext& call, hal::Devic
                             Span<hal::CommandBuffer&> command_buffers) {
   if (command_buffers.empty()) return queue_barrier(state, device, affinity, wait, signal, 0);
   if (command_buffers.size() > 1)
-    return fail(Code::INVALID_ARGUMENT, "only zero or one command buffer is allowed; found {}",
+    return fail(Code::INVALID_ARGUMENT, "expected one command buffer or none, found {}",
                 command_buffers.size());
   return queue_execute(state, call, device, affinity, wait, signal, std::get<0>(command_buffers[0]), 0);
 }

@@ -1,6 +1,6 @@
-// The native module `io_parameters`. A call has three steps: read its tables, find and check what every span
-// means, then submit. Nothing is submitted before everything has been checked. Specified by
-// parameters-and-files.md, section 4.
+// The native module `io_parameters`. A call has three steps: read its tables, resolve and check every span,
+// then submit. Nothing is submitted before everything has been checked. Specified by parameters-and-files.md,
+// section 4.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -33,7 +33,7 @@ struct Operation {
   uint64_t length = 0;
 };
 
-// The module's, in a context.
+// The state of the module in a context.
 struct State {
   ParameterScopes scopes;
   Ref<Budget> memory;
@@ -58,13 +58,11 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
   std::string known;
   for (const auto& [scope, parameters] : scopes)
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", scope);
-  return fail(Code::NOT_FOUND,
-              "no provider registered that handles scopes like '{}'; {}{}; give the file with "
-              "--parameters=SCOPE=FILE",
-              name, known.empty() ? "no parameters were given" : "there are parameters for ", known);
+  return fail(Code::NOT_FOUND, "no parameters for scope '{}'{}{}; give the file with --parameters=SCOPE=FILE",
+              name, known.empty() ? "" : ", only for ", known);
 }
 
-// The operations of a call, and what they take of its memory.
+// The operations of a call, and their memory charge.
 struct Operations {
   Charge charge;
   std::vector<Operation> list;
@@ -74,13 +72,13 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
                                    const vm::Buffer& key_table, const vm::Buffer& key_data,
                                    const vm::Buffer& spans) {
   if (spans.length() % kSpanEntrySize != 0)
-    return fail(Code::INVALID_ARGUMENT, "buffer span storage must be aligned to {} bytes; it has {}",
+    return fail(Code::INVALID_ARGUMENT, "expected spans of {} bytes each, found {} bytes in all",
                 kSpanEntrySize, spans.length());
   const uint64_t count = spans.length() / kSpanEntrySize;
   if (key_table.length() / kKeyEntrySize < count)
     return fail(Code::INVALID_ARGUMENT,
-                "key string table must have enough data for {} spans ({} bytes each); it has {} bytes", count,
-                kKeyEntrySize, key_table.length());
+                "expected a key of {} bytes for each of {} spans, found a table of {} bytes", kKeyEntrySize,
+                count, key_table.length());
   Operations operations;
   HALYARD_TRY(
       operations.charge.start(state.memory.get(), block_bytes(count * sizeof(Operation)), "a call's spans"));
@@ -91,28 +89,28 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
     const auto key_length = field<uint32_t>(key_table, i * kKeyEntrySize + 4);
     if (key_offset > key_data.length() || key_length > key_data.length() - key_offset)
       return fail(Code::OUT_OF_RANGE,
-                  "key {} (offset={}, length={}) lies outside of the key data of {} bytes", i, key_offset,
+                  "key {} (offset {}, length {}) lies outside of the {} bytes of key data", i, key_offset,
                   key_length, key_data.length());
     operation.key = text(&key_data).substr(key_offset, key_length);
     operation.parameter = scope.find(operation.key);
     if (!operation.parameter)
-      return fail(Code::NOT_FOUND, "no parameter found in index with key '{}'{}", operation.key,
+      return fail(Code::NOT_FOUND, "the scope has no parameter '{}'{}", operation.key,
                   did_you_mean(operation.key, scope.keys()));
     operation.parameter_offset = field<uint64_t>(spans, i * kSpanEntrySize);
     operation.buffer_offset = field<uint64_t>(spans, i * kSpanEntrySize + 8);
     operation.length = field<uint64_t>(spans, i * kSpanEntrySize + 16);
     const uint64_t size = operation.parameter->length;
     if (operation.parameter_offset > size || operation.length > size - operation.parameter_offset)
-      return fail(Code::OUT_OF_RANGE, "parameter `{}` range out of bounds (offset={}, length={}, size={})",
-                  operation.key, operation.parameter_offset, operation.length, size);
+      return fail(Code::OUT_OF_RANGE,
+                  "expected a range within the {} bytes of parameter '{}', found {} bytes at offset {}", size,
+                  operation.key, operation.length, operation.parameter_offset);
   }
   return operations;
 }
 
-// Submits a group of operations between the fences of a call. The operations are dealt to a few lanes: within
-// a lane they run one after another, each waiting for the one before, lanes run side by side; the signal
-// fence is reached when all lanes are done, and fails when one of them does. A lane needs one semaphore,
-// however many operations there are.
+// Submits a group of operations between the fences of a call. The operations are distributed over a few
+// lanes. A lane is a chain on one semaphore; lanes run in parallel. The signal fence is reached when all
+// lanes are complete, and fails if one fails.
 class Batch {
  public:
   Batch(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, Budget* memory)
@@ -123,8 +121,7 @@ class Batch {
   // The lane of the next group of operations that depend on each other.
   void next_lane() { lane_ = group_++ % kLanes; }
 
-  // Runs submit(point), which submits one operation, as the next of the lane. An affinity other than the
-  // call's may be given.
+  // Calls submit(point) to submit one operation as the next of the lane, optionally with another affinity.
   template <typename Submit>
   auto step(uint64_t affinity, Submit&& submit) -> decltype(submit(std::declval<hal::QueuePoint>())) {
     Lane& lane = lanes_[lane_];
@@ -167,7 +164,7 @@ class Batch {
   size_t lane_ = 0;
 };
 
-// The pattern of a splat as it reads from `offset` on, in its shortest form: 1, 2, 4, 8 or 16 bytes.
+// The pattern of a splat starting at `offset`, in its shortest form: 1, 2, 4, 8 or 16 bytes.
 std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   std::vector<uint8_t> pattern = splat.pattern;
   std::ranges::rotate(pattern, pattern.begin() + static_cast<ptrdiff_t>(offset % pattern.size()));
@@ -177,8 +174,8 @@ std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   return pattern;
 }
 
-// Fills target[offset, length) with a splat. What a queue fill cannot say (longer patterns, pieces of a
-// pattern) is read from a block of host memory, as often as it takes.
+// Fills target[offset, length) with a splat. Patterns that a queue fill does not support (long or partial
+// ones) are read repeatedly from a block of host memory.
 Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every pattern
   const std::vector<uint8_t> pattern = pattern_at(*operation.parameter, operation.parameter_offset);
@@ -206,11 +203,11 @@ Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& tar
   return {};
 }
 
-// Brings the range of the parameter into target[offset, length).
+// Transfers the range of the parameter to target[offset, length).
 Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   const Parameter& parameter = *operation.parameter;
   if (!parameter.pattern.empty()) return submit_splat(batch, operation, target, offset);
-  // The mapped file as a file of the queue, which may only read it.
+  // The mapped file as a read-only hal.file.
   const Ref<hal::File> file = HALYARD_TRY(
       hal::File::from_memory({const_cast<uint8_t*>(parameter.bytes.data()), parameter.bytes.size()},
                              hal::kRead, parameter.keep, batch.memory()));
@@ -219,8 +216,8 @@ Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& 
   });
 }
 
-// The mapped file itself as the buffer, where the program promises not to write to it and the device can use
-// such memory.
+// The mapped file itself as the buffer, if the program promises not to write to it and the device can import
+// it.
 Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_t memory_types,
                                  uint32_t usage, const Operation& operation, Budget* memory) {
   const Parameter& parameter = *operation.parameter;
@@ -250,7 +247,7 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
   for (const Operation& operation : operations) {
     if (operation.buffer_offset != 0)
       return fail(Code::OUT_OF_RANGE,
-                  "parameter `{}`: buffer offset {} given for a buffer that load allocates; expected 0",
+                  "parameter '{}': buffer offset {} given for a buffer that load allocates; expected 0",
                   operation.key, operation.buffer_offset);
   }
   if (operations.size() > UINT32_MAX)
@@ -289,7 +286,7 @@ Result<> gather_all(const State& state, Batch& batch, const vm::Buffer* scope, h
   const Operations operations = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
   for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
-                          fmt::format("gathering parameter `{}`", operation.key)));
+                          fmt::format("gathering parameter '{}'", operation.key)));
   for (const Operation& operation : operations.list) {
     batch.next_lane();
     HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));
@@ -297,23 +294,22 @@ Result<> gather_all(const State& state, Batch& batch, const vm::Buffer* scope, h
   return batch.finish();
 }
 
-// Files are opened for reading only, so what is left of a scatter is to say which parameter cannot be
-// written.
+// Files are read-only, so a scatter only reports which parameter cannot be written.
 Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, const vm::Buffer* scope,
                      const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
   const ParameterScope* target = HALYARD_TRY(find_scope(state.scopes, text(scope)));
   const Operations operations = HALYARD_TRY(read_operations(state, *target, key_table, key_data, spans));
   for (const Operation& operation : operations.list) {
     HALYARD_TRY(with_note(source.check_range(operation.buffer_offset, operation.length),
-                          fmt::format("scattering parameter `{}`", operation.key)));
-    return fail(Code::PERMISSION_DENIED, "parameter `{}` cannot be written: {}", operation.key,
+                          fmt::format("scattering parameter '{}'", operation.key)));
+    return fail(Code::PERMISSION_DENIED, "parameter '{}' cannot be written: {}", operation.key,
                 operation.parameter->pattern.empty() ? "its file was opened for reading only"
                                                      : "it is a splat, a pattern without storage of its own");
   }
   return batch.finish();
 }
 
-// An error fails the signal fence and is returned.
+// Fails the signal fence with an error, and returns it.
 template <typename T>
 Result<T> signalled(Result<T> result, OptionalFence signal) {
   if (!result && signal) signal->fail(result.error());
@@ -325,7 +321,7 @@ Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity,
                            uint32_t memory_types, uint32_t usage, vm::Buffer& key_table, vm::Buffer& key_data,
                            vm::Buffer& spans) {
   Batch batch(device, affinity, wait, signal, state.memory.get());
-  // Whatever else the program does with the buffer, its contents arrive by transfer.
+  // The contents arrive by transfer, so that usage is always needed.
   const Target target = {target_affinity, memory_types,
                          (usage ? usage : uint32_t{HALYARD_USAGE_DEFAULT}) | HALYARD_USAGE_TRANSFER_TARGET};
   return signalled(load_all(state, device, batch, scope, target, key_table, key_data, spans), signal);

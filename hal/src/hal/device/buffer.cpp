@@ -17,7 +17,7 @@ bool lies_within(uint64_t offset, uint64_t length, uint64_t size) {
   return offset <= size && length <= size - offset;
 }
 
-// A mapping for the time of one access.
+// A mapping for the duration of one access.
 class Mapping {
  public:
   static Result<Mapping> map(const Allocation& allocation, uint32_t access, uint64_t offset,
@@ -51,8 +51,7 @@ class Mapping {
   void* pointer_;
 };
 
-// What keeps host and device in step where memory is not coherent: invalidate before reads, flush after
-// writes.
+// Cache maintenance for memory that is not coherent: invalidate before reads, flush after writes.
 using Synchronize = decltype(halyard_driver_table_t::memory_flush);
 Result<> synchronize(const Allocation& allocation, Synchronize function, const char* name, uint64_t offset,
                      uint64_t length) {
@@ -91,9 +90,7 @@ Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
 Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length, Budget* memory) {
   if (length == kWholeLength && offset <= length_) length = length_ - offset;
   if (!lies_within(offset, length, length_)) {
-    const auto note =
-        fmt::format("invalid subspan of an existing buffer (source_offset={}, length={})", offset, length);
-    return std::unexpected(std::move(check_range(offset, length).error()).note(note));
+    return std::unexpected(std::move(check_range(offset, length).error()).note("while making a subspan"));
   }
   if (offset == 0 && length == length_) return Ref<Buffer>::share(this);
   Ref<Buffer> part = make_pooled<Buffer>(device(), allocation_, offset_ + offset, length);
@@ -104,31 +101,28 @@ Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length, Budget* me
 Result<> Buffer::check_range(uint64_t offset, uint64_t length) const {
   if (lies_within(offset, length, length_)) return {};
   return fail(Code::OUT_OF_RANGE,
-              "attempted to access an address outside of the valid buffer range (offset={}, length={}, "
-              "buffer length={})",
-              offset, length, length_);
+              "expected a range within the {} bytes of the buffer, found {} bytes at offset {}", length_,
+              length, offset);
 }
 
 Result<> Buffer::check_memory_type(uint32_t bits) const {
   if ((memory_type() & bits) == bits) return {};
   return fail(Code::PERMISSION_DENIED,
-              "buffer memory type is not compatible; buffer has {}, operation requires {}",
-              memory_type_text(memory_type()), memory_type_text(bits));
+              "expected a buffer with memory of type {}, found {}; allocate it with that type",
+              memory_type_text(bits), memory_type_text(memory_type()));
 }
 
 Result<> Buffer::check_usage(uint32_t bits) const {
   if ((usage() & bits) == bits) return {};
   return fail(Code::PERMISSION_DENIED,
-              "requested usage was not specified when the buffer was allocated; buffer allows {}, operation "
-              "requires {}",
-              usage_text(usage()), usage_text(bits));
+              "expected a buffer with usage {}, found {}; allocate it with that usage", usage_text(bits),
+              usage_text(usage()));
 }
 
 Result<> Buffer::check_access(uint32_t bits) const {
   if ((access() & bits) == bits) return {};
-  return fail(Code::PERMISSION_DENIED,
-              "buffer does not support the requested access type; buffer allows {}, operation requires {}",
-              access_text(access()), access_text(bits));
+  return fail(Code::PERMISSION_DENIED, "expected a buffer that allows {}, found one that allows {}",
+              access_text(bits), access_text(access()));
 }
 
 Result<> Buffer::read(uint64_t offset, void* target, uint64_t length) const {

@@ -1,4 +1,4 @@
-// A device of a driver, opened, asked and allocated from.
+// Opening, querying and allocating from a device.
 #include "hal/device/device.h"
 
 #include <fmt/format.h>
@@ -193,7 +193,7 @@ Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, ui
   request.usage = usage != 0 ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT);
   request.affinity = queues(affinity);
   request.size = size;
-  const auto note = [&] { return fmt::format("failed to allocate buffer of length {}", size); };
+  const auto note = [&] { return fmt::format("while allocating {} bytes", size); };
   if (size > properties_.maximum_allocation)
     return with_note<Ref<Buffer>>(
         fail(Code::RESOURCE_EXHAUSTED, "device '{}' allocates at most {} bytes at once", uri_,
@@ -224,7 +224,8 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   if (!table().memory_import || alignment == 0)
     return fail(Code::UNIMPLEMENTED, "device '{}' cannot import host memory (memory_import)", uri_);
   if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
-    return fail(Code::OUT_OF_RANGE, "imported heap buffer data must be aligned to {}, but starts at {}",
+    return fail(Code::OUT_OF_RANGE,
+                "expected host memory at a multiple of {} bytes, found {}; import aligned memory or copy it",
                 alignment, fmt::ptr(pointer));
   halyard_memory_request_t request = {};
   request.struct_size = sizeof request;
@@ -241,7 +242,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   external.size = size;
   halyard_memory_info_t info = {};
   info.struct_size = sizeof info;
-  const std::string note = fmt::format("failed to import {} bytes of host memory", size);
+  const std::string note = fmt::format("while importing {} bytes of host memory", size);
   Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
   HALYARD_TRY(allocation->charge_to(memory, 0));
   if (Status status =
@@ -265,7 +266,7 @@ bool matches_pattern(std::string_view pattern, std::string_view id) {
   if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
       kMostWildcards)
     return false;
-  // After a mismatch the last '*' takes one character more; earlier ones never need to.
+  // After a mismatch the last '*' matches one more character; earlier ones never need to.
   size_t at = 0;
   size_t star = std::string_view::npos;
   size_t resume = 0;

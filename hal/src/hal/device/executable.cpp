@@ -15,18 +15,18 @@ const ObjectType Executable::kType = object_type<Executable>("hal.executable");
 namespace {
 
 constexpr size_t kLongestShownName = 128;
-// More than any compiler makes. What passes them is a driver's mistake, and not worth the memory.
+// More than any compiler emits. Larger numbers are a driver's error and must not exhaust memory.
 constexpr uint32_t kMostFunctions = 1u << 20;
 constexpr size_t kLongestName = 1u << 20;  // bytes
 
-// What somebody who asked for `name` may have meant, or what there is.
+// A suggestion for `name`, or what the executable has.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
-  if (functions.empty()) return "; the executable has no functions";
+  if (functions.empty()) return "; it has no functions";
   std::vector<std::string_view> names;
   for (const ExecutableFunction& function : functions) names.push_back(function.name);
   std::string near = did_you_mean(name, names);
   if (!near.empty()) return near;
-  return fmt::format("; the executable has {} functions, the first is '{}'", names.size(), names[0]);
+  return fmt::format("; it has {} functions, the first is '{}'", names.size(), names[0]);
 }
 
 // The budget as drivers see it; all zero for none.
@@ -47,13 +47,11 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
                                            std::string_view format, std::span<const uint8_t> data,
                                            Ref<Object> keep, std::span<const uint32_t> constants,
                                            Budget* memory) {
-  // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks
-  // at it anyway.
+  // Grade only the format here. executable_create checks the data anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
-    return fail(Code::NOT_FOUND,
-                "no executable loader registered for the given executable format '{}' on device '{}'{}{}",
-                format, device->uri(), grade.reason.empty() ? "" : ": ", grade.reason);
+    return fail(Code::NOT_FOUND, "device '{}' cannot load executables of format '{}'{}{}", device->uri(),
+                format, grade.reason.empty() ? "" : ": ", grade.reason);
 
   const halyard_driver_table_t& table = device->table();
   halyard_executable_args_t args = {};
@@ -64,7 +62,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.data_size = data.size();
   args.constants = constants.data();
   args.affinity = device->queues(affinity);
-  // Made before the handle, which it then owns.
+  // Created before the handle, which it then owns.
   Ref<Executable> executable = make<Executable>(device, std::move(keep), Ref<Budget>::share(memory));
   HALYARD_TRY(executable->charge_.start(
       memory, saturating_add(block_bytes(sizeof(Executable)), driver_memory::executable(data.size())),
@@ -125,7 +123,8 @@ Executable::~Executable() {
 
 Result<> Executable::check_dispatch(uint64_t number, size_t constant_count, size_t binding_count) const {
   if (number >= functions_.size())
-    return fail(Code::OUT_OF_RANGE, "function id {} out of range (count: {})", number, functions_.size());
+    return fail(Code::OUT_OF_RANGE, "expected a function number below {}, found {}", functions_.size(),
+                number);
   const ExecutableFunction& function = functions_[number];
   const bool counts_constants = function.constant_count != HALYARD_COUNT_UNDECLARED;
   const bool fewer = constant_count < function.constant_count;
@@ -133,12 +132,11 @@ Result<> Executable::check_dispatch(uint64_t number, size_t constant_count, size
   if (counts_constants && (fewer ? !(function.flags & HALYARD_FUNCTION_FEWER_CONSTANTS)
                                  : constant_count > function.constant_count))
     return fail(!fewer && is_range ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT,
-                "constant count mismatch, expected {} but was provided {} (function '{}')",
-                function.constant_count, constant_count, function.name);
+                "function '{}' takes {} constants, but {} were given", function.name, function.constant_count,
+                constant_count);
   if (function.binding_count != HALYARD_COUNT_UNDECLARED && binding_count != function.binding_count)
-    return fail(Code::INVALID_ARGUMENT,
-                "binding count mismatch, expected {} but was provided {} (function '{}')",
-                function.binding_count, binding_count, function.name);
+    return fail(Code::INVALID_ARGUMENT, "function '{}' takes {} bindings, but {} were given", function.name,
+                function.binding_count, binding_count);
   return {};
 }
 
@@ -152,7 +150,7 @@ Result<uint64_t> Executable::lookup(std::string_view name) const {
         "debug information, or use their numbers",
         name.substr(0, kLongestShownName), functions_.size());
   if (found == functions_.end())
-    return fail(Code::NOT_FOUND, "no function `{}` exported by module{}", name.substr(0, kLongestShownName),
+    return fail(Code::NOT_FOUND, "the executable has no function '{}'{}", name.substr(0, kLongestShownName),
                 hint(functions_, name));
   return static_cast<uint64_t>(found - functions_.begin());
 }

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "base/atomics.h"
@@ -23,6 +22,7 @@
 #include "hal/queue/semaphore_fd.h"
 #include "hal/queue/sharing.h"
 #include "hal/queue/transfer.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 
@@ -30,17 +30,12 @@ namespace {
 
 // ---- Submissions ----
 
-// Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one
-// frees it. What it uses is the caller's, who is there until the call returns; it is kept only where the work
-// is not done by then.
+// Everything that a submission uses, from the call until its signals are made after the driver's `completed`.
+// Held by both; the last one frees it. What it uses is the caller's, who is there until the call returns; it
+// is kept only where the work is not over by then.
 struct InFlight : Step, WorkTrace {
   std::atomic<int> holders{2};
   Status result;  // what came of the work
-  // The submitting thread's alone: whether it is in the driver's queue_submit, and what happened there.
-  const std::thread::id submitter = std::this_thread::get_id();
-  bool is_submitting = true;
-  bool completed_here = false;  // its result is for the submitter
-  bool over_here = false;       // the signals are made, too: nobody holds it but the submitter
 
   Device* const home;      // where it is queued
   Fence* const signal;     // may be null
@@ -62,11 +57,12 @@ struct InFlight : Step, WorkTrace {
   } write;
 
   explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal), scope(point.scope) {
-    run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
+    run = [](Step& self) noexcept { static_cast<InFlight&>(self).end(); };
   }
 
   Device& device() const { return *home; }
-  bool is_here() const { return std::this_thread::get_id() == submitter && is_submitting; }
+  // Asked by the submitter: the signals are made, and nobody else holds it.
+  bool is_over() const { return holders.load(std::memory_order_acquire) == 1; }
   void use(Object& object) { resources.push_back(&object); }
   void keep() {
     home->retain();
@@ -87,14 +83,10 @@ struct InFlight : Step, WorkTrace {
   }
   // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
   // forgot leaves nobody waiting.
-  void make_and_leave() noexcept {
+  void end() noexcept {
     trace_done(signal);
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
-    if (is_here()) {
-      over_here = true;
-    } else {
-      let_go();
-    }
+    let_go();
   }
 };
 
@@ -133,7 +125,6 @@ void completed(void* user, halyard_status_t handle) noexcept {
       return write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset,
                                 write.length);
     });
-  if (work->is_here()) work->completed_here = true;
   run_step(*work);
 }
 
@@ -150,18 +141,18 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.struct_size = sizeof(submission);
   submission.affinity = device.queues(point.affinity);
 
-  struct Wait {
+  struct Point {
     Semaphore* semaphore;
     uint64_t value;
   };
-  InlineVector<Wait, 8> awaited;
+  InlineVector<Point, 8> awaited;
   InlineVector<Ref<Semaphore>, 2> bridges;
   InlineVector<halyard_timepoint_t, 8> waits;
   InlineVector<halyard_timepoint_t, 8> signals;
   if (point.wait) {
     for (const Timepoint& timepoint : point.wait->timepoints()) {
       const bool is_own = &timepoint.semaphore->device().library() == &device.library();
-      Wait wait = {timepoint.semaphore.get(), timepoint.value};
+      Point wait = {timepoint.semaphore.get(), timepoint.value};
       if (!is_own) {
         constexpr uint64_t kBridge = NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore +
                                      2 * driver_memory::kSubscription;
@@ -197,15 +188,15 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     return std::unexpected(Status::adopt(status));
   }
 
-  work->is_submitting = false;
-  // Only what happened on this thread, within the call, is told: anything else would depend on timing.
-  Status result;
-  if (work->completed_here) result = work->result;
-  if (work->over_here) return to_result(std::move(result));
-  for (const Wait& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
+  if (work->is_over()) {
+    // On other devices it would depend on timing whether a failure is returned.
+    if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
+    return to_result(std::move(work->result));
+  }
+  for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
   work->keep();
   work.release()->let_go();
-  return to_result(std::move(result));
+  return {};
 }
 
 // For drivers without the operation: the same as a recorded command.
@@ -244,16 +235,15 @@ uint64_t rest(const Buffer& buffer, uint64_t offset, uint64_t length) {
 
 Result<> check_file(const File& file, uint64_t offset, uint64_t length, const char* verb) {
   if (offset > file.length() || length > file.length() - offset)
-    return fail(Code::OUT_OF_RANGE, "{} range [{}, {}) exceeds file length {}", verb, offset, offset + length,
-                file.length());
+    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file of {} bytes", verb, length,
+                offset, file.length());
   return {};
 }
 
 Result<> check_file_access(const File& file, uint32_t access) {
   if ((file.access() & access) == access) return {};
-  return fail(Code::PERMISSION_DENIED,
-              "file operation cannot be performed; file allows {}, operation requires {}",
-              access_text(file.access()), access_text(access));
+  return fail(Code::PERMISSION_DENIED, "expected a file that allows {}, found one that allows {}",
+              access_text(access), access_text(file.access()));
 }
 
 // As the buffer's own driver knows it.
@@ -283,18 +273,17 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
               std::move_only_function<Result<>(const QueuePoint&)> again) {
   Charge charge;
   HALYARD_TRY(charge_work(charge, point, kept));
-  return when_reached(
-      Ref<Fence>::share(point.wait), [again = std::move(again), device = Ref<Device>::share(&point.device),
-                                      affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
-                                      charge = std::move(charge), memory = Ref<Budget>::share(point.memory),
-                                      scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
-        charge = {};
-        if (status.ok())
-          status = outcome_of(
-              [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
-        // A failure that the signals have been told already makes no difference to them.
-        if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
-      });
+  return when_reached(point.wait, [again = std::move(again), device = Ref<Device>::share(&point.device),
+                                   affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
+                                   charge = std::move(charge), memory = Ref<Budget>::share(point.memory),
+                                   scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
+    charge = {};
+    if (status.ok())
+      status = outcome_of(
+          [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
+    // A failure that the signals have been told already makes no difference to them.
+    if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
+  });
 }
 
 // The target range is the bytes, which `work` keeps.
@@ -319,8 +308,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   Device& device = point.device;
   const halyard_device_properties_t& properties = device.properties();
   if (pool != 0)
-    return fail(Code::UNIMPLEMENTED,
-                "VM queue allocation pools are not supported (pool {}); use pool 0, the default", pool);
+    return fail(Code::UNIMPLEMENTED, "expected pool 0, the default and only one, found pool {}", pool);
   if (!(properties.capabilities & HALYARD_DEVICE_QUEUE_ALLOCA)) {
     Ref<Buffer> buffer = HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size, point.memory));
     buffer->allocation().indeterminate_lifetime = (flags & kAllocaIndeterminateLifetime) != 0;
@@ -328,10 +316,9 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
     return buffer;
   }
   if (size > properties.maximum_allocation)
-    return fail(
-        Code::RESOURCE_EXHAUSTED,
-        "failed to allocate buffer of length {}: device '{}' gives at most {} bytes in one allocation", size,
-        device.uri(), properties.maximum_allocation);
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "device '{}' allocates at most {} bytes at once; while allocating {} bytes", device.uri(),
+                properties.maximum_allocation, size);
 
   Ref<Allocation> allocation = make_pooled<Allocation>(device, Ref<Device>::share(&device));
   HALYARD_TRY(allocation->charge_to(point.memory, size));
@@ -355,8 +342,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   auto work = HALYARD_TRY(make_work(point));
   work->use(*allocation);
   if (Result<> submitted = submit(std::move(work), point, operation); !submitted) [[unlikely]]
-    return std::unexpected(
-        std::move(submitted.error()).note(fmt::format("failed to allocate buffer of length {}", size)));
+    return std::unexpected(std::move(submitted.error()).note(fmt::format("while allocating {} bytes", size)));
   HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
@@ -392,13 +378,16 @@ Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, ui
   if (length == 0) return queue_barrier(asked);
   const QueuePoint point = at_owner(asked, target);
   if (pattern_length != 1 && pattern_length != 2 && pattern_length != 4)
-    return fail(Code::INVALID_ARGUMENT, "fill patterns must be 1, 2, or 4 bytes (got {})", pattern_length);
+    return fail(Code::INVALID_ARGUMENT, "expected a fill pattern of 1, 2 or 4 bytes, found {}",
+                pattern_length);
   length = rest(target, offset, length);
   if ((target.offset() + offset) % pattern_length != 0 ||
       (length != kWholeLength && length % pattern_length != 0))
-    return fail(Code::INVALID_ARGUMENT,
-                "attempting to fill a range with {} byte values that is not aligned (offset={}, length={})",
-                pattern_length, offset, length);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "expected offset and length of a fill in multiples of its pattern of {} bytes, found offset {} "
+        "and length {}",
+        pattern_length, offset, length);
   HALYARD_TRY(check_target(target, offset, length));
   if (length == 0) return queue_barrier(point);
   if (!point.device.has_operation(HALYARD_OPERATION_FILL))
@@ -420,7 +409,7 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   HALYARD_TRY(check_target(target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(
-        point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
+        point, [&](CommandBuffer& commands) { return commands.update({&target, 0, offset, 0}, source); });
   auto work = HALYARD_TRY(make_work(point, block_bytes(source.size())));
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());
@@ -442,8 +431,8 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   if (from.memory == to.memory && from.offset < to.offset + length && to.offset < from.offset + length)
     return fail(
         Code::INVALID_ARGUMENT,
-        "source and target ranges overlap within the same buffer (source [{}, +{}), target [{}, +{}) of the "
-        "allocation)",
+        "expected source and target of a copy without common bytes, found [{}, +{}) and [{}, +{}) of one "
+        "allocation; copy through another buffer",
         from.offset, length, to.offset, length);
   if (is_foreign(point.device, source) || is_foreign(point.device, target)) {
     const Result<Handles> source_handle = handle_on(point, source.allocation());
@@ -482,7 +471,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
   const std::span<const uint8_t> bytes = source.bytes().subspan(source_offset, length);
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(point, [&](CommandBuffer& commands) {
-      return commands.update(bytes, {&target, 0, target_offset, 0});
+      return commands.update({&target, 0, target_offset, 0}, bytes);
     });
   auto work = HALYARD_TRY(make_work(point));
   work->use(source);
@@ -530,8 +519,7 @@ uint32_t needed_access(const Device& device, const Allocation& allocation, const
 }
 
 Result<SlotEntry> checked_entry(const Device& device, const Binding& binding, const SlotNeeds& needs) {
-  if (!binding.buffer)
-    return fail(Code::INVALID_ARGUMENT, "binding table slot requires a buffer but none was provided");
+  if (!binding.buffer) return fail(Code::INVALID_ARGUMENT, "expected a buffer, found null");
   const Buffer& buffer = *binding.buffer;
   HALYARD_TRY(buffer.check_usage(needs.usage));
   HALYARD_TRY(buffer.check_access(needed_access(device, buffer.allocation(), needs)));
@@ -540,17 +528,14 @@ Result<SlotEntry> checked_entry(const Device& device, const Binding& binding, co
   HALYARD_TRY(buffer.check_range(binding.offset, length));
   if (needs.extent > length)
     return fail(Code::OUT_OF_RANGE,
-                "at least one command attempted to access an address outside of the valid bound buffer range "
-                "(commands "
-                "reach byte {} of an entry of {} bytes at offset {})",
+                "expected at least the {} bytes that commands use, found an entry of {} bytes at offset {}",
                 needs.extent, length, binding.offset);
   const uint64_t offset = buffer.offset() + binding.offset;
   if (offset % needs.alignment != 0)
     return fail(Code::INVALID_ARGUMENT,
-                "binding offset and/or length do not match the required alignment of one or more command "
-                "(offset={} in a "
-                "buffer at byte {} of its allocation, alignment={})",
-                binding.offset, buffer.offset(), needs.alignment);
+                "expected an offset in multiples of {} bytes, found offset {} in a buffer at byte {} of its "
+                "allocation",
+                needs.alignment, binding.offset, buffer.offset());
   return SlotEntry{&buffer.allocation(), offset, length};
 }
 
@@ -616,23 +601,23 @@ Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands
     return std::unexpected(commands.begin_execution().error());
   if (&commands.device() != &point.device)
     return fail(Code::INVALID_ARGUMENT,
-                "command buffer was recorded for device '{}' and cannot be executed on '{}'",
+                "a command buffer recorded for device '{}' was submitted to '{}'; record one for each device",
                 commands.device().uri(), point.device.uri());
   const size_t declared = commands.declared_slots();
   if (table.size() < declared) {
     if (table.empty())
       return fail(Code::INVALID_ARGUMENT,
-                  "indirect command buffer requires at least {} bindings but no binding table was provided",
+                  "the command buffer uses {} slots of a binding table, but was executed without one",
                   declared);
     return fail(Code::OUT_OF_RANGE,
-                "indirect command buffer requires at least {} bindings but only {} were provided", declared,
+                "the command buffer uses {} slots of a binding table, but the table has {} entries", declared,
                 table.size());
   }
   if ((commands.mode() & kAllowInline) && point.wait && !point.wait->timepoints().empty())
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "inline command buffer submitted with a wait; inline command buffers must be ready to execute "
-        "immediately");
+    return fail(Code::INVALID_ARGUMENT,
+                "expected no wait for a command buffer with ALLOW_INLINE_EXECUTION, found one; record it "
+                "without that "
+                "mode");
 
   HALYARD_TRY(collect_entries(commands, table, entries));
   Handles handles = Handles::ready;

@@ -1,4 +1,4 @@
-// Views: what they are checked against, and their contents as text.
+// Views: checks, and contents as text.
 #include "hal/view/buffer_view.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ const ObjectType BufferView::kType = pooled_object_type<BufferView>("hal.buffer_
 
 namespace {
 
-// Integers of any signedness, and truth values, count as the same when they are equally wide.
+// Integers and booleans of the same width are compatible, whatever their signedness.
 bool is_integer(ElementType type) { return (numerical_type(type) & kInteger) != 0; }
 
 bool accepts(ElementType expected, ElementType actual) {
@@ -26,8 +26,8 @@ bool accepts(ElementType expected, ElementType actual) {
 Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const int64_t> shape,
                                            ElementType type, uint32_t encoding, Budget* memory) {
   if (shape.size() > kMaximumRank)
-    return fail(Code::OUT_OF_RANGE, "a buffer view has at most {} dimensions: count {} > {}", kMaximumRank,
-                shape.size(), kMaximumRank);
+    return fail(Code::OUT_OF_RANGE, "expected at most {} dimensions for a buffer view, found {}",
+                kMaximumRank, shape.size());
   Device& device = buffer->device();
   Ref<BufferView> view = make_pooled<BufferView>(device, std::move(buffer), shape, type, encoding);
   HALYARD_TRY(view->charge_.start(
@@ -38,21 +38,21 @@ Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const i
 Result<> BufferView::check(std::string_view message, ElementType type, uint32_t encoding,
                            std::span<const int64_t> shape) const {
   if (encoding_ != kEncodingOpaque && encoding_ != encoding)
-    return fail(Code::INVALID_ARGUMENT, "{} encoding mismatch; expected {:08X} but have {:08X}", message,
-                encoding, encoding_);
+    return fail(Code::INVALID_ARGUMENT, "{}: expected encoding {:08X}, found {:08X}", message, encoding,
+                encoding_);
   if (!accepts(type, type_))
-    return fail(Code::INVALID_ARGUMENT, "{} element type mismatch; expected {} ({:08X}) but have {} ({:08X})",
-                message, element_type_text(type), type, element_type_text(type_), type_);
+    return fail(Code::INVALID_ARGUMENT, "{}: expected element type {} ({:08X}), found {} ({:08X})", message,
+                element_type_text(type), type, element_type_text(type_), type_);
   const auto shapes = [&] {
-    return fmt::format("expected shape `{}`, actual shape `{}`", shape_text(shape), shape_text(shape_));
+    return fmt::format("expected shape '{}', found '{}'", shape_text(shape), shape_text(shape_));
   };
   if (shape.size() != shape_.size())
-    return fail(Code::INVALID_ARGUMENT, "{} shape rank mismatch; expected {} but have {}; {}", message,
-                shape.size(), shape_.size(), shapes());
+    return fail(Code::INVALID_ARGUMENT, "{}: {}: rank {} instead of {}", message, shapes(), shape_.size(),
+                shape.size());
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] != shape_[i])
-      return fail(Code::INVALID_ARGUMENT, "{} shape dimension {} mismatch; expected {} but have {}; {}",
-                  message, i, shape[i], shape_[i], shapes());
+      return fail(Code::INVALID_ARGUMENT, "{}: {}: dimension {} is {} instead of {}", message, shapes(), i,
+                  shape_[i], shape[i]);
   }
   return {};
 }

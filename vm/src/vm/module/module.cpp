@@ -26,7 +26,7 @@ std::unexpected<Status> Module::no_export(std::string_view name) const {
   std::string hint = did_you_mean(name, names);
   if (hint.empty() && !names.empty() && names.size() <= kListed)
     hint = fmt::format("; it exports {}", fmt::join(names, ", "));
-  return fail(Code::NOT_FOUND, "no function '{}' exported by module '{}'{}", name, name_, hint);
+  return fail(Code::NOT_FOUND, "no function '{}' in module '{}'{}", name, name_, hint);
 }
 
 Result<const Export*> Module::resolve(std::string_view name, std::string_view convention) const {

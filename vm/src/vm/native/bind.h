@@ -75,9 +75,9 @@ class CallContext {
 
 namespace internal {
 
-Status null_ref();  // "ref is null"
+Status null_ref();  // "expected a ref, found null"
 Status wrong_ref(const ObjectType* expected,
-                 const Object* found);  // "ref type mismatch; expected a, found b"
+                 const Object* found);  // "expected a, found b"
 
 struct BindCursor {
   const NativeCall& call;

@@ -31,11 +31,11 @@ Result<NativeState> NativeModule::create_state() const {
 
 namespace internal {
 
-Status null_ref() { return Status(Code::INVALID_ARGUMENT, "ref is null"); }
+Status null_ref() { return Status(Code::INVALID_ARGUMENT, "expected a ref, found null"); }
 
 Status wrong_ref(const ObjectType* expected, const Object* found) {
   return Status(Code::INVALID_ARGUMENT,
-                fmt::format("ref type mismatch; expected {}, found {}", expected->name, found->type()->name));
+                fmt::format("expected a {}, found {}", expected->name, found->type()->name));
 }
 
 }  // namespace internal

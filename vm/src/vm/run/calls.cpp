@@ -253,9 +253,9 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
   if (status) [[unlikely]] {
     const Module& module = *target.instance->module;
     stack.error = std::move(status)
-                      .note(fmt::format("while invoking native function {}.{}", module.name(),
+                      .note(fmt::format("in native function {}.{}", module.name(),
                                         module.exports()[target.function].name))
-                      .note("while calling import");
+                      .note("called as an import");
     return CallOutcome::failed;
   }
   if (call.deferred) [[unlikely]] {
@@ -289,8 +289,8 @@ CallOutcome call_native_entry(Stack& stack) {
                   .function_data = stack.native->data};
   Status status = stack.native->function(call);
   if (status) {
-    stack.error = std::move(status).note(fmt::format("while invoking native function {}.{}",
-                                                     frame.instance->module->name(), stack.callee->name));
+    stack.error = std::move(status).note(
+        fmt::format("in native function {}.{}", frame.instance->module->name(), stack.callee->name));
     return CallOutcome::failed;
   }
   stack.resumed = call.deferred;
@@ -345,7 +345,7 @@ void note_trace(const Stack& stack, Status& error) {
   for (Frame* frame = stack.top; frame; frame = frame->caller()) {
     frames.push_back(frame);
     if (frame->call && call_site(frame->call).is_import) {
-      error = std::move(error).note("while calling import");
+      error = std::move(error).note("called as an import");
       ++hidden;
     }
   }
@@ -370,7 +370,7 @@ Status unwind_error(Stack& stack) noexcept {
   stack.error = Status();
   try {
     if (!stack.native && stack.top) note_trace(stack, error);
-    error = std::move(error).note(fmt::format("invoking function '{}'", stack.callee->name));
+    error = std::move(error).note(fmt::format("in the call of function '{}'", stack.callee->name));
     const std::string_view declaration = stack.callee->attribute("iree.abi.declaration");
     if (!declaration.empty()) error = std::move(error).note(fmt::format("`{}`", declaration));
   } catch (const std::bad_alloc&) {  // for what is only said in addition

@@ -60,12 +60,12 @@ Result<> check_dependencies(Instances instances, const Module& module) {
     const ModuleInstance* found = find_first(instances, dependency.name);
     if (!found) {
       if (dependency.optional) continue;
-      return fail(Code::NOT_FOUND, "required module '{}' not registered with the context; load it first{}",
+      return fail(Code::NOT_FOUND,
+                  "module '{}', which this module depends on, is not loaded; load it first{}",
                   dependency.name, suggest_module(instances, dependency.name));
     }
     if (dependency.required && found->module->version() < dependency.minimum_version) {
-      return fail(Code::NOT_FOUND,
-                  "required module '{}' version mismatch; have {} but require {}; load a newer one",
+      return fail(Code::NOT_FOUND, "module '{}' has version {}; expected {} or later; load a newer one",
                   dependency.name, found->module->version(), dependency.minimum_version);
     }
   }
@@ -100,8 +100,7 @@ Result<Link> link_import(Instances instances, const Import& import) {
   ModuleInstance* provider = find_last(instances, module_name);
   if (!provider) {
     if (import.optional) return Link();
-    return fail(Code::NOT_FOUND,
-                "module '{}' required for import '{}' not registered with the context; load it first{}",
+    return fail(Code::NOT_FOUND, "module '{}', which import '{}' needs, is not loaded; load it first{}",
                 module_name, import.name, suggest_module(instances, module_name));
   }
   Result<const Export*> resolved = provider->module->resolve(name, import.convention);
@@ -210,7 +209,7 @@ Result<> Context::add(Ref<Module> module) {
   std::unique_ptr<ModuleInstance> instance = HALYARD_TRY(instantiate(std::move(module), limits_));
   HALYARD_TRY(check_dependencies(modules_, *instance->module));
   HALYARD_TRY(with_note(link_imports(modules_, *instance),
-                        fmt::format("resolving module '{}' imports", instance->module->name())));
+                        fmt::format("linking the imports of module '{}'", instance->module->name())));
   ModuleInstance& added = *instance;
   modules_.push_back(std::move(instance));
   Result<> initialized = with_note(call_special(*this, added, "__init"),

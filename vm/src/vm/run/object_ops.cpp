@@ -28,8 +28,8 @@ bool ObjectOps::set(Result<> result) const {
 
 bool ObjectOps::type_check_failed(const Object* object, const ObjectType* type) const {
   error = Status(Code::INVALID_ARGUMENT,
-                 fmt::format("ref type mismatch; expected {}, found {}",
-                             type ? type->name : "a type that no ref has", object->type()->name));
+                 fmt::format("expected {}, found {}", type ? type->name : "a type that no ref has",
+                             object->type()->name));
   return false;
 }
 
