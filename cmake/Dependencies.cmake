@@ -1,4 +1,4 @@
-# Every package of Debian 12 that the build needs. What is missing is named at once, with the package that has it.
+# Every Debian 12 package that the build needs. Reports all missing ones at once, with their package names.
 set(missing "")
 
 find_package(Threads REQUIRED)
@@ -14,7 +14,7 @@ if(NOT HALYARD_FFI_INCLUDE OR NOT HALYARD_FFI_LIBRARY)
   list(APPEND missing libffi-dev)
 endif()
 
-# Headers alone: Asio, the event loop. Debian 12 has 1.74 and 1.81; 1.81 is the one that is tested.
+# Headers only: Asio, the event loop. Debian 12 has 1.74 and 1.81; 1.81 is tested.
 find_path(HALYARD_BOOST_INCLUDE boost/asio/any_completion_handler.hpp)
 if(NOT HALYARD_BOOST_INCLUDE)
   list(APPEND missing libboost1.81-dev)
@@ -34,7 +34,7 @@ find_library(HALYARD_HWY_LIBRARY hwy)
 if(NOT HALYARD_HWY_INCLUDE OR NOT HALYARD_HWY_LIBRARY)
   list(APPEND missing libhwy-dev)
 endif()
-# Headers alone: libvulkan is opened at run time.
+# Headers only: libvulkan is opened at run time.
 find_path(HALYARD_VULKAN_INCLUDE vulkan/vulkan_core.h)
 if(NOT HALYARD_VULKAN_INCLUDE)
   list(APPEND missing libvulkan-dev)
@@ -60,7 +60,7 @@ if(HALYARD_TESTS)
   endif()
 endif()
 
-# Of vm-bench and the benchmarks.
+# For vm-bench and the benchmarks.
 find_package(benchmark CONFIG QUIET)
 if(NOT TARGET benchmark::benchmark)
   list(APPEND missing libbenchmark-dev)
@@ -76,12 +76,12 @@ add_library(Ffi::ffi UNKNOWN IMPORTED)
 set_target_properties(Ffi::ffi PROPERTIES IMPORTED_LOCATION "${HALYARD_FFI_LIBRARY}"
                                           INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_FFI_INCLUDE}")
 
-# Its own CMake package also wants its test library, and GoogleTest with it.
+# Its CMake package would also require its test library and GoogleTest.
 add_library(Hwy::hwy UNKNOWN IMPORTED)
 set_target_properties(Hwy::hwy PROPERTIES IMPORTED_LOCATION "${HALYARD_HWY_LIBRARY}"
                                           INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_HWY_INCLUDE}")
 
-# What the Vulkan driver needs: headers, and the library that judges SPIR-V.
+# For the Vulkan driver: headers, and the library that validates SPIR-V.
 add_library(Halyard::Vulkan INTERFACE IMPORTED)
 set_target_properties(
   Halyard::Vulkan
