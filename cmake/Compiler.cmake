@@ -41,6 +41,20 @@ endif()
 # Targets that do not use a library of a linked layer (libffi: only native modules do) do not need it at run time.
 add_link_options("LINKER:--as-needed")
 
+# Addresses that the dynamic linker adjusts take two bits instead of 24 bytes, in every process that uses the libraries.
+# The C library has to know of it: glibc from 2.36 on.
+include(CheckLinkerFlag)
+include(CheckCXXSourceCompiles)
+check_linker_flag(CXX "LINKER:-z,pack-relative-relocs" HALYARD_LINKER_PACKS_RELOCATIONS)
+check_cxx_source_compiles("#include <features.h>
+#if !__GLIBC_PREREQ(2, 36)
+#error older
+#endif
+int main() {}" HALYARD_LIBC_READS_PACKED_RELOCATIONS)
+if(HALYARD_LINKER_PACKS_RELOCATIONS AND HALYARD_LIBC_READS_PACKED_RELOCATIONS)
+  add_link_options("LINKER:-z,pack-relative-relocs")
+endif()
+
 if(HALYARD_SANITIZE)
   add_compile_options(-fsanitize=${HALYARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HALYARD_SANITIZE})

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device.h"
+#include "vm/compile/compiler.h"
 #include "vm/format/archive.h"
 #include "vm/module/bytecode_module.h"
 #include "vmvx/microkernels.h"
@@ -82,9 +83,11 @@ bool has_unknown_version(const Ref<Bytes>& bytes) {
 
 // INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: no such
 // executable.
-Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly) {
+Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly,
+                                            const vm::Compiler* compiler = nullptr) {
   const vm::TypeRegistry types;
-  auto loaded = vm::BytecodeModule::load(bytes, types, {.verify_eagerly = verify_eagerly});
+  auto loaded =
+      vm::BytecodeModule::load(bytes, types, {.verify_eagerly = verify_eagerly, .compiler = compiler});
   if (!loaded) {
     if (has_unknown_version(bytes)) return fail(Code::INCOMPATIBLE, "{}", loaded.error().message());
     return loaded;
@@ -142,8 +145,9 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  auto executable =
-      std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true)), budget_of(args));
+  const vm::Compiler* const compiler = device.options.jit ? HALYARD_TRY(vm::Compiler::find()) : nullptr;
+  auto executable = std::make_unique<VmvxExecutable>(
+      device, HALYARD_TRY(load_module(bytes, true, compiler)), budget_of(args));
   HALYARD_TRY(executable->load_kernels());
   return executable;
 }

@@ -70,7 +70,7 @@ class CaptureTest : public FakeDriverTest {
     const BufferRange counts = {direct.get(), 0, 0, 0};
     EXPECT_OK(commands->begin_debug_group("part"));
     EXPECT_OK(commands->fill({nullptr, 1, 0, 4}, 0x0201, 2));
-    EXPECT_OK(commands->update(Values{8, 7, 6}, {nullptr, 1, 5, 0}));
+    EXPECT_OK(commands->update({nullptr, 1, 5, 0}, Values{8, 7, 6}));
     EXPECT_OK(commands->barrier(28, 13));
     EXPECT_OK(commands->copy({nullptr, 1, 0, 2}, {nullptr, 1, 12, 2}));
     EXPECT_OK(commands->dispatch({executable.get(), 0, {1, 1, 2}, constants, ranges, nullptr}));
@@ -306,7 +306,7 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   const Ref<Buffer> buffer = make_buffer(*device, Values(64, 1));
   const Ref<CommandBuffer> commands = record(device, 1);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 8}, 2, 1));
-  EXPECT_OK(commands->update(Values(20, 0xAB), {nullptr, 0, 4, 0}));
+  EXPECT_OK(commands->update({nullptr, 0, 4, 0}, Values(20, 0xAB)));
   EXPECT_OK(commands->finalize());
   const Binding table[] = {{buffer.get(), 16, 40}};
   EXPECT_OK(open(path())->execute({*device}, *commands, table));

@@ -8,6 +8,7 @@
 #include "faulty_device.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 namespace {

@@ -5,6 +5,7 @@
 #include "hal/device/executable.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

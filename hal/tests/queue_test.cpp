@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "hal/device/callback_scope.h"
+#include "hal/queue/wait.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "hal/queue/host_copy.h"
+#include "hal/queue/wait.h"
 #include "hal/view/element_type.h"
 #include "testing.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "hal/queue/host_copy.h"
+#include "hal/queue/wait.h"
 #include "modules/check_module.h"
 #include "testing.h"
 #include "vm/text/assembler.h"

@@ -194,7 +194,7 @@ vm.func @briefly(%r0: !hal.fence) -> (i32) {
     return results[0].as_i32();
   };
   int calls = 0;
-  const vm::Waker::Hook count = {[](void* user) { ++*static_cast<int*>(user); }, &calls};
+  const Wait::Hook count = {[](void* user) { ++*static_cast<int*>(user); }, &calls};
 
   {  // reached
     auto fence = *hal::Fence::create(*device);

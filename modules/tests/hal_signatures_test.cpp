@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "hal/queue/wait.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"

@@ -6,6 +6,7 @@
 
 #include "hal/queue/bridge.h"
 #include "hal/queue/sharing.h"
+#include "hal/queue/wait.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"

@@ -452,12 +452,13 @@ const std::vector<NativeSignature>& native_signatures() {
   return signatures;
 }
 
-Comparison compare_machines(const Program& program, bool fuse) {
+Comparison compare_machines(const Program& program, bool fuse, const Compiler* compiler) {
   Comparison comparison;
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
     Result<Ref<BytecodeModule>> module = BytecodeModule::load(
-        Bytes::own(parts.build()), known_types(), {.verify_eagerly = true, .fuse = program.fuse && fuse});
+        Bytes::own(parts.build()), known_types(),
+        {.verify_eagerly = true, .fuse = program.fuse && fuse, .compiler = compiler});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;

@@ -108,7 +108,6 @@ VMVX_NO_KERNELS(add_copy, (Kernels&))
 #if HWY_ONCE
 namespace halyard::local::vmvx {
 
-HWY_EXPORT(add_copy);
 void add_copy_simd(int64_t target, Kernels& kernels) { VMVX_FUNCTION_FOR(target, add_copy)(kernels); }
 
 }  // namespace halyard::local::vmvx

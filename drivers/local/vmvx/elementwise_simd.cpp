@@ -294,7 +294,6 @@ VMVX_NO_KERNELS(add_elementwise, (Kernels&))
 #if HWY_ONCE
 namespace halyard::local::vmvx {
 
-HWY_EXPORT(add_elementwise);
 void add_elementwise_simd(int64_t target, Kernels& kernels) {
   VMVX_FUNCTION_FOR(target, add_elementwise)(kernels);
 }

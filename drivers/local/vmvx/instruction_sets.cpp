@@ -16,16 +16,36 @@ namespace halyard::local::vmvx {
 
 namespace {
 
-// The compiler's support library also looks at what the operating system saves.
+// What Highway lets the compiler use for each of its targets, asked of the compiler's support library, which
+// also looks at what the operating system saves. Highway's own library is not asked: loading it takes 3 ms,
+// in which it finds out how fine a clock is.
 #if HWY_ARCH_X86
-bool has_vnni() { return __builtin_cpu_supports("avx512vnni") != 0; }
-bool has_bf16() { return has_vnni() && __builtin_cpu_supports("avx512bf16") != 0; }
+#define VMVX_HAS(feature) (__builtin_cpu_supports(feature) != 0)
+bool has_sse4() {
+  return VMVX_HAS("ssse3") && VMVX_HAS("sse4.1") && VMVX_HAS("sse4.2") && VMVX_HAS("pclmul") &&
+         VMVX_HAS("aes");
+}
+bool has_avx2() {
+  return has_sse4() && VMVX_HAS("avx") && VMVX_HAS("avx2") && VMVX_HAS("bmi") && VMVX_HAS("bmi2") &&
+         VMVX_HAS("fma") && VMVX_HAS("f16c");
+}
+bool has_avx512() {
+  return has_avx2() && VMVX_HAS("avx512f") && VMVX_HAS("avx512vl") && VMVX_HAS("avx512dq") &&
+         VMVX_HAS("avx512bw");
+}
+bool has_vnni() {
+  return has_avx512() && VMVX_HAS("avx512vnni") && VMVX_HAS("vpclmulqdq") && VMVX_HAS("vaes") &&
+         VMVX_HAS("avx512vbmi") && VMVX_HAS("avx512vbmi2") && VMVX_HAS("avx512bitalg") &&
+         VMVX_HAS("avx512vpopcntdq");
+}
+bool has_bf16() { return has_vnni() && VMVX_HAS("avx512bf16"); }
+#undef VMVX_HAS
 #endif
 
 struct InstructionSet {
   std::string_view name;
   int64_t target;       // Highway's
-  bool (*supported)();  // what Highway does not ask for; may be null
+  bool (*supported)();  // null: by every processor that this file was compiled for
   bool has_bf16 = false;
 };
 // Best first.
@@ -33,9 +53,9 @@ constexpr InstructionSet kInstructionSets[] = {
 #if HWY_ARCH_X86
     {"avx512-bf16", HWY_AVX3_DL, has_bf16, true},
     {"avx512-vnni", HWY_AVX3_DL, has_vnni},
-    {"avx512", HWY_AVX3, nullptr},
-    {"avx2", HWY_AVX2, nullptr},
-    {"sse4", HWY_SSE4, nullptr},
+    {"avx512", HWY_AVX3, has_avx512},
+    {"avx2", HWY_AVX2, has_avx2},
+    {"sse4", HWY_SSE4, has_sse4},
 #elif HWY_ARCH_ARM
     {"neon", HWY_NEON, nullptr},
 #endif
@@ -53,9 +73,8 @@ static_assert(std::is_trivially_destructible_v<Tables>);
 std::span<const Kernels> tables() {
   static const Tables tables = [] {
     Tables made;
-    const int64_t usable = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
     for (const InstructionSet& set : kInstructionSets) {
-      if ((usable & set.target) == 0 || (set.supported && !set.supported())) continue;
+      if ((HWY_TARGETS & set.target) == 0 || (set.supported && !set.supported())) continue;
       Kernels& kernels = made.list[made.count++] = scalar_kernels();
       kernels.instructions = set.name;
       add_mmt4d_simd(set.target, set.has_bf16, kernels);

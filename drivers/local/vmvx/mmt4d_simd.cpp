@@ -460,7 +460,6 @@ VMVX_NO_KERNELS(add_mmt4d, (Kernels&, bool))
 #if HWY_ONCE
 namespace halyard::local::vmvx {
 
-HWY_EXPORT(add_mmt4d);
 void add_mmt4d_simd(int64_t target, bool has_bf16, Kernels& kernels) {
   VMVX_FUNCTION_FOR(target, add_mmt4d)(kernels, has_bf16);
 }

@@ -4,6 +4,7 @@
 // hwy/highway.h comes before it, since what that is depends on who includes it.
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "kernels.h"
 
@@ -15,12 +16,25 @@ void add_elementwise_simd(int64_t target, Kernels& kernels);
 void add_copy_simd(int64_t target, Kernels& kernels);  // and fill
 void add_tiles_simd(int64_t target, Kernels& kernels);
 
-// Where a table made by HWY_EXPORT has the function for `target`.
-inline size_t index_of(int64_t target) {
-  hwy::ChosenTarget chosen;
-  chosen.Update(target);
-  return chosen.GetIndex();
+// The function of that name that was compiled for `target`; null where none was. In place of HWY_EXPORT,
+// which wants Highway's library.
+template <typename Function>
+struct FunctionOfTarget {
+  int64_t target;
+  Function function;
+};
+template <typename Function>
+Function function_for(int64_t target, std::initializer_list<FunctionOfTarget<Function>> compiled) {
+  for (const FunctionOfTarget<Function>& one : compiled)
+    if (one.target == target) return one.function;
+  return nullptr;
 }
-#define VMVX_FUNCTION_FOR(target, function) (*HWY_DISPATCH_TABLE(function)[index_of(target)])
+#define VMVX_FUNCTION_FOR(target, function)                                                            \
+  function_for<decltype(&HWY_STATIC_DISPATCH(function))>(target,                                       \
+                                                         {{HWY_AVX3_DL, HWY_CHOOSE_AVX3_DL(function)}, \
+                                                          {HWY_AVX3, HWY_CHOOSE_AVX3(function)},       \
+                                                          {HWY_AVX2, HWY_CHOOSE_AVX2(function)},       \
+                                                          {HWY_SSE4, HWY_CHOOSE_SSE4(function)},       \
+                                                          {HWY_NEON, HWY_CHOOSE_NEON(function)}})
 
 }  // namespace halyard::local::vmvx

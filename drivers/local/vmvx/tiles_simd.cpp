@@ -392,7 +392,6 @@ VMVX_NO_KERNELS(add_tiles, (Kernels&))
 #if HWY_ONCE
 namespace halyard::local::vmvx {
 
-HWY_EXPORT(add_tiles);
 void add_tiles_simd(int64_t target, Kernels& kernels) { VMVX_FUNCTION_FOR(target, add_tiles)(kernels); }
 
 }  // namespace halyard::local::vmvx

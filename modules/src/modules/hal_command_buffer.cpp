@@ -69,7 +69,7 @@ Result<> command_buffer_update_buffer(hal::CommandBuffer& commands, vm::Buffer& 
                                       uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
                                       uint64_t length, uint32_t target_slot, uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
-  return commands.update(bytes, {target, target_slot, target_offset, length});
+  return commands.update({target, target_slot, target_offset, length}, bytes);
 }
 
 Result<> command_buffer_copy_buffer(hal::CommandBuffer& commands, uint32_t source_slot, uint32_t target_slot,

@@ -29,13 +29,13 @@ using Bindings = Span<vm::Buffer&, uint64_t, uint64_t>;  // buffer, offset, leng
 Result<int32_t> executable_query_support(HalLoaderState&, vm::Buffer& format);
 Result<Ref<hal::Executable>> executable_load(HalLoaderState&, vm::Buffer& format, vm::Buffer& data,
                                              vm::Buffer* constants);
-Result<> executable_dispatch(vm::CallContext&, hal::Executable&, uint64_t function, uint32_t x, uint32_t y,
-                             uint32_t z, Span<uint32_t> constants, Bindings bindings);
+Result<> executable_dispatch(vm::CallContext&, HalLoaderState&, hal::Executable&, uint64_t function,
+                             uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings);
 // Version 0: by the position of the entry point.
-inline Result<> executable_dispatch_0(vm::CallContext& call, hal::Executable& executable,
-                                      uint32_t entry_point, uint32_t x, uint32_t y, uint32_t z,
-                                      Span<uint32_t> constants, Bindings bindings) {
-  return executable_dispatch(call, executable, entry_point, x, y, z, constants, bindings);
+inline Result<> executable_dispatch_0(vm::CallContext& call, HalLoaderState& state,
+                                      hal::Executable& executable, uint32_t entry_point, uint32_t x,
+                                      uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings) {
+  return executable_dispatch(call, state, executable, entry_point, x, y, z, constants, bindings);
 }
 
 }  // namespace hal_loader_functions

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "hal/capture/tensor_trace.h"
 #include "hal/device/device.h"
 #include "hal/driver/driver_registry.h"
 #include "modules/function_table.h"
@@ -16,11 +17,12 @@
 namespace halyard::modules {
 
 struct HalLoaderOptions {
-  Ref<hal::Device> device;                  // runs the kernels; null: a device of kLoaderDevice is opened
-  Ref<hal::DriverRegistry> drivers;         // opens it; may be null if there is a device
-  std::vector<hal::DeviceOption> settings;  // its options
-  TargetFeatures targets;                   // features stated by the modules of the context
-  Ref<Budget> memory;                       // executables are charged to it; null: not charged
+  Ref<hal::Device> device;           // what runs the kernels; null: a device of kLoaderDevice is opened
+  Ref<hal::DriverRegistry> drivers;  // where from; may be null where a device is given
+  std::vector<hal::DeviceOption> settings;  // with what
+  TargetFeatures targets;                   // what the modules of the context say about their code
+  Ref<Budget> memory;                       // executables are charged to it; null: not counted
+  Ref<hal::TensorTrace> tensors;            // of the dispatches; null: none
 };
 
 inline constexpr const char* kLoaderDevice = "local-sync";

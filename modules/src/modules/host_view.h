@@ -31,7 +31,7 @@ class HostViews final : public ObjectOf<HostViews> {
  private:
   Result<> add(hal::Device& device, const Ref<Budget>& memory, hal::BufferView& view);
   Result<bool> are_there() const;
-  Result<> watch(vm::Wakeup wakeup);
+  hal::InlineVector<hal::Fence*, 2> fences() const;
 
   hal::InlineVector<Ref<hal::BufferView>, 2> views_;
   hal::InlineVector<Ref<hal::Fence>, 2> copied_;  // reached when the copies are complete

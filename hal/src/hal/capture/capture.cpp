@@ -133,10 +133,7 @@ Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedR
   std::vector<Fence*> fences;
   for (const Ref<Fence>& fence : reading) fences.push_back(fence.get());
   const Ref<Fence> all = HALYARD_TRY(Fence::join(fences));
-  return when_reached(all, [work, next = std::move(next)](Status status) mutable {
-    if (!status.ok()) return work->finish(std::move(status));
-    work->attempt(std::move(next));
-  });
+  return work->when(all.get(), work, std::move(next));
 }
 
 Result<> write_end(Work& work, const Status& failure) {
@@ -163,7 +160,7 @@ Result<> submit(const Ref<Work>& work) {
     finish_failed(*work, std::move(submitted.error()));
     return {};
   }
-  return when_reached(done, [work](Status status) {
+  return when_reached(done.get(), [work](Status status) {
     if (!status.ok()) return finish_failed(*work, std::move(status));
     work->attempt([&] {
       return snapshot(work, work->after, &CapturedRange::after, [work]() -> Result<> {
@@ -194,13 +191,10 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   work->captured.mode = commands.mode();
   work->captured.commands = std::move(list.commands);
   Touched(*work).collect(list.buffers);
-  HALYARD_TRY(when_reached(Ref<Fence>::share(point.wait), [work](Status status) {
-    if (!status.ok()) return work->finish(std::move(status));
-    work->attempt([&] {
-      return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
-    });
+  HALYARD_TRY(work->when(point.wait, work, [work] {
+    return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
   }));
-  return to_result(work->result);
+  return work->told();
 }
 
 }  // namespace halyard::hal

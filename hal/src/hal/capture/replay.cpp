@@ -7,6 +7,7 @@
 #include "hal/command/rerecord.h"
 #include "hal/queue/host_copy.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 

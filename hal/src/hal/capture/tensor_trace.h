@@ -3,6 +3,7 @@
 // buffers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
+#include "hal/device/direct_dispatch.h"
 #include "hal/queue/queue.h"
 
 namespace halyard::hal {
@@ -37,6 +39,10 @@ class TensorTrace final : public ObjectOf<TensorTrace> {
 
   // Like queue_execute but slower. Blocks no thread meanwhile.
   Result<> execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
+  // As dispatch_now: the same for kernels of programs without devices.
+  Result<> dispatch_now(Executable& executable, uint64_t function, const std::array<uint32_t, 3>& workgroups,
+                        std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
+                        const WorkScope* scope);
 
  private:
   struct Work;

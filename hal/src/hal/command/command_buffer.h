@@ -61,8 +61,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   Result<> end_debug_group();
   Result<> advise(BufferRange range);
   Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
-  Result<> update(std::span<const uint8_t> source,
-                  BufferRange target);  // as long as the source, which is copied
+  Result<> update(BufferRange target,
+                  std::span<const uint8_t> source);  // is copied; the target is as long
   Result<> copy(BufferRange source, BufferRange target);
   struct Dispatch {
     Executable* executable = nullptr;

@@ -2,10 +2,10 @@
 #include "hal/device/direct_dispatch.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <atomic>
 
+#include "base/atomics.h"
+#include "base/wait.h"
 #include "hal/capture/device_trace.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/callback_scope.h"
@@ -67,7 +67,7 @@ class Imports {
   halyard_driver_memory_t handles_[kMaximumBindings];
 };
 
-// The completion of the work, on this thread within queue_submit or on another.
+// The work's end, which most devices that this is for have within queue_submit: then nothing is locked.
 class Completion : public WorkTrace {
  public:
   void* user() { return static_cast<WorkTrace*>(this); }  // the tracer needs one for every submission
@@ -75,31 +75,25 @@ class Completion : public WorkTrace {
     const CallbackScope scope;
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
     self.trace_done(nullptr);
-    if (std::this_thread::get_id() == self.submitter_) {
-      self.status_ = Status::adopt(handle);
-      self.done_here_ = true;
-      return;
-    }
-    const std::lock_guard lock(self.mutex_);
     self.status_ = Status::adopt(handle);
-    self.done_ = true;
-    self.changed_.notify_one();  // under the lock: this may be destroyed once it is released
+    // Nothing of this is touched any more where nobody blocks: it may be gone.
+    if (exchange(self.state_, State::over, std::memory_order_acq_rel) == State::awaited) self.wait_.arrive();
   }
   Status wait() {
-    if (!done_here_) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return done_; });
+    if (state_.load(std::memory_order_acquire) == State::under_way) {
+      wait_.begin();
+      auto known = State::under_way;
+      if (state_.compare_exchange_strong(known, State::awaited, std::memory_order_acq_rel)) wait_.block({});
     }
     return std::move(status_);
   }
 
  private:
-  const std::thread::id submitter_ = std::this_thread::get_id();
+  enum class State : uint8_t { under_way, awaited, over };
+
   Status status_;
-  bool done_here_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  std::atomic<State> state_ = State::under_way;
+  Wait wait_;  // begun where it is needed
 };
 
 }  // namespace

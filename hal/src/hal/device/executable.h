@@ -1,4 +1,4 @@
-// Executable: device code loaded by a driver. Specified by hal-semantics.md, "Executables". Immutable,
+// Executable: device code loaded by a driver. Specified by hal-module.md, "hal.executable.create". Immutable,
 // thread-safe.
 #pragma once
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "vm/compile/compiled_function.h"
 #include "vm/format/opcodes.h"
 
 namespace halyard::vm {
@@ -152,6 +153,7 @@ struct FunctionCode {
   std::span<const CallSite> calls;
   std::span<const Place> places;        // ascending
   std::unique_ptr<std::byte[]> memory;  // of all of these
+  CompiledFunction compiled;            // what enter_compiled words enter, where there is such code
 
   FunctionCode() = default;
   FunctionCode(const FunctionCode&) = delete;
@@ -174,8 +176,9 @@ inline const Word* after_call(const Word* call) {
 }
 
 // Of a function that has passed the verifier. Without `fuse`, one instruction stays one instruction: for
-// tests that compare both.
-Result<std::unique_ptr<const FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
-                                                            bool fuse);
+// tests that compare both. With `entries` (and not `fuse`), for a compiler: an enter_compiled word wherever
+// compiled code may be entered.
+Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
+                                                      bool fuse, bool entries = false);
 
 }  // namespace halyard::vm

@@ -4,6 +4,7 @@
 #include <optional>
 #include <ranges>
 
+#include "vm/compile/words.h"
 #include "vm/decode/code_builder.h"
 #include "vm/decode/constants.h"
 #include "vm/decode/flow.h"
@@ -43,11 +44,12 @@ constexpr auto kOnlyRegisters = [] {
 
 class Decoder {
  public:
-  Decoder(const BytecodeModule& module, uint32_t function, bool fuse, FunctionCode& code)
+  Decoder(const BytecodeModule& module, uint32_t function, bool fuse, bool entries, FunctionCode& code)
       : module_(module),
         function_(module.functions()[function]),
         version_(module.bytecode_version()),
         fuse_(fuse),
+        entries_(entries),
         code_(code) {
     code_.module = &module;
     code_.function = function;
@@ -63,6 +65,9 @@ class Decoder {
     block_words_.reserve(flow_.blocks().size());
     fixups_.reserve(2 * flow_.blocks().size());
     constants_ = Constants::of(function_, flow_, arena_);
+    is_resumed_ = std::ranges::any_of(flow_.steps(), [](const Flow::Step& step) {
+      return step.op == Op::yield || step.op == Op::call_yieldable || step.op == Op::call_variadic_yieldable;
+    });
     for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
     build_.emit(CodeBuilder::word(InnerOp::end));
@@ -84,6 +89,7 @@ class Decoder {
     block_words_.push_back(build_.here());
     build_.enter_block();
     constants_.enter_block(index);
+    wants_entry_ = index == 0 || is_resumed_ || flow_.blocks()[index - 1].falls_through;
     decode_steps(index);
   }
 
@@ -98,8 +104,18 @@ class Decoder {
     const Instruction& instruction = flow_.instruction(step);
     build_.place(instruction.pc);
     step_ = step;
+    if (entries_) emit_entry(instruction.op);
     decode(instruction);
     note_writes(instruction);
+  }
+
+  // Compiled code is entered where the function begins, behind what the compiler does not take, and where a
+  // call that was suspended may go on.
+  void emit_entry(Op op) {
+    const bool compiled = is_compiled(op);
+    if (compiled && std::exchange(wants_entry_, false))
+      build_.emit(CodeBuilder::word(InnerOp::enter_compiled, entry_count_++));
+    wants_entry_ |= !compiled;
   }
 
   // What is known of the slots that the instruction writes.
@@ -675,6 +691,10 @@ class Decoder {
   const Function& function_;
   const uint32_t version_;
   const bool fuse_;
+  const bool entries_;
+  bool is_resumed_ = false;    // some block is where a suspended call goes on
+  bool wants_entry_ = false;   // before the next instruction that the compiler takes
+  uint16_t entry_count_ = 0;
   FunctionCode& code_;
   // What decoding needs for itself: enough for most functions.
   alignas(8) std::byte first_memory_[24 << 10];
@@ -701,10 +721,10 @@ uint32_t FunctionCode::pc_of(uint32_t word) const {
   return after == places.begin() ? 0 : std::prev(after)->pc;
 }
 
-Result<std::unique_ptr<const FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
-                                                            bool fuse) {
+Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
+                                                      bool fuse, bool entries) {
   auto code = std::make_unique<FunctionCode>();
-  Decoder decoder(module, function, fuse, *code);
+  Decoder decoder(module, function, fuse, entries, *code);
   HALYARD_TRY(decoder.run());
   return code;
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/suggest.h"
+#include "vm/compile/compiler.h"
 #include "vm/decode/code.h"
 #include "vm/format/archive.h"
 #include "vm/format/opcodes.h"
@@ -342,6 +343,7 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
   const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
   auto module = make<BytecodeModule>();
   module->fuse_ = options.fuse;
+  module->compiler_ = options.compiler;
   HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
   if (options.verify_eagerly)
     for (uint32_t i = 0; i < module->functions_.size(); ++i) HALYARD_TRY(module->code(i));
@@ -350,6 +352,18 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
 
 std::string_view BytecodeModule::function_name(uint32_t function) const {
   return function < function_names_.size() ? function_names_[function] : std::string_view();
+}
+
+// What the compiler does not take is fused, and so runs as fast as without it.
+Result<std::unique_ptr<const FunctionCode>> BytecodeModule::decode(uint32_t function) const {
+  if (compiler_) {
+    std::unique_ptr<FunctionCode> code = HALYARD_TRY(decode_function(*this, function, false, true));
+    if (Result<CompiledFunction> compiled = compiler_->compile(*code)) {
+      code->compiled = *std::move(compiled);
+      return code;
+    }
+  }
+  return decode_function(*this, function, fuse_);
 }
 
 Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {
@@ -361,7 +375,7 @@ Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {
   const std::lock_guard lock(decode_mutex_);
   if (const FunctionCode* ready = slot.load(std::memory_order_relaxed)) return ready;
   HALYARD_TRY(verify_function(*this, function));
-  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode_function(*this, function, fuse_));
+  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode(function));
   slot.store(decoded.get(), std::memory_order_release);
   return decoded.release();
 }

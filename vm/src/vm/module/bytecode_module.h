@@ -19,6 +19,7 @@
 
 namespace halyard::vm {
 
+class Compiler;       // vm/compile/compiler.h
 struct FunctionCode;  // a function in decoded form, vm/decode/code.h (not "Code": that is the status code)
 
 enum Feature : uint32_t { kFeatureF32 = 1, kFeatureF64 = 2, kFeatureYield = 4, kFeatureUnwind = 8 };
@@ -45,6 +46,7 @@ class BytecodeModule final : public Module {
   struct LoadOptions {
     bool verify_eagerly = false;  // verify and decode every function now
     bool fuse = true;             // join instructions; without, to compare both in tests
+    const Compiler* compiler = nullptr;  // compiles what it takes of every function when that is decoded
   };
 
   // Checks everything of module-format.md, section 4, except function bodies (unless eager). The bytes stay
@@ -77,12 +79,14 @@ class BytecodeModule final : public Module {
 
  private:
   friend struct ModuleLoader;
+  Result<std::unique_ptr<const FunctionCode>> decode(uint32_t function) const;
 
   TypeRegistry registry_;  // keeps alive what types_ points to
   Ref<Bytes> bytes_;       // the file
   Ref<Bytes>
       metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
   bool fuse_ = true;
+  const Compiler* compiler_ = nullptr;
   const void* debug_database_ = nullptr;  // in metadata_
   uint32_t bytecode_version_ = 0;
   uint32_t features_ = 0;

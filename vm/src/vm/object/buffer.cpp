@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdlib>
 #include <utility>
 
@@ -17,6 +18,15 @@ constexpr uint64_t kModestAlignment = 65536;
 static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
 
 }  // namespace
+
+Buffer::Layout Buffer::layout() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // no virtual bases: both compilers know the offsets
+  return {.data = offsetof(Buffer, data_),
+          .length = offsetof(Buffer, length_),
+          .mutable_length = offsetof(Buffer, mutable_length_)};
+#pragma GCC diagnostic pop
+}
 
 Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit, Budget* budget) {
   if (alignment != 0 && !std::has_single_bit(alignment)) {

@@ -53,6 +53,14 @@ class Buffer final : public ObjectOf<Buffer> {
     mutable_length_ = is_mutable ? length_ : 0;
   }
 
+  // For compiled code: where a buffer keeps these, in bytes from its address.
+  struct Layout {
+    uint32_t data;
+    uint32_t length;
+    uint32_t mutable_length;
+  };
+  static Layout layout();
+
   Buffer(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released)
       : data_(bytes.data()),
         length_(bytes.size()),

@@ -90,7 +90,9 @@ inline void load_global(Object*& global, Object** refs, uint16_t result) {
 #endif
 #ifdef HALYARD_KERNEL_INTERPRETER
 #define IS_INTERRUPTED() (__atomic_load_n(stack.stop, __ATOMIC_RELAXED) != 0)
+#define STOP_WORD() (stack.stop)
 #else
+#define STOP_WORD() (reinterpret_cast<const uint32_t*>(&stack.interrupted))
 #define IS_INTERRUPTED() (stack.interrupted.load(std::memory_order_relaxed) != 0)
 #endif
 
@@ -227,6 +229,7 @@ raise:
 #undef RAISE
 #undef RAISE_STATUS
 #undef IS_INTERRUPTED
+#undef STOP_WORD
 #undef STOP_IF_INTERRUPTED
 #undef BRANCH_BY
 #undef SAME_LOOP

@@ -39,7 +39,7 @@ struct Stack {
   Frame* top = nullptr;      // null: no call is under way. While code runs the interpreter knows better
   const Word* ip = nullptr;  // where the top frame goes on
   bool resumed = false;      // that is at a native call that has deferred
-  std::atomic<uint8_t> interrupted = 0;  // or the Code to stop with, from any thread
+  std::atomic<uint32_t> interrupted = 0;  // or the Code to stop with, from any thread
   const uint32_t* stop =
       nullptr;  // of a kernel: the word that stops the work it is part of (base/work_scope.h)
   Invocation* invocation = nullptr;

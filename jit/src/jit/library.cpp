@@ -1,0 +1,60 @@
+// The library as the host sees it: one function that negotiates, and the table behind it.
+#include <llvm/Config/llvm-config.h>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "jit/engine.h"
+#include "vm/compile/words.h"
+
+namespace halyard::jit {
+
+namespace {
+
+int compile(const halyard_jit_function_t* function, halyard_jit_code_t* code, char* reason,
+            size_t reason_size) {
+  std::string why;
+  try {
+    Engine* const engine = Engine::get(why);
+    if (engine && engine->compile(*function, *code, why)) return 1;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  std::snprintf(reason, reason_size, "%s", why.c_str());
+  return 0;
+}
+
+void release(void* handle) {
+  std::string why;
+  Engine::get(why)->release(handle);
+}
+
+constexpr halyard_jit_table_t kTable = {
+    .struct_size = sizeof(halyard_jit_table_t),
+    .compiler = "LLVM " LLVM_VERSION_STRING,
+    .compile = compile,
+    .release = release,
+};
+
+}  // namespace
+
+}  // namespace halyard::jit
+
+extern "C" __attribute__((visibility("default"))) int halyard_jit_negotiate(
+    const halyard_jit_request_t* request, halyard_jit_reply_t* reply) {
+  const char* why = nullptr;
+  if (request->struct_size < sizeof *request || reply->struct_size < sizeof *reply ||
+      request->abi != HALYARD_JIT_ABI) {
+    why = "it speaks another version of the compiler ABI";
+  } else if (request->code_format != halyard::vm::kCodeFormat) {
+    why = "its decoded code is of another format";
+  }
+  if (why) {
+    std::snprintf(reply->refusal, sizeof reply->refusal, "%s", why);
+    return 0;
+  }
+  reply->table = &halyard::jit::kTable;
+  return 1;
+}

@@ -1,0 +1,70 @@
+// Registers: what is known of a function's value slots before it is translated. Which of them a program still
+// looks at where it stands, and in which form each was written last: a slot may hold an integer, a float, or
+// one half of either of 64 bits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "vm/compile/words.h"
+
+namespace halyard::jit {
+
+// How a slot was written last. `frame`: not since compiled code was entered.
+enum class Form : uint8_t { frame, i32, f32, i64, f64 };
+constexpr bool is_pair(Form form) { return form == Form::i64 || form == Form::f64; }
+
+class Registers {
+ public:
+  Registers(std::span<const vm::Word> words, std::span<const uint16_t> lists, uint32_t slots);
+
+  // Whether the value that the slot has before the instruction at `word` may be looked at.
+  bool is_live(uint32_t word, uint32_t slot) const {
+    return (live_[size_t{word} * stride_ + slot / 64] >> (slot % 64) & 1) != 0;
+  }
+  // What each slot is before the instruction at `word`.
+  std::span<const Form> forms(uint32_t word) const { return {&forms_[size_t{word} * slots_], slots_}; }
+  // The bits that the slot has before the instruction at `word`, however that is reached, where they are
+  // known.
+  std::optional<uint32_t> constant(uint32_t word, uint32_t slot) const {
+    const Known& known = constants_[size_t{word} * slots_ + slot];
+    return known.state == Known::constant ? std::optional(known.bits) : std::nullopt;
+  }
+  // Whether some instruction takes the slot, or the other of its pair, by itself; whether one takes the pair.
+  bool has_single(uint32_t slot) const { return single_[slot / 2]; }
+  bool has_pair(uint32_t slot) const { return pair_[slot / 2]; }
+  bool has_floats() const { return floats_; }
+  bool has_doubles() const { return doubles_; }
+
+ private:
+  struct Known {
+    enum State : uint8_t { unreached, constant, varies } state = unreached;
+    uint32_t bits = 0;
+    bool operator==(const Known&) const = default;
+  };
+
+  void find_uses();
+  void find_live();
+  void find_forms();
+  void find_constants();
+  void write_constants(const vm::Word* word, std::span<Known> known) const;
+  void write_forms(const vm::Word* word, std::span<Form> forms) const;
+  void note(uint32_t slot, vm::Bank bank);
+
+  std::span<const vm::Word> words_;
+  std::span<const uint16_t> lists_;
+  uint32_t slots_;
+  size_t stride_;
+  std::vector<uint32_t> starts_;  // words where instructions begin
+  std::vector<uint64_t> live_;
+  std::vector<Form> forms_;
+  std::vector<Known> constants_;
+  std::vector<bool> single_;
+  std::vector<bool> pair_;
+  bool floats_ = false;
+  bool doubles_ = false;
+};
+
+}  // namespace halyard::jit

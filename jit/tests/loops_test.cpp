@@ -1,0 +1,258 @@
+// Loops over buffers, compiled and interpreted: the same results, the same bytes written before a failure,
+// the same failure at the same place. Lengths, offsets and strides reach the ends of buffers and of 64 bits;
+// buffers overlap.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/bytes.h"
+#include "vm/compile/compiler.h"
+#include "vm/decode/code.h"
+#include "vm/object/buffer.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
+
+namespace halyard::vm::test {
+namespace {
+
+// r1[i] = 2 * r0[from + i * step] for i below n; gives i.
+constexpr std::string_view kStrided = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb3
+^bb2:
+  %i12:13 = vm.fma.i64 %i6:7, %i4:5, %i2:3
+  %i11 = vm.buffer.load.i32 %r0, %i12:13
+  %i11 = vm.add.i32 %i11, %i11
+  vm.buffer.store.i32 %i11, %r1, %i6:7
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb3:
+  vm.return %i6:7
+}
+)";
+
+// r1[i * step] += r0[i * from + k] * r0[k] for i below n and k below 5: floats, added in their order.
+constexpr std::string_view kContraction = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f32
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f32
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i14:15 = vm.const.i64 5
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb6
+^bb2:
+  %i16:17 = vm.mul.i64 %i6:7, %i4:5
+  %i18:19 = vm.mul.i64 %i6:7, %i2:3
+  %i20:21 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
+  vm.cond_br %i10, ^bb4, ^bb5
+^bb4:
+  %i22:23 = vm.add.i64 %i18:19, %i20:21
+  %i24 = vm.buffer.load.f32 %r0, %i22:23
+  %i25 = vm.buffer.load.f32 %r0, %i20:21
+  %i26 = vm.buffer.load.f32 %r1, %i16:17
+  %i26 = vm.fma.f32 %i24, %i25, %i26
+  vm.buffer.store.f32 %i26, %r1, %i16:17
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb3
+^bb5:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb6:
+  vm.return %i6:7
+}
+)";
+
+// The inner loop is as long as the outer one has come, in steps of 2; bytes, with a branch inside.
+constexpr std::string_view kTriangle = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i14:15 = vm.const.i64 2
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb7
+^bb2:
+  %i20:21 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i6:7
+  vm.cond_br %i10, ^bb4, ^bb6
+^bb4:
+  %i22:23 = vm.add.i64 %i20:21, %i2:3
+  %i24 = vm.buffer.load.i8.s %r0, %i22:23
+  %i25 = vm.buffer.load.i16.u %r1, %i20:21
+  %i25 = vm.add.i32 %i24, %i25
+  vm.cond_br %i24, ^bb5, ^bb8
+^bb5:
+  vm.buffer.store.i16 %i25, %r1, %i20:21
+  vm.br ^bb8
+^bb8:
+  %i20:21 = vm.add.i64 %i20:21, %i14:15
+  vm.br ^bb3
+^bb6:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb7:
+  vm.return %i6:7
+}
+)";
+
+constexpr size_t kBytes = 512;
+
+// Where the two buffers lie in one block of memory.
+struct Buffers {
+  size_t first, first_size, second, second_size;
+  bool writable = true;
+  bool is_null = false;
+};
+constexpr Buffers kBuffers[] = {
+    {0, 256, 256, 256}, {0, 256, 0, 256},   {0, 256, 4, 256},          {4, 256, 0, 256},
+    {0, 255, 256, 101}, {128, 3, 256, 256}, {0, 256, 256, 256, false}, {0, 256, 256, 256, true, true}};
+
+class Loops {
+ public:
+  Loops(std::string_view text, const Compiler* compiler) {
+    auto bytes = assemble(std::string(text), {17, "loops.vmasm"});
+    EXPECT_TRUE(bytes) << bytes.error().text();
+    auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(), {.compiler = compiler});
+    EXPECT_TRUE(module) << module.error().text();
+    module_ = *module;
+    EXPECT_TRUE(context_->add(module_));
+    callable_ = *context_->find("m", "f");
+    const Result<const FunctionCode*> code = module_->code(0);
+    EXPECT_TRUE(code) << code.error().text();
+    EXPECT_EQ(static_cast<bool>((*code)->compiled), compiler != nullptr);
+  }
+
+  // The result or failure, and all of the memory afterwards.
+  std::string outcome(const Buffers& buffers, int64_t n, int64_t from, int64_t step) {
+    std::array<uint8_t, kBytes> memory;
+    for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i * 37 % 61);
+    const auto wrap = [&](size_t at, size_t size, bool writable) {
+      return Variant::ref(Buffer::wrap({memory.data() + at, size}, writable, {}));
+    };
+    const std::array<Variant, 5> arguments = {
+        buffers.is_null ? Variant() : wrap(buffers.first, buffers.first_size, true),
+        wrap(buffers.second, buffers.second_size, buffers.writable), Variant::i64(n), Variant::i64(from),
+        Variant::i64(step)};
+    std::array<Variant, 1> results;
+    const Result<> called = Invocation(context_).call(callable_, arguments, results);
+    std::string text = called ? std::to_string(results[0].as_i64()) : called.error().text();
+    text.append(reinterpret_cast<const char*>(memory.data()), memory.size());
+    return text;
+  }
+
+  Ref<Context> context_ = Context::create();
+  Ref<BytecodeModule> module_;
+  Callable callable_;
+};
+
+class CompiledLoops : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(CompiledLoops, GiveTheSame) {
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  Loops interpreted(GetParam(), nullptr);
+  Loops compiled(GetParam(), *compiler);
+  constexpr int64_t kLeast = INT64_MIN;
+  size_t failed = 0;
+  size_t cases = 0;
+  for (const Buffers& buffers : kBuffers)
+    for (const int64_t n : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{5}, int64_t{7}, int64_t{31},
+                            int64_t{63}, int64_t{64}, int64_t{65}, int64_t{200}})
+      for (const int64_t from : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{60}, int64_t{64},
+                                 int64_t{1} << 61, int64_t{1} << 62, kLeast})
+        for (const int64_t step : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{-1},
+                                   int64_t{1} << 60, int64_t{1} << 62, INT64_MAX, kLeast}) {
+          const std::string expected = interpreted.outcome(buffers, n, from, step);
+          failed += expected[0] > '9';
+          ++cases;
+          ASSERT_EQ(compiled.outcome(buffers, n, from, step), expected)
+              << n << ' ' << from << ' ' << step << " in buffers of " << buffers.first_size << " bytes at "
+              << buffers.first << " and " << buffers.second_size << " at " << buffers.second;
+        }
+  // Both ways through are there.
+  EXPECT_GT(failed, 100u);
+  EXPECT_GT(cases - failed, 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CompiledLoops, testing::Values(kStrided, kContraction, kTriangle));
+
+constexpr std::string_view kEndless = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  %i6:7 = vm.const.i64.zero
+  vm.br ^bb1
+^bb1:
+  %i6:7 = vm.add.i64 %i6:7, %i4:5
+  %i10 = vm.buffer.load.i32 %r0, %i2:3
+  vm.buffer.store.i32 %i10, %r1, %i2:3
+  %i11 = vm.cmp.lt.i64.u %i6:7, %i0:1
+  vm.cond_br %i11, ^bb1, ^bb2
+^bb2:
+  vm.return %i6:7
+}
+)";
+
+TEST(CompiledLoop, IsStopped) {
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  Loops compiled(kEndless, *compiler);
+  std::array<uint8_t, 64> memory = {};
+  const Variant buffer = Variant::ref(Buffer::wrap(memory, true, {}));
+  // As long as 64 bits count to, and without any progress.
+  for (const int64_t step : {int64_t{1}, int64_t{0}}) {
+    const std::array<Variant, 5> arguments = {buffer, buffer, Variant::i64(-1), Variant::i64(0),
+                                              Variant::i64(step)};
+    std::array<Variant, 1> results;
+    Invocation invocation(compiled.context_);
+    std::jthread stopper([&](const std::stop_token& done) {
+      while (!done.stop_requested()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        invocation.interrupt(Code::CANCELLED);
+      }
+    });
+    const Result<> called = invocation.call(compiled.callable_, arguments, results);
+    ASSERT_FALSE(called);
+    EXPECT_EQ(called.error().code(), Code::CANCELLED);
+  }
+  std::atomic<uint32_t> stop = static_cast<uint32_t>(Code::ABORTED);
+  Invocation kernel(compiled.context_);
+  kernel.set_stop(reinterpret_cast<const uint32_t*>(&stop));
+  const std::array<Variant, 5> arguments = {buffer, buffer, Variant::i64(-1), Variant::i64(0),
+                                            Variant::i64(1)};
+  std::array<Variant, 1> results;
+  const Result<> called = kernel.call(compiled.callable_, arguments, results);
+  ASSERT_FALSE(called);
+  EXPECT_EQ(called.error().code(), Code::ABORTED);
+}
+
+}  // namespace
+}  // namespace halyard::vm::test

@@ -1,0 +1,131 @@
+// From a file to a table of functions, and from decoded code to what the compiler wants to know of it.
+#include "vm/compile/compiler.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/object.h"
+#include "base/plugin.h"
+#include "vm/compile/helpers.h"
+#include "vm/compile/words.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/object/buffer.h"
+
+namespace halyard::vm {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kFile[] = "halyard-jit-llvm.so";
+constexpr PluginKind kCompilerPlugin = {.what = "compiler",
+                                        .abi = "compiler ABI",
+                                        .note_type = 0,
+                                        .note_size = 0,
+                                        .note_macro = "",
+                                        .negotiate_symbol = "halyard_jit_negotiate",
+                                        .export_macro = "for export"};
+constexpr size_t kReasonBytes = 256;
+
+// Of the library, or the program, that this code is in; empty where the system does not say.
+fs::path own_folder() {
+  static const char anchor = 0;
+  Dl_info info = {};
+  link_map* map = nullptr;
+  if (::dladdr1(&anchor, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
+  const fs::path file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  return error ? fs::path() : real.parent_path();
+}
+
+void put_ref(void** slot, void* object) { release(static_cast<Object*>(std::exchange(*slot, object))); }
+
+// Where every object has its type: found by looking, since that is nobody's business but the object's.
+uint32_t type_offset() {
+  const Ref<Buffer> buffer = Buffer::wrap({}, false, {});
+  const ObjectType* const type = &Buffer::kType;
+  uint32_t offset = 0;
+  while (std::memcmp(reinterpret_cast<const char*>(buffer.get()) + offset, &type, sizeof type) != 0)
+    offset += sizeof type;
+  return offset;
+}
+
+const halyard_jit_layout_t& layout() {
+  static const halyard_jit_layout_t layout = [] {
+    const Buffer::Layout buffer = Buffer::layout();
+    return halyard_jit_layout_t{type_offset(), buffer.data, buffer.length, buffer.mutable_length,
+                                &Buffer::kType};
+  }();
+  return layout;
+}
+
+}  // namespace
+
+Result<Compiler> Compiler::open(const std::string& path) {
+  void* const symbol = HALYARD_TRY(open_plugin(path, kCompilerPlugin));
+  const halyard_jit_request_t request = {sizeof request, HALYARD_JIT_ABI, kCodeFormat};
+  halyard_jit_reply_t reply = {};
+  reply.struct_size = sizeof reply;
+  if (reinterpret_cast<halyard_jit_negotiate_fn>(symbol)(&request, &reply) == 0 || !reply.table)
+    return fail(Code::INCOMPATIBLE, "compiler '{}' refuses this host: {}; install the one of the same build",
+                path, padded_text(reply.refusal));
+  Compiler compiler;
+  compiler.path_ = path;
+  compiler.table_ = reply.table;
+  return compiler;
+}
+
+Result<Compiler> Compiler::look_for() {
+  const fs::path own = own_folder();
+  // From libhalyard, from a driver, from a program of the build or of an installation.
+  const fs::path places[] = {own / "halyard" / kFile, own / ".." / kFile,
+                             own / ".." / "lib" / "halyard" / kFile};
+  std::string looked_at;
+  for (const fs::path& place : places) {
+    const std::string path = place.lexically_normal().string();
+    std::error_code error;
+    if (!own.empty() && fs::is_regular_file(path, error)) return open(path);
+    looked_at += fmt::format("{}'{}'", looked_at.empty() ? "" : ", ", path);
+  }
+  return fail(Code::NOT_FOUND, "there is no compiler '{}' (looked for {}); everything is interpreted", kFile,
+              looked_at);
+}
+
+Result<const Compiler*> Compiler::find() {
+  static const Result<Compiler> found = look_for();
+  if (!found) return fail(found.error().code(), "{}", found.error().message());
+  return &*found;
+}
+
+Result<CompiledFunction> Compiler::compile(const FunctionCode& code) const {
+  std::string name = fmt::format("{}.{}", code.module->name(), code.module->function_name(code.function));
+  const std::span<const void* const> helpers = compiled_helpers();
+  uint32_t entries = 0;
+  for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
+    entries += code.words[at].op == static_cast<uint16_t>(InnerOp::enter_compiled);
+  const halyard_jit_function_t function = {.struct_size = sizeof function,
+                                           .name = name.c_str(),
+                                           .words = code.words.data(),
+                                           .word_count = code.words.size(),
+                                           .lists = code.lists.data(),
+                                           .value_slots = code.value_slots,
+                                           .ref_slots = code.ref_slots,
+                                           .entry_count = entries,
+                                           .global_bytes = code.module->global_bytes(),
+                                           .layout = &layout(),
+                                           .helpers = helpers.data(),
+                                           .helper_count = helpers.size(),
+                                           .put_ref = put_ref};
+  halyard_jit_code_t made = {};
+  made.struct_size = sizeof made;
+  char reason[kReasonBytes] = {};
+  if (table_->compile(&function, &made, reason, sizeof reason) == 0)
+    return fail(Code::UNIMPLEMENTED, "function '{}' stays interpreted: {}", name, padded_text(reason));
+  return CompiledFunction(made.run, made.handle, table_->release);
+}
+
+}  // namespace halyard::vm

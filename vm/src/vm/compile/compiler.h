@@ -1,0 +1,35 @@
+// Compiler: the library that compiles functions, halyard-jit-llvm.so, opened when something is first to be
+// compiled. It lies in the folder above the drivers' and is never closed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "vm/compile/compiled_function.h"
+#include "vm/decode/code.h"
+
+namespace halyard::vm {
+
+class Compiler {
+ public:
+  // The one of the installation that this code is part of; looked for once. NOT_FOUND: there is none, with
+  // the places that were looked at; UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build.
+  // Any thread.
+  static Result<const Compiler*> find();
+
+  const std::string& path() const { return path_; }
+  std::string_view name() const { return table_->compiler; }  // with its version, for people
+
+  // `code` is decoded with entries. UNIMPLEMENTED: the compiler does not take it, and says why. Any thread.
+  Result<CompiledFunction> compile(const FunctionCode& code) const;
+
+ private:
+  static Result<Compiler> open(const std::string& path);
+  static Result<Compiler> look_for();
+
+  std::string path_;
+  const halyard_jit_table_t* table_ = nullptr;
+};
+
+}  // namespace halyard::vm

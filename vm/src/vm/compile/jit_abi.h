@@ -1,0 +1,82 @@
+/* What the host and a compiler library say to each other: one function that negotiates and a table of two.
+ * Plain C. The compiler reads decoded code (vm/decode/code.h), so both sides must have been built from the
+ * same tables: `code_format` says which. Nothing here is public; the two are installed together. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HALYARD_JIT_ABI = 1 };
+
+/* A compiled function. Runs from the numbered entry on with the registers of a frame and returns the number
+ * of the word at which the interpreter goes on; the frame then holds what the interpreter would have put
+ * there. It takes no word that fails: the interpreter executes that word itself, and so gives the error.
+ * `stop` is looked at where a loop closes. Any thread, as often as the program allows. */
+typedef uint32_t (*halyard_jit_run_fn)(uint32_t* values, void** refs, const uint32_t* stop, uint8_t* globals,
+                                       uint32_t entry);
+
+/* Where the host's objects keep what compiled code looks at: offsets in bytes. */
+typedef struct halyard_jit_layout_t {
+  uint32_t object_type;
+  uint32_t buffer_data;
+  uint32_t buffer_length;
+  uint32_t buffer_mutable_length;
+  const void* buffer_type; /* the type of a buffer */
+} halyard_jit_layout_t;
+
+/* A function to compile. All of it is borrowed, during the call. */
+typedef struct halyard_jit_function_t {
+  size_t struct_size;
+  const char* name;  /* for people; not unique */
+  const void* words; /* decoded code with entries, nothing of it fused */
+  size_t word_count;
+  const uint16_t* lists;
+  uint32_t value_slots;
+  uint32_t ref_slots;
+  uint32_t entry_count;
+  uint32_t global_bytes;
+  const halyard_jit_layout_t* layout;
+  const void* const* helpers; /* by opcode: the function that the interpreter calls for it, or null */
+  size_t helper_count;
+  void (*put_ref)(void** slot, void* object); /* takes over a reference, releases what was there */
+} halyard_jit_function_t;
+
+/* What it became. `handle` goes back to release(), after the last call of `run`. */
+typedef struct halyard_jit_code_t {
+  size_t struct_size;
+  halyard_jit_run_fn run;
+  void* handle;
+} halyard_jit_code_t;
+
+typedef struct halyard_jit_table_t {
+  size_t struct_size;
+  const char* compiler; /* name and version, for people */
+  /* 1: `code` is filled in. 0: the function stays interpreted; `reason` says why, cut to `reason_size` bytes
+   * and ended with a zero. Any thread. */
+  int (*compile)(const halyard_jit_function_t* function, halyard_jit_code_t* code, char* reason,
+                 size_t reason_size);
+  void (*release)(void* handle);
+} halyard_jit_table_t;
+
+typedef struct halyard_jit_request_t {
+  size_t struct_size;
+  uint32_t abi; /* HALYARD_JIT_ABI of the host */
+  uint64_t code_format;
+} halyard_jit_request_t;
+
+typedef struct halyard_jit_reply_t {
+  size_t struct_size;
+  const halyard_jit_table_t* table; /* lives as long as the process */
+  char refusal[256];
+} halyard_jit_reply_t;
+
+/* Exported as halyard_jit_negotiate. 0: refused, and the reply says why. */
+typedef int (*halyard_jit_negotiate_fn)(const halyard_jit_request_t* request, halyard_jit_reply_t* reply);
+
+#ifdef __cplusplus
+}
+#endif
