@@ -1,6 +1,5 @@
-"""Tools whose standard streams are closed, full or gone; that are asked to end by a signal; that are given files without an end,
-paths that lead nowhere, and inputs of 40 KB: the exit status says what happened, messages are short, and no file gets what
-was meant for another."""
+"""Tools with closed, full or broken standard streams, signals, endless files, missing paths, and inputs of 40 KB: the
+exit status is right, messages are short, and no output goes to the wrong file."""
 import os
 import re
 import resource

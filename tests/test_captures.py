@@ -1,6 +1,6 @@
-"""Captures as a user makes them: vm-run --capture, hal-info print, hal-info replay. What was captured on local-sync comes out
-the same there and on the other devices of the CPU; captures without dispatches also on the null driver. A byte that is
-changed in a capture is found; a file that is cut anywhere, or is none, is an error that says so."""
+"""Captures as a user makes them: vm-run --capture, hal-info print, hal-info replay. Captures of local-sync replay
+with the same results there and on the other CPU devices, and those without dispatches on the null driver. A changed
+byte in a capture is found; a truncated or invalid file is an error."""
 import json
 import os
 import pathlib

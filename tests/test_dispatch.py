@@ -1,5 +1,5 @@
-"""The interpreter jumps from each handler straight to the next: one indirect jump for every opcode at least. Compilers
-have been known to merge them all into one, which halves its speed and changes nothing else."""
+"""The interpreter jumps from each handler directly to the next, with at least one indirect jump per opcode. Some
+compilers merge them into one, which halves the speed without any other effect."""
 
 import os
 import pathlib

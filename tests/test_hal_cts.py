@@ -1,5 +1,5 @@
-"""hal-cts as a driver author uses it: the drivers of this tree pass, each of the bad ones (bad_drivers/) fails in fitting
-cases and in no others, and flags, reports and known failures do what they say."""
+"""hal-cts as a driver author uses it: the drivers of this tree pass, each bad one (bad_drivers/) fails the expected
+cases and no others; flags, reports and known failures."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""hal-info as a user types it: the tables, JSON, one device, formats, queries; and every way in which a file can be no
-driver, or a bad one: a line that says why, exit status 0, and the good driver beside it still works."""
+"""hal-info as a user types it: the tables, JSON, one device, formats, queries; and every kind of invalid or bad
+driver: a line with the reason, exit status 0, and the good driver beside it still works."""
 import json
 import os
 import pathlib

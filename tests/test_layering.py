@@ -1,4 +1,4 @@
-"""Proves the arrows of the house: who may include what.
+"""Checks the dependencies between layers: which may include which.
 
 Two ways, both with the flags of the real build (compile_commands.json):
 - no source reaches out of its layer with `#include "../..."`;

@@ -1,4 +1,4 @@
-"""--timeout and --max_memory: what a program may take, and what is said when it takes more."""
+"""--timeout and --max_memory: the limits of a program, and the errors when it exceeds them."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
-"""The device with worker threads: the examples print there what they print on local-sync, whatever its options; programs that use
-both kinds of device at once; wrong options."""
+"""The device with worker threads: the examples print the same as on local-sync, with all options; programs that use
+both kinds of device; wrong options."""
 import os
 import sys
 import unittest

@@ -1,4 +1,4 @@
-"""Programs whose device code is machine code, as a user runs them: results, refusal, plugins, damaged code."""
+"""Programs with native device code, from the command line: results, refusal, plugins, damaged code."""
 import os
 import platform
 import sys

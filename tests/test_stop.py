@@ -1,6 +1,6 @@
-"""Kernels that do not end, or take too much: stopped by --timeout and by Ctrl-C, held to --max_memory, on devices that work
-in the caller and on those that have workers; and the process can end in the middle of work. The programs are
-examples/elementwise_mul.vmasm with another kernel."""
+"""Kernels that do not end or take too much memory: stopped by --timeout, Ctrl-C and --max_memory, on devices with and
+without worker threads; and the process can end in the middle of work. The programs are examples/elementwise_mul.vmasm
+with another kernel."""
 import os
 import re
 import signal

@@ -1,5 +1,5 @@
-"""vm-bench as a user types it: which rows there are, what they say, Google Benchmark's flags and forms, batches, threads,
-another runner beside it, failures, Ctrl-C. Never how long anything takes."""
+"""vm-bench from the command line: its rows and counters, Google Benchmark's flags and forms, batches, threads,
+another runner beside it, failures, Ctrl-C. No times."""
 import csv
 import io
 import json

@@ -1,4 +1,4 @@
-"""vm-check as a user types it: which tests there are, what it prints, filters, lists, reports, several modules and threads,
+"""vm-check from the command line: finding tests, output, filters, lists, reports, several modules and threads,
 modules that must fail, limits, Ctrl-C, wrong command lines; and the shared test programs on every device."""
 import json
 import os
