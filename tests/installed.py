@@ -17,7 +17,7 @@ def run(*command, **options) -> str:
 
 
 def cache(name: str) -> str:
-    """A variable of the build's CMake cache; empty where there is none."""
+    """A variable of the build's CMake cache; empty if it is not set."""
     for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
         if line.startswith(name + ":"):
             return line.split("=", 1)[1]

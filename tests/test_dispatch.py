@@ -10,7 +10,7 @@ import sys
 
 SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent))
 BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release"))
-# By the format of the file, as objdump names it.
+# By objdump's name of the file format.
 INDIRECT_JUMP = {"elf64-x86-64": r"\t(?:notrack )?jmp +\*", "elf64-littleaarch64": r"\tbr\t"}
 
 

@@ -16,7 +16,7 @@ from test_interrupt import CTRL_C, Terminal
 INTERRUPTED = 130
 TIMES = re.compile(r"\d+ ms")
 
-# Every way in which a test ends. What is no test: names with __, arguments, results.
+# Every outcome of a test. Not tests: names with __, arguments, results.
 MIXED = """
 vm.module @mixed
 vm.import @check.expect_true cconv "0i_v"
