@@ -1,4 +1,4 @@
-// Waiting for timepoints without a thread that blocks: what is woken or run, when, and what is given up.
+// Waiting for timepoints without a blocked thread: wake-ups, steps, and unreachable waits.
 #include "hal/queue/wait.h"
 
 #include <gtest/gtest.h>
