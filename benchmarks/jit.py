@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels three ways in one table: compiled from bytecode at load (jit=always), interpreted, and machine code that the
-module carries.
+"""Kernels in three forms in one table: compiled from bytecode at load (jit=always), interpreted, and native code in the
+module.
 
 usage: benchmarks/jit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER]
 
 The programs are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb. All three
-ways run in turn, N rounds, on local-sync; what counts is the least median of a warm call (the machine may do other things).
+forms run alternately, N rounds, on local-sync; the result is the minimum of the medians of warm calls (the machine may be busy).
 """
 
 import argparse
