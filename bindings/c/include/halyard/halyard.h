@@ -358,6 +358,7 @@ HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 enum {
   HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0, /* verify every function now, not when it is first called */
   HALYARD_MODULE_PRELOAD = 1u << 1,        /* read the file into memory: it may change or go afterwards */
+  HALYARD_MODULE_NATIVE = 1u << 2, /* a file whose name ends in .so may be loaded as a native module */
 };
 
 /* A .vmfb archive, memory-mapped, or, where the name ends in ".vmasm", text that is assembled first. "-"
@@ -366,8 +367,10 @@ enum {
  * reading what is gone ends the process (SIGBUS). Nothing is ever written to it: kernels may write to
  * constants, whose pages are then this process's own.
  *
- * A shared library is loaded as a native module (halyard/module.h); "library.so@text" gives it `text` as its
- * argument. Its types are known to modules that are loaded after it. It stays mapped until the process ends.
+ * With HALYARD_MODULE_NATIVE a shared library is loaded as a native module (halyard/module.h): its code runs
+ * in this process. Without it is PERMISSION_DENIED, and a library under any other name is INVALID_ARGUMENT.
+ * "library.so@text" gives it `text` as its argument. Its types are known to modules that are loaded after it.
+ * It stays mapped until the process ends.
  */
 HALYARD_API halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path,
                                                       uint32_t flags, halyard_module_t* out);
@@ -476,6 +479,10 @@ typedef void (*halyard_expectation_fn)(void* user, const halyard_failed_expectat
 
 enum {
   HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
+  /* Two calls may run at the same time: programs without state, or whose state tolerates it. Without it the
+   * second one is FAILED_PRECONDITION, at the price of one atomic operation for each call. A context for each
+   * thread is the better way: it takes 55 us to make, and 25 to 50 KB. */
+  HALYARD_CONTEXT_CONCURRENT_CALLS = 1u << 1,
 };
 
 typedef struct halyard_context_options {
@@ -497,7 +504,8 @@ typedef struct halyard_context_options {
    * charged. No limit. */
   uint64_t max_memory;
   uint64_t max_stack; /* bytes of one call's stack; 8 MiB */
-  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The instance's event
+  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. Each `__init` of
+   * halyard_context_create is a call of its own. The instance's event
    * loop measures it. What the call has submitted to devices is stopped too, as far as the device can:
    * `local` stops bytecode kernels at once and machine code between workgroups. A native function is not
    * stopped. */
@@ -577,6 +585,11 @@ HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_v
                                                   size_t result_count);
 /* When a waiting call goes on by itself, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: never. */
 HALYARD_API int64_t halyard_call_deadline(halyard_call_t call);
+/* Ends the next call of this handle, or the one that is suspended, with DEADLINE_EXCEEDED at that time, in
+ * nanoseconds of CLOCK_MONOTONIC, unless the context's max_time_ns comes first. INT64_MAX: no deadline. It is
+ * forgotten when that call ends. What it has submitted to devices is stopped then, too, as with max_time_ns.
+ * Not while the call runs. The instance's event loop measures it. */
+HALYARD_API halyard_status_t halyard_call_set_deadline(halyard_call_t call, int64_t deadline_ns);
 /* `ready` (null: none) is called each time when a wait ends, on the thread that ends it, and must not call
  * functions of this call: it hands the call to whoever resumes it. Set it before the call begins. */
 HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* user), void* user);
