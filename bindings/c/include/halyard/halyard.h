@@ -354,6 +354,7 @@ HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 enum {
   HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0, /* verify every function now, not when it is first called */
   HALYARD_MODULE_PRELOAD = 1u << 1,        /* read the file into memory: it may change or go afterwards */
+  HALYARD_MODULE_NATIVE = 1u << 2, /* a file whose name ends in .so may be loaded as a native module */
 };
 
 /* A .vmfb archive, memory-mapped, or, if the name ends in ".vmasm", text that is assembled first. "-" reads
@@ -362,8 +363,10 @@ enum {
  * of a truncated file ends the process (SIGBUS). The file is never written: pages that kernels write to are
  * copied.
  *
- * A shared library is loaded as a native module (halyard/module.h); "library.so@text" gives it `text` as its
- * argument. Its types are known to modules that are loaded after it. It stays mapped until the process ends.
+ * With HALYARD_MODULE_NATIVE a shared library is loaded as a native module (halyard/module.h): its code runs
+ * in this process. Without it is PERMISSION_DENIED, and a library under any other name is INVALID_ARGUMENT.
+ * "library.so@text" gives it `text` as its argument. Its types are known to modules that are loaded after it.
+ * It stays mapped until the process ends.
  */
 HALYARD_API halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path,
                                                       uint32_t flags, halyard_module_t* out);
@@ -470,6 +473,10 @@ typedef void (*halyard_expectation_fn)(void* user, const halyard_failed_expectat
 
 enum {
   HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
+  /* Two calls may run at the same time: programs without state, or whose state tolerates it. Without it the
+   * second one is FAILED_PRECONDITION, at the price of one atomic operation for each call. A context for each
+   * thread is the better way: it takes 55 us to make, and 25 to 50 KB. */
+  HALYARD_CONTEXT_CONCURRENT_CALLS = 1u << 1,
 };
 
 typedef struct halyard_context_options {
@@ -490,9 +497,10 @@ typedef struct halyard_context_options {
    * traces, memory kept for reuse. Objects that the embedder keeps stay charged. Default: no limit. */
   uint64_t max_memory;
   uint64_t max_stack; /* bytes of one call's stack; 8 MiB */
-  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. The instance's event
-   * loop measures it. Work that the call has submitted is stopped too, if the device supports it: `local`
-   * stops bytecode kernels at once and native code between workgroups. A native function is not stopped. */
+  /* Nanoseconds that one call may take, waits included (DEADLINE_EXCEEDED); 0: no limit. Each `__init` that
+   * halyard_context_create runs is a call of its own. The instance's event loop measures the time. Work that
+   * the call has submitted is stopped too, if the device supports it: `local` stops bytecode kernels at once
+   * and native code between workgroups. A native function is not stopped. */
   uint64_t max_time_ns;
   /* The preferred device for memory that several devices use, where a program lets the host choose: its index
    * in `devices`, counted from 1. 0: the program's first choice whose memory all of them can use. */
@@ -569,6 +577,12 @@ HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_v
 /* When a waiting call can be resumed without a wakeup, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: never.
  */
 HALYARD_API int64_t halyard_call_deadline(halyard_call_t call);
+/* A deadline for the next call of this handle, or for the suspended one, in nanoseconds of CLOCK_MONOTONIC:
+ * the call fails with DEADLINE_EXCEEDED at that time, unless the context's max_time_ns comes first, and its
+ * work on devices is stopped as with max_time_ns. INT64_MAX: no deadline. It is forgotten when that call
+ * ends. Not while the call runs. FAILED_PRECONDITION: the context was made without an instance, so without an
+ * event loop. */
+HALYARD_API halyard_status_t halyard_call_set_deadline(halyard_call_t call, int64_t deadline_ns);
 /* `ready` (null: none) is called whenever a wait ends, on the thread that ends it. It must not call functions
  * of this call, but notify the thread that resumes it. Set it before the call begins. */
 HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* user), void* user);
