@@ -10,6 +10,7 @@
 
 #include "base/cpu_features.h"
 #include "native/library.h"
+#include "vm/compile/compiler.h"
 
 namespace halyard::local {
 
@@ -30,6 +31,7 @@ Device::Device(Instance& owner, const DeviceOptions& chosen)
 }
 
 Result<> Device::start() {
+  if (options.jit) HALYARD_TRY(vm::Compiler::find());
   const abi::Environment environment = new_environment();
   for (const std::string& plugin : options.plugins) HALYARD_TRY(plugins.load(plugin, environment));
   return workers_ ? workers_->start() : Result<>();
