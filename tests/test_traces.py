@@ -1,5 +1,7 @@
 """vm-run --trace: the file is decoded; slices nest, flows lead from submissions to work and from fence to fence."""
 import os
+import re
+import shutil
 import struct
 import sys
 import unittest
@@ -254,6 +256,31 @@ class Traces(unittest.TestCase):
         self.assertEqual(len(after), 40)
         with open(os.path.join(self.folder, after[0]), "rb") as file:
             self.assertEqual([array[:2] for array in read_npy(file.read())], [("<f4", (256,))])
+
+    def test_tensors_of_a_program_without_devices(self):
+        folder = vmrun.fixtures()
+        if not folder:
+            self.skipTest("the shared fixtures are not there")
+        for name in ("simple_mul.inline-dynamic-vmvx", "simple_mul.inline-dynamic-llvm-cpu"):
+            with self.subTest(name):
+                arguments = ("--module=" + os.path.join(folder, "inline", name + ".vmfb"), "--function=simple_mul",
+                             "--input=4xf32=1,2,3,4", "--input=4xf32=5,6,7,8")
+                expected = vmrun.run("vm-run", *arguments).stdout
+                tensors = os.path.join(self.folder, name)
+                done = vmrun.run("vm-run", *arguments, "--trace_tensors=*", "--trace_tensors_folder=" + tensors)
+                self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+                held = {}
+                for file_name in os.listdir(tensors):
+                    with open(os.path.join(tensors, file_name), "rb") as file:
+                        (array,) = read_npy(file.read())
+                    held[re.sub("_simple_mul_.*_f32", "", file_name)] = struct.unpack(f"<{len(array[2]) // 4}f", array[2])
+                self.assertEqual(held.pop("00000.binding2.after.npy"), (5, 12, 21, 32))
+                self.assertEqual(held.pop("00000.binding0.before.npy"), (1, 2, 3, 4))
+                self.assertEqual(held.pop("00000.binding1.before.npy"), (5, 6, 7, 8))
+                self.assertEqual(list(held), ["00000.binding2.before.npy"])
+                shutil.rmtree(tensors)
+                done = vmrun.run("vm-run", *arguments, "--trace_tensors=other", "--trace_tensors_folder=" + tensors)
+                self.assertEqual((done.returncode, os.listdir(tensors)), (0, []), done.stderr)
 
     def test_a_file_that_cannot_be_written(self):
         done = vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=3",

@@ -1,4 +1,4 @@
-// Counting with one thread, where no atomic instruction is used, and with several.
+// Counting with one thread (without atomic instructions) and with several.
 #include "base/atomics.h"
 
 #include <gtest/gtest.h>

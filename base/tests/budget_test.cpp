@@ -1,4 +1,4 @@
-// What is charged for blocks of memory, and what charges do with a budget.
+// Charges for blocks of memory, and their effect on a budget.
 #include "base/budget.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(BlockBytes, AreWhatTheLibraryTakes) {
     void* const block = std::malloc(size);
     const uint64_t taken = malloc_usable_size(block) + kHeader;
     std::free(block);
-    // A block that is reused may be a little larger than one that is made for it.
+    // A reused block may be a little larger than a new one.
     EXPECT_LE(block_bytes(size), taken) << size;
     EXPECT_GE(block_bytes(size) + 16, taken) << size;
   }
@@ -123,7 +123,7 @@ TEST(ReserveCharged, ChargesOldAndNewWhileElementsMove) {
   ASSERT_TRUE(reserve_charged(vector, 1001, charge, "a vector"));
   EXPECT_EQ(vector.capacity(), 2000u);
   EXPECT_EQ(budget->used(), block_bytes(8000));
-  // Not even just one more: both blocks would be too much.
+  // Even growth by one element would need both blocks.
   EXPECT_FALSE(reserve_charged(vector, 2001, charge, "a vector"));
   EXPECT_EQ(vector.capacity(), 2000u);
   EXPECT_EQ(budget->used(), block_bytes(8000));

@@ -1,5 +1,4 @@
-// Where bytes come from: what is no regular file is read whole, piece by piece, and paths that cannot be read
-// say why.
+// Reading files: irregular files are read completely, in pieces; unreadable paths give the reason.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@ std::vector<uint8_t> pattern(size_t size) {
   return bytes;
 }
 
-// What is read of a pipe into which these bytes are written.
+// The bytes read from a pipe to which these bytes are written.
 Result<Ref<Bytes>> through_a_pipe(const std::vector<uint8_t>& bytes) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);

@@ -1,5 +1,5 @@
-// Bytes of files: what is written to a mapping stays in this process, and where no such mapping can be had
-// there is one that is only read.
+// Mapped files: writes to a mapping stay in this process; without memory for a private mapping it is
+// read-only.
 #include "base/bytes.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST_F(BytesTest, LibrariesAreOnlyRead) {
   EXPECT_FALSE((*mapped)->is_private());
 }
 
-// A process that may not have so much memory of its own maps the file all the same.
+// A process with a low memory limit can still map the file.
 TEST_F(BytesTest, WithoutMemoryForAPrivateMappingItIsReadOnly) {
   if (HALYARD_SANITIZER_KIND != 0) GTEST_SKIP() << "sanitizers need the memory";
   constexpr uint64_t kSize = uint64_t{1} << 30;

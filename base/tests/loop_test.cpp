@@ -1,4 +1,4 @@
-// The event loop: who runs what was posted, and alarms.
+// The event loop: which thread runs posted steps; alarms.
 #include "base/loop.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Loop::Clock;
 
-// Long enough for the slowest machine; no test waits so long unless it fails.
+// Long enough for the slowest machine; only failing tests wait that long.
 constexpr auto kLong = 60s;
 
 class Event {

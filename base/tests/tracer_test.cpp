@@ -1,4 +1,4 @@
-// Tracer: that nothing is lost, and that times are counted once. What the file holds: tests/test_traces.py.
+// Tracer: no event is lost, and times are counted once. The contents of the file: tests/test_traces.py.
 #include "base/tracer.h"
 
 #include <gtest/gtest.h>

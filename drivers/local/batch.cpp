@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/c_boundary.h"
-#include "dispatch.h"
-#include "trace.h"
+#include "halyard/driver/trace.hpp"
+#include "perform.h"
 
 namespace halyard::local {
 
@@ -127,7 +127,7 @@ class Batch {
   void do_whole(size_t i) noexcept {
     Tile tile;
     if (!parts_[i].take(tile, threads())) return;
-    if (Status status = outcome_of([&] { return execute(*parts_[i].command, execution_); }); !status.ok())
+    if (Status status = outcome_of([&] { return perform(*parts_[i].command, execution_); }); !status.ok())
       failed(i, 0, std::move(status));
   }
 
@@ -135,7 +135,7 @@ class Batch {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
-    const TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
+    const kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
     // Named, so that clang's analyzer sees when there is none to give back.
     const Result<Executable::Lease> worker = prepare(command, execution_);
     if (!worker) return std::unexpected(worker.error());
@@ -242,22 +242,16 @@ Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCou
   return batch->run();
 }
 
-Result<> run_batch(std::span<const halyard_command_t* const> commands, const Execution& execution) {
-  uint32_t helpers = 0;
-  Load load;
-  if (commands.size() > 1) {
-    for (const halyard_command_t* command : commands) load.add(*command);
-    helpers = helpers_for(load, execution);
-  }
-  if (helpers == 0) {
-    for (const halyard_command_t* command : commands) HALYARD_TRY(execute(*command, execution));
-    return {};
-  }
-  Batch* const batch = Batch::create(commands.size(), helpers, load.cost, execution);
+Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t cost, uint32_t helpers,
+                   const Execution& execution) {
+  Batch* const batch = Batch::create(commands.size(), helpers, cost, execution);
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];
-    if (pieces_of(*commands[i]) > 1) part.divide(workgroups_of(part.dispatch()), 0);
+    if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
+    // Where the bytes are not there the command fails when it is its turn.
+    const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
+    if (count && total(*count) > 1) part.divide(*count, 0);
   }
   return batch->run();
 }

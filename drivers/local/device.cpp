@@ -4,12 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <thread>
 
 #include "base/cpu_features.h"
+#include "commands.h"
+#include "executable.h"
+#include "halyard/driver/host_memory.hpp"
+#include "halyard/driver/options.hpp"
 #include "native/library.h"
+#include "queue.h"
 #include "vm/compile/compiler.h"
 
 namespace halyard::local {
@@ -37,7 +41,8 @@ Result<> Device::start() {
   return workers_ ? workers_->start() : Result<>();
 }
 
-void Device::describe(halyard_device_properties_t& properties) const {
+halyard_device_properties_t Device::properties() const {
+  halyard_device_properties_t properties = {};
   properties.capabilities = HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
                             HALYARD_DEVICE_QUEUE_ALLOCA | HALYARD_DEVICE_WRITES_CONSTANTS |
                             HALYARD_DEVICE_STOPS_WORK;
@@ -47,6 +52,7 @@ void Device::describe(halyard_device_properties_t& properties) const {
   properties.memory_alignment = BlockCache::kAlignment;
   properties.maximum_allocation = heap.limit();
   properties.import_alignment = BlockCache::kAlignment;
+  return properties;
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {
@@ -56,86 +62,77 @@ std::optional<int64_t> Device::query(std::string_view category, std::string_view
   return std::nullopt;
 }
 
-namespace {
-
-constexpr uint32_t kMostWorkers = 1024;
-constexpr uint32_t kMostQueues = 64;  // an affinity has as many bits
-
-struct Option {
-  std::string_view key;
-  bool needs_workers;  // only devices that have some know it
-  std::string (*expected)();
-  bool (*set)(DeviceOptions& options, std::string_view text);  // false: not what is expected
-};
-// The only option that may be given more than once.
-constexpr std::string_view kPlugin = "plugin";
-
-template <uint32_t kLeast, uint32_t kMost, typename T>
-bool set_number(T& option, std::string_view text) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < kLeast || value > kMost)
-    return false;
-  option = static_cast<T>(value);
-  return true;
+void Device::trim() {
+  heap.trim();
+  instance.nodes.trim();
 }
 
-constexpr Option kOptions[] = {
-    {"workers", true, [] { return fmt::format("a number of threads from 1 to {}", kMostWorkers); },
-     [](DeviceOptions& options, std::string_view text) {
-       return set_number<1, kMostWorkers>(options.workers, text);
-     }},
-    {"queues", true, [] { return fmt::format("a number of queues from 1 to {}", kMostQueues); },
-     [](DeviceOptions& options, std::string_view text) {
-       return set_number<1, kMostQueues>(options.queues, text);
-     }},
-    {"validate", false, [] { return std::string("0 or 1"); },
-     [](DeviceOptions& options, std::string_view text) { return set_number<0, 1>(options.validate, text); }},
-    {"native", false, [] { return std::string("0 or 1"); },
-     [](DeviceOptions& options, std::string_view text) { return set_number<0, 1>(options.native, text); }},
-    {"jit", false, [] { return std::string("'off' or 'always'"); },
-     [](DeviceOptions& options, std::string_view text) {
-       options.jit = text == "always";
-       return options.jit || text == "off";
-     }},
-    {"isa", false,
-     [] {
-       std::string names = "'best' or 'baseline'";
-       for (const std::string_view name : vmvx::instruction_sets()) names += fmt::format(" or '{}'", name);
-       return names;
-     },
-     [](DeviceOptions& options, std::string_view text) {
-       options.kernels = vmvx::find_kernels(text);
-       return options.kernels != nullptr;
-     }},
-};
-
-Result<> set_option(const DeviceKind& kind, const halyard_option_t& given, DeviceOptions& options) {
-  if (view(given.key) == kPlugin) {
-    options.plugins.emplace_back(view(given.value));
-    return {};
-  }
-  std::string known;
-  for (const Option& option : kOptions) {
-    if (option.needs_workers && !kind.has_workers) continue;
-    if (option.key != view(given.key)) {
-      known += fmt::format("{}'{}'", known.empty() ? "" : ", ", option.key);
-      continue;
-    }
-    const std::string_view text = view(given.value);
-    if (!option.set(options, text))
-      return fail(Code::INVALID_ARGUMENT, "option '{}' of '{}' is '{}'; expected {}", option.key, kind.name,
-                  text, option.expected());
-    return {};
-  }
-  return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; '{}' devices have {}, '{}'", view(given.key),
-              kind.name, known, kPlugin);
+Result<NodeCache::Owned<halyard_driver_memory>> Device::allocate(const halyard_memory_request_t& request,
+                                                                 bool later, halyard_memory_info_t& info) {
+  HALYARD_TRY(check_type(request));
+  auto memory = instance.nodes.make<halyard_driver_memory>(heap, request, later);
+  if (!later) HALYARD_TRY(memory->commit());
+  memory->describe(info);
+  return memory;
 }
 
-}  // namespace
+Result<NodeCache::Owned<halyard_driver_memory>> Device::import_memory(
+    const halyard_memory_request_t& request, const halyard_external_memory_t& external,
+    halyard_memory_info_t& info) {
+  uint8_t* const bytes = HALYARD_TRY(from_kit(kit::host_bytes(request, external, BlockCache::kAlignment)));
+  HALYARD_TRY(check_type(request));
+  auto memory = instance.nodes.make<halyard_driver_memory>(heap, bytes, external.access, request);
+  memory->describe(info);
+  return memory;
+}
+
+Result<NodeCache::Owned<halyard_driver_semaphore>> Device::create_semaphore(uint64_t initial) {
+  return instance.nodes.make<halyard_driver_semaphore>(instance.host, instance.nodes, initial);
+}
+
+uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
+  return grade_executable(*this, format, data, reason);
+}
+
+Result<std::unique_ptr<halyard_driver_executable>> Device::load(const halyard_executable_args_t& args) const {
+  return Executable::create(*this, args);
+}
+
+Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
+    const halyard_command_list_args_t& args) const {
+  return CommandList::create(args);
+}
+
+Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
+  return local::submit(*this, submission, due);
+}
+
+HostStatus Device::wait(kit::Timepoints points, bool any, int64_t deadline_ns) const {
+  return kit::wait_for<Semaphore>(instance.host, points, any, deadline_ns);
+}
+
+void Device::help(kit::Timepoints points, bool any) { local::help(*this, points, any); }
+
+std::vector<halyard_device_info_t> Instance::devices() const {
+  std::vector<halyard_device_info_t> infos;
+  for (const DeviceKind& kind : kDeviceKinds) {
+    halyard_device_info_t& info = infos.emplace_back();
+    info.kind = kind.name;
+    info.path = "";
+    info.name = kind.description;
+  }
+  return infos;
+}
+
+Result<std::unique_ptr<halyard_driver_device>> Instance::open(const halyard_device_open_args_t& args) {
+  auto device = std::make_unique<halyard_driver_device>(*this, HALYARD_TRY(DeviceOptions::parse(args)));
+  HALYARD_TRY(device->start());
+  return device;
+}
 
 Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {
-  HALYARD_TRY(check_extensions(args.extensions));
+  constexpr uint32_t kMostWorkers = 1024;
+  constexpr uint32_t kMostQueues = 64;  // an affinity has as many bits
   const auto* kind = std::ranges::find(kDeviceKinds, view(args.kind),
                                        [](const DeviceKind& entry) { return std::string_view(entry.name); });
   if (kind == std::end(kDeviceKinds)) {
@@ -148,8 +145,28 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
     return fail(Code::NOT_FOUND, "no device '{}://{}'; the only one is '{}://'", kind->name, view(args.path),
                 kind->name);
   DeviceOptions options;
-  if (kind->has_workers) options.workers = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
-  for (uint32_t i = 0; i < args.option_count; ++i) HALYARD_TRY(set_option(*kind, args.options[i], options));
+  kit::Options given(args);
+  if (kind->has_workers) {
+    const uint32_t processors = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
+    options.workers =
+        static_cast<uint32_t>(HALYARD_TRY(from_kit(given.number("workers", processors, 1, kMostWorkers))));
+    options.queues = static_cast<uint32_t>(HALYARD_TRY(from_kit(given.number("queues", 1, 1, kMostQueues))));
+  }
+  options.validate = HALYARD_TRY(from_kit(given.flag("validate", options.validate)));
+  options.native = HALYARD_TRY(from_kit(given.flag("native", options.native)));
+  if (const auto jit = given.text("jit")) {
+    options.jit = *jit == "always";
+    if (!options.jit && *jit != "off")
+      return from_kit<DeviceOptions>(given.refusal("jit", *jit, "'off' or 'always'"));
+  }
+  if (const auto isa = given.text("isa")) {
+    options.kernels = vmvx::find_kernels(*isa);
+    std::string names = "'best' or 'baseline'";
+    for (const std::string_view name : vmvx::instruction_sets()) names += fmt::format(" or '{}'", name);
+    if (!options.kernels) return from_kit<DeviceOptions>(given.refusal("isa", *isa, names));
+  }
+  for (const std::string_view plugin : given.all("plugin")) options.plugins.emplace_back(plugin);
+  HALYARD_TRY(from_kit(given.finish()));
   if (!options.native && !options.plugins.empty())
     return fail(
         Code::INVALID_ARGUMENT,

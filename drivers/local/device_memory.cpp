@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/atomics.h"
+#include "halyard/driver/host_memory.hpp"
 
 namespace halyard::local {
 
@@ -118,7 +119,8 @@ void Heap::trim() {
   cache_.trim();
 }
 
-void Heap::statistics(halyard_memory_statistics_t& statistics) const {
+halyard_memory_statistics_t Heap::statistics() const {
+  halyard_memory_statistics_t statistics = {};
   const auto& [device, host] = tallies_;
   statistics.host_bytes_live = host.live();
   statistics.host_bytes_peak = host.peak;
@@ -128,6 +130,7 @@ void Heap::statistics(halyard_memory_statistics_t& statistics) const {
   statistics.device_bytes_peak = device.peak;
   statistics.device_bytes_allocated = device.allocated;
   statistics.device_bytes_freed = device.freed;
+  return statistics;
 }
 
 Result<> check_type(const halyard_memory_request_t& request) {
@@ -159,6 +162,12 @@ Memory::~Memory() {
 }
 
 bool Memory::host_local() const { return (type_ & HALYARD_MEMORY_HOST_LOCAL) == HALYARD_MEMORY_HOST_LOCAL; }
+
+Result<halyard_external_memory_t> Memory::export_to(uint32_t kind) const {
+  HALYARD_TRY(from_kit(kit::check_export(kind)));
+  const uint32_t access = is_constant() ? HALYARD_MAP_READ : HALYARD_MAP_READ | HALYARD_MAP_WRITE;
+  return kit::host_allocation(HALYARD_TRY(bytes()), size_, access);
+}
 
 void Memory::describe(halyard_memory_info_t& info) const {
   info.memory_type = type_;

@@ -47,7 +47,7 @@ class Heap {
   Result<uint8_t*> allocate(uint64_t size, bool host_local);
   void free(uint8_t* bytes, uint64_t size, bool host_local);
   void trim();
-  void statistics(halyard_memory_statistics_t& statistics) const;
+  halyard_memory_statistics_t statistics() const;
 
  private:
   // Bytes; what lives is the difference.
@@ -102,6 +102,8 @@ class Memory {
       return no_bytes(bytes);
     return bytes;
   }
+  // As memory_export in driver.h.
+  Result<halyard_external_memory_t> export_to(uint32_t kind) const;
   // Imported bytes that the host does not write to.
   bool is_constant() const { return (access_ & HALYARD_MAP_WRITE) == 0; }
   // Whether work may write to it: anything but constants of a device that validates.

@@ -5,27 +5,6 @@
 
 namespace halyard::local {
 
-void DueQueue::push(Due& due) {
-  due.next_due = nullptr;
-  due.is_queued = true;
-  (last_ ? last_->next_due : first_) = &due;
-  last_ = &due;
-}
-
-Due* DueQueue::pop() {
-  Due* const due = first_;
-  if (due) remove(*due);
-  return due;
-}
-
-void DueQueue::remove(Due& due) {
-  Due* before = nullptr;
-  for (Due* at = first_; at != &due; at = at->next_due) before = at;
-  (before ? before->next_due : first_) = due.next_due;
-  if (last_ == &due) last_ = before;
-  due.is_queued = false;
-}
-
 // A worker that has made just one piece of its own device's work due, and has nothing else to do, goes on
 // with it: waking another thread takes longer than many a dispatch. A guest leaves everything to the workers,
 // calls too: they may take their time.

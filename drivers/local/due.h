@@ -1,10 +1,10 @@
-// Due: something to do, as a link of a list that its owner allocated. DueList: what has become due while a
-// timeline moved or a submission was taken, for whoever did that to see to once all locks are given back. A
-// chain of work, however long, is a loop and not a recursion.
+// What has become due while a timeline moved or a submission was taken, as in the kit, with those who do it.
 //
 // Work of a device that runs in its caller is done by that list's thread. Work of a device that has workers
 // is given to them.
 #pragma once
+
+#include "halyard/driver/due.hpp"
 
 namespace halyard::local {
 
@@ -12,28 +12,13 @@ class DueList;
 class Workers;
 
 // `run` may free it.
-struct Due {
-  void (*run)(Due& self, DueList& due) = nullptr;
+struct Due : kit::DueLink<Due, DueList> {
   Workers* workers = nullptr;  // who does it; null: whoever has the list
   bool is_brief = false;       // known to be over soon: a thread that waits may do it meanwhile
   bool is_call = false;        // of the host's, which may take its time
-  Due* next_due = nullptr;
-  bool is_queued = false;
 };
 
-// First in, first out. Not synchronised.
-class DueQueue {
- public:
-  bool empty() const { return !first_; }
-  void push(Due& due);
-  Due* pop();             // null where empty
-  void remove(Due& due);  // one that is in it
-  const Due* first() const { return first_; }
-
- private:
-  Due* first_ = nullptr;
-  Due* last_ = nullptr;
-};
+using DueQueue = kit::BasicDueQueue<Due>;
 
 class DueList {
  public:
@@ -42,6 +27,7 @@ class DueList {
   DueList(Workers& home, bool is_guest) : home_(&home), is_guest_(is_guest) {}
   DueList(const DueList&) = delete;
   DueList& operator=(const DueList&) = delete;
+  ~DueList() { run(); }
 
   void push_work(Due& due) { (due.workers ? handed_ : work_).push(due); }
   void push_call(Due& due) {

@@ -3,14 +3,24 @@
 
 #include <algorithm>
 
-#include "commands.h"
-#include "dispatch.h"
+#include "kernel_call.h"
 
 namespace halyard::local {
 
 namespace {
 
 constexpr uint64_t kBytesPerNanosecond = 4;  // memory that is written and maybe read, on a slow day
+
+// How many pieces several threads may have, in any order: the workgroups of a dispatch, or 1 where it is not
+// known, where the kernel forbids it and for commands of other kinds.
+uint64_t pieces_of(const halyard_command_t& command) {
+  if (command.kind != HALYARD_COMMAND_DISPATCH) return 1;
+  const auto& dispatch = reinterpret_cast<const halyard_command_dispatch_t&>(command);
+  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || is_sequential(dispatch)) return 1;
+  return std::max<uint64_t>(total(workgroups_of(dispatch)), 1);
+}
+
+}  // namespace
 
 uint64_t bytes_cost(uint64_t length) { return std::min(length / kBytesPerNanosecond, kLongestCost); }
 
@@ -19,19 +29,6 @@ uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
   if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || !workgroup.is_known()) return kLongestCost;
   return cost_of(workgroup.value(), total(workgroups_of(dispatch)));
 }
-
-uint64_t list_cost(const CommandList& list) {
-  if (list.cost().is_known()) return list.cost().value();
-  uint64_t cost = 0;
-  for (auto command = list.commands(); !command.empty() && cost < kLongestCost;) {
-    const auto& header = *reinterpret_cast<const halyard_command_t*>(command.data());
-    cost += cost_of(header);
-    command = command.subspan(header.size);
-  }
-  return std::min(cost, kLongestCost);
-}
-
-}  // namespace
 
 uint64_t cost_of(const halyard_command_t& command) {
   switch (command.kind) {
@@ -54,27 +51,6 @@ void Load::add(const halyard_command_t& command) {
   cost += whole;
   longest = std::max(longest, whole / count);
   pieces += count;
-}
-
-uint64_t cost_of(const halyard_operation_t& operation) {
-  switch (operation.kind) {
-    case HALYARD_OPERATION_BARRIER:
-    case HALYARD_OPERATION_ALLOCA:
-    case HALYARD_OPERATION_DEALLOCA:
-      return 0;
-    case HALYARD_OPERATION_FILL:
-      return bytes_cost(operation.fill.target.length);
-    case HALYARD_OPERATION_UPDATE:
-      return bytes_cost(operation.update.target.length);
-    case HALYARD_OPERATION_COPY:
-      return bytes_cost(operation.copy.target.length);
-    case HALYARD_OPERATION_DISPATCH:
-      return dispatch_cost(*operation.dispatch.dispatch);
-    case HALYARD_OPERATION_EXECUTE:
-      return list_cost(*operation.execute.list);
-    default:  // files
-      return kLongestCost;
-  }
 }
 
 }  // namespace halyard::local

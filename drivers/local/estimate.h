@@ -66,7 +66,9 @@ inline uint64_t cost_of(uint64_t each, uint64_t count) {
 }
 
 uint64_t cost_of(const halyard_command_t& command);
-uint64_t cost_of(const halyard_operation_t& operation);
+// Of writing, copying or reading so many bytes.
+uint64_t bytes_cost(uint64_t length);
+uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch);
 
 // Of commands or workgroups that may run at the same time, in any order.
 struct Load {

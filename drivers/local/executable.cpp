@@ -38,7 +38,6 @@ Result<> judge(const Device& device, std::string_view format, std::span<const ui
 
 Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Device& device,
                                                                       const halyard_executable_args_t& args) {
-  HALYARD_TRY(check_extensions(args.extensions));
   const ExecutableKind* kind = find_kind(view(args.format));
   if (!kind) return std::unexpected(unknown_format(view(args.format)));
   auto executable = HALYARD_TRY(kind->create(device, args));
@@ -52,16 +51,17 @@ Executable::~Executable() {
   for (Worker* worker = idle_.take_all(); worker;) delete std::exchange(worker, worker->next_idle);
 }
 
-Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) const {
+Result<halyard_function_info_t> Executable::function_info(uint32_t function) const {
   if (function >= kernels_.size())
     return fail(Code::OUT_OF_RANGE, "no function {}; the executable has {}", function, kernels_.size());
   const Kernel& kernel = kernels_[function];
+  halyard_function_info_t info = {};
   info.binding_count = kernel.binding_count;
   info.constant_count = kernel.constant_count;
   std::ranges::copy(kernel.workgroup_size, info.workgroup_size);
   info.local_memory = kernel.local_memory;
   info.name = {kernel.name.data(), kernel.name.size()};
-  return {};
+  return info;
 }
 
 Result<Executable::Lease> Executable::lease() {
@@ -80,24 +80,15 @@ Ref<Budget> budget_of(const halyard_executable_args_t& args) {
   return make<Budget>(given.limit, Budget::Source{given.user, given.take, given.give_back, given.used});
 }
 
-void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
-                      halyard_executable_grade_t& grade) {
-  std::string reason;
-  grade.grade = HALYARD_GRADE_NATIVE;
-  try {
-    if (const Result<> judged = judge(device, format, data); !judged) {
-      const Code code = judged.error().code();
-      const bool known = find_kind(format) != nullptr;
-      grade.grade = known && (code == Code::INCOMPATIBLE || code == Code::NOT_FOUND) ? HALYARD_GRADE_RECOMPILE
-                                                                                     : HALYARD_GRADE_NO;
-      reason = judged.error().message();
-    }
-  } catch (const std::exception&) {  // no memory
-    grade.grade = HALYARD_GRADE_NO;
-  }
-  const size_t size = std::min(reason.size(), sizeof grade.reason - 1);
-  std::memcpy(grade.reason, reason.data(), size);
-  grade.reason[size] = 0;
+uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
+                          std::string& reason) {
+  const Result<> judged = judge(device, format, data);
+  if (judged) return HALYARD_GRADE_NATIVE;
+  reason = judged.error().message();
+  const Code code = judged.error().code();
+  const bool known = find_kind(format) != nullptr;
+  return known && (code == Code::INCOMPATIBLE || code == Code::NOT_FOUND) ? HALYARD_GRADE_RECOMPILE
+                                                                          : HALYARD_GRADE_NO;
 }
 
 }  // namespace halyard::local

@@ -32,7 +32,7 @@ class Executable {
 
   const Services& services() const { return services_; }
   uint32_t function_count() const { return static_cast<uint32_t>(kernels_.size()); }
-  Result<> describe(uint32_t function, halyard_function_info_t& info) const;
+  Result<halyard_function_info_t> function_info(uint32_t function) const;
   const Kernel& kernel(uint32_t function) const { return kernels_[function]; }
   Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
 
@@ -71,9 +71,9 @@ class Executable {
 // The host's, as a budget of this library's; null where the host gave none. Until the executable goes.
 Ref<Budget> budget_of(const halyard_executable_args_t& args);
 
-// Never fails; `data` may be null: then the format alone is judged.
-void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
-                      halyard_executable_grade_t& grade);
+// HALYARD_GRADE_*, and the reason; `data` may be null: then the format alone is judged.
+uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
+                          std::string& reason);
 
 // Code of one kind.
 struct ExecutableKind {

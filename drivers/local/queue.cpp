@@ -2,21 +2,22 @@
 #include "queue.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <mutex>
 #include <type_traits>
 
 #include "base/thread_local.h"
+#include "bytes.h"
+#include "commands.h"
 #include "dispatch.h"
 #include "estimate.h"
-#include "trace.h"
+#include "halyard/driver/trace.hpp"
+#include "worker.h"
 
 namespace halyard::local {
 
 namespace {
 
-using Timepoints = std::span<const halyard_timepoint_t>;
+using kit::Timepoints;
 
 // What there is to do after the waits. Borrows everything.
 struct Work {
@@ -78,8 +79,8 @@ class AtWork {
 void finish(const Work& work, HostStatus failure, DueList& due) {
   const AtWork at_work;
   if (!failure) {
-    trace_began(work.device.services(), work.completed_user);
-    failure = guarded(work.device.services(), [&] { return run_operation(work); });
+    kit::trace_began(work.device.services(), work.completed_user);
+    failure = kit::guarded(work.device.services(), [&] { return run_operation(work); });
   }
   for (const halyard_timepoint_t& point : work.signals) {
     if (failure) {
@@ -96,22 +97,31 @@ const uint32_t* stop_of(const halyard_submission_t& submission) {
   return HALYARD_HAS_FIELD(&submission, halyard_submission_t, stop) ? submission.stop : nullptr;
 }
 
-// As much as its writer knew.
-halyard_operation_t copy_of(const halyard_operation_t& operation) {
-  halyard_operation_t copy = {};
-  std::memcpy(&copy, &operation, std::min<size_t>(operation.struct_size, sizeof copy));
-  return copy;
+uint64_t cost_of(const halyard_operation_t& operation) {
+  switch (operation.kind) {
+    case HALYARD_OPERATION_BARRIER:
+    case HALYARD_OPERATION_ALLOCA:
+    case HALYARD_OPERATION_DEALLOCA:
+      return 0;
+    case HALYARD_OPERATION_FILL:
+      return bytes_cost(operation.fill.target.length);
+    case HALYARD_OPERATION_UPDATE:
+      return bytes_cost(operation.update.target.length);
+    case HALYARD_OPERATION_COPY:
+      return bytes_cost(operation.copy.target.length);
+    case HALYARD_OPERATION_DISPATCH:
+      return dispatch_cost(*operation.dispatch.dispatch);
+    case HALYARD_OPERATION_EXECUTE:
+      return operation.execute.list->expected_cost();
+    default:  // files
+      return kLongestCost;
+  }
 }
 
 // Work that waits, for its waits or for a worker. It lives until it is done and no semaphore can call it any
 // more. One block of memory: this, then the arrays.
-class HeldWork final : public Due {
+class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList> {
  public:
-  struct Wait : Waiter {
-    HeldWork* owner = nullptr;
-    Semaphore* semaphore = nullptr;
-  };
-
   static HeldWork* create(Device& device, const halyard_submission_t& submission, Memory* transient) {
     const halyard_operation_t& operation = *submission.operation;
     const size_t bindings = operation.kind == HALYARD_OPERATION_EXECUTE
@@ -123,18 +133,15 @@ class HeldWork final : public Due {
     return new (device.instance.nodes.take(size)) HeldWork(device, submission, transient, bindings, size);
   }
 
-  // Lists the waits. From then on any thread may make the work due and do it: this may not be touched any
+  // Begins to wait. From then on any thread may make the work due and do it: this may not be touched any
   // more.
-  static void hold(HeldWork* work, DueList& due) {
-    for (Wait& wait : work->waits_)
-      if (!wait.semaphore->watch(wait)) wait_settled(wait, wait.semaphore->failure(), due);
-    bool is_due = false;
-    {
-      const std::lock_guard lock(work->mutex_);
-      work->complete_ = true;
-      is_due = work->claim();
-    }
-    if (is_due) due.push_work(*work);
+  void begin(DueList& due) { hold(waits_, due); }
+  void is_due(DueList& due) { due.push_work(*this); }
+  void dispose() {
+    NodeCache& nodes = nodes_;  // the device may have closed
+    const size_t size = size_;
+    this->~HeldWork();
+    nodes.give(this, size);
   }
 
  private:
@@ -143,23 +150,16 @@ class HeldWork final : public Due {
       : device_(device),
         nodes_(device.instance.nodes),
         size_(size),
-        operation_(copy_of(*submission.operation)),
+        operation_(kit::copy_sized(*submission.operation)),
         transient_(transient),
         completed_(submission.completed),
         completed_user_(submission.completed_user),
-        stop_(stop_of(submission)),
-        pending_(submission.wait_count),
-        references_(submission.wait_count + 1) {
+        stop_(stop_of(submission)) {
     run = [](Due& self, DueList& due) { static_cast<HeldWork&>(self).finish_work(due); };
     workers = device.workers();
     auto* end = reinterpret_cast<uint8_t*>(this + 1);
     waits_ = array<Wait>(end, submission.wait_count);
-    for (size_t i = 0; i < waits_.size(); ++i) {
-      waits_[i].value = submission.waits[i].value;
-      waits_[i].settled = wait_settled;
-      waits_[i].owner = this;
-      waits_[i].semaphore = submission.waits[i].semaphore;
-    }
+    prepare(waits_, {submission.waits, submission.wait_count});
     const auto signals = array<halyard_timepoint_t>(end, submission.signal_count);
     std::copy_n(submission.signals, signals.size(), signals.begin());
     signals_ = signals;
@@ -179,48 +179,12 @@ class HeldWork final : public Due {
     return {first, count};
   }
 
-  static void wait_settled(Waiter& waiter, HostStatus failure, DueList& due) {
-    HeldWork* work = static_cast<Wait&>(waiter).owner;
-    bool is_due = false;
-    {
-      const std::lock_guard lock(work->mutex_);
-      --work->pending_;
-      if (failure && !work->failure_) work->failure_ = std::move(failure);
-      is_due = work->claim();
-    }
-    if (is_due) due.push_work(*work);
-    work->release(1);
-  }
-
   void finish_work(DueList& due) {
-    HostStatus failed_wait;
-    {
-      const std::lock_guard lock(mutex_);
-      failed_wait = std::move(failure_);
-    }
-    size_t released = 1;  // the work's own
-    if (failed_wait) {    // the other waits are of no interest any more
-      for (Wait& wait : waits_)
-        if (wait.semaphore->unwatch(wait)) ++released;
-    }
+    size_t unwatched = 0;
+    HostStatus failed_wait = take_failure(waits_, unwatched);
     finish({device_, operation_, table_, transient_, signals_, completed_, completed_user_, stop_},
            std::move(failed_wait), due);
-    release(released);
-  }
-
-  // Under the lock: whether the work became due now. A failure does not wait for the other waits.
-  bool claim() {
-    if (!complete_ || claimed_ || (pending_ > 0 && !failure_)) return false;
-    claimed_ = true;
-    return true;
-  }
-
-  void release(size_t count) {
-    if (references_.fetch_sub(count, std::memory_order_acq_rel) != count) return;
-    NodeCache& nodes = nodes_;  // the device may have closed
-    const size_t size = size_;
-    this->~HeldWork();
-    nodes.give(this, size);
+    leave(unwatched + 1);
   }
 
   Device& device_;
@@ -234,35 +198,11 @@ class HeldWork final : public Due {
   std::span<Wait> waits_;
   Timepoints signals_;
   BindingTable table_;
-
-  std::mutex mutex_;
-  size_t pending_;                  // waits that are not settled
-  bool complete_ = false;           // all waits are listed
-  bool claimed_ = false;            // somebody does it or has done it
-  HostStatus failure_;              // of the first wait that failed
-  std::atomic<size_t> references_;  // one for each wait that is not settled, one for the work
 };
-
-struct WaitState {
-  bool pending = false;
-  HostStatus failure;
-};
-
-// A failure is looked for first.
-WaitState look_at(Timepoints waits) {
-  WaitState state;
-  for (const halyard_timepoint_t& point : waits) {
-    const Progress progress = point.semaphore->progress(point.value);
-    if (progress == Progress::failed) return {false, point.semaphore->failure()};
-    if (progress == Progress::pending) state.pending = true;
-  }
-  return state;
-}
 
 }  // namespace
 
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due) {
-  HALYARD_TRY(check_extensions(submission.extensions));
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind > HALYARD_OPERATION_EXECUTE)
     return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
@@ -273,7 +213,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
         device.instance.nodes.make<halyard_driver_memory>(device.heap, *operation.alloca_.request, true);
   }
   Memory* const alloca_memory = transient.get();
-  WaitState state = look_at({submission.waits, submission.wait_count});
+  kit::Standing state = kit::look_at<Semaphore>({submission.waits, submission.wait_count});
   HeldWork* held = nullptr;
   const uint64_t cost = device.workers() ? cost_of(operation) : 0;
   const bool needs_worker = device.workers() && (AtWork::is_nested() || cost >= kWorthWaking);
@@ -288,7 +228,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
     *operation.alloca_.memory = transient.release();
   }
   if (held) {
-    HeldWork::hold(held, due);
+    held->begin(due);
     return {};
   }
   BindingTable table;
@@ -309,7 +249,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
 // Within other work there is enough to do.
 void help(Device& device, Timepoints timepoints, bool any) {
   if (device.workers() && !AtWork::is_nested())
-    device.workers()->help([&] { return is_over(timepoints, any); });
+    device.workers()->help([&] { return kit::is_over<Semaphore>(timepoints, any); });
 }
 
 }  // namespace halyard::local

@@ -3,8 +3,6 @@
 // workers they do it, whoever makes it due. Until then it is held, with copies of what was only borrowed.
 #pragma once
 
-#include <span>
-
 #include "device.h"
 #include "status.h"
 #include "timeline.h"
@@ -15,6 +13,6 @@ namespace halyard::local {
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
 
 // As device_help in driver.h.
-void help(Device& device, std::span<const halyard_timepoint_t> timepoints, bool any);
+void help(Device& device, kit::Timepoints timepoints, bool any);
 
 }  // namespace halyard::local

@@ -1,68 +1,37 @@
-// Failure on both sides of the boundary. Inside the driver code returns Result<>; the host knows only
-// statuses of its own, which its services make. HostStatus owns one of those; guarded() turns what a function
-// returns, or throws, into one.
+// Failures of this driver. Inside, code returns Result<> as the virtual machine does; the host knows only
+// statuses of its own, which the kit makes of them.
 #pragma once
 
-#include <exception>
-#include <new>
-#include <string_view>
+#include <expected>
 #include <utility>
 
 #include "base/status.h"
-#include "halyard/driver.h"
+#include "halyard/driver/failure.hpp"
+
+namespace halyard {
+
+// For the kit: what the host is told of a failure, with the notes of where it passed.
+kit::Failure to_failure(const Status& status);
+
+}  // namespace halyard
 
 namespace halyard::local {
 
-using Services = halyard_host_services_t;
+using kit::Services;
+using kit::view;
+using HostStatus = kit::Status;
 
-// A shared reference to a status of the host's. Empty is success.
-class HostStatus {
- public:
-  HostStatus() = default;
-  HostStatus(const Services& services, const Status& status);  // the same failure, told to the host
-  HostStatus(const HostStatus& other)
-      : services_(other.services_),
-        handle_(other.handle_ ? services_->status_retain(services_->host, other.handle_) : nullptr) {}
-  HostStatus(HostStatus&& other) noexcept
-      : services_(other.services_), handle_(std::exchange(other.handle_, nullptr)) {}
-  HostStatus& operator=(HostStatus other) noexcept {
-    std::swap(services_, other.services_);
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~HostStatus() {
-    if (handle_) services_->status_release(services_->host, handle_);
-  }
-
-  static HostStatus adopt(const Services& services, halyard_status_t handle);
-  [[nodiscard]] halyard_status_t release() && { return std::exchange(handle_, nullptr); }
-  explicit operator bool() const { return handle_ != nullptr; }  // "if (status)" reads "if there is an error"
-
- private:
-  const Services* services_ = nullptr;
-  halyard_status_t handle_ = nullptr;
-};
-
-HostStatus to_host(const Services& services, const Result<>& result);
-inline HostStatus to_host(const Services&, HostStatus status) { return status; }
-HostStatus out_of_memory(const Services& services);
-HostStatus unexpected_exception(const Services& services, std::string_view what);
-
-// What `body` (returning Result<> or HostStatus) comes to. No exception leaves the driver.
-template <typename Body>
-HostStatus guarded(const Services& services, Body&& body) noexcept {
-  try {
-    return to_host(services, body());
-  } catch (const std::bad_alloc&) {
-    return out_of_memory(services);
-  } catch (const std::exception& exception) {
-    return unexpected_exception(services, exception.what());
+// A result of the kit's, for code that returns those of the virtual machine.
+template <typename T>
+Result<T> from_kit(kit::Result<T> result) {
+  if (!result)
+    return std::unexpected(
+        Status(static_cast<Code>(result.failure().code), std::move(result.failure().message)));
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return *std::move(result);
   }
 }
-
-// UNIMPLEMENTED where the chain holds an extension that must be understood: version 1 defines none.
-Result<> check_extensions(const halyard_extension_t* chain);
-
-inline std::string_view view(halyard_text_t text) { return {text.data, text.size}; }
 
 }  // namespace halyard::local

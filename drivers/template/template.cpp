@@ -76,7 +76,7 @@ class Block final : public kit::Memory {
 // Bytes of the host's.
 class Imported final : public kit::Memory {
  public:
-  explicit Imported(void* bytes) : bytes_(static_cast<uint8_t*>(bytes)) {}
+  explicit Imported(uint8_t* bytes) : bytes_(bytes) {}
   Result<uint8_t*> bytes() override { return bytes_; }
 
  private:
@@ -129,11 +129,10 @@ class TemplateDevice final : public kit::QueuedDevice {
   Result<std::unique_ptr<kit::Memory>> import_memory(const halyard_memory_request_t& request,
                                                      const halyard_external_memory_t& external,
                                                      halyard_memory_info_t& info) override {
-    if (external.kind != HALYARD_EXTERNAL_HOST_ALLOCATION)
-      return Failure{HALYARD_UNIMPLEMENTED, "external memory of kind " + std::to_string(external.kind) +
-                                                "; expected a host allocation"};
+    Result<uint8_t*> bytes = kit::host_bytes(request, external, 1);
+    if (!bytes) return std::move(bytes.failure());
     if (Result<> taken = take(request, info); !taken) return std::move(taken.failure());
-    return std::unique_ptr<kit::Memory>(new Imported(external.pointer));
+    return std::make_unique<Imported>(*bytes);
   }
 
   // Your own format here: grade() says how well an executable fits, load() makes one of it, check() takes

@@ -23,12 +23,12 @@ Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& 
   const uint32_t(&groups)[3] = command.workgroups;
   if (!(command.flags & HALYARD_DISPATCH_INDIRECT) &&
       (groups[0] > most[0] || groups[1] > most[1] || groups[2] > most[2]))
-    return fail(Code::OUT_OF_RANGE,
+    return fail(HALYARD_OUT_OF_RANGE,
                 "dispatch of '{}' with {}x{}x{} workgroups; this device has {}x{}x{} at most", pipeline.name,
                 groups[0], groups[1], groups[2], most[0], most[1], most[2]);
   if (pipeline.by_address && command.constant_count != pipeline.addresses.constant_count)
-    return fail(command.constant_count > pipeline.addresses.constant_count ? Code::OUT_OF_RANGE
-                                                                           : Code::INVALID_ARGUMENT,
+    return fail(command.constant_count > pipeline.addresses.constant_count ? HALYARD_OUT_OF_RANGE
+                                                                           : HALYARD_INVALID_ARGUMENT,
                 "dispatch of '{}' with {} constants, expected {}", pipeline.name, command.constant_count,
                 pipeline.addresses.constant_count);
   return {};
@@ -36,7 +36,6 @@ Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& 
 
 Result<std::unique_ptr<halyard_driver_command_list>> CommandList::create(
     Device& device, const halyard_command_list_args_t& args) {
-  HALYARD_TRY(check_extensions(args.extensions));
   auto list = std::make_unique<halyard_driver_command_list>(device, args);
   HALYARD_TRY(list->check());
   HALYARD_TRY(device.no_messages());
@@ -66,7 +65,7 @@ Result<> CommandList::check() {
         return check_dispatch(device_, dispatch);
       }
       default:
-        return fail(Code::UNIMPLEMENTED, "commands of kind {} are not known to this driver", command.kind);
+        return fail(HALYARD_UNIMPLEMENTED, "commands of kind {} are not known to this driver", command.kind);
     }
   });
 }

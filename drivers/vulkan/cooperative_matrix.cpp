@@ -175,7 +175,7 @@ class OlderMatrices {
     return {};
   }
   static Result<> unjudged(std::string_view what, uint32_t number) {
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "the SPIR-V module is not valid for Vulkan: {} {} of cooperative matrices is none of the KHR "
                 "extension; compile it again, or open the device with spirv=off if it can be trusted",
                 what, number);
@@ -239,7 +239,7 @@ Result<> check_cooperative_matrices(Operands words, const Features& features, st
     const Matrix* const result = reader.find(operands[1]);
     if (!a || !b || !c || !result || lists(features, *a, *b, *c, *result)) return {};
     return fail(
-        Code::INCOMPATIBLE,
+        HALYARD_INCOMPATIBLE,
         "the executable multiplies cooperative matrices of {}x{}x{} ({} by {}, added to {}), which are "
         "not among the {} kinds of product that device '{}' lists; compile it for this device",
         a->rows, b->columns, a->columns, a->component.text(), b->component.text(), c->component.text(),
@@ -250,7 +250,7 @@ Result<> check_cooperative_matrices(Operands words, const Features& features, st
 Result<std::vector<uint32_t>> with_older_matrices(Operands words) {
   constexpr uint32_t kMostIds = 0x3FFFFF;  // of any module; ids are added here
   if (words[3] > kMostIds)
-    return fail(Code::INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
+    return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
                 kMostIds);
   OlderMatrices older(words);
   HALYARD_TRY(for_each_instruction(

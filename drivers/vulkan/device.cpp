@@ -2,10 +2,15 @@
 #include "device.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+#include <iterator>
+#include <system_error>
 
+#include "command_list.h"
+#include "executable.h"
 #include "executable_format.h"
+#include "halyard/driver/host_memory.hpp"
+#include "halyard/driver/options.hpp"
 #include "recorder.h"
 #include "work.h"
 
@@ -16,73 +21,6 @@ namespace {
 constexpr uint32_t kMostQueues = 64;    // an affinity has as many bits
 constexpr uint32_t kDefaultQueues = 4;  // compute queues, where the device has so many
 constexpr uint32_t kMostCompileThreads = 64;
-
-// ---- Options
-
-Result<uint32_t> number_in(std::string_view key, std::string_view text, uint32_t least, uint32_t most) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
-    return fail(Code::INVALID_ARGUMENT, "option '{}' of 'vulkan' is '{}'; expected a number from {} to {}",
-                key, text, least, most);
-  return value;
-}
-
-Result<SpirvPolicy> policy_of(std::string_view key, std::string_view text) {
-  constexpr std::pair<std::string_view, SpirvPolicy> kPolicies[] = {
-      {"strict", SpirvPolicy::strict}, {"tolerant", SpirvPolicy::tolerant}, {"off", SpirvPolicy::off}};
-  for (const auto& [name, policy] : kPolicies)
-    if (text == name) return policy;
-  return fail(Code::INVALID_ARGUMENT,
-              "option '{}' of 'vulkan' is '{}'; expected 'strict', 'tolerant' or 'off'", key, text);
-}
-
-struct Option {
-  std::string_view key;
-  Result<> (*set)(std::string_view key, std::string_view value, DeviceOptions& options);
-};
-constexpr Option kOptions[] = {
-    {"validate",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.validate = HALYARD_TRY(number_in(key, value, 0, 1)) != 0;
-       return {};
-     }},
-    {"queues",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.queues = HALYARD_TRY(number_in(key, value, 1, kMostQueues - 1));
-       return {};
-     }},
-    {"cache",
-     [](std::string_view, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.cache = std::string(value);
-       return {};
-     }},
-    {"compile_threads",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.compile_threads = HALYARD_TRY(number_in(key, value, 1, kMostCompileThreads));
-       return {};
-     }},
-    {"inline_completion",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.inline_completion = HALYARD_TRY(number_in(key, value, 0, 1)) != 0;
-       return {};
-     }},
-    {"push_descriptors",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.push_descriptors = HALYARD_TRY(number_in(key, value, 0, 1)) != 0;
-       return {};
-     }},
-    {"robust",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.robust = HALYARD_TRY(number_in(key, value, 0, 1)) != 0;
-       return {};
-     }},
-    {"spirv",
-     [](std::string_view key, std::string_view value, DeviceOptions& options) -> Result<> {
-       options.spirv = HALYARD_TRY(policy_of(key, value));
-       return {};
-     }},
-};
 
 // ---- Queues
 
@@ -115,27 +53,48 @@ std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperti
 }  // namespace
 
 Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {
-  HALYARD_TRY(check_extensions(args.extensions));
   if (view(args.kind) != "vulkan")
-    return fail(Code::NOT_FOUND, "no device of kind '{}'; this driver has 'vulkan'", view(args.kind));
+    return fail(HALYARD_NOT_FOUND, "no device of kind '{}'; this driver has 'vulkan'", view(args.kind));
   DeviceOptions options;
   options.path = view(args.path);
-  for (uint32_t i = 0; i < args.option_count; ++i) {
-    const std::string_view key = view(args.options[i].key);
-    const auto* option = std::ranges::find(kOptions, key, &Option::key);
-    if (option == std::end(kOptions)) {
-      std::string known;
-      for (const Option& entry : kOptions)
-        known += fmt::format("{}'{}'", known.empty() ? "" : ", ", entry.key);
-      return fail(Code::INVALID_ARGUMENT, "unknown option '{}'; 'vulkan' devices have {}", key, known);
-    }
-    HALYARD_TRY(option->set(key, view(args.options[i].value), options));
+  kit::Options given(args);
+  options.validate = HALYARD_TRY(given.flag("validate", options.validate));
+  options.queues = static_cast<uint32_t>(HALYARD_TRY(given.number("queues", 0, 1, kMostQueues - 1)));
+  if (const auto folder = given.text("cache")) options.cache = std::string(*folder);
+  options.compile_threads =
+      static_cast<uint32_t>(HALYARD_TRY(given.number("compile_threads", 1, 1, kMostCompileThreads)));
+  options.inline_completion = HALYARD_TRY(given.flag("inline_completion", options.inline_completion));
+  options.push_descriptors = HALYARD_TRY(given.flag("push_descriptors", options.push_descriptors));
+  options.robust = HALYARD_TRY(given.flag("robust", options.robust));
+  constexpr std::pair<std::string_view, SpirvPolicy> kPolicies[] = {
+      {"strict", SpirvPolicy::strict}, {"tolerant", SpirvPolicy::tolerant}, {"off", SpirvPolicy::off}};
+  if (const auto text = given.text("spirv")) {
+    const auto* const policy =
+        std::ranges::find(kPolicies, *text, &std::pair<std::string_view, SpirvPolicy>::first);
+    if (policy == std::end(kPolicies)) return given.refusal("spirv", *text, "'strict', 'tolerant' or 'off'");
+    options.spirv = policy->second;
   }
+  HALYARD_TRY(given.finish());
   return options;
 }
 
-Instance::Instance(const Services& host) : services(host), trace_span(trace_function(host)) {}
+Instance::Instance(const Services& host) : trace_span(kit::trace_function(host)), host_(host) {}
 Instance::~Instance() = default;
+
+std::vector<halyard_device_info_t> Instance::devices() const {
+  std::vector<halyard_device_info_t> infos;
+  for (const PhysicalDevice& device : vulkan->devices()) {
+    halyard_device_info_t& info = infos.emplace_back();
+    info.kind = "vulkan";
+    info.path = device.path.c_str();
+    info.name = device.properties.deviceName;
+  }
+  return infos;
+}
+
+Result<std::unique_ptr<halyard_driver_device>> Instance::open(const halyard_device_open_args_t& args) {
+  return Device::open(*this, HALYARD_TRY(DeviceOptions::parse(args)));
+}
 
 Device::Device(Instance& instance, const DeviceOptions& options) : instance_(instance), options_(options) {}
 
@@ -202,7 +161,7 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
       traits.timestamp_bits = families[traits.family].timestampValidBits;
     queues_.emplace_back(*this, traits);
   }
-  recorders_ = std::vector<NodePool<Recorder>>(families.size());
+  recorders_ = std::vector<kit::Pool<Recorder>>(families.size());
   return {};
 }
 
@@ -210,7 +169,8 @@ Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
   // All work is done, but an implementation may still have to do with the semaphores that said so.
   vk_.DeviceWaitIdle(device_);
-  queues_.clear();  // and their threads
+  queues_.clear();  // and their threads, which may still have calls to post
+  calls_.stop();
   recorders_.clear();
   pipeline_cache_.reset();
   if (nothing_) heap_->free(nothing_);
@@ -218,7 +178,8 @@ Device::~Device() {
   vk_.DestroyDevice(device_, nullptr);
 }
 
-void Device::describe(halyard_device_properties_t& properties) const {
+halyard_device_properties_t Device::properties() const {
+  halyard_device_properties_t properties = {};
   properties.capabilities = HALYARD_DEVICE_QUEUE_ALLOCA;
   if (heap_->unified()) properties.capabilities |= HALYARD_DEVICE_UNIFIED_MEMORY;
   if (heap_->all_coherent()) properties.capabilities |= HALYARD_DEVICE_HOST_COHERENT;
@@ -228,12 +189,12 @@ void Device::describe(halyard_device_properties_t& properties) const {
   properties.maximum_allocation = heap_->maximum();
   // Not the page size that Vulkan wants: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
-  if (!features_.semaphore_descriptors) return;
+  if (!features_.semaphore_descriptors) return properties;
   properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
-  if (!HALYARD_HAS_FIELD(&properties, halyard_device_properties_t, semaphore_fd_group)) return;
   properties.semaphore_fd_kind = HALYARD_SEMAPHORE_FD_OPAQUE;
   std::memcpy(properties.semaphore_fd_group, features_.ids.deviceUUID, VK_UUID_SIZE);
   std::memcpy(properties.semaphore_fd_group + VK_UUID_SIZE, features_.ids.driverUUID, VK_UUID_SIZE);
+  return properties;
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {
@@ -252,13 +213,13 @@ Queue& Device::queue_for(uint64_t affinity, bool computes) {
   return queues_.front();
 }
 
-HostStatus Device::lost() const {
+Status Device::lost() const {
   if (!is_lost_.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(lost_mutex_);
   return lost_;
 }
 
-void Device::lose(const Error& reason, const Work* trigger, DueList& due) {
+void Device::lose(const Failure& reason, const Work* trigger, DueList& due) {
   {
     const std::lock_guard lock(lost_mutex_);
     if (!lost_) {
@@ -274,17 +235,89 @@ void Device::lose(const Error& reason, const Work* trigger, DueList& due) {
       std::ranges::sort(last, {}, &Queue::Line::id);
       for (const Queue::Line& line : last)
         report += fmt::format("{}{}", &line == last.data() ? "; last submissions: " : "; ", line.text);
-      lost_ = HostStatus(services(), {Code::ABORTED, report});
+      lost_ = Status(services(), HALYARD_ABORTED, report);
       is_lost_.store(true, std::memory_order_release);
     }
   }
-  const HostStatus failure = lost();
+  const Status failure = lost();
   for (Queue& queue : queues_) queue.fail_all(failure, due);
 }
 
 void Device::trim() {
-  for (NodePool<Recorder>& pool : recorders_) pool.trim();
+  for (kit::Pool<Recorder>& pool : recorders_) pool.trim();
   heap_->trim();
+  instance_.works.trim();
+}
+
+Result<std::unique_ptr<halyard_driver_memory>> Device::allocate(const halyard_memory_request_t& request,
+                                                                bool later, halyard_memory_info_t& info) {
+  auto memory = HALYARD_TRY(Memory::create(*heap_, tally_, request));
+  if (!later) HALYARD_TRY(memory->commit());
+  memory->describe(info);
+  return memory;
+}
+
+Result<std::unique_ptr<halyard_driver_memory>> Device::import_memory(
+    const halyard_memory_request_t& request, const halyard_external_memory_t& external,
+    halyard_memory_info_t& info) {
+  if (!features_.import_host_memory)
+    return fail(HALYARD_UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports none",
+                external.kind);
+  uint8_t* const bytes = HALYARD_TRY(kit::host_bytes(request, external, heap_->binding_alignment()));
+  const bool writable = external.access & HALYARD_MAP_WRITE;
+  auto memory = HALYARD_TRY(Memory::import(*heap_, tally_, request, bytes, writable));
+  memory->describe(info);
+  return memory;
+}
+
+Result<std::unique_ptr<halyard_driver_semaphore>> Device::create_semaphore(uint64_t initial) {
+  return std::make_unique<halyard_driver_semaphore>(*this, services(), initial);
+}
+
+Result<std::unique_ptr<halyard_driver_semaphore>> Device::import_semaphore(int32_t fd) {
+  auto semaphore = std::make_unique<halyard_driver_semaphore>(
+      services(), HALYARD_TRY(SharedSemaphore::create_empty(*this)));
+  HALYARD_TRY(semaphore->take(fd));  // last: what is taken over cannot be given back
+  return semaphore;
+}
+
+uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
+  return grade_executable(*this, format, data, reason);
+}
+
+Result<std::unique_ptr<halyard_driver_executable>> Device::load(const halyard_executable_args_t& args) {
+  return Executable::create(*this, args);
+}
+
+Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
+    const halyard_command_list_args_t& args) {
+  return CommandList::create(*this, args);
+}
+
+Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
+  HALYARD_TRY(vulkan::submit(*this, submission, due));
+  settle(due);
+  return {};
+}
+
+void Device::settle(DueList& due) {
+  due.run_work();
+  for (Due* call = due.pop_call(); call; call = due.pop_call()) {
+    const std::lock_guard lock(calls_mutex_);
+    try {
+      if (!calls_run_) {
+        calls_.start([](Due& posted) {
+          DueList made_due;
+          posted.run(posted, made_due);
+        });
+        calls_run_ = true;
+      }
+      calls_.post(*call);
+    } catch (const std::system_error&) {  // no thread can be had: at the end of the list, on this one
+      due.push_call(*call);
+      return;
+    }
+  }
 }
 
 }  // namespace halyard::vulkan

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "device_memory.h"
+#include "halyard/driver/pool.hpp"
+#include "halyard/driver/trace.hpp"
+#include "halyard/driver/waiting.hpp"
 #include "heap.h"
 #include "instance.h"
-#include "node_pool.h"
 #include "pipeline_cache.h"
 #include "queue.h"
 #include "spirv_check.h"
@@ -27,10 +29,17 @@ struct Work;
 struct Instance {
   explicit Instance(const Services& host);
   ~Instance();
-  const Services& services;
-  const TraceSpanFunction trace_span;  // null: the host records no trace
+  const Services& services() const { return host_; }
+  // As in driver.h.
+  std::vector<halyard_device_info_t> devices() const;
+  Result<std::unique_ptr<halyard_driver_device>> open(const halyard_device_open_args_t& args);
+
+  const kit::TraceSpanFunction trace_span;  // null: the host records no trace
   std::unique_ptr<VulkanInstance> vulkan;
-  NodePool<Work> works;  // here, since a node may be given back after its device has closed
+  kit::Pool<Work> works;  // here, since a node may be given back after its device has closed
+
+ private:
+  const Services& host_;
 };
 
 struct DeviceOptions {
@@ -56,7 +65,7 @@ class Device {
   ~Device();
 
   Instance& instance() const { return instance_; }
-  const Services& services() const { return instance_.services; }
+  const Services& services() const { return instance_.services(); }
   const DeviceOptions& options() const { return options_; }
   const Features& features() const { return features_; }
   std::string_view name() const { return physical_.properties.deviceName; }
@@ -69,26 +78,50 @@ class Device {
   // For a binding of length 0, which descriptors cannot express.
   const Block& nothing() const { return *nothing_; }
 
-  void describe(halyard_device_properties_t& properties) const;
+  // ---- For the table of functions: as in driver.h
+
+  halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
+  halyard_memory_statistics_t statistics() const { return tally_.statistics(); }
+  // Gives back memory that is kept for reuse.
+  void trim();
+  // `later`: of an alloca, whose turn brings the bytes.
+  Result<std::unique_ptr<halyard_driver_memory>> allocate(const halyard_memory_request_t& request, bool later,
+                                                          halyard_memory_info_t& info);
+  Result<std::unique_ptr<halyard_driver_memory>> import_memory(const halyard_memory_request_t& request,
+                                                               const halyard_external_memory_t& external,
+                                                               halyard_memory_info_t& info);
+  Result<std::unique_ptr<halyard_driver_semaphore>> create_semaphore(uint64_t initial);
+  Result<std::unique_ptr<halyard_driver_semaphore>> import_semaphore(int32_t fd);
+  uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
+  Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args);
+  Result<std::unique_ptr<halyard_driver_command_list>> create_list(const halyard_command_list_args_t& args);
+  Result<> submit(const halyard_submission_t& submission, DueList& due);
+  Status wait(kit::Timepoints points, bool any, int64_t deadline_ns);
+  template <typename T>
+  void destroy(T* object) {
+    delete object;
+  }
+
+  // Sees to what is due on a thread that serves others or must not be held up: the work at once; subscribers,
+  // who may take their time, on a thread of their own [R88].
+  void settle(DueList& due);
+
   // INTERNAL where the device validates and there was a message.
   Result<> no_messages() const;
 
   const std::deque<Queue>& queues() const { return queues_; }
   // One of those that `affinity` names. Where none of them computes but the work needs it, one that does.
   Queue& queue_for(uint64_t affinity, bool computes);
-  NodePool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
+  kit::Pool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
 
   // Where the device is lost, what to tell whom: nothing on it will ever be done. Empty while it lives.
-  HostStatus lost() const;
+  Status lost() const;
   // Says so for good, and fails what is in flight; `trigger` is the work on which it was seen, where it is
   // not in flight. Without locks held.
-  void lose(const Error& reason, const Work* trigger, DueList& due);
+  void lose(const Failure& reason, const Work* trigger, DueList& due);
   // Its id in reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
-
-  // Gives back memory that is kept for reuse.
-  void trim();
 
   // For open().
   Device(Instance& instance, const DeviceOptions& options);
@@ -110,13 +143,16 @@ class Device {
   std::optional<PipelineCache> pipeline_cache_;
   bool uses_push_descriptors_ = false;
   Block* nothing_ = nullptr;
+  std::mutex calls_mutex_;
+  bool calls_run_ = false;  // the thread has been started
+  kit::Runner calls_;
   std::deque<Queue> queues_;
-  std::vector<NodePool<Recorder>> recorders_;  // by queue family
+  std::vector<kit::Pool<Recorder>> recorders_;  // by queue family
 
   std::atomic<uint64_t> submissions_ = 0;
   std::atomic<bool> is_lost_ = false;
   mutable std::mutex lost_mutex_;
-  HostStatus lost_;
+  Status lost_;
 };
 
 }  // namespace halyard::vulkan

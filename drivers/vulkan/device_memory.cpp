@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "halyard/driver/host_memory.hpp"
+
 namespace halyard::vulkan {
 
 namespace {
@@ -29,8 +31,9 @@ void MemoryTally::remove(uint64_t bytes, bool host_local) {
   side.live -= bytes;
 }
 
-void MemoryTally::describe(halyard_memory_statistics_t& statistics) const {
+halyard_memory_statistics_t MemoryTally::statistics() const {
   const std::lock_guard lock(mutex_);
+  halyard_memory_statistics_t statistics = {};
   const auto& [device, host] = sides_;
   statistics.host_bytes_live = host.live;
   statistics.host_bytes_peak = host.peak;
@@ -40,6 +43,7 @@ void MemoryTally::describe(halyard_memory_statistics_t& statistics) const {
   statistics.device_bytes_peak = device.peak;
   statistics.device_bytes_allocated = device.allocated;
   statistics.device_bytes_freed = device.freed;
+  return statistics;
 }
 
 Result<std::unique_ptr<halyard_driver_memory>> Memory::create(Heap& heap, MemoryTally& tally,
@@ -74,7 +78,7 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::import(Heap& heap, Memory
   memory->usage_ = request.usage | kUsages | kMappedUsages;
   if (!(request.memory_type & HALYARD_MEMORY_OPTIMAL) && (request.memory_type & ~memory->type_))
     return fail(
-        Code::INVALID_ARGUMENT,
+        HALYARD_INVALID_ARGUMENT,
         "imported host memory has the type bits 0x{:x} on this device, expected 0x{:x}; ask for fewer, or "
         "with OPTIMAL (0x1)",
         memory->type_, request.memory_type);
@@ -103,7 +107,7 @@ Result<> Memory::commit() {
 Result<const Block*> Memory::block() const {
   if (const Block* block = block_.load(std::memory_order_acquire)) return block;
   return fail(
-      Code::FAILED_PRECONDITION,
+      HALYARD_FAILED_PRECONDITION,
       "the memory of a queue allocation is used before its alloca was done; wait for the alloca's signal");
 }
 
@@ -112,9 +116,26 @@ Result<uint8_t*> Memory::bytes() const {
   if (imported_) return imported_;
   if (uint8_t* mapped = block->mapped()) return mapped;
   return fail(
-      Code::FAILED_PRECONDITION,
+      HALYARD_FAILED_PRECONDITION,
       "the host cannot see this memory; allocate it with HOST_VISIBLE (0x2), or copy it to memory that "
       "has it");
+}
+
+Result<> Memory::flush(uint64_t offset, uint64_t length) {
+  return heap_.flush(*HALYARD_TRY(block()), offset, length);
+}
+
+Result<> Memory::invalidate(uint64_t offset, uint64_t length) {
+  return heap_.invalidate(*HALYARD_TRY(block()), offset, length);
+}
+
+Result<halyard_external_memory_t> Memory::export_to(uint32_t kind) const {
+  HALYARD_TRY(kit::check_export(kind));
+  uint8_t* const bytes = HALYARD_TRY(this->bytes());
+  if (!coherent())
+    return fail(HALYARD_UNIMPLEMENTED,
+                "cannot export memory that is not host coherent; allocate it with HOST_COHERENT (0x4)");
+  return kit::host_allocation(bytes, size_, HALYARD_MAP_READ | HALYARD_MAP_WRITE);
 }
 
 void Memory::describe(halyard_memory_info_t& info) const {

@@ -19,7 +19,7 @@ class MemoryTally {
  public:
   void add(uint64_t bytes, bool host_local);
   void remove(uint64_t bytes, bool host_local);
-  void describe(halyard_memory_statistics_t& statistics) const;
+  halyard_memory_statistics_t statistics() const;
 
  private:
   struct Side {
@@ -51,6 +51,12 @@ class Memory {
   // Where the host sees them. FAILED_PRECONDITION: before commit(), or it does not see them.
   Result<uint8_t*> bytes() const;
   void describe(halyard_memory_info_t& info) const;
+  // What the host wrote is to be seen by the device, and the other way around. FAILED_PRECONDITION before
+  // commit().
+  Result<> flush(uint64_t offset, uint64_t length);
+  Result<> invalidate(uint64_t offset, uint64_t length);
+  // As memory_export in driver.h.
+  Result<halyard_external_memory_t> export_to(uint32_t kind) const;
   uint64_t size() const { return size_; }
   bool coherent() const { return (type_ & HALYARD_MEMORY_HOST_COHERENT) != 0; }
 

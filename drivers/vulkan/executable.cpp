@@ -23,10 +23,10 @@ std::string known_formats(const Device& device) {
 Result<const ExecutableFormat*> format_for(const Device& device, std::string_view name) {
   const ExecutableFormat* format = find_format(name);
   if (!format)
-    return fail(Code::NOT_FOUND, "no executable format '{}'; this device has {}", name,
+    return fail(HALYARD_NOT_FOUND, "no executable format '{}'; this device has {}", name,
                 known_formats(device));
   if (format->needs_addresses && !device.features().buffer_addresses())
-    return fail(Code::NOT_FOUND,
+    return fail(HALYARD_NOT_FOUND,
                 "executable format '{}' needs buffer device addresses, which this device has not; it has {}",
                 name, known_formats(device));
   return format;
@@ -53,7 +53,7 @@ Result<> check_needs(const Device& device, ExecutableImage& image) {
       if (fits) continue;
       const uint32_t(&most)[3] = limits.maxComputeWorkGroupSize;
       return fail(
-          Code::INCOMPATIBLE,
+          HALYARD_INCOMPATIBLE,
           "pipeline '{}' has workgroups of {}x{}x{}, but this device has {}x{}x{} and {} invocations at "
           "most; compile it for this device",
           pipeline.name, sizes[0], sizes[1], sizes[2], most[0], most[1], most[2],
@@ -78,7 +78,7 @@ Result<> check_descriptors(const Features& features, size_t number, const Pipeli
       form.bindings.size() <= limits.maxPerStageResources)
     return {};
   return fail(
-      Code::INCOMPATIBLE,
+      HALYARD_INCOMPATIBLE,
       "pipeline layout {} binds {} storage and {} uniform buffers, this device has {} and {} at most, {} "
       "together; compile for buffer device addresses",
       number, storage, uniform, most_storage, most_uniform, limits.maxPerStageResources);
@@ -88,7 +88,6 @@ Result<> check_descriptors(const Features& features, size_t number, const Pipeli
 
 Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& device,
                                                                       const halyard_executable_args_t& args) {
-  HALYARD_TRY(check_extensions(args.extensions));
   const ExecutableFormat* format = HALYARD_TRY(format_for(device, view(args.format)));
   const std::span<const uint8_t> data(static_cast<const uint8_t*>(args.data), args.data_size);
   const SpirvJudge judge = {device.options().spirv, device.features(), device.name()};
@@ -195,8 +194,9 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
     for (const uint32_t set : image.layouts[i].sets)
       form.sets.push_back((form.pushes_descriptors ? for_pushing : for_allocation)[set]);
     if (form.sets.size() > features.limits.maxBoundDescriptorSets)
-      return fail(Code::INCOMPATIBLE, "pipeline layout {} has {} descriptor sets, this device has {} at most",
-                  i, form.sets.size(), features.limits.maxBoundDescriptorSets);
+      return fail(HALYARD_INCOMPATIBLE,
+                  "pipeline layout {} has {} descriptor sets, this device has {} at most", i,
+                  form.sets.size(), features.limits.maxBoundDescriptorSets);
     const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = form.push_size};
     const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                              .setLayoutCount = static_cast<uint32_t>(form.sets.size()),
@@ -264,10 +264,13 @@ Result<> Executable::make_pipelines(const ExecutableImage& image, const halyard_
   return {};
 }
 
-Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) const {
+const Services& Executable::services() const { return device_.services(); }
+
+Result<halyard_function_info_t> Executable::function_info(uint32_t function) const {
   if (function >= pipelines_.size())
-    return fail(Code::OUT_OF_RANGE, "no function {}; the executable has {}", function, pipelines_.size());
+    return fail(HALYARD_OUT_OF_RANGE, "no function {}; the executable has {}", function, pipelines_.size());
   const Pipeline& pipeline = pipelines_[function];
+  halyard_function_info_t info = {};
   uint32_t flags = HALYARD_FUNCTION_CONSTANT_RANGE;
   if (pipeline.by_address) {
     const size_t bindings = pipeline.addresses.bindings.size();
@@ -279,27 +282,23 @@ Result<> Executable::describe(uint32_t function, halyard_function_info_t& info) 
     flags |= HALYARD_FUNCTION_FEWER_CONSTANTS;
   }
   std::copy_n(pipeline.workgroup_size.begin(), 3, info.workgroup_size);
-  info.local_memory = 0;
   info.name = {pipeline.name.data(), pipeline.name.size()};
-  if (HALYARD_HAS_FIELD(&info, halyard_function_info_t, flags)) info.flags = flags;
-  return {};
+  info.flags = flags;
+  return info;
 }
 
-void grade_executable(const Device& device, std::string_view name, std::span<const uint8_t> data,
-                      halyard_executable_grade_t& grade) {
-  const auto say = [&](uint32_t number, std::string_view reason) {
-    grade.grade = number;
-    const size_t size = std::min(reason.size(), sizeof grade.reason - 1);
-    std::memcpy(grade.reason, reason.data(), size);
-    grade.reason[size] = 0;
-  };
-  const Result<const ExecutableFormat*> format = format_for(device, name);
-  if (!format)
-    return say(find_format(name) ? HALYARD_GRADE_RECOMPILE : HALYARD_GRADE_NO, format.error().message);
-  if (!data.empty())
-    if (Result<> glanced = glance_at(**format, data); !glanced)
-      return say(HALYARD_GRADE_NO, glanced.error().message);
-  say(HALYARD_GRADE_NATIVE, "");
+uint32_t grade_executable(const Device& device, std::string_view name, std::span<const uint8_t> data,
+                          std::string& reason) {
+  Result<const ExecutableFormat*> format = format_for(device, name);
+  if (!format) {
+    reason = std::move(format.failure().message);
+    return find_format(name) ? HALYARD_GRADE_RECOMPILE : HALYARD_GRADE_NO;
+  }
+  if (data.empty()) return HALYARD_GRADE_NATIVE;
+  Result<> glanced = glance_at(**format, data);
+  if (glanced) return HALYARD_GRADE_NATIVE;
+  reason = std::move(glanced.failure().message);
+  return HALYARD_GRADE_NO;
 }
 
 }  // namespace halyard::vulkan

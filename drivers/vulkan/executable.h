@@ -50,7 +50,8 @@ class Executable {
   Device& device() const { return device_; }
   uint32_t function_count() const { return static_cast<uint32_t>(pipelines_.size()); }
   const Pipeline& pipeline(uint32_t function) const { return pipelines_[function]; }
-  Result<> describe(uint32_t function, halyard_function_info_t& info) const;
+  Result<halyard_function_info_t> function_info(uint32_t function) const;
+  const Services& services() const;
 
   // For create().
   explicit Executable(Device& device) : device_(device) {}
@@ -68,8 +69,8 @@ class Executable {
 };
 
 // As executable_grade in driver.h.
-void grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
-                      halyard_executable_grade_t& grade);
+uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
+                          std::string& reason);
 
 }  // namespace halyard::vulkan
 

@@ -31,18 +31,18 @@ bool is_text(std::string_view name) {
 Result<std::span<const uint8_t>> flatbuffer_in(std::span<const uint8_t> data) {
   if (data.size() < 4 || std::memcmp(data.data(), format::ExecutableIdentifier(), 4) != 0) return data;
   if (data.size() < kHeaderSize)
-    return fail(Code::INVALID_ARGUMENT, "a Vulkan executable's header has {} bytes; found {}", kHeaderSize,
+    return fail(HALYARD_INVALID_ARGUMENT, "a Vulkan executable's header has {} bytes; found {}", kHeaderSize,
                 data.size());
   uint32_t version = 0;
   uint64_t size = 0;
   std::memcpy(&version, data.data() + 4, sizeof version);
   std::memcpy(&size, data.data() + 8, sizeof size);
   if (version != 0)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "a Vulkan executable's header says version {}, expected 0; compile for an older release",
                 version);
   if (size > data.size() - kHeaderSize)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "a Vulkan executable's header says {} bytes of content, but {} bytes follow", size,
                 data.size() - kHeaderSize);
   return data.subspan(kHeaderSize, size);
@@ -74,7 +74,7 @@ class FlatbufferReader {
     HALYARD_TRY(read_layouts(executable));
     const uint32_t count = length_of(executable.pipelines());
     if (count == 0)
-      return fail(Code::INVALID_ARGUMENT, "the executable has no pipelines; expected one or more");
+      return fail(HALYARD_INVALID_ARGUMENT, "the executable has no pipelines; expected one or more");
     for (uint32_t i = 0; i < count; ++i) HALYARD_TRY(read_pipeline(executable.pipelines()->Get(i), i));
     return std::move(image_);
   }
@@ -86,7 +86,7 @@ class FlatbufferReader {
       ModuleImage module;
       if (code) module.words.assign(code->begin(), code->end());
       if (Result<> read = read_module(module, judge_); !read)
-        return fail(read.error().code, "shader module {}: {}", i, read.error().message);
+        return fail(read.failure().code, "shader module {}: {}", i, read.failure().message);
       image_.modules.push_back(std::move(module));
     }
     return {};
@@ -102,22 +102,22 @@ class FlatbufferReader {
         if (binding.type() != VK_DESCRIPTOR_TYPE_STORAGE_BUFFER &&
             binding.type() != VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER)
           return fail(
-              Code::INVALID_ARGUMENT,
+              HALYARD_INVALID_ARGUMENT,
               "set layout {}: binding {} has descriptor type {}, expected {} (uniform buffer) or {} (storage "
               "buffer)",
               i, binding.binding(), binding.type(), VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER + 0,
               VK_DESCRIPTOR_TYPE_STORAGE_BUFFER + 0);
         if (!(binding.stages() & VK_SHADER_STAGE_COMPUTE_BIT))
-          return fail(Code::INVALID_ARGUMENT,
+          return fail(HALYARD_INVALID_ARGUMENT,
                       "set layout {}: binding {} has stages 0x{:x}, which lack compute (0x20)", i,
                       binding.binding(), binding.stages());
         if (std::ranges::any_of(set,
                                 [&](const SetBinding& other) { return other.binding == binding.binding(); }))
-          return fail(Code::INVALID_ARGUMENT, "set layout {}: binding {} is there twice", i,
+          return fail(HALYARD_INVALID_ARGUMENT, "set layout {}: binding {} is there twice", i,
                       binding.binding());
         descriptors += binding.count();
         if (descriptors > kMostBindings || binding.binding() >= kMostBindings)
-          return fail(Code::INVALID_ARGUMENT,
+          return fail(HALYARD_INVALID_ARGUMENT,
                       "set layout {}: binding {} makes {} descriptors; this driver has bindings below {}", i,
                       binding.binding(), descriptors, kMostBindings);
         set.push_back({binding.binding(), binding.type(), binding.count()});
@@ -134,12 +134,12 @@ class FlatbufferReader {
       for (uint32_t j = 0; j < length_of(layout.sets()); ++j) {
         const uint32_t set = layout.sets()->Get(j);
         if (set >= image_.sets.size())
-          return fail(Code::INVALID_ARGUMENT, "pipeline layout {}: set layout {} of {}", i, set,
+          return fail(HALYARD_INVALID_ARGUMENT, "pipeline layout {}: set layout {} of {}", i, set,
                       image_.sets.size());
         image.sets.push_back(set);
       }
       if (image.sets.size() > kMostSets)
-        return fail(Code::INVALID_ARGUMENT, "pipeline layout {} has {} sets, expected {} at most", i,
+        return fail(HALYARD_INVALID_ARGUMENT, "pipeline layout {} has {} sets, expected {} at most", i,
                     image.sets.size(), kMostSets);
       for (uint32_t j = 0; j < length_of(layout.push_constants()); ++j) {
         const format::PushConstantRange& range = *layout.push_constants()->Get(j);
@@ -147,7 +147,7 @@ class FlatbufferReader {
         if (!is_aligned_to_4(range.offset(), range.size()) || range.size() == 0 ||
             !(range.stages() & VK_SHADER_STAGE_COMPUTE_BIT) || end > most_push_bytes_)
           return fail(
-              Code::INVALID_ARGUMENT,
+              HALYARD_INVALID_ARGUMENT,
               "pipeline layout {}: push constants of {} bytes from byte {} for stages 0x{:x}; expected "
               "multiples of 4, compute (0x20) and {} bytes in all at most",
               i, range.size(), range.offset(), range.stages(), most_push_bytes_);
@@ -162,19 +162,19 @@ class FlatbufferReader {
     PipelineImage pipeline;
     pipeline.name = source->entry_point() ? source->entry_point()->str() : "";
     if (!is_text(pipeline.name))
-      return fail(Code::INVALID_ARGUMENT, "pipeline {} names no entry point: expected printable ASCII",
+      return fail(HALYARD_INVALID_ARGUMENT, "pipeline {} names no entry point: expected printable ASCII",
                   number);
     pipeline.module = source->shader_module();
     pipeline.layout = source->layout();
     pipeline.subgroup_size = source->subgroup_size();
     if (pipeline.module >= image_.modules.size() || pipeline.layout >= image_.layouts.size())
-      return fail(Code::INVALID_ARGUMENT, "pipeline '{}': shader module {} of {}, pipeline layout {} of {}",
+      return fail(HALYARD_INVALID_ARGUMENT, "pipeline '{}': shader module {} of {}, pipeline layout {} of {}",
                   pipeline.name, pipeline.module, image_.modules.size(), pipeline.layout,
                   image_.layouts.size());
     const auto& entries = image_.modules[pipeline.module].spirv.entries;
     const auto entry = std::ranges::find(entries, pipeline.name, &SpirvEntry::name);
     if (entry == entries.end())
-      return fail(Code::INVALID_ARGUMENT,
+      return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}': shader module {} has no compute entry point of that name", pipeline.name,
                   pipeline.module);
     describe_entry(image_.modules[pipeline.module].spirv, *entry, pipeline);
@@ -182,13 +182,13 @@ class FlatbufferReader {
     pipeline.by_address = source->abi() == format::Abi::Addresses;
     const bool knows_abi = pipeline.by_address || source->abi() == format::Abi::Descriptors;
     if (!knows_abi || pipeline.by_address != format_.by_address)
-      return fail(Code::INVALID_ARGUMENT,
+      return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}' has dispatch ABI {}, but executables of format '{}' have {}", pipeline.name,
                   static_cast<int>(source->abi()), format_.name, format_.by_address ? 1 : 0);
     if (pipeline.by_address) {
       HALYARD_TRY(read_addresses(source->addresses(), pipeline));
     } else if (source->addresses()) {
-      return fail(Code::INVALID_ARGUMENT,
+      return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}' is bound by descriptors, but has a layout of addresses", pipeline.name);
     }
     image_.pipelines.push_back(std::move(pipeline));
@@ -207,8 +207,9 @@ class FlatbufferReader {
           used.is_uniform ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
       if (!used.is_buffer || !found || found->type != type || used.count == 0 || used.count > found->count)
         return fail(
-            Code::INVALID_ARGUMENT, "pipeline '{}' uses {} {}s at set {}, binding {}, but its layout has {}",
-            pipeline.name, used.count,
+            HALYARD_INVALID_ARGUMENT,
+            "pipeline '{}' uses {} {}s at set {}, binding {}, but its layout has {}", pipeline.name,
+            used.count,
             !used.is_buffer   ? "image"
             : used.is_uniform ? "uniform buffer"
                               : "storage buffer",
@@ -218,7 +219,7 @@ class FlatbufferReader {
     for (const auto& members : image_.modules[pipeline.module].spirv.push_constants)
       for (const uint32_t offset : members)
         if (offset >= layout.push_size && image_.modules[pipeline.module].spirv.entries.size() == 1)
-          return fail(Code::INVALID_ARGUMENT,
+          return fail(HALYARD_INVALID_ARGUMENT,
                       "pipeline '{}' has a push constant at byte {}, but its layout has {} bytes",
                       pipeline.name, offset, layout.push_size);
     return {};
@@ -228,12 +229,12 @@ class FlatbufferReader {
     const LayoutImage& layout = image_.layouts[pipeline.layout];
     if (!source || !layout.sets.empty())
       return fail(
-          Code::INVALID_ARGUMENT,
+          HALYARD_INVALID_ARGUMENT,
           "pipeline '{}' is bound by addresses; expected a layout of addresses and no descriptor sets",
           pipeline.name);
     if (source->version() != 1 || source->root_length() != AddressLayout::kRootSize ||
         source->entry_type() != format::EntryType::Address)
-      return fail(Code::INVALID_ARGUMENT,
+      return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}': version {}, {} bytes of root, entry type {}; expected 1, {} and 0",
                   pipeline.name, source->version(), source->root_length(),
                   static_cast<int>(source->entry_type()), AddressLayout::kRootSize);
@@ -246,14 +247,14 @@ class FlatbufferReader {
                          (source->constant_count() != 0 && constants_end > layout.push_size);
     if (root % 4 != 0 || constants % 4 != 0 || overlap || outside)
       return fail(
-          Code::INVALID_ARGUMENT,
+          HALYARD_INVALID_ARGUMENT,
           "pipeline '{}': {} bytes of root at byte {} and {} constants at byte {} do not fit into {} bytes "
           "of push constants",
           pipeline.name, AddressLayout::kRootSize, root, source->constant_count(), constants,
           layout.push_size);
     if (source->binding_count() > kMostAddressBindings ||
         (length_of(source->bindings()) != 0 && length_of(source->bindings()) != source->binding_count()))
-      return fail(Code::INVALID_ARGUMENT,
+      return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}': {} bindings, {} of them described; expected {} at most", pipeline.name,
                   source->binding_count(), length_of(source->bindings()), kMostAddressBindings);
     AddressLayout& target = pipeline.addresses;
@@ -283,7 +284,7 @@ Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::spa
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
   flatbuffers::Verifier verifier(bytes, content.size());
   if (content.size() < 8 || !format::VerifyExecutableBuffer(verifier))
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "the {} bytes are no Vulkan executable: expected a FlatBuffer with identifier '{}'",
                 content.size(), format::ExecutableIdentifier());
   return FlatbufferReader(format, most_push_bytes, judge).read(*format::GetExecutable(bytes));
@@ -320,7 +321,7 @@ Result<Override> parse_override(std::string_view text) {
     if (rest.front() != ',') break;
     rest.remove_prefix(1);
   }
-  return fail(Code::INVALID_ARGUMENT, "the module says '{}.{}'; expected KEY=NUMBER or KEY=NUMBER,NUMBER",
+  return fail(HALYARD_INVALID_ARGUMENT, "the module says '{}.{}'; expected KEY=NUMBER or KEY=NUMBER,NUMBER",
               kPrefix, text);
 }
 
@@ -340,13 +341,13 @@ Result<> apply_override(const Override& given, AddressLayout& layout) {
     uint32_t number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (error != std::errc() || end != digits.data() + digits.size() || number >= kMostAddressBindings)
-      return fail(Code::INVALID_ARGUMENT, "the module says '{}.{}'; expected the number of a binding",
+      return fail(HALYARD_INVALID_ARGUMENT, "the module says '{}.{}'; expected the number of a binding",
                   kPrefix, given.key);
     layout.bindings.resize(std::max<size_t>(layout.bindings.size(), number + 1));
     layout.bindings[number] = {std::max(static_cast<uint32_t>(given.numbers[0]), 1u), given.numbers[1]};
   } else {
     return fail(
-        Code::INVALID_ARGUMENT,
+        HALYARD_INVALID_ARGUMENT,
         "the module says '{}.{}' with {} numbers; expected root=OFFSET,32, constant_offset=, constants=, "
         "bindings= or binding.N=ALIGNMENT,LENGTH",
         kPrefix, given.key, given.count);
@@ -357,7 +358,7 @@ Result<> apply_override(const Override& given, AddressLayout& layout) {
 Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_push_bytes,
                                  const SpirvJudge& judge) {
   if (data.size() % 4 != 0)
-    return fail(Code::INVALID_ARGUMENT, "a SPIR-V module has a multiple of 4 bytes; found {}", data.size());
+    return fail(HALYARD_INVALID_ARGUMENT, "a SPIR-V module has a multiple of 4 bytes; found {}", data.size());
   ModuleImage module;
   module.words.resize(data.size() / 4);
   if (!data.empty()) std::memcpy(module.words.data(), data.data(), data.size());
@@ -367,12 +368,12 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
                          (spirv.memory_model == kModelVulkan && spirv.has_capability(kMemoryModelCapability));
   if (!spirv.has_capability(kAddressCapability) || spirv.addressing_model != kAddressing64 || !has_model)
     return fail(
-        Code::INVALID_ARGUMENT,
+        HALYARD_INVALID_ARGUMENT,
         "the module has addressing model {} and memory model {}; expected PhysicalStorageBuffer64 with its "
         "capability, and GLSL450 or Vulkan",
         spirv.addressing_model, spirv.memory_model);
   if (spirv.has_descriptors)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "the module has variables with a descriptor set or binding; expected none, all by address");
   const std::vector<uint32_t> members = {0, 8, 16, 20, 24, 28};
   AddressLayout layout;
@@ -387,7 +388,7 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
   const bool is_plain = spirv.push_constants.size() == 1 && spirv.push_constants[0] == members;
   if (spirv.push_constants.size() != 1 || (!is_plain && !is_described))
     return fail(
-        Code::INVALID_ARGUMENT,
+        HALYARD_INVALID_ARGUMENT,
         "the module has {} push constant variables; expected one block with six members at bytes 0, 8, 16, "
         "20, 24, 28",
         spirv.push_constants.size());
@@ -397,15 +398,15 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
   const bool overlap =
       layout.constant_count != 0 && layout.constant_offset < root_end && layout.root_offset < constants_end;
   if (end > most_push_bytes || !is_aligned_to_4(layout.root_offset, layout.constant_offset) || overlap)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "the module's root at byte {} and {} constants at byte {} do not fit into {} bytes of push "
                 "constants",
                 layout.root_offset, layout.constant_count, layout.constant_offset, most_push_bytes);
   for (const SpirvEntry& entry : spirv.entries)
     if (!is_text(entry.name))
-      return fail(Code::INVALID_ARGUMENT, "an entry point's name is not printable ASCII");
+      return fail(HALYARD_INVALID_ARGUMENT, "an entry point's name is not printable ASCII");
   if (spirv.entries.empty())
-    return fail(Code::INVALID_ARGUMENT, "the module has no compute entry point; expected one or more");
+    return fail(HALYARD_INVALID_ARGUMENT, "the module has no compute entry point; expected one or more");
   ExecutableImage image;
   image.layouts.push_back({.push_size = static_cast<uint32_t>(end)});
   for (const SpirvEntry& entry : spirv.entries) {
@@ -438,13 +439,13 @@ Result<> glance_at(const ExecutableFormat& format, std::span<const uint8_t> data
     const std::span<const uint8_t> content = HALYARD_TRY(flatbuffer_in(data));
     if (content.size() >= 8 && std::memcmp(content.data() + 4, format::ExecutableIdentifier(), 4) == 0)
       return {};
-    return fail(Code::INVALID_ARGUMENT, "expected a FlatBuffer with identifier '{}'",
+    return fail(HALYARD_INVALID_ARGUMENT, "expected a FlatBuffer with identifier '{}'",
                 format::ExecutableIdentifier());
   }
   uint32_t magic = 0;
   if (data.size() >= sizeof magic) std::memcpy(&magic, data.data(), sizeof magic);
   if (magic == kSpirvMagic) return {};
-  return fail(Code::INVALID_ARGUMENT, "expected SPIR-V, which begins with 0x{:08x}", kSpirvMagic);
+  return fail(HALYARD_INVALID_ARGUMENT, "expected SPIR-V, which begins with 0x{:08x}", kSpirvMagic);
 }
 
 }  // namespace halyard::vulkan

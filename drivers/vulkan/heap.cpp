@@ -120,7 +120,7 @@ Result<unsigned> Heap::kind_for(uint32_t memory_type) const {
     }
   }
   if (best == kNone)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "no memory of this device has the type bits 0x{:x}; ask for fewer, or with OPTIMAL (0x1)",
                 memory_type);
   return best;
@@ -178,7 +178,7 @@ Result<std::unique_ptr<Chunk>> Heap::make_chunk(unsigned kind, uint64_t size) {
   chunk->size = size;
   if (Result<> filled = fill_chunk(*chunk, kind, allocation, true); !filled) {
     destroy_chunk(*chunk);
-    return std::unexpected(std::move(filled).error());
+    return std::move(filled.failure());
   }
   chunk->serial = ++serials_;
   return chunk;
@@ -186,11 +186,12 @@ Result<std::unique_ptr<Chunk>> Heap::make_chunk(unsigned kind, uint64_t size) {
 
 Result<std::unique_ptr<Chunk>> Heap::make_chunk_or_trim(unsigned kind, uint64_t size) {
   Result<std::unique_ptr<Chunk>> made = make_chunk(kind, size);
-  if (made || made.error().code != Code::RESOURCE_EXHAUSTED) return made;
+  if (made || made.failure().code != HALYARD_RESOURCE_EXHAUSTED) return made;
   trim_locked();
   made = make_chunk(kind, size);
-  if (!made && made.error().code == Code::RESOURCE_EXHAUSTED)
-    return fail(Code::RESOURCE_EXHAUSTED, "no device memory for {} bytes: {}", size, made.error().message);
+  if (!made && made.failure().code == HALYARD_RESOURCE_EXHAUSTED)
+    return fail(HALYARD_RESOURCE_EXHAUSTED, "no device memory for {} bytes: {}", size,
+                made.failure().message);
   return made;
 }
 
@@ -223,8 +224,8 @@ Block* Heap::cut(Chunk& chunk, unsigned kind, SizeClass wanted) {
 
 Result<Block*> Heap::allocate(unsigned kind, uint64_t size) {
   if (size > maximum_)
-    return fail(Code::RESOURCE_EXHAUSTED, "no device memory for {} bytes: {} at most in one allocation", size,
-                maximum_);
+    return fail(HALYARD_RESOURCE_EXHAUSTED, "no device memory for {} bytes: {} at most in one allocation",
+                size, maximum_);
   const std::lock_guard lock(mutex_);
   const SizeClass wanted = size_class(size);
   if (Block* kept = kept_[kind][wanted.index]; kept && kept->size >= size) {
@@ -318,8 +319,9 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
   uint32_t kinds = properties.memoryTypeBits & needs.memoryTypeBits;
   for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind)  // nobody flushes what is the host's
     if ((flags(kind) & kHostSees) != kHostSees) kinds &= ~(1u << kind);
-  Result<> filled = fail(Code::UNIMPLEMENTED, "the device cannot use host memory at {}: no memory type fits",
-                         static_cast<void*>(bytes));
+  Result<> filled =
+      fail(HALYARD_UNIMPLEMENTED, "the device cannot use host memory at {}: no memory type fits",
+           static_cast<void*>(bytes));
   unsigned kind = 0;
   if (kinds != 0 && needs.size <= whole) {
     kind = static_cast<unsigned>(std::countr_zero(kinds));
@@ -341,7 +343,7 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
   }
   if (!filled) {
     destroy_chunk(*chunk);
-    return std::unexpected(std::move(filled).error());
+    return std::move(filled.failure());
   }
   chunk->size = whole;
   const std::lock_guard lock(mutex_);

@@ -117,7 +117,7 @@ Result<size_t> choose_device(std::string_view path, const std::vector<PhysicalDe
   for (size_t i = 0; i < devices.size(); ++i)
     known += fmt::format("{}'{}' or '{}' ({})", i == 0 ? "" : ", ", i, devices[i].uuid,
                          devices[i].properties.deviceName);
-  return fail(Code::NOT_FOUND, "{} 'vulkan://{}'; there are {}",
+  return fail(HALYARD_NOT_FOUND, "{} 'vulkan://{}'; there are {}",
               count > 1 ? "more than one device has a name with" : "no device", path, known);
 }
 
@@ -146,7 +146,7 @@ Result<> VulkanInstance::start(const Services& services, bool validate) {
     if (std::ranges::none_of(layers, [](const VkLayerProperties& entry) {
           return std::string_view(entry.layerName) == kLayer;
         }))
-      return fail(Code::UNAVAILABLE,
+      return fail(HALYARD_UNAVAILABLE,
                   "option 'validate' needs the layer {}, which is not installed (Debian: "
                   "vulkan-validationlayers)",
                   kLayer);
@@ -188,16 +188,16 @@ Result<> VulkanInstance::start(const Services& services, bool validate) {
                                       .pEnabledValidationFeatures = kChecks};
   if (validate) {
     if (!has_debug_utils_ || !has_features)
-      return fail(Code::UNAVAILABLE, "the layer {} has no {} or {}; install a newer one", kLayer,
+      return fail(HALYARD_UNAVAILABLE, "the layer {} has no {} or {}; install a newer one", kLayer,
                   VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
     messages_ = std::make_unique<ValidationMessages>(services);
     messenger = messages_->messenger();
     info.pNext = &features;
   }
   if (Result<> made = check(loader_.CreateInstance(&info, nullptr, &instance_), "vkCreateInstance"); !made)
-    return fail(Code::UNAVAILABLE,
+    return fail(HALYARD_UNAVAILABLE,
                 "{}; no Vulkan driver is installed or it does not work (Debian: mesa-vulkan-drivers)",
-                made.error().message);
+                made.failure().message);
   keep_libraries_for_sanitizers();
   vk_ = HALYARD_TRY(instance_functions(loader_, instance_));
   if (validate)
@@ -216,7 +216,8 @@ Result<> VulkanInstance::look_for_devices() {
       list_of<VkPhysicalDevice>("vkEnumeratePhysicalDevices", [&](uint32_t* count, VkPhysicalDevice* list) {
         return vk_.EnumeratePhysicalDevices(instance_, count, list);
       });
-  if (!handles) return fail(Code::UNAVAILABLE, "{}; no Vulkan device can be used", handles.error().message);
+  if (!handles)
+    return fail(HALYARD_UNAVAILABLE, "{}; no Vulkan device can be used", handles.failure().message);
   std::string refused;
   for (const VkPhysicalDevice handle : *handles) {
     PhysicalDevice device = {.handle = handle};
@@ -238,7 +239,7 @@ Result<> VulkanInstance::look_for_devices() {
     devices_[i].path = same == 1 ? devices_[i].uuid : std::to_string(i);
   }
   if (devices_.empty())
-    return fail(Code::UNAVAILABLE,
+    return fail(HALYARD_UNAVAILABLE,
                 "the Vulkan loader finds no device that can be used{}; install a driver for "
                 "one (Debian: mesa-vulkan-drivers)",
                 refused);

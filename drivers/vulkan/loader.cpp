@@ -15,7 +15,7 @@ Result<Loader> Loader::open() {
     if (const char* text = reason.empty() ? dlerror() : nullptr) reason = text;
   }
   if (!library)
-    return fail(Code::UNAVAILABLE,
+    return fail(HALYARD_UNAVAILABLE,
                 "cannot open the Vulkan loader ({}); install it (Debian: libvulkan1, with a driver such as "
                 "mesa-vulkan-drivers)",
                 reason);
@@ -23,7 +23,8 @@ Result<Loader> Loader::open() {
   loader.GetInstanceProcAddr =
       reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
   if (!loader.GetInstanceProcAddr)
-    return fail(Code::UNAVAILABLE, "libvulkan has no function vkGetInstanceProcAddr; install another loader");
+    return fail(HALYARD_UNAVAILABLE,
+                "libvulkan has no function vkGetInstanceProcAddr; install another loader");
   const auto find = [&]<typename F>(const char* function, F& pointer) {
     pointer = reinterpret_cast<F>(loader.GetInstanceProcAddr(nullptr, function));
     return pointer != nullptr;
@@ -33,10 +34,10 @@ Result<Loader> Loader::open() {
       !find("vkEnumerateInstanceExtensionProperties", loader.EnumerateInstanceExtensionProperties) ||
       !find("vkEnumerateInstanceLayerProperties", loader.EnumerateInstanceLayerProperties) ||
       !find("vkEnumerateInstanceVersion", instance_version))
-    return fail(Code::UNAVAILABLE, "the Vulkan loader is older than 1.1; expected 1.2 or newer");
+    return fail(HALYARD_UNAVAILABLE, "the Vulkan loader is older than 1.1; expected 1.2 or newer");
   HALYARD_TRY(check(instance_version(&loader.api_version), "vkEnumerateInstanceVersion"));
   if (loader.api_version < VK_API_VERSION_1_2)
-    return fail(Code::UNAVAILABLE, "the Vulkan loader has version {}; expected 1.2 or newer",
+    return fail(HALYARD_UNAVAILABLE, "the Vulkan loader has version {}; expected 1.2 or newer",
                 version_text(loader.api_version));
   return loader;
 }
@@ -47,7 +48,7 @@ Result<InstanceFunctions> instance_functions(const Loader& loader, VkInstance in
   vk.name = reinterpret_cast<PFN_vk##name>(loader.GetInstanceProcAddr(instance, "vk" #name));
 #define HALYARD_NEED_(name) \
   HALYARD_FIND_(name)       \
-  if (!vk.name) return fail(Code::INTERNAL, "the Vulkan loader has no function vk{}", #name);
+  if (!vk.name) return fail(HALYARD_INTERNAL, "the Vulkan loader has no function vk{}", #name);
   HALYARD_VULKAN_INSTANCE_FUNCTIONS(HALYARD_NEED_)
   HALYARD_VULKAN_OPTIONAL_INSTANCE_FUNCTIONS(HALYARD_FIND_)
 #undef HALYARD_NEED_
@@ -61,7 +62,7 @@ Result<DeviceFunctions> device_functions(const InstanceFunctions& instance, VkDe
   vk.name = reinterpret_cast<PFN_vk##name>(instance.GetDeviceProcAddr(device, "vk" #name));
 #define HALYARD_NEED_(name) \
   HALYARD_FIND_(name)       \
-  if (!vk.name) return fail(Code::INTERNAL, "the Vulkan device has no function vk{}", #name);
+  if (!vk.name) return fail(HALYARD_INTERNAL, "the Vulkan device has no function vk{}", #name);
   HALYARD_VULKAN_DEVICE_FUNCTIONS(HALYARD_NEED_)
   HALYARD_VULKAN_OPTIONAL_DEVICE_FUNCTIONS(HALYARD_FIND_)
 #undef HALYARD_NEED_
@@ -100,20 +101,20 @@ constexpr ResultName kResultNames[] = {
 };
 #undef HALYARD_NAME_
 
-Code code_of(VkResult result) {
+halyard_status_code_t code_of(VkResult result) {
   switch (result) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_TOO_MANY_OBJECTS:
     case VK_ERROR_FRAGMENTATION:
-      return Code::RESOURCE_EXHAUSTED;
+      return HALYARD_RESOURCE_EXHAUSTED;
     case VK_ERROR_DEVICE_LOST:
-      return Code::ABORTED;
+      return HALYARD_ABORTED;
     case VK_ERROR_INVALID_EXTERNAL_HANDLE:
-      return Code::UNIMPLEMENTED;
+      return HALYARD_UNIMPLEMENTED;
     default:
-      return Code::INTERNAL;
+      return HALYARD_INTERNAL;
   }
 }
 

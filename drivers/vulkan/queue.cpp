@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "device.h"
+#include "halyard/driver/trace.hpp"
 #include "work.h"
 
 namespace halyard::vulkan {
@@ -44,26 +44,25 @@ Work* FlightList::take(uint64_t number) {
 
 namespace {
 
-thread_local bool is_queue_thread = false;
+// Nobody has come for work for so long: the thread does.
+constexpr uint64_t kGrace = 2'000'000;  // nanoseconds
 
 // The works' ends, one after the other. Afterwards device and queue may be gone.
-void finish_all(Work* work, const HostStatus& failure, DueList& due) {
+void finish_all(Work* work, const Status& failure, DueList& due) {
   while (work) {
     Work* next = work->next_in_flight;
-    Work::finish(work, failure, due);
+    work->finish(failure, due);
     work = next;
   }
 }
 
 }  // namespace
 
-bool Queue::is_own_thread() { return is_queue_thread; }
-
 Queue::~Queue() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    changed_.notify_all();
+    alarm_.set(Alarm::kNow);
   }
   if (thread_.joinable()) thread_.join();
   for (const Doomed& doomed : doomed_)
@@ -72,6 +71,7 @@ Queue::~Queue() {
 }
 
 Result<> Queue::start() {
+  HALYARD_TRY(alarm_.open());
   device_.vk().GetDeviceQueue(device_.handle(), traits_.family, traits_.index, &queue_);
   if (traits_.timestamp_bits != 0)
     trace_ = std::make_unique<QueueTrace>(device_, traits_.position, traits_.timestamp_bits);
@@ -107,7 +107,7 @@ VkResult Queue::wait_for(uint64_t number) const {
 
 // Under the lock: the work up to `number` is done, which a trace is told in the queue's order and before the
 // host is told.
-Work* Queue::land(uint64_t number) {
+Work* Queue::retire_up_to(uint64_t number) {
   Work* const done = flights_.take(number);
   if (trace_) [[unlikely]]
     for (const Work* work = done; work; work = work->next_in_flight) trace_->tell(*work);
@@ -115,24 +115,25 @@ Work* Queue::land(uint64_t number) {
 }
 
 // Under the lock: the work is on its way, with its number. What is done by now; null: nothing.
-Work* Queue::fly(Work& work, DueList& due) {
+Work* Queue::put_in_flight(Work& work, DueList& due) {
   flights_.insert(work);
   work.queue = this;
   const uint64_t seen = device_.options().inline_completion ? done_now() : 0;
-  Work* done = land(seen);
+  Work* done = retire_up_to(seen);
   if (flights_.empty()) return done;
+  const uint64_t now = kit::trace_time();
   if (work.number > seen)
     for (const halyard_timepoint_t& signal : work.signals)
       signal.semaphore->promise(signal.value, {this, work.number}, due);
   if (!device_.options().inline_completion) want(work.number);
   if (start_thread()) {
-    if (parked_) changed_.notify_one();
+    arm(now);
     return done;
   }
   (void)wait_for(submitted_);  // no thread can be had: whoever submits waits
   Work** end = &done;
   while (*end) end = &(*end)->next_in_flight;
-  *end = land(done_now());
+  *end = retire_up_to(done_now());
   return done;
 }
 
@@ -160,8 +161,7 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
     work.id = device_.next_submission();
     work.number = number;
     work.queue = this;
-    if (trace_) [[unlikely]]
-      work.submit_time = trace_time();
+    work.submit_time = kit::trace_time();
     const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
                                                     .waitSemaphoreValueCount = waits,
                                                     .pWaitSemaphoreValues = on.values.data(),
@@ -179,9 +179,9 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
     HALYARD_TRY(check(device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
     submitted_ = number;
     describe(work, log_.next());
-    done = fly(work, due);
+    done = put_in_flight(work, due);
   }
-  finish_all(done, HostStatus(), due);
+  finish_all(done, Status(), due);
   return {};
 }
 
@@ -224,9 +224,10 @@ bool Queue::attach(Work& work, uint64_t number, DueList& due) {
     const std::lock_guard lock(mutex_);
     if (done_now() >= number) return false;
     work.number = number;
-    done = fly(work, due);
+    work.submit_time = kit::trace_time();
+    done = put_in_flight(work, due);
   }
-  finish_all(done, HostStatus(), due);
+  finish_all(done, Status(), due);
   return true;
 }
 
@@ -235,12 +236,12 @@ void Queue::retire(DueList& due) {
   {
     const std::lock_guard lock(mutex_);
     if (flights_.empty()) return;
-    done = land(done_now());
+    done = retire_up_to(done_now());
   }
-  finish_all(done, HostStatus(), due);
+  finish_all(done, Status(), due);
 }
 
-void Queue::fail_all(const HostStatus& failure, DueList& due) {
+void Queue::fail_all(const Status& failure, DueList& due) {
   Work* failed = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -274,51 +275,63 @@ bool Queue::start_thread() {
   if (thread_.joinable()) return true;
   try {
     thread_ = std::thread(&Queue::run, this);
+    pthread_setname_np(thread_.native_handle(), "halyard-queue");
     return true;
   } catch (const std::system_error&) {
     return false;
   }
 }
 
-void Queue::want(uint64_t number) {
-  uint64_t known = wanted_.load(std::memory_order_relaxed);
-  while (known < number && !wanted_.compare_exchange_weak(known, number, std::memory_order_acq_rel)) {
+// Under the lock: the thread looks after work that is in flight, kGrace from now at the latest. The alarm is
+// moved only when it would ring before half of that, so not for each submission.
+void Queue::arm(uint64_t now) {
+  if (is_awake_) return;
+  if (alarm_time_ < now + kGrace / 2) {
+    alarm_time_ = now + kGrace;
+    alarm_.set(alarm_time_);
   }
-  // Without the lock this may come between the thread's look and its sleep, which then is one tick long.
-  if (known < number) changed_.notify_one();
+  // What somebody wants already must not be put off by this.
+  if (wanted_ >= flights_.first_number()) alarm_.set(Alarm::kNow);
+}
+
+void Queue::want(uint64_t number) {
+  uint64_t known = wanted_;
+  while (known < number && !wanted_.compare_exchange_weak(known, number)) {
+  }
+  if (known < number && !is_awake_) alarm_.set(Alarm::kNow);
+}
+
+// The submission that the thread is to wait for now; 0: none, and it is to sleep.
+uint64_t Queue::next_to_wait_for() {
+  const std::lock_guard lock(mutex_);
+  is_awake_ = true;
+  alarm_time_ = 0;
+  if (flights_.empty()) {
+    is_awake_ = false;
+    return 0;
+  }
+  const Work& first = *flights_.first();
+  const uint64_t time = first.submit_time + kGrace;
+  if (stopping_ || wanted_ >= first.number || kit::trace_time() >= time) return first.number;
+  is_awake_ = false;
+  arm(first.submit_time);
+  return 0;
 }
 
 void Queue::run() {
-  is_queue_thread = true;
-  constexpr std::chrono::milliseconds kTick(1);
-  constexpr int kTicksBeforeParking = 20;
-  const auto is_wanted = [&] {
-    return !flights_.empty() && (stopping_ || flights_.first_number() <= wanted_);
-  };
-  for (int idle = 0;;) {
-    uint64_t number = 0;
-    {
-      std::unique_lock lock(mutex_);
-      if (stopping_ && flights_.empty()) return;
-      if (flights_.empty() && idle == kTicksBeforeParking) {
-        parked_ = true;
-        changed_.wait(lock, [&] { return stopping_ || !flights_.empty(); });
-        parked_ = false;
-        idle = 0;
-      } else if (!is_wanted()) {
-        changed_.wait_for(lock, kTick, [&] { return stopping_ || is_wanted(); });
-        idle = flights_.empty() ? idle + 1 : 0;
+  while (true) {
+    alarm_.wait();
+    while (const uint64_t number = next_to_wait_for()) {
+      DueList due;
+      if (const VkResult result = wait_for(number); result == VK_SUCCESS) {
+        retire(due);
+      } else {
+        device_.lose(vulkan::check(result, "vkWaitSemaphores").failure(), nullptr, due);
       }
-      if (is_wanted()) number = flights_.first_number();
+      device_.settle(due);
     }
-    DueList due;
-    const VkResult result = number != 0 ? wait_for(number) : VK_SUCCESS;
-    if (result == VK_SUCCESS) {
-      retire(due);
-    } else {
-      device_.lose(vulkan::check(result, "vkWaitSemaphores").error(), nullptr, due);
-    }
-    due.run();
+    const std::lock_guard lock(mutex_);
+    if (stopping_ && flights_.empty()) return;
   }
 }
 

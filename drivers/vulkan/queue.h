@@ -3,13 +3,14 @@
 //
 // Whoever submits looks at once whether the work is done, and whoever waits for it waits for the device and
 // sees to it. A thread, which each queue starts with the first work that is not done at once, does so for all
-// others: when it is done where somebody is to be told (a subscriber, work of another device), and within a
-// millisecond where only resources are to be given back. Waking it for each submission would cost as much as
-// a small dispatch. It sleeps for good when there has been nothing to do for a while.
+// others: at once where somebody is to be told (a subscriber, work of another device), and otherwise where
+// nobody has come for the work for 2 ms. Waking it for each submission would cost as much as a small
+// dispatch; so it sleeps at an alarm, which a submission moves without waking it. When it is awake it waits
+// for the device, for the oldest work in flight. It never looks again and again: in a program that waits for
+// its work, and in an idle one, it sleeps.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "alarm.h"
 #include "loader.h"
 #include "submission_log.h"
 #include "timeline.h"
@@ -61,9 +63,6 @@ class Queue {
   Device& device() const { return device_; }
   const Traits& traits() const { return traits_; }
   VkSemaphore timeline() const { return timeline_; }
-  // The calling thread is that of a queue, in a call of the host's: nobody else sees to what is done
-  // meanwhile.
-  static bool is_own_thread();
   // Submission `number` is done. Never blocks.
   bool has_done(uint64_t number) const;
 
@@ -88,15 +87,17 @@ class Queue {
   };
   void report(std::vector<Line>& lines);
   // Everything in flight has failed.
-  void fail_all(const HostStatus& failure, DueList& due);
+  void fail_all(const Status& failure, DueList& due);
 
  private:
   uint64_t done_now() const;
   VkResult wait_for(uint64_t number) const;
-  Work* fly(Work& work, DueList& due);
-  Work* land(uint64_t number);
+  Work* put_in_flight(Work& work, DueList& due);
+  Work* retire_up_to(uint64_t number);
   bool start_thread();
+  void arm(uint64_t now);
   void run();
+  uint64_t next_to_wait_for();
 
   Device& device_;
   const Traits traits_;
@@ -109,10 +110,14 @@ class Queue {
   SubmissionLog log_;
   FlightList flights_;
   std::unique_ptr<QueueTrace> trace_;  // null: it tells nothing
-  std::condition_variable changed_;
+  Alarm alarm_;
+  uint64_t alarm_time_ = 0;  // that the alarm was set to last, by whoever has the lock; 0: it has come
   std::thread thread_;
   bool stopping_ = false;
-  bool parked_ = false;               // the thread has had nothing to do for long
+  // The thread is awake and will look before it sleeps. Written under the lock. Whoever wants something
+  // writes `wanted_`, then looks at this; the thread writes this, then looks at `wanted_`: one of them sees
+  // the other.
+  std::atomic<bool> is_awake_ = false;
   std::atomic<uint64_t> wanted_ = 0;  // up to here somebody is to be told
 
   struct Doomed {

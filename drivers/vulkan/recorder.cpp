@@ -204,8 +204,7 @@ Result<VkDescriptorSet> Recorder::descriptor_set(const Pipeline& pipeline, size_
       return allocated;
     }
     const bool is_full = result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL;
-    if (!is_full || set_count_ == 0)
-      return std::unexpected(check(result, "vkAllocateDescriptorSets").error());
+    if (!is_full || set_count_ == 0) return std::move(check(result, "vkAllocateDescriptorSets").failure());
     ++pool_in_use_;
     set_count_ = 0;
   }
@@ -226,13 +225,13 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
     const uint64_t most = uniform ? limits.maxUniformBufferRange : limits.maxStorageBufferRange;
     if (span.position() % alignment != 0)
       return fail(
-          Code::INVALID_ARGUMENT,
+          HALYARD_INVALID_ARGUMENT,
           "binding {} of '{}' begins at byte {} of its memory, expected a multiple of {} on this device; "
           "align it, or compile for buffer device addresses",
           i, pipeline.name, span.offset, alignment);
     if (span.length > most)
       return fail(
-          Code::OUT_OF_RANGE,
+          HALYARD_OUT_OF_RANGE,
           "binding {} of '{}' has {} bytes, a descriptor of this device covers {} at most; bind less, or "
           "compile for buffer device addresses",
           i, pipeline.name, span.length, most);
@@ -278,11 +277,11 @@ Result<> Recorder::bind_addresses(const Pipeline& pipeline, const halyard_comman
     const uint64_t address = span.block->address() + span.offset;
     const AddressBinding wanted = i < layout.bindings.size() ? layout.bindings[i] : AddressBinding{};
     if (address % wanted.alignment != 0)
-      return fail(Code::INVALID_ARGUMENT,
+      return fail(HALYARD_INVALID_ARGUMENT,
                   "binding {} of '{}' begins at byte {} of its memory, expected a multiple of {} bytes", i,
                   pipeline.name, span.offset, wanted.alignment);
     if (span.length < wanted.length)
-      return fail(Code::INVALID_ARGUMENT, "binding {} of '{}' has {} bytes, expected {} or more", i,
+      return fail(HALYARD_INVALID_ARGUMENT, "binding {} of '{}' has {} bytes, expected {} or more", i,
                   pipeline.name, span.length, wanted.length);
     std::memcpy(addresses.bytes + i * sizeof address, &address, sizeof address);
   }
@@ -330,7 +329,7 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
   }
   const Span counts = HALYARD_TRY(resolve(command.indirect, table));
   if (counts.position() % 4 != 0)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "the workgroup counts of '{}' are at byte {} of their memory, expected a multiple of 4",
                 pipeline.name, counts.offset);
   HALYARD_TRY(before(pipeline.name));

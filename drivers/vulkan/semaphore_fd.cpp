@@ -26,7 +26,7 @@ Result<> check_descriptors(const Device& device) {
   if (device.features().semaphore_descriptors && device.vk().GetSemaphoreFdKHR &&
       device.vk().ImportSemaphoreFdKHR)
     return {};
-  return fail(Code::UNIMPLEMENTED,
+  return fail(HALYARD_UNIMPLEMENTED,
               "this device has no file descriptors for timeline semaphores ({}, OPAQUE_FD)",
               VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
 }
@@ -52,7 +52,7 @@ Result<> SharedSemaphore::take(int32_t fd) {
                                            .fd = fd};
   const VkResult result = device_.vk().ImportSemaphoreFdKHR(device_.handle(), &info);
   if (result == VK_ERROR_INVALID_EXTERNAL_HANDLE)
-    return fail(Code::INVALID_ARGUMENT,
+    return fail(HALYARD_INVALID_ARGUMENT,
                 "file descriptor {} is no timeline semaphore that this device can import; expected one that "
                 "was exported by the same device and driver",
                 fd);
@@ -103,29 +103,23 @@ bool SharedSemaphore::signal_behind(Queue& queue, uint64_t value) {
 
 // ---- Of timelines
 
-HostStatus Semaphore::export_to(int32_t& fd) {
-  if (import_) return {services_, {Code::UNIMPLEMENTED, "an imported semaphore cannot be exported again"}};
+Result<int32_t> Semaphore::export_fd() {
+  if (import_) return vulkan::fail(HALYARD_UNIMPLEMENTED, "an imported semaphore cannot be exported again");
   const std::lock_guard exports_lock(exports_mutex_);
   uint64_t initial = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (failed_) return failure_;
     is_exported_ = true;
     initial = value_;
     for (const Promise& promise : promises_) promise.point.queue->want(promise.point.number);
   }
-  const auto made = [&]() -> Result<int32_t> {
-    SharedSemaphore semaphore = HALYARD_TRY(SharedSemaphore::create(device_, initial));
-    exports_.reserve(exports_.size() + 1);
-    const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
-    exports_.push_back({std::move(semaphore), initial});
-    return descriptor;
-  }();
-  if (!made) return {services_, made.error()};
-  fd = *made;
+  SharedSemaphore semaphore = HALYARD_TRY(SharedSemaphore::create(device_, initial));
+  exports_.reserve(exports_.size() + 1);
+  const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
+  exports_.push_back({std::move(semaphore), initial});
   tell();
   pass_on();
-  return {};
+  return descriptor;
 }
 
 bool Semaphore::underway(uint64_t value) {

@@ -281,7 +281,7 @@ bool SpirvModule::has_capability(uint32_t capability) const {
 
 Result<> check_spirv_header(std::span<const uint32_t> words) {
   if (words.size() >= kSpirvHeaderWords && words[0] == kSpirvMagic) return {};
-  return fail(Code::INVALID_ARGUMENT,
+  return fail(HALYARD_INVALID_ARGUMENT,
               "a SPIR-V module begins with 0x{:08x} and has {} words or more; found {} words that begin with "
               "0x{:08x}",
               kSpirvMagic, kSpirvHeaderWords, words.size(), words.empty() ? 0 : words[0]);

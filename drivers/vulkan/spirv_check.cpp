@@ -37,7 +37,7 @@ Result<> validate(std::span<const uint32_t> words, SpirvPolicy policy) {
   const spv_result_t result = spvValidateWithOptions(context.get(), options.get(), &binary, &diagnostic);
   const std::unique_ptr<spv_diagnostic_t, void (*)(spv_diagnostic)> owned(diagnostic, spvDiagnosticDestroy);
   if (result == SPV_SUCCESS) return {};
-  return fail(Code::INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan: {} (at word {}); {}",
+  return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan: {} (at word {}); {}",
               diagnostic && diagnostic->error ? diagnostic->error : "no details",
               diagnostic ? diagnostic->position.index : 0, advice(policy));
 }
@@ -56,7 +56,7 @@ Result<> check_version(uint32_t version, const SpirvJudge& judge) {
   const uint32_t newest =
       judge.features.api_version >= VK_API_VERSION_1_3 ? spirv_version(1, 6) : spirv_version(1, 5);
   if (version <= newest) return {};
-  return fail(Code::INCOMPATIBLE,
+  return fail(HALYARD_INCOMPATIBLE,
               "the executable is SPIR-V {}.{}, device '{}' takes {}.{} at most; compile it for this device",
               version >> 16, version >> 8 & 0xFF, judge.device, newest >> 16, newest >> 8 & 0xFF);
 }
@@ -67,12 +67,12 @@ Result<> check_capability(uint32_t capability, const Context& context, const Spi
     case CapabilityState::present:
       return {};
     case CapabilityState::missing:
-      return fail(Code::INCOMPATIBLE,
+      return fail(HALYARD_INCOMPATIBLE,
                   "the executable needs {}, which device '{}' has not; compile it for this device",
                   answer.feature, judge.device);
     case CapabilityState::unused:
       return fail(
-          Code::INCOMPATIBLE,
+          HALYARD_INCOMPATIBLE,
           "the executable needs {}, which this driver does not turn on, on no device and not on '{}'; "
           "compile it without",
           answer.feature, judge.device);
@@ -81,7 +81,7 @@ Result<> check_capability(uint32_t capability, const Context& context, const Spi
   }
   if (judge.policy == SpirvPolicy::off || is_known_to_tools(context, capability)) return {};
   return fail(
-      Code::INCOMPATIBLE,
+      HALYARD_INCOMPATIBLE,
       "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, so "
       "that nothing says whether device '{}' has it; compile it without, or open the device with "
       "spirv=off if the executable can be trusted",

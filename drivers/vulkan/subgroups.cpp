@@ -42,7 +42,7 @@ Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features
     if (least == stated && most == stated) return 0;
     if (can_ask_for(stated, pipeline, features)) return stated;
     if (!pipeline.subgroups.any) return 0;
-    return fail(Code::INCOMPATIBLE,
+    return fail(HALYARD_INCOMPATIBLE,
                 "pipeline '{}' was compiled for subgroups of {}, but device '{}' has {}; compile it for this "
                 "device",
                 pipeline.name, stated, device, sizes_text(features));
@@ -52,7 +52,7 @@ Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features
   const uint32_t wanted = std::max(needed, features.subgroup_sizes.minSubgroupSize);
   if (can_ask_for(wanted, pipeline, features)) return wanted;
   return fail(
-      Code::INCOMPATIBLE,
+      HALYARD_INCOMPATIBLE,
       "pipeline '{}' names lanes, distances or clusters of subgroups of {} or more, but device '{}' has "
       "{}; compile it for this device",
       pipeline.name, needed, device, sizes_text(features));

@@ -2,48 +2,13 @@
 #include "timeline.h"
 
 #include <algorithm>
-#include <memory>
 #include <new>
 
 #include "queue.h"
 
 namespace halyard::vulkan {
 
-namespace {
-
-void settle_all(Waiter* first, const HostStatus& failure, DueList& due) {
-  while (first) {
-    Waiter* waiter = std::exchange(first, first->next);  // before it may be freed
-    waiter->settled(*waiter, failure, due);
-  }
-}
-
-// A callback of the host's.
-struct Subscriber : Waiter, Due {
-  halyard_subscriber_fn subscriber = nullptr;
-  void* user = nullptr;
-  HostStatus outcome;
-};
-
-void call_subscriber(Due& due_call, DueList&) {
-  const std::unique_ptr<Subscriber> self(static_cast<Subscriber*>(&due_call));
-  self->subscriber(self->user, std::move(self->outcome).release());
-}
-
-void subscription_settled(Waiter& waiter, HostStatus failure, DueList& due) {
-  auto& self = static_cast<Subscriber&>(waiter);
-  self.outcome = std::move(failure);
-  due.push_call(self);
-}
-
-}  // namespace
-
-HostStatus Semaphore::failure() const {
-  const std::lock_guard lock(mutex_);
-  return failure_;
-}
-
-uint64_t Semaphore::value_on_device() const {
+uint64_t Semaphore::seen_value() const {
   const std::lock_guard lock(mutex_);
   return on_device();
 }
@@ -55,58 +20,48 @@ uint64_t Semaphore::on_device() const {
   return value;
 }
 
-// Unlinks, under the lock, everybody who has nothing left to wait for: those in front.
-Waiter* Semaphore::take_settled() {
-  Waiter* settled = first_;
-  Waiter* last = nullptr;
-  while (first_ && progress(first_->value) != Progress::pending) {
-    first_->listed = false;
-    first_->point = source_;
-    last = std::exchange(first_, first_->next);
-  }
-  if (!last) return nullptr;
-  last->next = nullptr;
-  (first_ ? first_->previous : last_) = nullptr;
+// Under the lock.
+Waiter* Semaphore::take_settled_here() {
+  Waiter* const settled = take_settled();
+  for (Waiter* waiter = settled; waiter; waiter = waiter->next) waiter->point = source_;
   return settled;
 }
 
-void Semaphore::unlink(Waiter& waiter) {
-  (waiter.previous ? waiter.previous->next : first_) = waiter.next;
-  (waiter.next ? waiter.next->previous : last_) = waiter.previous;
-  waiter.listed = false;
+// What the host does with the semaphore that it follows instead [R111].
+Result<> Semaphore::check_no_import(const char* what) const {
+  if (!import_) return {};
+  return vulkan::fail(HALYARD_UNIMPLEMENTED,
+                      "an imported semaphore cannot be {}; do so with the exported one", what);
 }
 
 Result<> Semaphore::signal(uint64_t value, DueList& due) {
+  HALYARD_TRY(check_no_import("signalled"));
   Waiter* settled = nullptr;
   bool is_exported = false;
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return {};
-    if (const uint64_t now = on_device(); value <= now)
-      return vulkan::fail(Code::INVALID_ARGUMENT,
-                          "cannot signal value {}: the semaphore is at {} and its value can only grow", value,
-                          now);
+    if (const uint64_t now = on_device(); value <= now) return refusal(value, now);
     source_ = {};
-    value_.store(value, std::memory_order_release);
-    settled = take_settled();
+    value_.store(value);
+    settled = take_settled_here();
     is_exported = is_exported_;
   }
   if (is_exported) tell_exports();
-  settle_all(settled, HostStatus(), due);
+  kit::settle_all(settled, Status(), due);
   return {};
 }
 
-void Semaphore::fail(const HostStatus& failure, DueList& due) {
-  Waiter* settled = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (failed_) return;
-    failure_ = failure;
-    failed_.store(true, std::memory_order_release);
-    settled = take_settled();
-    release_device();
-  }
-  settle_all(settled, failure, due);
+void Semaphore::fail(const Status& failure, DueList& due) {
+  BasicTimeline::fail(failure, due);
+  const std::lock_guard lock(mutex_);
+  release_device();
+}
+
+Result<> Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
+  HALYARD_TRY(check_no_import("subscribed to"));
+  BasicTimeline::subscribe(value, subscriber, user, due);
+  return {};
 }
 
 void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
@@ -120,11 +75,11 @@ void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
     } catch (const std::bad_alloc&) {  // who waits is told when the value is there
       return;
     }
-    Waiter* waiter = first_;
+    Waiter* waiter = waiters_.first();
     while (waiter && waiter->value <= value) {
       Waiter* next = waiter->next;
       if (waiter->device == &point.queue->device()) {
-        unlink(*waiter);
+        waiters_.remove(*waiter);
         waiter->point = point;
         waiter->promised = true;
         waiter->next = nullptr;
@@ -133,9 +88,10 @@ void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
       }
       waiter = next;
     }
-    if (is_exported_ || (first_ && first_->value <= value)) point.queue->want(point.number);
+    if (is_exported_ || (waiters_.first() && waiters_.first()->value <= value))
+      point.queue->want(point.number);
   }
-  settle_all(settled, HostStatus(), due);
+  kit::settle_all(settled, Status(), due);
 }
 
 void Semaphore::keep(uint64_t value, QueuePoint point, DueList& due) {
@@ -145,14 +101,14 @@ void Semaphore::keep(uint64_t value, QueuePoint point, DueList& due) {
     const std::lock_guard lock(mutex_);
     if (!failed_ && value > value_) {
       source_ = point;
-      value_.store(value, std::memory_order_release);
-      settled = take_settled();
+      value_.store(value);
+      settled = take_settled_here();
       is_exported = is_exported_;
     }
     std::erase_if(promises_, [&](const Promise& promise) { return promise.value <= value_; });
   }
   if (is_exported) tell_exports();
-  settle_all(settled, HostStatus(), due);
+  kit::settle_all(settled, Status(), due);
 }
 
 void Semaphore::break_promise(uint64_t value, QueuePoint point) {
@@ -197,46 +153,8 @@ bool Semaphore::watch(Waiter& waiter) {
   }
   if (const Promise* found = promise_for(waiter.value, nullptr))
     found->point.queue->want(found->point.number);
-  // Looked for from the end first: most wait for something later than all before.
-  Waiter* next = last_ && last_->value > waiter.value ? first_ : nullptr;
-  while (next && next->value <= waiter.value) next = next->next;
-  waiter.next = next;
-  waiter.previous = next ? next->previous : last_;
-  (waiter.previous ? waiter.previous->next : first_) = &waiter;
-  (waiter.next ? waiter.next->previous : last_) = &waiter;
-  waiter.listed = true;
+  waiters_.insert(waiter);
   return true;
-}
-
-bool Semaphore::unwatch(Waiter& waiter) {
-  const std::lock_guard lock(mutex_);
-  if (!waiter.listed) return false;
-  unlink(waiter);
-  return true;
-}
-
-void Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
-  auto* waiter = new Subscriber;
-  waiter->value = value;
-  waiter->settled = subscription_settled;
-  waiter->run = call_subscriber;
-  waiter->subscriber = subscriber;
-  waiter->user = user;
-  if (!watch(*waiter)) subscription_settled(*waiter, failure(), due);
-}
-
-bool Semaphore::unsubscribe(halyard_subscriber_fn subscriber, void* user) {
-  std::unique_ptr<Subscriber> found;
-  const std::lock_guard lock(mutex_);
-  for (Waiter* waiter = first_; waiter; waiter = waiter->next) {
-    if (waiter->settled != subscription_settled) continue;
-    auto* candidate = static_cast<Subscriber*>(waiter);
-    if (candidate->subscriber != subscriber || candidate->user != user) continue;
-    unlink(*candidate);
-    found.reset(candidate);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace halyard::vulkan

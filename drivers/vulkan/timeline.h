@@ -8,18 +8,20 @@
 // once and waits there, for that queue's semaphore; nothing goes through the host in between.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "due.h"
+#include "halyard/driver/timeline.hpp"
 #include "semaphore_fd.h"
 #include "status.h"
 
 namespace halyard::vulkan {
+
+using kit::Due;
+using kit::DueList;
+using kit::Progress;
 
 // Submission number `number` of `queue`; no queue: nothing on the device.
 struct QueuePoint {
@@ -27,46 +29,28 @@ struct QueuePoint {
   uint64_t number = 0;
 };
 
-// Somebody who waits for `value`. `settled` is called once, without locks: the value is reached (empty
-// status), the timeline has failed, or the value is promised by `device`. It may free the waiter.
-struct Waiter {
-  uint64_t value = 0;
-  void (*settled)(Waiter& waiter, HostStatus failure, DueList& due) = nullptr;
+// Somebody who waits for a value: until it is reached, the timeline has failed, or it is promised by
+// `device`.
+struct Waiter : kit::WaiterLink<Waiter, DueList> {
   const Device* device = nullptr;  // a promise of this device's queues will do; null: none does
   // What it came to, where that is on the device: wait there for it.
   QueuePoint point;
   bool promised = false;
-  // The semaphore's, under its lock:
-  Waiter* next = nullptr;
-  Waiter* previous = nullptr;
-  bool listed = false;
 };
 
-enum class Progress : uint8_t { pending, reached, failed };
-
-class Semaphore {
+class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Due, DueList> {
  public:
   Semaphore(Device& device, const Services& services, uint64_t initial)
-      : device_(device), services_(services), value_(initial) {}
+      : BasicTimeline(services, initial), device_(device) {}
   Semaphore(const Services& services, SharedSemaphore import)
-      : device_(import.device()), services_(services), value_(0), import_(std::move(import)) {}
-  Semaphore(const Semaphore&) = delete;
-  Semaphore& operator=(const Semaphore&) = delete;
+      : BasicTimeline(services, 0), device_(import.device()), import_(std::move(import)) {}
 
-  const Services& services() const { return services_; }
-  uint64_t value() const { return value_.load(std::memory_order_acquire); }
-  // Takes no lock. A failure is seen before a value.
-  Progress progress(uint64_t value) const {
-    if (failed_.load(std::memory_order_acquire)) return Progress::failed;
-    return this->value() >= value ? Progress::reached : Progress::pending;
-  }
-  HostStatus failure() const;  // empty while it has not failed
   // The value, looking also at what queues have done and nobody has seen to yet.
-  uint64_t value_on_device() const;
+  uint64_t seen_value() const;
 
-  // INVALID_ARGUMENT where `value` is not larger than the value now.
+  // From the host. INVALID_ARGUMENT where `value` is not larger than the value now. UNIMPLEMENTED: an import.
   Result<> signal(uint64_t value, DueList& due);
-  void fail(const HostStatus& failure, DueList& due);
+  void fail(const Status& failure, DueList& due);
 
   // `point` is submitted, and will bring `value`. Where that is less than what the timeline has it stays as
   // it is.
@@ -82,17 +66,13 @@ class Semaphore {
   // Puts the waiter on the list; false where it is settled at once, as its `point` and `promised` say, or the
   // failure does.
   bool watch(Waiter& waiter);
-  // Takes it off; false where its `settled` was or is being called.
-  bool unwatch(Waiter& waiter);
-
-  // Where there is nothing to wait for, the call is due at once.
-  void subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
-  bool unsubscribe(halyard_subscriber_fn subscriber, void* user);
+  // UNIMPLEMENTED: an import; the host subscribes to what it follows [R111].
+  Result<> subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
 
   // ---- Other drivers (semaphore_fd.h)
 
-  // As semaphore_export and semaphore_underway in driver.h.
-  HostStatus export_to(int32_t& fd);
+  // As semaphore_export and semaphore_underway in driver.h, of one that has not failed.
+  Result<int32_t> export_fd();
   bool underway(uint64_t value);
   // Of what was made to import: it takes the descriptor over on success.
   Result<> take(int32_t fd) { return import_->take(fd); }
@@ -120,20 +100,14 @@ class Semaphore {
   void pass_on();  // under exports_mutex_: what it will be
   void release_device();
   uint64_t on_device() const;
-  Waiter* take_settled();
+  Result<> check_no_import(const char* what) const;
+  Waiter* take_settled_here();
   const Promise* promise_for(uint64_t value, const Device* device) const;
-  void unlink(Waiter& waiter);
 
   Device& device_;
-  const Services& services_;
-  std::atomic<uint64_t> value_;
-  std::atomic<bool> failed_ = false;
-  mutable std::mutex mutex_;  // of what follows, and of writing what stands above
-  HostStatus failure_;
+  // Under the lock of BasicTimeline:
   QueuePoint source_;              // what brought the value
   std::vector<Promise> promises_;  // not yet kept
-  Waiter* first_ = nullptr;        // waiters by value, then arrival
-  Waiter* last_ = nullptr;
   bool is_exported_ = false;
   std::optional<SharedSemaphore> import_;
   uint64_t awaited_ = 0;  // by the device, of the import
@@ -142,11 +116,6 @@ class Semaphore {
   std::mutex exports_mutex_;
   std::vector<Export> exports_;
 };
-
-// Blocks until all, or any, of the timepoints are reached; a failed one is looked for first. `deadline` as in
-// driver.h.
-HostStatus wait_for(const Services& services, std::span<const halyard_timepoint_t> timepoints, bool any,
-                    int64_t deadline_ns);
 
 }  // namespace halyard::vulkan
 

@@ -2,23 +2,12 @@
 #include "trace.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
 
 #include "device.h"
+#include "halyard/driver/trace.hpp"
 #include "work.h"
 
 namespace halyard::vulkan {
-
-TraceSpanFunction trace_function(const Services& services) {
-  constexpr size_t kNeeded = offsetof(Services, trace_span) + sizeof(TraceSpanFunction);
-  return services.struct_size >= kNeeded ? services.trace_span : nullptr;
-}
-
-uint64_t trace_time() {
-  return static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
 
 Timestamps::Timestamps(Device& device) : device_(device), vk_(device.vk()) {}
 
@@ -77,7 +66,7 @@ QueueTrace::QueueTrace(Device& device, uint32_t position, uint32_t bits)
       position_(position),
       bits_(bits),
       period_(static_cast<double>(device.features().limits.timestampPeriod)) {
-  calibrate(trace_time());
+  calibrate(kit::trace_time());
 }
 
 // Of a few readings the one between whose clocks the least time can have passed: the thread may be
@@ -109,7 +98,7 @@ void QueueTrace::tell(const Work& work) noexcept {
   constexpr uint64_t kCalibrationAge = 1'000'000'000;  // nanoseconds; clocks drift
   Timestamps* const timestamps = work.recording.timestamps;
   if (!timestamps || timestamps->names().empty()) return;
-  const uint64_t now = trace_time();
+  const uint64_t now = kit::trace_time();
   const std::span<const uint64_t> ticks = timestamps->take();
   if (ticks.empty()) return;
   if (now - calibration_time_ > kCalibrationAge) calibrate(now);
@@ -129,13 +118,13 @@ void QueueTrace::tell(const Work& work) noexcept {
     span.begin_ns = host_time(ticks[2 * i]);
     if (i == 0) {
       span.kind = HALYARD_SPAN_BEGAN;
-      instance.trace_span(instance.services.host, &span);
+      instance.trace_span(instance.services().host, &span);
     }
     span.kind = HALYARD_SPAN_QUEUE;
     span.end_ns = std::max(span.begin_ns, host_time(ticks[2 * i + 1]));
     span.name = timestamps->names()[i].data();
     span.name_size = timestamps->names()[i].size();
-    instance.trace_span(instance.services.host, &span);
+    instance.trace_span(instance.services().host, &span);
     last_end_ = span.end_ns;
   }
 }

@@ -16,14 +16,6 @@ namespace halyard::vulkan {
 class Device;
 struct Work;
 
-using TraceSpanFunction = decltype(Services::trace_span);
-
-// Null: the host records none, or is older than that.
-TraceSpanFunction trace_function(const Services& services);
-
-// CLOCK_MONOTONIC in nanoseconds, as the host wants its times.
-uint64_t trace_time();
-
 // The timestamps of one command buffer: one before and one after each command that has a name. Queries are
 // ready to be written whenever the command buffer is not in flight; the host sees to that, since queues that
 // only transfer cannot.

@@ -61,7 +61,7 @@ VkBool32 VKAPI_PTR ValidationMessages::called(VkDebugUtilsMessageSeverityFlagBit
 Result<> ValidationMessages::none() const {
   if (count() == 0) return {};
   const std::lock_guard lock(mutex_);
-  return fail(Code::INTERNAL,
+  return fail(HALYARD_INTERNAL,
               "the device was opened with validate=1 and there were {} messages; the first: {}", count(),
               first_);
 }

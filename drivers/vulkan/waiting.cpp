@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "device.h"
 #include "timeline.h"
@@ -13,95 +14,12 @@ namespace halyard::vulkan {
 
 namespace {
 
-// A blocked thread, shared with the timelines that it waits for: whoever settles a wait may come after the
-// thread has left.
-struct Blocked {
-  struct Wait : Waiter {
-    std::shared_ptr<Blocked> owner;  // while on a list, or being settled
-  };
-
-  explicit Blocked(size_t count) : waits(count) {}
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  size_t reached = 0;
-  HostStatus failure;
-  std::vector<Wait> waits;
-
-  void settle(HostStatus with) {
-    {
-      const std::lock_guard lock(mutex);
-      if (!with) {
-        ++reached;
-      } else if (!failure) {
-        failure = std::move(with);
-      }
-    }
-    changed.notify_all();
-  }
-};
-
-void wake(Waiter& waiter, HostStatus failure, DueList&) {
-  const std::shared_ptr<Blocked> owner = std::move(static_cast<Blocked::Wait&>(waiter).owner);
-  owner->settle(std::move(failure));
-}
-
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kTick(1);
-
-using Timepoints = std::span<const halyard_timepoint_t>;
-
-struct Standing {
-  size_t reached = 0;
-  HostStatus failure;
-};
+using kit::Standing;
+using kit::Timepoints;
 
 Standing look_at(Timepoints timepoints) {
-  Standing standing;
-  for (const halyard_timepoint_t& point : timepoints) {
-    point.semaphore->look();
-    const Progress progress = point.semaphore->progress(point.value);
-    if (progress == Progress::failed) return {0, point.semaphore->failure()};
-    if (progress == Progress::reached) ++standing.reached;
-  }
-  return standing;
-}
-
-// Until told. What is in flight is seen to by the threads of its queues.
-Standing block(Timepoints timepoints, size_t needed, int64_t deadline_ns) {
-  const auto blocked = std::make_shared<Blocked>(timepoints.size());
-  for (size_t i = 0; i < timepoints.size(); ++i) {
-    Blocked::Wait& wait = blocked->waits[i];
-    wait.value = timepoints[i].value;
-    wait.settled = wake;
-    wait.owner = blocked;
-    if (timepoints[i].semaphore->watch(wait)) continue;
-    wait.owner.reset();
-    blocked->settle(timepoints[i].semaphore->failure());
-  }
-  const auto done = [&] { return blocked->failure || blocked->reached >= needed; };
-  // Nobody tells of an import, so it is looked at.
-  const bool polls = std::ranges::any_of(
-      timepoints, [](const halyard_timepoint_t& point) { return point.semaphore->import() != nullptr; });
-  // CLOCK_MONOTONIC, as std::chrono::steady_clock
-  const Clock::time_point deadline{std::chrono::nanoseconds(deadline_ns)};
-  std::unique_lock lock(blocked->mutex);
-  while (polls && !blocked->changed.wait_until(lock, std::min(deadline, Clock::now() + kTick), done) &&
-         Clock::now() < deadline) {
-    lock.unlock();
-    for (const halyard_timepoint_t& point : timepoints) point.semaphore->look();
-    lock.lock();
-  }
-  if (deadline_ns == HALYARD_WAIT_FOREVER) {
-    blocked->changed.wait(lock, done);
-  } else {
-    blocked->changed.wait_until(lock, deadline, done);
-  }
-  Standing standing = {blocked->reached, blocked->failure};
-  lock.unlock();
-  for (size_t i = 0; i < timepoints.size(); ++i)
-    if (timepoints[i].semaphore->unwatch(blocked->waits[i])) blocked->waits[i].owner.reset();
-  return standing;
+  for (const halyard_timepoint_t& point : timepoints) point.semaphore->look();
+  return kit::look_at<Semaphore>(timepoints);
 }
 
 // Where those that are missing are on one device. Empty: not all of them, or not on one that lets callers
@@ -114,7 +32,7 @@ class DevicePoints {
       const SharedSemaphore* const import = wanted.semaphore->import();
       const QueuePoint point = wanted.semaphore->promised(wanted.value);
       Device* const device = import ? &import->device() : point.queue ? &point.queue->device() : nullptr;
-      const bool sees_to_it = device && (device->options().inline_completion || Queue::is_own_thread());
+      const bool sees_to_it = device && device->options().inline_completion;
       const bool fits = device && count_ < kMost && (import || sees_to_it) && (!device_ || device_ == device);
       if (!fits) {
         count_ = 0;
@@ -148,7 +66,7 @@ class DevicePoints {
         .pValues = values_.data()};
     const VkResult result = device_->vk().WaitSemaphores(device_->handle(), &info, timeout);
     if (result != VK_SUCCESS && result != VK_TIMEOUT)
-      device_->lose(check(result, "vkWaitSemaphores").error(), nullptr, due);
+      device_->lose(check(result, "vkWaitSemaphores").failure(), nullptr, due);
     retire(due);
   }
 
@@ -161,26 +79,85 @@ class DevicePoints {
   std::array<uint64_t, kMost> values_;
 };
 
+// Nobody tells of an import, so as long as this lives a thread waits for it on the device. A semaphore of its
+// own ends that.
+class ImportWatch {
+ public:
+  static Result<std::unique_ptr<ImportWatch>> start(Semaphore& semaphore, uint64_t value) {
+    Device& device = semaphore.import()->device();
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+    VkSemaphore end = VK_NULL_HANDLE;
+    HALYARD_TRY(
+        check(device.vk().CreateSemaphore(device.handle(), &info, nullptr, &end), "vkCreateSemaphore"));
+    auto watch = std::unique_ptr<ImportWatch>(new ImportWatch(device, semaphore, value, end));
+    watch->thread_ = std::thread([self = watch.get()] { self->watch(); });
+    return watch;
+  }
+  ImportWatch(const ImportWatch&) = delete;
+  ImportWatch& operator=(const ImportWatch&) = delete;
+  ~ImportWatch() {
+    const VkSemaphoreSignalInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = end_, .value = 1};
+    (void)device_.vk().SignalSemaphore(device_.handle(), &info);
+    if (thread_.joinable()) thread_.join();
+    device_.vk().DestroySemaphore(device_.handle(), end_, nullptr);
+  }
+
+ private:
+  ImportWatch(Device& device, Semaphore& semaphore, uint64_t value, VkSemaphore end)
+      : device_(device), semaphore_(semaphore), value_(value), end_(end) {}
+
+  void watch() {
+    const VkSemaphore semaphores[] = {semaphore_.import()->handle(), end_};
+    const uint64_t values[] = {value_, 1};
+    const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                      .flags = VK_SEMAPHORE_WAIT_ANY_BIT,
+                                      .semaphoreCount = 2,
+                                      .pSemaphores = semaphores,
+                                      .pValues = values};
+    const VkResult result = device_.vk().WaitSemaphores(device_.handle(), &info, UINT64_MAX);
+    if (result == VK_SUCCESS) {
+      semaphore_.look();
+      return;
+    }
+    DueList due;
+    device_.lose(check(result, "vkWaitSemaphores").failure(), nullptr, due);
+    semaphore_.fail(device_.lost(), due);
+  }
+
+  Device& device_;
+  Semaphore& semaphore_;
+  const uint64_t value_;
+  const VkSemaphore end_;
+  std::thread thread_;
+};
+
 }  // namespace
 
-HostStatus wait_for(const Services& services, Timepoints timepoints, bool any, int64_t deadline_ns) {
-  const size_t needed = any && !timepoints.empty() ? 1 : timepoints.size();
+Status Device::wait(Timepoints timepoints, bool any, int64_t deadline_ns) {
+  const size_t needed = kit::needed_of(timepoints, any);
   Standing standing = look_at(timepoints);
   if (!standing.failure && standing.reached < needed) {
     if (const DevicePoints points(timepoints); !points.empty()) {
       DueList due;
       points.wait(any, deadline_ns, due);
-      due.run();
+      settle(due);
       standing = look_at(timepoints);
     }
   }
-  if (!standing.failure && standing.reached < needed && deadline_ns != 0)
-    standing = block(timepoints, needed, deadline_ns);
-  if (standing.failure) return std::move(standing.failure);
-  if (standing.reached >= needed) return {};
-  return {services,
-          {Code::DEADLINE_EXCEEDED, fmt::format("the deadline passed with {} of {} timepoints reached",
-                                                standing.reached, timepoints.size())}};
+  if (!standing.failure && standing.reached < needed && deadline_ns != 0) {
+    std::vector<std::unique_ptr<ImportWatch>> watches;
+    for (const halyard_timepoint_t& point : timepoints)
+      if (point.semaphore->import() && point.semaphore->progress(point.value) == Progress::pending) {
+        Result<std::unique_ptr<ImportWatch>> watch = ImportWatch::start(*point.semaphore, point.value);
+        if (!watch) return {services(), watch.failure()};
+        watches.push_back(std::move(*watch));
+      }
+    standing = kit::block<Semaphore>(timepoints, any, deadline_ns);
+  }
+  return kit::outcome_of(services(), std::move(standing), timepoints, any);
 }
 
 }  // namespace halyard::vulkan

@@ -3,45 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "command_list.h"
 
 namespace halyard::vulkan {
 
 namespace {
-
-// As much as its writer knew.
-halyard_operation_t copy_of(const halyard_operation_t& operation) {
-  halyard_operation_t copy = {};
-  std::memcpy(&copy, &operation, std::min<size_t>(operation.struct_size, sizeof copy));
-  return copy;
-}
-
-void release(Work* work, size_t count) {
-  if (work->references.fetch_sub(count, std::memory_order_acq_rel) != count) return;
-  work->instance->works.give(std::unique_ptr<Work>(work));
-}
-
-// Under the lock: whether the work became due now. A failure does not wait for the other waits.
-bool claim(Work& work) {
-  if (!work.complete || work.claimed || (work.pending > 0 && !work.failure)) return false;
-  work.claimed = true;
-  return true;
-}
-
-void wait_settled(Waiter& waiter, HostStatus failure, DueList& due) {
-  Work* work = static_cast<Work::Wait&>(waiter).owner;
-  bool is_due = false;
-  {
-    const std::lock_guard lock(work->mutex);
-    --work->pending;
-    if (failure && !work->failure) work->failure = std::move(failure);
-    is_due = claim(*work);
-  }
-  if (is_due) due.push_work(*work);
-  release(work, 1);
-}
 
 // ---- What the device does
 
@@ -103,8 +70,8 @@ Result<bool> start(Work& work, DueList& due) {
   size_t count = 0;
   work.device_waits.clear();
   for (const Work::Wait& wait : work.waits) {
-    if (wait.promised && wait.semaphore->import()) {
-      const VkSemaphore imported = wait.semaphore->await_on_device(wait.value);
+    if (wait.promised && wait.timeline->import()) {
+      const VkSemaphore imported = wait.timeline->await_on_device(wait.value);
       if (!imported) return false;  // it has failed, and so will the work
       work.device_waits.add(imported, wait.value);
     }
@@ -123,7 +90,7 @@ Result<bool> start(Work& work, DueList& due) {
     if (Result<> submitted = queue.submit(work, work.recording.commands, {points.data(), count}, due);
         !submitted) {
       give_back(work.recording, work);
-      return std::unexpected(std::move(submitted).error());
+      return std::move(submitted.failure());
     }
     return true;
   }
@@ -142,54 +109,41 @@ Result<bool> start(Work& work, DueList& due) {
   return true;
 }
 
+}  // namespace
+
 // All waits are settled, or one has failed.
-void issue(Due& due_work, DueList& due) {
-  auto* work = static_cast<Work*>(&due_work);
-  HostStatus failure;
-  {
-    const std::lock_guard lock(work->mutex);
-    failure = std::move(work->failure);
-    work->failure = HostStatus();
-  }
-  if (failure) {  // the other waits are of no interest any more
-    size_t released = 0;
-    for (Work::Wait& wait : work->waits)
-      if (wait.semaphore->unwatch(wait)) ++released;
-    if (released > 0) release(work, released);
-  } else {
-    failure = work->device->lost();
-  }
-  if (!failure) {
-    Device& device = *work->device;
-    const Services& services = device.services();
+void Work::issue(DueList& due) {
+  size_t unwatched = 0;
+  Status failed = take_failure(waits, unwatched);
+  if (unwatched > 0) leave(unwatched);
+  if (!failed) failed = device->lost();
+  if (!failed) {
+    Device& on = *device;
     bool in_flight = false;
     bool is_lost = false;
-    failure = guarded(services, [&]() -> Result<> {
-      Result<bool> started = start(*work, due);
+    failed = guarded(on.services(), [&]() -> Result<> {
+      Result<bool> started = start(*this, due);
       if (started) {
         in_flight = *started;
         return {};
       }
-      is_lost = started.error().code == Code::ABORTED;
-      if (is_lost) device.lose(started.error(), work, due);
-      return std::unexpected(std::move(started).error());
+      is_lost = started.failure().code == HALYARD_ABORTED;
+      if (is_lost) on.lose(started.failure(), this, due);
+      return std::move(started.failure());
     });
     if (in_flight) return;
-    if (is_lost) failure = device.lost();
+    if (is_lost) failed = on.lost();
   }
-  Work::finish(work, std::move(failure), due);
+  finish(std::move(failed), due);
 }
 
-}  // namespace
-
-void Work::finish(Work* work, HostStatus failure, DueList& due) {
-  if (work->recording.commands) give_back(work->recording, *work);
+void Work::finish(Status failure, DueList& due) {
+  if (recording.commands) give_back(recording, *this);
   // A wait that was promised may have failed since.
-  for (const Wait& wait : work->waits)
-    if (!failure && wait.promised && wait.semaphore->value() < wait.value)
-      failure = wait.semaphore->failure();
-  const QueuePoint point = {work->queue && work->number != 0 ? work->queue : nullptr, work->number};
-  for (const halyard_timepoint_t& signal : work->signals) {
+  for (const Wait& wait : waits)
+    if (!failure && wait.promised && wait.timeline->value() < wait.value) failure = wait.timeline->failure();
+  const QueuePoint point = {queue && number != 0 ? queue : nullptr, number};
+  for (const halyard_timepoint_t& signal : signals) {
     if (failure) {
       signal.semaphore->break_promise(signal.value, point);
       signal.semaphore->fail(failure, due);
@@ -197,33 +151,37 @@ void Work::finish(Work* work, HostStatus failure, DueList& due) {
       signal.semaphore->keep(signal.value, point, due);
     }
   }
-  const halyard_completed_fn completed = work->completed;
-  void* const user = work->completed_user;
-  release(work, 1);
-  completed(user, std::move(failure).release());
+  const halyard_completed_fn told = completed;
+  void* const user = completed_user;
+  leave(1);
+  told(user, std::move(failure).release());
+}
+
+void Work::begin(const halyard_submission_t& submission, DueList& due) {
+  run = [](Due& self, DueList& list) { static_cast<Work&>(self).issue(list); };
+  prepare(waits, {submission.waits, submission.wait_count});
+  for (Wait& wait : waits) wait.device = device;
+  hold(waits, due);
 }
 
 Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due) {
-  HALYARD_TRY(check_extensions(submission.extensions));
   HALYARD_TRY(device.no_messages());
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind >= 64 || !(kOperationBits >> operation.kind & 1))
-    return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
+    return fail(HALYARD_UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
   if (operation.kind == HALYARD_OPERATION_DISPATCH)
     HALYARD_TRY(check_dispatch(device, *operation.dispatch.dispatch));
   std::unique_ptr<halyard_driver_memory> transient;
+  halyard_memory_info_t info = {sizeof info, 0, 0, 0, 0};
   if (operation.kind == HALYARD_OPERATION_ALLOCA)
-    transient = HALYARD_TRY(Memory::create(device.heap(), device.tally(), *operation.alloca_.request));
+    transient = HALYARD_TRY(device.allocate(*operation.alloca_.request, true, info));
 
   Instance& instance = device.instance();
-  std::unique_ptr<Work> node = HALYARD_TRY(
-      instance.works.take([]() -> Result<std::unique_ptr<Work>> { return std::make_unique<Work>(); }));
-  Work* work = node.get();
-  work->run = issue;
+  std::unique_ptr<Work> work = instance.works.take([] { return std::make_unique<Work>(); });
   work->instance = &instance;
   work->device = &device;
   work->affinity = submission.affinity;
-  work->operation = copy_of(operation);
+  work->operation = kit::copy_sized(operation);
   work->transient = transient.get();
   work->signals.assign(submission.signals, submission.signals + submission.signal_count);
   work->table.clear();
@@ -232,40 +190,18 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
                        operation.execute.bindings + operation.execute.binding_count);
   work->waits.clear();
   work->waits.resize(submission.wait_count);
-  for (size_t i = 0; i < work->waits.size(); ++i) {
-    Work::Wait& wait = work->waits[i];
-    wait.value = submission.waits[i].value;
-    wait.settled = wait_settled;
-    wait.device = &device;
-    wait.owner = work;
-    wait.semaphore = submission.waits[i].semaphore;
-  }
   work->completed = submission.completed;
   work->completed_user = submission.completed_user;
-  work->pending = work->waits.size();
-  work->complete = false;
-  work->claimed = false;
-  work->failure = HostStatus();
-  work->references = work->waits.size() + 1;
   work->id = 0;
   work->number = 0;
   work->queue = nullptr;
 
   // Nothing fails from here on.
   if (transient) {
-    transient->describe(*operation.alloca_.info);
+    kit::fill_sized(*operation.alloca_.info, info);
     *operation.alloca_.memory = transient.release();
   }
-  (void)node.release();
-  for (Work::Wait& wait : work->waits)
-    if (!wait.semaphore->watch(wait)) wait_settled(wait, wait.semaphore->failure(), due);
-  bool is_due = false;
-  {
-    const std::lock_guard lock(work->mutex);
-    work->complete = true;
-    is_due = claim(*work);
-  }
-  if (is_due) due.push_work(*work);
+  work.release()->begin(submission, due);
   return {};
 }
 

@@ -3,11 +3,11 @@
 // used again with the memory of their arrays, so that warm submissions allocate nothing.
 #pragma once
 
-#include <atomic>
-#include <mutex>
+#include <memory>
 #include <vector>
 
 #include "device.h"
+#include "halyard/driver/waiting.hpp"
 #include "recorder.h"
 #include "submission_log.h"
 #include "timeline.h"
@@ -30,12 +30,7 @@ struct DeviceWaits {
   }
 };
 
-struct Work final : Due {
-  struct Wait : Waiter {
-    Work* owner = nullptr;
-    Semaphore* semaphore = nullptr;
-  };
-
+struct Work final : Due, kit::Held<Work, Semaphore, DueList> {
   Instance* instance = nullptr;
   Device* device = nullptr;
   uint64_t affinity = 0;
@@ -47,25 +42,26 @@ struct Work final : Due {
   halyard_completed_fn completed = nullptr;
   void* completed_user = nullptr;
 
-  // While it is held.
-  std::mutex mutex;
-  size_t pending = 0;                  // waits that are not settled
-  bool complete = false;               // all waits are listed
-  bool claimed = false;                // somebody issues it or has done so
-  HostStatus failure;                  // of the first wait that failed
-  std::atomic<size_t> references = 0;  // one for each wait that is not settled, one for the work
-
   // In flight.
   uint64_t id = 0;  // among those of the device; 0: nothing was submitted for it
   uint64_t number = 0;
-  uint64_t submit_time = 0;  // to the device, where there is a trace
+  uint64_t submit_time = 0;  // CLOCK_MONOTONIC in nanoseconds
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
   RecordingUse recording;
   DeviceWaits device_waits;  // for other drivers, until it is submitted
 
+  // As of the submission, which it begins to wait for. It may be gone then.
+  void begin(const halyard_submission_t& submission, DueList& due);
   // Operation and signals, then the host is told. The work may be gone afterwards, and the device.
-  static void finish(Work* work, HostStatus failure, DueList& due);
+  void finish(Status failure, DueList& due);
+
+  // For Held.
+  void is_due(DueList& due) { due.push_work(*this); }
+  void dispose() { instance->works.give(std::unique_ptr<Work>(this)); }
+
+ private:
+  void issue(DueList& due);
 };
 
 // What queue_submit does. Files are left to the host, which stages them.

@@ -1,4 +1,4 @@
-// Captures: what is in the file, what replaying finds, and files that are none.
+// Captures: contents of the file, results of replay, and invalid files.
 #include "hal/capture/capture.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ class CaptureTest : public FakeDriverTest {
     const BufferRange counts = {direct.get(), 0, 0, 0};
     EXPECT_OK(commands->begin_debug_group("part"));
     EXPECT_OK(commands->fill({nullptr, 1, 0, 4}, 0x0201, 2));
-    EXPECT_OK(commands->update(Values{8, 7, 6}, {nullptr, 1, 5, 0}));
+    EXPECT_OK(commands->update({nullptr, 1, 5, 0}, Values{8, 7, 6}));
     EXPECT_OK(commands->barrier(28, 13));
     EXPECT_OK(commands->copy({nullptr, 1, 0, 2}, {nullptr, 1, 12, 2}));
     EXPECT_OK(commands->dispatch({executable.get(), 0, {1, 1, 2}, constants, ranges, nullptr}));
@@ -131,7 +131,7 @@ TEST_F(CaptureTest, HoldsCommandsExecutablesAndBytes) {
   EXPECT_EQ(joined(direct.ranges[0].before), (Values{2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 9, 9, 9}));
   EXPECT_EQ(joined(direct.ranges[0].after), (Values{2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 31, 9, 9, 9}));
   const CapturedBuffer& bound = execution.buffers[1];
-  ASSERT_EQ(bound.ranges.size(), 2u);  // nothing touches byte 4 of the entry
+  ASSERT_EQ(bound.ranges.size(), 2u);  // no command touches byte 4 of the entry
   EXPECT_EQ(bound.ranges[0].offset, 4u);
   EXPECT_EQ(joined(bound.ranges[0].after), (Values{1, 2, 1, 2}));
   EXPECT_EQ(bound.ranges[1].offset, 9u);
@@ -190,7 +190,7 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   const Ref<Fence> signal = Fence::create(device).value();
   Ref<Capture> capture = open(path());
   EXPECT_OK(capture->execute({*device, kAnyQueue, wait.get(), signal.get()}, *commands, {}));
-  const uint8_t later = 7;  // what stands there when the wait is reached counts
+  const uint8_t later = 7;  // the contents when the wait is reached matter
   EXPECT_OK(buffer->write(0, &later, 1));
   EXPECT_OK(wait->signal());
   EXPECT_EQ(signal->query().code(), Code::DEFERRED);
@@ -288,7 +288,7 @@ TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
   const Ref<CommandBuffer> commands = record(device);
   const BufferRange ranges[] = {{buffer.get(), 0, 0, 3}};
   const BufferRange rest[] = {{buffer.get(), 0, 4, 99996}};
-  // Three bytes are less than what the function writes to.
+  // The function writes to more than three bytes.
   EXPECT_OK(commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, ranges, nullptr}));
   EXPECT_OK(commands->copy(rest[0], {make_buffer(*device, Values(99996)).get(), 0, 0, 99996}));
   EXPECT_OK(commands->finalize());
@@ -306,7 +306,7 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   const Ref<Buffer> buffer = make_buffer(*device, Values(64, 1));
   const Ref<CommandBuffer> commands = record(device, 1);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 8}, 2, 1));
-  EXPECT_OK(commands->update(Values(20, 0xAB), {nullptr, 0, 4, 0}));
+  EXPECT_OK(commands->update({nullptr, 0, 4, 0}, Values(20, 0xAB)));
   EXPECT_OK(commands->finalize());
   const Binding table[] = {{buffer.get(), 16, 40}};
   EXPECT_OK(open(path())->execute({*device}, *commands, table));
@@ -375,7 +375,7 @@ TEST_F(CaptureTest, CutShortAnywhere) {
                read_capture(Bytes::own(longer), Incomplete::accept));
 }
 
-// Whatever a bit says, reading ends with a status or a capture, and replaying that with a status or a result.
+// With any bit flipped, reading gives a status or a capture, and replaying the capture a status or a result.
 TEST_F(CaptureTest, AnyBitMayBeWrong) {
   const Ref<Device> device = open_fake_device();
   capture_everything(device);
@@ -397,7 +397,7 @@ TEST_F(CaptureTest, AnyBitMayBeWrong) {
   EXPECT_LT(read_anyway, whole.size() * 8);
 }
 
-// Wherever in a record an empty binding table comes to lie.
+// An empty binding table at any place in a record.
 TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
   for (const uint32_t pattern_size : {1u, 2u, 4u}) {
     for (size_t length = 0; length < 16; ++length) {
@@ -417,7 +417,7 @@ TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
   }
 }
 
-// A pattern is printed with as many digits as it has.
+// A pattern is printed with all its digits.
 TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
   for (const uint32_t size : {0u, 3u, 8u, 0x40000000u, 0x80000000u, UINT32_MAX}) {
     CapturedExecution execution;

@@ -1,4 +1,4 @@
-// Recording: what is refused and how, what slots need, what is kept alive, the text.
+// Recording: errors, requirements of slots, lifetimes, text.
 #include "hal/command/command_buffer.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_F(CommandBufferTest, RecordsOnlyUntilFinalized) {
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->advise({buffer.get()}));
   EXPECT_FAILS(FAILED_PRECONDITION, text,
                commands->fill({buffer.get(), 0, 0, 4}, 0, 3));  // before the pattern
-  EXPECT_FAILS(FAILED_PRECONDITION, text, commands->update(byte, {buffer.get()}));
+  EXPECT_FAILS(FAILED_PRECONDITION, text, commands->update({buffer.get()}, byte));
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->copy({buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}));
   EXPECT_FAILS(FAILED_PRECONDITION, text,
                commands->dispatch({executable.get(), 0, {1, 1, 1}, {}, {}, nullptr}));
@@ -70,7 +70,7 @@ TEST_F(CommandBufferTest, NeedsTheCategory) {
   const char* text = "categories TRANSFER, found DISPATCH";
   const uint8_t byte[1] = {};
   EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->fill({buffer.get(), 0, 0, 4}, 0, 4));
-  EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->update(byte, {buffer.get()}));
+  EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->update({buffer.get()}, byte));
   EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->copy({buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}));
   EXPECT_FAILS(FAILED_PRECONDITION, text, dispatches->advise({buffer.get()}));
   EXPECT_OK(dispatches->barrier(28, 13));
@@ -105,19 +105,20 @@ TEST_F(CommandBufferTest, RangesStayWithinTheBuffer) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> allocation = make_zeros(*device, 64);
   const Ref<Buffer> buffer = allocation->subspan(16, 16).value();
-  const Ref<CommandBuffer> commands = record(device, kUnvalidated | kUnretained);  // which take nothing away
+  const Ref<CommandBuffer> commands =
+      record(device, kUnvalidated | kUnretained);  // which do not reduce the capacity
   const uint8_t bytes[8] = {};
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, 8, 12}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, UINT64_MAX - 3, 8}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, 32, kWholeLength}, 0, 4));
-  EXPECT_FAILS(OUT_OF_RANGE, "", commands->update(bytes, {buffer.get(), 0, 9, 8}));
+  EXPECT_FAILS(OUT_OF_RANGE, "", commands->update({buffer.get(), 0, 9, 8}, bytes));
   EXPECT_FAILS(OUT_OF_RANGE, "copy source",
                commands->copy({buffer.get(), 0, 12, 8}, {allocation.get(), 0, 32, 8}));
   EXPECT_FAILS(OUT_OF_RANGE, "copy target",
                commands->copy({allocation.get(), 0, 48, 8}, {buffer.get(), 0, 12, 8}));
   EXPECT_EQ(commands->command_count(), 0u);
   EXPECT_OK(commands->fill({buffer.get(), 0, 8, 8}, 0, 4));
-  EXPECT_OK(commands->update(bytes, {buffer.get(), 0, 8, 0}));
+  EXPECT_OK(commands->update({buffer.get(), 0, 8, 0}, bytes));
   EXPECT_EQ(commands->command_count(), 2u);
 }
 
@@ -131,7 +132,7 @@ TEST_F(CommandBufferTest, BuffersMustAllowTheUse) {
   const Ref<CommandBuffer> commands = record(device, kUnvalidated);
   const uint8_t bytes[4] = {};
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", commands->fill({source.get(), 0, 0, 8}, 0, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", commands->update(bytes, {source.get()}));
+  EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", commands->update({source.get()}, bytes));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET",
                commands->copy({source.get(), 0, 0, 4}, {source.get(), 0, 4, 4}));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_SOURCE",
@@ -218,7 +219,7 @@ TEST_F(CommandBufferTest, EmptyCommandsAreNotRecorded) {
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({nullptr, 9, 1, 0}, 0, 3));
   EXPECT_OK(commands->copy({nullptr, 9, 1, 0}, {nullptr, 9, 1, 0}));
-  EXPECT_OK(commands->update({}, {buffer.get(), 0, 8, 0}));
+  EXPECT_OK(commands->update({buffer.get(), 0, 8, 0}, {}));
   EXPECT_OK(commands->fill({buffer.get(), 0, 8, kWholeLength}, 0, 4));
   EXPECT_OK(commands->dispatch({executable.get(), 99, {1, 0, 1}, {}, {}, nullptr}));
   EXPECT_OK(commands->advise({nullptr, 9}));
@@ -364,7 +365,7 @@ TEST_F(CommandBufferTest, UpdateCapturesItsBytes) {
   const Ref<Buffer> buffer = make_zeros(*device, 100000);
   const Ref<CommandBuffer> commands = record(device);
   std::vector<uint8_t> bytes(100000, 7);
-  EXPECT_OK(commands->update(bytes, {buffer.get()}));
+  EXPECT_OK(commands->update({buffer.get()}, bytes));
   std::fill(bytes.begin(), bytes.end(), 8);
   EXPECT_OK(commands->finalize());
   EXPECT_OK(queue_execute({*device}, *commands, {}));
@@ -383,7 +384,7 @@ TEST_F(CommandBufferTest, SaysWhatItRecorded) {
   const BufferRange counts = {first.get(), 0, 4, 0};
   EXPECT_OK(commands->begin_debug_group("part"));
   EXPECT_OK(commands->fill({second.get(), 0, 4, 4}, 0x123456789A, 2));
-  EXPECT_OK(commands->update(bytes, {first.get(), 0, 1, 0}));
+  EXPECT_OK(commands->update({first.get(), 0, 1, 0}, bytes));
   EXPECT_OK(commands->copy({first.get(), 0, 0, 8}, {nullptr, 0, 16, 8}));
   EXPECT_OK(commands->barrier(28, 13));
   EXPECT_OK(commands->dispatch({executable.get(), 0, {2, 3, 4}, constants, ranges, nullptr}));

@@ -1,4 +1,4 @@
-// Devices: opening, queries, allocation and import, and who keeps whom alive.
+// Devices: opening, queries, allocation, import and lifetimes.
 #include "hal/device/device.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// From a file to a driver's instance: every way in which a file can be no driver for this host, and what is
-// said about it.
+// From a file to a driver's instance: every way in which a file can be unsuitable, and its error.
 #include "hal/driver/driver_library.h"
 
 #include <elf.h>
@@ -122,7 +121,7 @@ TEST(ElfNote, DamagedNotes) {
                note_of(patched<uint32_t>(file, size, 271)));
   EXPECT_FAILS(INVALID_ARGUMENT, "its note has 0 bytes", note_of(patched<uint32_t>(file, size, 0)));
   EXPECT_FAILS(INVALID_ARGUMENT, "reaches beyond", note_of(patched<uint32_t>(file, size, UINT32_MAX)));
-  // A note whose owner cannot be read may be anybody's.
+  // A note with an unreadable owner may belong to anybody.
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'",
                note_of(patched<uint32_t>(file, owner_size, UINT32_MAX)));
   EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard knows type 1",
@@ -142,7 +141,7 @@ TEST(ElfNote, MoreNotesThanAnyDriverHas) {
   EXPECT_FAILS(INVALID_ARGUMENT, "longer than any driver's", note_of(file));
 }
 
-// A file that ends anywhere before the end of its note has an answer, and it is a refusal.
+// A file truncated anywhere before the end of its note is refused.
 TEST(ElfNote, TruncatedAtEveryLength) {
   const Bytes file = sample_bytes();
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
@@ -152,8 +151,8 @@ TEST(ElfNote, TruncatedAtEveryLength) {
     ASSERT_FALSE(note) << size;
     ASSERT_EQ(note.error().code(), Code::INVALID_ARGUMENT) << size;
   }
-  // With its note whole, a library that lacks the rest of a segment is refused all the same: mapped, it would
-  // kill the process.
+  // A library with a complete note but a truncated segment is refused too: mapping it would crash the
+  // process.
   const auto cut = note_of(Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(end)));
   ASSERT_FALSE(cut);
   EXPECT_NE(cut.error().text().find("cut short"), std::string::npos) << cut.error().text();
@@ -316,10 +315,10 @@ TEST(DriverLibrary, TakesWhatItKnowsOfALongerTable) {
   auto library = DriverLibrary::open(sample_path("newer"));
   ASSERT_TRUE(library) << library.error().text();
   EXPECT_NE((*library)->table().queue_submit, nullptr);
-  EXPECT_EQ((*library)->table().queue_flush, nullptr);  // what lies behind the known functions is not taken
+  EXPECT_EQ((*library)->table().queue_flush, nullptr);  // bytes after the known functions are ignored
 }
 
-// The driver writes behind the fields of today where the host's struct says that it has room.
+// The driver fills newer fields if the size of the host's struct has room for them.
 TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
   auto library = DriverLibrary::open(sample_path("newer"));
   ASSERT_TRUE(library) << library.error().text();

@@ -1,5 +1,4 @@
-// The registry: where drivers are looked for, in which order, and what is said about those that were not
-// taken.
+// The registry: the places and order of the search, and the reasons for refusals.
 #include "hal/driver/driver_registry.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +11,7 @@
 namespace halyard::hal {
 namespace {
 
-// Sets a variable for the time of a test.
+// Sets an environment variable for the duration of a test.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {

@@ -13,7 +13,7 @@
 namespace halyard::hal {
 namespace {
 
-// What a tool prints for a tensor that it was given as text; "CODE" where reading or printing fails.
+// The printed form of a tensor given as text; "CODE" if reading or printing fails.
 std::string round_trip(std::string_view text, uint64_t max_elements = 1024) {
   auto tensor = parse_tensor(text);
   if (!tensor) return name(tensor.error().code());
@@ -27,7 +27,7 @@ std::string hex(const std::vector<uint8_t>& bytes) {
   return text;
 }
 
-// The bytes that a tensor's text gives, in hexadecimal.
+// The bytes of a tensor's text, in hexadecimal.
 std::string bytes_of(std::string_view text) {
   auto tensor = parse_tensor(text);
   return tensor ? hex(tensor->bytes) : name(tensor.error().code());
@@ -445,7 +445,7 @@ TEST(ShapeText, DimensionsWithXBetween) {
   EXPECT_EQ(shape_text(shape), "2x0x-1");
 }
 
-// Every code of every format: what decode gives, encode gives back.
+// Every code of every format: encode reverses decode.
 struct FormatCase {
   const char* name;
   const SmallFloat& format;
@@ -473,7 +473,7 @@ TEST(SmallFloats, EveryCodeSurvives) {
   }
 }
 
-// Between two neighbours: below the middle down, above it up, in the middle to the even code.
+// Between two neighbours: rounds to nearest, ties to the even code.
 TEST(SmallFloats, RoundsToTheNearest) {
   for (const FormatCase& c : kFormats) {
     for (int code = 0; code < c.format.largest_finite; ++code) {

@@ -1,4 +1,4 @@
-// Bytes of elements as numbers: which types are, and what they mean at their edges.
+// Elements as numbers: the numeric types, and their extreme values.
 #include "hal/view/element_value.h"
 
 #include <gtest/gtest.h>

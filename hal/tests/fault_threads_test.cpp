@@ -1,5 +1,5 @@
-// Many threads submit at once, on one device, on two, and across two drivers, while some of it fails: whoever
-// waits is told what happened, and nothing is left. Meant for ThreadSanitizer as much as for what it expects.
+// Many threads submit concurrently, on one device, on two, and across two drivers, while some work fails:
+// every waiter gets the result, and nothing leaks. Also a test for ThreadSanitizer.
 #include <array>
 #include <atomic>
 #include <ostream>
@@ -8,13 +8,14 @@
 #include "faulty_device.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 namespace {
 
 constexpr int kThreads = 6;
 constexpr int kRounds = 40;
-constexpr uint32_t kLongest = 100000;  // ms: for what hangs
+constexpr uint32_t kLongest = 100000;  // ms: detects hangs
 constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
 
 struct Kind {
@@ -49,7 +50,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
 
   enum class Start : uint8_t { signalled, failed, dropped };
 
-  // Work on both devices, each behind the other, and what became of the last.
+  // Work alternating between both devices, and the result of the last.
   Result<> chain(Start how) {
     Ref<Fence> start = HALYARD_TRY(Fence::create(here));
     const Ref<Buffer> mine = HALYARD_TRY(here->allocate(kAnyQueue, kMapped, kPlainUsage, 64));
@@ -71,7 +72,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
     Fence* const awaited[] = {done.get(), filled.get(), copied.get()};
     return to_result(await(awaited, kLongest));
   }
-  // Or fails it, where the driver will not have it signalled.
+  // Fails it if the driver refuses the signal.
   static void signal(Fence& fence) {
     if (Result<> signalled = fence.signal(); !signalled) fence.fail(signalled.error());
   }

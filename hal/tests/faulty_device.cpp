@@ -1,4 +1,4 @@
-// The faulty driver: its controls, and what is left of it after a test.
+// The faulty driver: its controls, and leak checks after a test.
 #include "faulty_device.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ void FaultyDriverTest::SetUp() {
 
 void FaultyDriverTest::TearDown() {
   faulty().settle();
-  await_outside_of_callbacks(*test_loop());  // devices whose last reference went in one
+  await_outside_of_callbacks(*test_loop());  // devices whose last reference was dropped in a callback
   static const char* const kNames[] = {"instances",  "devices",     "memory",
                                        "semaphores", "executables", "lists"};
   for (int kind = 0; kind < FAULTY_HANDLES; ++kind) EXPECT_EQ(faulty().live(kind), 0) << kNames[kind];

@@ -7,14 +7,14 @@
 namespace halyard::hal {
 
 const FaultyControls& faulty();
-// What it wraps from now on; the null driver at first, and where a test does not say otherwise.
+// Sets the wrapped driver; the default is the null driver.
 void wrap_driver(const std::string& path, const std::string& kind);
 void wrap_null_driver();
 inline void inject(int function, int kind, int32_t code = 0, int64_t at = 0) {
   faulty().inject(function, kind, at, code);
 }
 
-// No fault at the begin, nothing left at the end.
+// Starts without faults, and checks for leaks at the end.
 class FaultyDriverTest : public testing::Test {
  protected:
   void SetUp() override;

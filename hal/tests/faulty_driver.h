@@ -1,6 +1,6 @@
-// The faulty driver's controls, for tests of what happens when a driver fails: drivers/faulty.cpp wraps the
-// table of another driver, counts calls and handles, and has one call go wrong. It exports one table of these
-// controls beside the driver ABI. Its only kind is "faulty".
+// The faulty driver's controls, for tests of driver failures: drivers/faulty.cpp wraps the table of another
+// driver, counts calls and handles, and injects a fault into one call. It exports a table of these controls
+// beside the driver ABI. Its only kind is "faulty".
 #pragma once
 
 #include <stdint.h>
@@ -15,16 +15,16 @@ enum FaultyFunction {
   FAULTY_FUNCTIONS
 };
 
-// What goes wrong at the call that is named. Every failure says "injected fault".
+// The fault to inject. Every failure says "injected fault".
 enum FaultyKind {
   FAULTY_NOTHING,
-  FAULTY_REFUSE,          // the function does nothing and fails with the code, which may be no code at all
+  FAULTY_REFUSE,          // the function does nothing and fails with the code, which may be invalid
   FAULTY_LOSE_DEVICE,     // all semaphores fail, and every later call fails; a queue_submit is accepted first
-  FAULTY_FAIL_WORK,       // queue_submit: accepted, its signals and `completed` are told of a failure
+  FAULTY_FAIL_WORK,       // queue_submit: accepted, its signals and `completed` fail
   FAULTY_COMPLETE_ONLY,   // queue_submit: the same, but the signals are forgotten
   FAULTY_FAIL_SEMAPHORE,  // functions of a semaphore: it fails first
-  FAULTY_UNTOUCHED,       // success, with nothing done and all outputs as they were
-  FAULTY_NONSENSE,        // what it gives makes no sense, in the way that `code` says: drivers/faulty.cpp
+  FAULTY_UNTOUCHED,       // success without any effect or output
+  FAULTY_NONSENSE,        // an invalid answer, selected by `code`: drivers/faulty.cpp
 };
 
 enum FaultyHandle {
@@ -38,16 +38,15 @@ enum FaultyHandle {
 };
 
 struct FaultyControls {
-  // The driver to wrap, and which of its kinds "faulty" stands for. Before the driver is opened; no instance
-  // is alive.
+  // The driver to wrap, and its kind that "faulty" stands for. Only while no instance is alive.
   void (*wrap)(const char* path, const char* kind);
-  // No fault, and every count of calls 0.
+  // Clears the fault and all call counts.
   void (*reset)();
-  // At call `at` (from 1) of the function since then. 0: at every call; -n: at every n-th.
+  // Injects at call `at` (from 1) of the function from now on. 0: at every call; -n: at every n-th.
   void (*inject)(int function, int kind, int64_t at, int32_t code);
   int64_t (*calls)(int function);
-  int64_t (*injected)();             // how many calls have gone wrong
-  int64_t (*live)(int handle);       // made and not yet destroyed
-  void (*be_late)(int32_t is_late);  // completed and subscribers are called by another thread, later
-  void (*settle)();                  // returns when all that is late has been called
+  int64_t (*injected)();             // number of injected faults
+  int64_t (*live)(int handle);       // live handles
+  void (*be_late)(int32_t is_late);  // another thread calls completed and subscribers later
+  void (*settle)();                  // waits until all delayed calls were made
 };

@@ -1,10 +1,11 @@
-// A driver whose answers make no sense, or that does nothing and calls it success: what the host can see is
-// an error that names the device, or the driver, and the function.
+// A driver with invalid answers, or with success without effect: errors that the host detects name the
+// device, or the driver, and the function.
 #include "faulty_device.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/executable.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -53,7 +54,7 @@ TEST_F(Opening, PropertiesThatNoDeviceHas) {
   EXPECT_FAILS(INTERNAL, "'faulty://'", open());
 }
 
-// They are asked for once: what a driver says later changes nothing.
+// They are queried once: later answers of the driver have no effect.
 TEST_F(Nonsense, PropertiesThatChange) {
   inject(FAULTY_device_properties, FAULTY_NONSENSE, 2);
   EXPECT_OK(allocate());
@@ -63,7 +64,7 @@ TEST_F(Nonsense, PropertiesThatChange) {
 
 TEST_F(Nonsense, ListsOfDevices) {
   const DriverLibrary& library = device->library();
-  for (const int32_t how : {0, 3}) {  // always one more than there is room for; a number that cannot be
+  for (const int32_t how : {0, 3}) {  // always one more than the capacity; an impossible number
     inject(FAULTY_enumerate_devices, FAULTY_NONSENSE, how);
     EXPECT_FAILS(INTERNAL, "halyard-driver-faulty.so", library.enumerate());
   }
@@ -98,7 +99,7 @@ TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
     EXPECT_FAILS(INTERNAL, expected[how], alloca_());
     EXPECT_FAILS(INTERNAL, "'faulty://'", alloca_());
   }
-  // What is only wished for need not be given.
+  // Preferences need not be fulfilled.
   inject(FAULTY_memory_allocate, FAULTY_NONSENSE, 1);
   EXPECT_OK(device->allocate(kAnyQueue, kMapped | HALYARD_MEMORY_OPTIMAL, kPlainUsage, 16));
 }
@@ -125,9 +126,9 @@ TEST_F(Nonsense, HandlesThatAreNone) {
 TEST_F(Nonsense, GradesThatSayNothingOfUse) {
   const uint8_t data[] = {1, 2, 3, 4};
   const auto create = [&] { return Executable::create(device, kAnyQueue, "vmvx", data, nullptr, {}); };
-  inject(FAULTY_executable_grade, FAULTY_NONSENSE, 0);  // a reason without an end
+  inject(FAULTY_executable_grade, FAULTY_NONSENSE, 0);  // an unterminated reason
   EXPECT_FAILS(NOT_FOUND, std::string(256, 'x'), create());
-  inject(FAULTY_executable_grade, FAULTY_NONSENSE, 2);  // a reason that is no text
+  inject(FAULTY_executable_grade, FAULTY_NONSENSE, 2);  // a reason that is not text
   EXPECT_FAILS(NOT_FOUND, "'vmvx'", create());
   inject(FAULTY_executable_grade, FAULTY_UNTOUCHED);
   EXPECT_FAILS(NOT_FOUND, "'vmvx'", create());
@@ -144,18 +145,18 @@ void executables_that_cannot_be(const Ref<Device>& device) {
   EXPECT_FAILS(INTERNAL, "executable_create", create());
   inject(FAULTY_executable_function_count, FAULTY_NONSENSE);
   EXPECT_FAILS(INTERNAL, "executable_function_count", create());
-  for (const int32_t how : {0, 1}) {  // a name at null, a name that is longer than memory
+  for (const int32_t how : {0, 1}) {  // a null name, a name longer than memory
     inject(FAULTY_executable_function_info, FAULTY_NONSENSE, how);
     EXPECT_FAILS(INTERNAL, "executable_function_info", create());
   }
   inject(FAULTY_executable_function_info, FAULTY_NONSENSE,
-         2);  // bytes that are no text are a name like any other
+         2);  // arbitrary bytes are a valid name
   EXPECT_OK(create());
   inject(FAULTY_executable_function_info, FAULTY_UNTOUCHED);
   EXPECT_OK(create());
 }
 
-// The null driver runs none.
+// The null driver runs no executables.
 TEST_F(Opening, ExecutablesThatCannotBe) {
   wrap_driver(sample_path("fake"), "fake");
   {
@@ -170,7 +171,7 @@ TEST_F(Nonsense, CodesThatAreNone) {
   }
 }
 
-// The signals of work that has failed fail, also where the driver forgets them.
+// The signals of failed work fail, even if the driver forgets them.
 TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
   const Ref<Fence> done = *Fence::create(device);
   inject(FAULTY_queue_submit, FAULTY_COMPLETE_ONLY, HALYARD_DATA_LOSS);
@@ -178,8 +179,8 @@ TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
   EXPECT_FAILS(DATA_LOSS, "injected fault", done->query());
 }
 
-// After the loss of a device everything fails, work that waits included; what there is can be given back, and
-// the device opened again.
+// After the loss of a device everything fails, including waiting work; its objects can be released and the
+// device opened again.
 TEST_F(Nonsense, ALostDevice) {
   const Ref<Buffer> buffer = *allocate();
   const Ref<Fence> start = *Fence::create(device);
@@ -197,7 +198,7 @@ TEST_F(Nonsense, ALostDevice) {
   EXPECT_OK(open());
 }
 
-// What nobody can reach any more is given up, with everything that hangs on it.
+// Unreachable waits fail, and release all that depends on them.
 TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
   const Ref<Fence> last = *Fence::create(device);
   {
@@ -214,7 +215,7 @@ TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
   EXPECT_EQ(faulty().live(FAULTY_MEMORY), 0);
 }
 
-// The same across drivers: a bridge, and work that is held for memory that is not there yet.
+// The same across drivers: a bridge, and work held for memory that does not exist yet.
 TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
   const Ref<Device> other = *open();  // an instance of its own
   const Ref<Fence> bridged = *Fence::create(other);
@@ -231,8 +232,7 @@ TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
   EXPECT_FAILS(ABORTED, "value 1", held->query());
 }
 
-// A semaphore that has been reached is not failed when it goes while work that waited for it is still on its
-// way.
+// A reached semaphore is not failed when it is destroyed while work that waited for it is still in flight.
 TEST_F(Nonsense, ReachedWaitsMayGo) {
   const Ref<Fence> open_end = *Fence::create(device);
   const Ref<Fence> done = *Fence::create(device);

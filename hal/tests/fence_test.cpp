@@ -1,4 +1,4 @@
-// Fences: what they say, and waiting for them, with one driver and with several.
+// Fences: queries and waits, with one driver and with several.
 #include "hal/queue/fence.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 #include "hal_test.h"
 
 namespace halyard::hal {
@@ -168,7 +169,7 @@ TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
   signaller.join();
 }
 
-// A thread that would only wait does what there is for it to do.
+// A waiting thread runs pending work.
 TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
   const Ref<Device> helped = open_fake_device("helped");
   const Ref<Device> queued = open_fake_device("queued");  // cannot use it
@@ -178,17 +179,17 @@ TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
   help(all);
   EXPECT_OK(first->query());
   EXPECT_EQ(other->query().code(), Code::DEFERRED);
-  help(all);  // nothing is left to do
+  help(all);  // no work is left
   other->fail(Status(Code::DATA_LOSS, "lost"));
   EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, second.get()}));
   Fence* const failed[] = {other.get(), second.get()};
-  help(failed);  // who waits is told at once
+  help(failed);  // the waiter is notified at once
   EXPECT_EQ(second->query().code(), Code::DEFERRED);
   help({});
   fake().run_ready();
 }
 
-// Several drivers have no common wait that could see to it.
+// Several drivers have no common wait that could run it.
 TEST_F(FenceTest, AwaitAcrossDriversLendsTheThread) {
   const Ref<Device> device = open_fake_device("helped");
   const Ref<Fence> here = make_fence(device);

@@ -1,4 +1,4 @@
-// What the tests of the HAL's host half share: devices of the fake driver, buffers, and expectations about
+// Shared by the tests of the HAL's host side: devices of the fake driver, buffers, and expectations about
 // statuses.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace halyard::hal {
 
-// An instance of the fake driver of its own: handles of two of them must never meet.
+// A new instance of the fake driver: handles of two instances must not be mixed.
 Ref<DriverLibrary> open_fake_library();
 // A device of an instance that all callers share; `path` as in fake_driver.h.
 Ref<Device> open_fake_device(const std::string& path = "");
@@ -28,9 +28,9 @@ Ref<Device> open_fake_device(Ref<DriverLibrary> library, const std::string& path
 const Ref<Loop>& test_loop();
 
 const FakeControls& fake();
-std::string fake_log();  // what has run since reset()
+std::string fake_log();  // operations run since reset()
 
-// Resets the fake driver, and expects that the test gives back every handle.
+// Resets the fake driver, and expects that the test destroys every handle.
 class FakeDriverTest : public testing::Test {
  protected:
   void SetUp() override;
@@ -69,7 +69,7 @@ void expect_ok(const T& result, const char* file, int line) {
 
 }  // namespace halyard::hal
 
-// The code, and a part of the text.
+// Expects a code, and a part of the text.
 #define EXPECT_FAILS(code, text, ...) \
   ::halyard::hal::expect_failure((__VA_ARGS__), ::halyard::Code::code, text, __FILE__, __LINE__)
 #define EXPECT_OK(...) ::halyard::hal::expect_ok((__VA_ARGS__), __FILE__, __LINE__)

@@ -1,4 +1,4 @@
-// Memory of the host as a device: bytes, ranges, imports; and what it refuses.
+// The host memory device: bytes, ranges, imports, and refused calls.
 #include "hal/device/host_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
-// A host from the future: the drivers of this tree, and the first one ever built, called with structs that
-// have grown. They read and write what they know, in the places where it always was, and leave the rest alone
-// (docs/driver-abi.md, R10 to R14, R102).
+// A simulated future host: the drivers of this tree, and the first one ever built, called with larger
+// structs. They read and write only the fields that they know (docs/driver-abi.md, R10 to R14, R102).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +20,7 @@ namespace {
 
 constexpr uint64_t kLater = 0xE7E7E7E7E7E7E7E7;
 
-// A struct with fields that the driver has never heard of. What stands in them is no pointer and no size.
+// A struct with fields that the driver does not know. Their contents are not valid pointers or sizes.
 template <typename T>
 struct Grown {
   Grown() {
@@ -29,7 +28,7 @@ struct Grown {
     known.struct_size = sizeof(Grown);
   }
   T* operator->() { return &known; }
-  // That the driver, which was to fill it, kept to what it knows.
+  // Checks that the driver filled only fields that it knows.
   void expect_whole() const {
     EXPECT_EQ(known.struct_size, sizeof(Grown));
     EXPECT_TRUE(std::ranges::all_of(later, [](uint64_t word) { return word == kLater; }));
@@ -39,7 +38,7 @@ struct Grown {
   std::array<uint64_t, 4> later;
 };
 
-// A command that has grown; the next one follows behind what is new.
+// A larger command; the next one follows after its new fields.
 template <typename T>
 struct GrownCommand {
   explicit GrownCommand(uint32_t kind) {
@@ -54,7 +53,7 @@ struct Tried {
   std::string name;  // of the test
   std::string kind;
   std::string path;
-  std::string skip;  // why it cannot be tried here
+  std::string skip;  // why it cannot run here
 };
 
 std::vector<Tried> drivers() {
@@ -282,7 +281,7 @@ TEST_P(NewerHost, ImportsMemory) {
   table_->memory_free(device_, memory.handle);
 }
 
-// Kinds that came later are refused when the list is made, by number [R102].
+// Unknown kinds are refused when the list is created, by number [R102].
 TEST_P(NewerHost, HasCommandsThatNobodyKnows) {
   GrownCommand<halyard_command_barrier_t> command(9876);
   Grown<halyard_command_list_args_t> args;

@@ -1,4 +1,4 @@
-// Queue work: results, order, checks, what is kept alive, and bridges between drivers.
+// Queue work: results, order, checks, lifetimes, and bridges between drivers.
 #include "hal/queue/queue.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "hal/device/callback_scope.h"
+#include "hal/queue/wait.h"
 #include "hal_test.h"
 
 namespace halyard::hal {
@@ -28,7 +29,7 @@ class QueueTest : public FakeDriverTest {
   }
 };
 
-// ---- Every operation, where the driver has it and where the host does it ----
+// ---- Every operation, in the driver and emulated by the host ----
 
 class QueueOperationTest : public QueueTest, public testing::WithParamInterface<std::string> {
  protected:
@@ -348,7 +349,7 @@ TEST_F(QueueTest, FailureOfTheWork) {
   EXPECT_FAILS(INTERNAL, "told to fail", queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
   EXPECT_FAILS(INTERNAL, "told to fail", fence->query());
 
-  const Ref<Device> queued = open_fake_device("queued");  // the call cannot know
+  const Ref<Device> queued = open_fake_device("queued");  // the call returns before the failure
   const Ref<Fence> later = make_fence(queued);
   fake().fail_next(HALYARD_INTERNAL);
   EXPECT_OK(queue_barrier({*queued, kAnyQueue, nullptr, later.get()}));
@@ -437,7 +438,7 @@ TEST_F(QueueTest, WorkCompletesOnAnotherThread) {
   worker.join();
 }
 
-// A program that is not there any more when its work is done: the work has the last reference to the device.
+// A program that is destroyed before its work completes: the work has the last reference to the device.
 TEST_F(QueueTest, ADeviceIsNotClosedByItsOwnCallback) {
   const size_t before = fake().closed_in_callbacks();
   const int64_t devices = fake().live(FAKE_DEVICE);
@@ -608,8 +609,8 @@ TEST_F(BridgeTest, RefusedWorkLeavesNothingBehind) {
   EXPECT_OK(start->signal());
 }
 
-// Each piece of work is released by the completion of the one before, in the other driver: no call may nest
-// in the other.
+// Work alternates between two drivers, each submission waiting for the previous one: their calls must not
+// nest.
 TEST_F(BridgeTest, LongChainsBetweenDriversDoNotNest) {
   const Ref<Device> devices[] = {open_fake_device(first_), open_fake_device(second_)};
   const Ref<Fence> start = make_fence(devices[0]);

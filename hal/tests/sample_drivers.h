@@ -1,4 +1,4 @@
-// The sample drivers (drivers/sample.h) for tests: where they lie, folders of copies, and devices of them.
+// The sample drivers (drivers/sample.h) for tests: their paths, folders of copies, and devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ inline Ref<Device> sample_device(const std::string& path = "", Ref<DriverLibrary
   return Device::open(std::move(library), "sample", path, {}).value();
 }
 
-// What the sample driver's instance has seen.
+// A counter of the sample driver's instance.
 inline int64_t seen(const Device& device, std::string_view what) {
   const Device::Answer answer = device.query_i64("sample", what);
   EXPECT_TRUE(answer.known) << what;

@@ -1,4 +1,4 @@
-// Waits that cross from driver to driver as descriptors, and when they do not.
+// Waits between drivers by semaphore descriptors, and cases without them.
 #include "hal/queue/semaphore_fd.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class SemaphoreFdTest : public FakeDriverTest {
  protected:
   void SetUp() override {
     FakeDriverTest::SetUp();
-    (void)fake();  // what stays open
+    (void)fake();  // that stay open
     descriptors_ = open_descriptors();
     there_ = open_fake_device(first_, "passing");
     here_ = open_fake_device(second_, "passing");
@@ -61,13 +61,13 @@ TEST_F(SemaphoreFdTest, WorkWaitsForADescriptor) {
   EXPECT_EQ(fake().run_ready(), 2u);
   EXPECT_OK(end->query());
   EXPECT_EQ(bytes_of(*buffer), (Values{7, 7}));
-  // What is reached needs none.
+  // A reached semaphore needs none.
   EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), make_fence(here_).get()}));
   EXPECT_EQ(fake().run_ready(), 1u);
   EXPECT_EQ(fake().exported(), 1u);
 }
 
-// However often a timeline is waited for.
+// For any number of waits on a timeline.
 TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
   const Ref<Semaphore> timeline = Semaphore::create(there_, 0).value();
   for (const uint64_t value : {1, 2, 3}) {
@@ -84,7 +84,7 @@ TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
   }
 }
 
-// The host hears of the signal before the importing device does.
+// The host sees the signal before the importing device does.
 TEST_F(SemaphoreFdTest, ADescriptorThatIsLateIsWaitedFor) {
   const Ref<Fence> start = start_work(there_);
   const Ref<Fence> end = make_fence(here_);
@@ -118,7 +118,7 @@ TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
   EXPECT_FAILS(CANCELLED, "no longer wanted", end->query());
 }
 
-// Each with a bridge in place of a descriptor, and the same end.
+// Each with a bridge instead of a descriptor, and the same result.
 TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
   const Ref<Fence> start = make_fence(there_);
   const Ref<Fence> end = make_fence(here_);
@@ -156,7 +156,7 @@ TEST_F(SemaphoreFdTest, BridgedWhereADescriptorCannotBeHad) {
   }
 }
 
-// A descriptor that the driver refused is still the host's: closed by it, once.
+// The host closes a descriptor that the driver refused, once.
 TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
   const halyard_driver_table_t& table = first_->table();
   halyard_driver_semaphore_t imported = nullptr;

@@ -1,5 +1,5 @@
-// Work on buffers of another driver with which no memory is shared: work on one buffer goes to its device,
-// copies go through the host, and what cannot be done says why.
+// Work on buffers of another driver without shared memory: work on one buffer goes to its device, copies go
+// through the host, and other work fails with the reason.
 #include "hal/queue/transfer.h"
 
 #include "hal/queue/queue.h"
@@ -53,7 +53,7 @@ TEST_F(TransferTest, CopiesWaitAndSignalAcrossDrivers) {
   EXPECT_OK(end->query());
 }
 
-// Memory that the host cannot see is copied by its own device to memory that it can, and the reverse.
+// Its own device copies memory that the host cannot map to memory that it can, and back.
 TEST_F(TransferTest, MemoryThatTheHostCannotSeeIsStaged) {
   const Ref<Device> here = open_fake_device(first_, "opaque");
   const Ref<Device> there = open_fake_device(second_, "opaque");

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "hal/queue/host_copy.h"
+#include "hal/queue/wait.h"
 #include "hal/view/element_type.h"
 #include "testing.h"
 
@@ -89,7 +90,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
                          {device, view(left), view(right), number(absolute), number(relative)});
   }
 
-  // Whoever did the copy may let go of it a little later than it is done.
+  // The copying thread may release the buffer shortly after completion.
   void expect_all_given_back() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (budget->used() != 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -101,7 +102,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
     for (const Told& it : told) ADD_FAILURE() << what << ": " << it.function << ": " << it.message;
     told.clear();
   }
-  // One expectation failed, saying all of `parts`.
+  // One expectation failed, with all of `parts` in its message.
   void expect_told(const Status& status, std::string_view function, std::vector<std::string_view> parts) {
     EXPECT_TRUE(status.ok()) << status.text();
     ASSERT_EQ(told.size(), 1u) << function;
@@ -294,7 +295,7 @@ TEST_P(Check, almost_eq_takes_what_is_on_the_edge_of_the_tolerance) {
 TEST_P(Check, almost_eq_compares_f64_as_f64_and_smaller_ones_as_f32) {
   expect_told(almost_eq("f64=1", "f64=1.000000000001", 0, 0), "expect_almost_eq", {"1 and 1.000000000001"});
   expect_holds(almost_eq("f64=1", "f64=1.000000000001", 1e-9F, 0), "f64");
-  // 2^24 + 1 has no place in f32: the difference is 2^24 there.
+  // f32 cannot represent 2^24 + 1: the difference becomes 2^24.
   expect_holds(almost_eq("f32=16777216", "f32=-1", 16777216, 0), "f32");
   expect_told(almost_eq("f64=16777216", "f64=-1", 16777216, 0), "expect_almost_eq",
               {"a difference of 16777217 where 16777216 is allowed"});

@@ -1,11 +1,12 @@
-// Programs that call `check` through the interpreter: they go on after an expectation that fails, which is
-// told with its place, and wait for copies as any other wait.
+// Programs that call `check` through the interpreter: they continue after a failed expectation, which is
+// reported with its place, and wait for copies like for other work.
 #include <gtest/gtest.h>
 
 #include <semaphore>
 
 #include "base/bytes.h"
 #include "hal/queue/host_copy.h"
+#include "hal/queue/wait.h"
 #include "modules/check_module.h"
 #include "testing.h"
 #include "vm/text/assembler.h"
@@ -55,7 +56,7 @@ class CheckProgram : public ::testing::TestWithParam<const char*> {
     });
   }
 
-  // So many bytes in memory that the host cannot map.
+  // A buffer of this size in memory that the host cannot map.
   Ref<hal::BufferView> bytes(size_t count, uint8_t value) {
     Ref<hal::Buffer> buffer = device->allocate(hal::kAnyQueue, 0x30, 0xC03, count).value();
     buffer->allocation().usage = 0xC03;
@@ -105,7 +106,7 @@ TEST_P(CheckProgram, without_a_sink_the_first_one_fails_the_call_at_its_place) {
   expect_failure(done.error(), Code::FAILED_PRECONDITION, "at program.both+");
 }
 
-// A step ends where a copy is waited for; whether one is, is a matter of time.
+// A step ends at a wait for a copy; whether a wait is needed depends on timing.
 TEST_P(CheckProgram, waits_for_copies_in_steps) {
   load_telling();
   std::binary_semaphore ready(0);

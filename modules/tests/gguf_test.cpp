@@ -1,4 +1,4 @@
-// The reader of .gguf files: versions, alignment, tensor types, and that nothing makes it misbehave.
+// The reader of .gguf files: versions, alignment, tensor types, hostile input.
 #include <gtest/gtest.h>
 
 #include "modules/parameter_archive.h"

@@ -1,4 +1,4 @@
-// hal.fence.*, in both of their versions, and what queue work does with fences.
+// hal.fence.* in all versions, and fences in queue work.
 #include <gtest/gtest.h>
 
 #include "modules/hal_functions.h"
@@ -70,8 +70,7 @@ TEST_F(HalFence, the_first_failure_stays_also_on_a_reached_fence) {
   EXPECT_EQ(query(made), 9);
 }
 
-// Ruling 11: what is not the code of a failure becomes UNKNOWN, so that failed and not reached can be told
-// apart.
+// Ruling 11: a code that is not a failure becomes UNKNOWN, so that failed differs from not reached.
 TEST_F(HalFence, five_bits_of_a_code_count_and_all_are_failures) {
   const std::pair<int, int> kCases[] = {{1, 1},  {18, 18},    {0, 2},       {17, 2},      {19, 2}, {31, 2},
                                         {32, 2}, {32 + 5, 5}, {64 + 17, 2}, {-32 + 5, 5}, {-1, 2}};
@@ -143,7 +142,7 @@ TEST_F(HalFence, await_takes_32_fences) {
                    "33");
 }
 
-// Ruling 12. This process may have other threads, so only the timeout can be tested for certain.
+// Ruling 12. This process may have other threads, so only the timeout can be tested reliably.
 TEST_F(HalFence, await_of_what_nobody_reaches_ends_at_the_deadline) {
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {10, 0, Entries{fence()}}), kTimeout);
 }

@@ -70,7 +70,7 @@ TEST_F(HalInline, refs_are_checked_by_every_function) {
   struct Call {
     const char* name;
     const char* convention;
-    std::vector<Argument> arguments;  // the ref that is checked stands for itself
+    std::vector<Argument> arguments;  // the tested argument is replaced
     size_t ref;
   };
   const Ref<vm::Buffer> bytes = bytes_of({1, 2, 3, 4});

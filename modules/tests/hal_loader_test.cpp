@@ -236,7 +236,7 @@ TEST_F(HalLoader, ranges_are_checked) {
   expect_failure(scale({target, 13, 0}), Code::OUT_OF_RANGE, "within the 12 bytes");
   expect_failure(scale({target, -4, 8}), Code::OUT_OF_RANGE, "binding[0]");
   expect_failure(scale({target, 0, -1}), Code::OUT_OF_RANGE, "binding[0]");
-  expect_failure(scale({target, 0, 8}), Code::OUT_OF_RANGE, "scale");  // the kernel sees its range alone
+  expect_failure(scale({target, 0, 8}), Code::OUT_OF_RANGE, "scale");  // the kernel sees only its range
   EXPECT_EQ(contents(target)[2], 5);
 }
 

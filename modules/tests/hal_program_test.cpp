@@ -86,8 +86,7 @@ vm.func @main() -> (i32, i64, i32, i32) {
   EXPECT_EQ(*results, (std::vector<int64_t>{1, 12, 0, 42}));
 }
 
-// A program of hal 0.5 and one of 0.7 in one process, in one module even: each import has the behaviour of
-// its own string.
+// Imports of hal 0.5 and 0.7 in one process, even in one module: each has the behaviour of its own signature.
 TEST_F(HalProgram, signatures_of_several_versions_side_by_side) {
   auto loaded = load(R"(
 vm.module @program version 0
@@ -158,7 +157,7 @@ TEST_F(HalProgram, what_does_not_link) {
   EXPECT_TRUE(with_import("vm.import optional @hal.no.such cconv \"0r_v\""));
 }
 
-// A program that awaits a fence gives its thread back; whoever reaches the fence has it go on.
+// A program that awaits a fence releases its thread; signalling the fence resumes it.
 TEST_F(HalProgram, awaits_without_a_thread) {
   auto loaded = load(R"(
 vm.module @program
@@ -195,7 +194,7 @@ vm.func @briefly(%r0: !hal.fence) -> (i32) {
     return results[0].as_i32();
   };
   int calls = 0;
-  const vm::Waker::Hook count = {[](void* user) { ++*static_cast<int*>(user); }, &calls};
+  const Wait::Hook count = {[](void* user) { ++*static_cast<int*>(user); }, &calls};
 
   {  // reached
     auto fence = *hal::Fence::create(*device);

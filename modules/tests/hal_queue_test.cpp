@@ -1,5 +1,5 @@
-// hal.device.queue.* and hal.command_buffer.*, every signature of every version, on local-sync: the work is
-// done when the call returns.
+// hal.device.queue.* and hal.command_buffer.*, every signature of every version, on local-sync: work is
+// complete when the call returns.
 #include <gtest/gtest.h>
 
 #include "modules/hal_functions.h"

@@ -1,11 +1,12 @@
-// Every signature in the one table, called: a call that has everything it needs does what it does, on each
-// device; null and an object of another type for each ref is refused as the function's parameters say, and a
-// refused call signals nothing. A signature that is added to the table without a call here fails.
+// Calls every signature of the table: a valid call works on each device; null or an object of another type
+// for each ref is refused according to the parameters, and a refused call signals nothing. A signature in the
+// table without a call here fails the test.
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <map>
 
+#include "hal/queue/wait.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr int kAny = -1;
 constexpr int kNotReached = static_cast<int>(Code::DEFERRED);
 
-// What calls need, new for each.
+// The objects for calls, new for each.
 struct World {
   explicit World(const std::string& uri) {
     auto opened = open_device(uri);
@@ -72,7 +73,7 @@ struct World {
   Ref<vm::List> other;  // of a type that no function takes
 };
 
-// What a ref argument may be besides what it is for.
+// The values that a ref argument accepts besides its type.
 enum class Takes { only_its_type, null, anything };
 
 struct Given {
@@ -283,7 +284,7 @@ TEST_P(HalSignatures, refuses_null_and_other_types) {
   }
 }
 
-// Entries of a span are looked at one by one.
+// Each entry of a span is checked.
 TEST_P(HalSignatures, refuses_other_types_in_spans) {
   const Call* call = find();
   ASSERT_TRUE(call);
@@ -295,7 +296,7 @@ TEST_P(HalSignatures, refuses_other_types_in_spans) {
     std::vector<Argument> arguments = values(call->arguments(world));
     arguments[i].entries[ref] = Argument(world.other);
     const Status status = run(world, arguments);
-    // A trace that goes nowhere is not looked at.
+    // Without a sink a trace is not checked.
     if (GetParam().signature.name == "buffer_view.trace") continue;
     expect_failure(status, Code::INVALID_ARGUMENT, "expected a ");
     EXPECT_EQ(static_cast<int>(world.done->query().code()), kNotReached);

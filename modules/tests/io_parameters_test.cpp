@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "hal/queue/fence.h"
+#include "hal/queue/wait.h"
 #include "irpa_builder.h"
 #include "modules/parameters.h"
 #include "testing.h"

@@ -1,5 +1,4 @@
-// The reader of .irpa archives: what it finds in good ones, what it says about bad ones, and that nothing
-// makes it misbehave.
+// The reader of .irpa archives: valid and damaged archives, hostile input.
 #include "modules/parameter_archive.h"
 
 #include <gtest/gtest.h>
@@ -187,8 +186,7 @@ TEST(Irpa, kinds_of_entries) {
   expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "entry 'a' has type 4");
 }
 
-// Headers that overlap and share one table of entries, or one long name, must not cost more than the file is
-// worth.
+// Overlapping headers that share one table of entries, or one long name, must not cost more than linear time.
 TEST(Irpa, shared_tables_end) {
   std::vector<uint8_t> archive;
   for (int i = 0; i < 2000; ++i) {
@@ -231,7 +229,7 @@ TEST(Irpa, cut_off_anywhere) {
   }
 }
 
-// Whatever is read from a changed file lies within it.
+// All ranges read from a modified file lie within it.
 TEST(Irpa, every_bit_flipped) {
   const std::vector<uint8_t> whole = example().bytes();
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {

@@ -1,4 +1,4 @@
-// Pages of mapped parameters are there ahead of the program: all that are in memory, and no others.
+// Pages of mapped parameters are pre-faulted: all that are in the page cache, and no others.
 #include "modules/parameter_pages.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMegabyte = size_t{1} << 20;
 
-// A mapped file; from `written` on it is a hole, of which nothing is in memory.
+// A mapped file; from `written` on it is a hole, which is not in the page cache.
 class ParameterPagesTest : public testing::Test {
  public:
   void make_file(size_t size, size_t written) {
@@ -42,7 +42,7 @@ class ParameterPagesTest : public testing::Test {
     return {bytes_->span().subspan(offset, size), bytes_};
   }
 
-  // How many pages of the range this process has mapped: bit 63 of their entries says so.
+  // The number of mapped pages in the range, by bit 63 of their pagemap entries.
   size_t mapped(size_t offset, size_t size) const {
     const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
     std::vector<uint64_t> entries(size / page);
@@ -78,7 +78,7 @@ TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
   make_file(size, written);
   ASSERT_EQ(mapped(0, size), 0u);
   ParameterPages first(Loop::create());
-  // In pieces that begin and end anywhere, and the last of them first.
+  // In unaligned pieces, the last one first.
   first.prepare({range(8 * kMegabyte + 100, size - 8 * kMegabyte - 200), range(1, 8 * kMegabyte + 1)});
   EXPECT_TRUE(comes_true([&] { return mapped(0, written) == pages(written); }));
   {
@@ -87,7 +87,7 @@ TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
     second.prepare({range(0, size)});
     loop->drain();
   }
-  // The kernel maps up to 64 KiB around what is touched.
+  // The kernel maps up to 64 KiB around a touched page.
   EXPECT_LE(mapped(written, size - written), 16u) << "a hole: it would have to be read first";
 }
 
@@ -109,10 +109,10 @@ TEST_F(ParameterPagesTest, SeveralCallsCountTogether) {
   EXPECT_EQ(mapped(0, half), 0u);
   all.prepare({range(half, half)});
   EXPECT_TRUE(comes_true([&] { return mapped(0, 2 * half) == pages(2 * half); }));
-  all.prepare({range(0, half)});  // once more, after all is done
+  all.prepare({range(0, half)});  // once more, after completion
 }
 
-// The mapping goes, and its owner with it, while the loop is at it.
+// The mapping and its owner are released while the loop works.
 TEST_F(ParameterPagesTest, EndsAtAnyTime) {
   make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
   const Ref<Loop> loop = Loop::create();
@@ -126,7 +126,7 @@ TEST_F(ParameterPagesTest, EndsAtAnyTime) {
   bytes_ = nullptr;
 }
 
-// Memory that is no file: nothing is in memory before it is touched, and nothing happens.
+// Anonymous memory: no page exists before it is touched, so there is no effect.
 TEST_F(ParameterPagesTest, MemoryOfAnotherKind) {
   const size_t size = ParameterPages::kWorthIt;
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// The reader of .safetensors files: what it takes from the header, and that nothing makes it misbehave.
+// The reader of .safetensors files: the header, hostile input.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a program says about the processors that its code was compiled for: reading it, and what comes of it.
+// The processor features stated in a program: reading and checking them.
 #include "modules/target_features.h"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ TEST(TargetFeatures, ADeviceIsAsked) {
   const Ref<hal::DriverRegistry> registry = open_registry();
   const auto device = registry->open_device("local-sync");
   ASSERT_TRUE(device) << device.error().text();
-  // Of those that the device knows, one that it has and one that it has not, where there are any.
+  // Of the features that the device knows, one that it has and one that it lacks, if there are any.
   std::string present, absent;
   for (const char* name :
        {"sse3", "avx2", "fma4", "xop", "sse4a", "amx-tile", "avx512fp16", "fp-armv8", "sme2p1", "v"}) {

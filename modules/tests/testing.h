@@ -1,5 +1,5 @@
-// What the tests of this folder share: a local device, and calls of native functions as an interpreter makes
-// them, with arguments laid out in registers by the calling-convention string.
+// Shared by the tests of this folder: a local device, and calls of native functions as the interpreter makes
+// them, with arguments in registers according to the calling convention.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace halyard::modules {
 
-// Devices that are opened from one registry are of one driver.
+// Devices opened from one registry share a driver instance.
 inline Ref<hal::DriverRegistry> open_registry() {
   hal::RegistryOptions options;
   options.folders = {HALYARD_BUILD_DIR "/lib/halyard/drivers"};
@@ -51,7 +51,7 @@ struct Argument {
   Object* object = nullptr;
   std::vector<Argument> entries;
 };
-// A class of its own, because braces around a vector of arguments would mean the same vector.
+// A separate class, because braces around a vector of arguments would copy the vector.
 struct Entries {
   Entries(std::initializer_list<Argument> list) : values(list) {}
   Entries(size_t count, const Argument& value) : values(count, value) {}
@@ -123,7 +123,7 @@ class ModuleCaller {
     return values;
   }
 
-  // The only result, as an object of type T, an i32 or an i64. Fails the test where the call fails.
+  // The only result, as an object of type T, an i32 or an i64. Fails the test if the call fails.
   template <typename T>
   Ref<T> object(std::string_view name, std::string_view convention, const std::vector<Argument>& arguments) {
     auto results = call(name, convention, arguments);

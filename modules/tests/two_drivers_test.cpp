@@ -1,11 +1,12 @@
-// Two drivers from two shared libraries: one's work waits for the other's, and uses the other's memory
-// without a copy.
+// Two drivers from two shared libraries: work of one waits for work of the other, and uses its memory without
+// a copy.
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "hal/queue/bridge.h"
 #include "hal/queue/sharing.h"
+#include "hal/queue/wait.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
@@ -96,7 +97,7 @@ TEST_P(TwoDrivers, DispatchesWriteTheOthersMemoryInPlace) {
   EXPECT_EQ(allocated(*local), before) << "nothing is copied";
 }
 
-// Both are seen for the first time in one command.
+// Both occur first in the same command.
 TEST_P(TwoDrivers, CommandsTellTwoBuffersOfTheOtherApart) {
   const Ref<hal::Buffer> from = words(*null, {1, 2, 3, 4});
   const Ref<hal::Buffer> to = words(*null, {5, 6, 7, 8});
@@ -123,8 +124,8 @@ TEST_P(TwoDrivers, CopiesInBothDirections) {
   EXPECT_EQ(contents(*here), (Words{1, 2, 5, 1}));
 }
 
-// Everything is queued before anything can run: the bytes of the alloca are not there when the work that uses
-// them on the other device is submitted.
+// All work is queued before any can run: the alloca's memory does not exist yet when the work that uses it on
+// the other device is submitted.
 TEST_P(TwoDrivers, WorkIsHeldUntilTheOthersAllocaHasGivenBytes) {
   const Ref<hal::Fence> start = fence(local);
   const Ref<hal::Fence> given = fence(null);
@@ -156,8 +157,7 @@ TEST_P(TwoDrivers, FailureOfTheOtherReachesWorkThatIsHeld) {
   expect_failure(hal::await(fences, hal::kWaitForever), Code::DATA_LOSS, "the disk is gone");
 }
 
-// What the other driver still uses is not taken away under its hands; what it does not use yet it will not
-// get.
+// Memory that the other driver still uses is not freed; later uses are refused.
 TEST_P(TwoDrivers, DeallocaOfSharedMemory) {
   const Ref<hal::Fence> given = fence(null);
   const Ref<hal::Buffer> shared =
@@ -177,7 +177,7 @@ TEST_P(TwoDrivers, DeallocaOfSharedMemory) {
   expect_failure(used.error(), Code::FAILED_PRECONDITION, "after its dealloca");
 }
 
-// The dealloca is queued while the work before it is held, and has no handle yet.
+// The dealloca is queued while earlier work is held and has no handle yet.
 TEST_P(TwoDrivers, DeallocaBehindWorkThatIsHeld) {
   const Ref<hal::Fence> start = fence(local);
   const Ref<hal::Fence> given = fence(null);
@@ -192,7 +192,8 @@ TEST_P(TwoDrivers, DeallocaBehindWorkThatIsHeld) {
   expect_reached(gone);
 }
 
-// Each piece of work waits for the one before, on the other device, and all for one that comes last.
+// Submissions alternate between the devices, each waiting for the previous one, and the first for a final
+// signal.
 TEST_P(TwoDrivers, ChainsAcrossDriversAreQueuedBeforeTheyStart) {
   constexpr int kLength = 200;
   const Ref<hal::Buffer> buffers[] = {words(*local, {1}), words(*null, {0})};
@@ -210,7 +211,7 @@ TEST_P(TwoDrivers, ChainsAcrossDriversAreQueuedBeforeTheyStart) {
   EXPECT_EQ(contents(*buffers[1]), Words{1});
 }
 
-// The null driver takes host memory of others and lets them have its own, so both can give it.
+// The null driver can both import and export host memory, so either device can own it.
 TEST_P(TwoDrivers, TheFirstDeviceWhoseMemoryAllCanUseIsChosen) {
   ModuleCaller hal(create_hal_module({.devices = {local, null}}));
   auto chosen = hal.call("allocator.select", "0iiICrID_rI", {0x32, 3, 0, Entries{null, 4, local, 2}});

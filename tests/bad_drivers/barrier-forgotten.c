@@ -1,12 +1,11 @@
-/* The commands of a short list are begun one after the other, each on a thread of its own, and barriers are
- * nothing. */
+/* Starts the commands of a short list in order, each on a thread of its own, and ignores barriers. */
 #include "copies.h"
 
 HALYARD_DRIVER_NOTE("barrier-forgotten", "1.0", "null");
 
 enum { FEW = 4 };
 
-/* A list as one of null's, and its few commands as one each. */
+/* The list as a list of null, and a list for each of its few commands. */
 typedef struct {
   halyard_driver_command_list_t whole;
   uint32_t count;

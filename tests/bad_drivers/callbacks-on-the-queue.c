@@ -1,5 +1,5 @@
-/* One thread does all work and calls whoever is to be told, subscribers too: one that waits for later work
- * stops it for ever. What null does at once (alloca, refusals) stays where it is. */
+/* One thread runs all work and all callbacks, including subscribers: one that waits for later work blocks it
+ * for ever. Work that null does at once (alloca, refusals) is unchanged. */
 #include "copies.h"
 
 HALYARD_DRIVER_NOTE("callbacks-on-the-queue", "1.0", "null");

@@ -1,4 +1,4 @@
-/* A query of a category that it does not know ends the process. */
+/* A query of an unknown category ends the process. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("crashes", "1.0", "null");

@@ -1,4 +1,4 @@
-/* No bug: what the cases of descriptors are to pass. */
+/* No bug: the cases of descriptors must pass. */
 enum { follows = 1, closes = 0 };
 #include "descriptors.h"
 

@@ -1,7 +1,6 @@
-/* The null driver with semaphores as descriptors, and maybe a bug in them. What a descriptor is of is a file
- * in memory with the value; a subscription keeps it up to date, and whoever changes one has all imports look.
- * A variant defines `follows`, whether files are kept up to date, and `closes`, whether a descriptor that is
- * refused is closed all the same. */
+/* The null driver with semaphore descriptors, possibly with a bug in them. A descriptor refers to a file in
+ * memory with the value; a subscription updates it, and each update notifies all imports. A variant defines
+ * `follows` (whether files are updated) and `closes` (whether a refused descriptor is closed). */
 #ifndef HALYARD_TESTS_DESCRIPTORS_H_
 #define HALYARD_TESTS_DESCRIPTORS_H_
 
@@ -30,7 +29,7 @@ static halyard_status_t refuse(halyard_status_code_t code, const char* message) 
   return services->status_create(services->host, code, message, strlen(message));
 }
 
-/* Imports get what is in their files. Signals without the lock: subscribers may do anything. */
+/* Updates imports from their files. Signals without the lock: subscribers may call the driver. */
 static void look(void) {
   for (;;) {
     halyard_driver_semaphore_t semaphore = NULL;
@@ -140,7 +139,7 @@ static void semaphore_destroy(halyard_driver_device_t device, halyard_driver_sem
   good.semaphore_destroy(device, semaphore);
 }
 
-/* All that was accepted and is not done waits for something. */
+/* All accepted work that is not complete waits. */
 static int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
   uint64_t now = 0;
   halyard_status_t failure = good.semaphore_query(semaphore, &now);

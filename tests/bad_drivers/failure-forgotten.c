@@ -1,4 +1,4 @@
-/* Work whose wait has failed is skipped, but its signals are made as if it had been done. */
+/* Skips work whose wait has failed, but signals as if it had run. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("failure-forgotten", "1.0", "null");
@@ -17,7 +17,7 @@ static void make_signals(void* user, halyard_status_t status) {
     uint64_t value = 0;
     halyard_status_t failure = good.semaphore_query(point->semaphore, &value);
     services->status_release(services->host, failure);
-    /* What has failed or is past the value stays as it is. */
+    /* Ignores semaphores that have failed or passed the value. */
     if (!failure && value < point->value) good.semaphore_signal(point->semaphore, point->value);
   }
   held->completed(held->user, status);

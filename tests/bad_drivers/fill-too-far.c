@@ -1,4 +1,4 @@
-/* A fill of single bytes that begins 5 bytes behind a multiple of 64 writes one byte too far. */
+/* A fill of single bytes that begins 5 bytes after a multiple of 64 writes one byte too many. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("fill-too-far", "1.0", "null");

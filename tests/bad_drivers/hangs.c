@@ -1,4 +1,4 @@
-/* A wait knows no deadline. */
+/* A wait ignores its deadline. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("hangs", "1.0", "null");

@@ -1,4 +1,4 @@
-/* A thread that is lent does not come back before what it waits for. */
+/* device_help does not return before its timepoints are reached. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("helps-for-ever", "1.0", "null");

@@ -1,4 +1,4 @@
-/* A later failure of a semaphore replaces the first one in what a query answers. */
+/* A later failure of a semaphore replaces the first one in queries. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("later-failure", "1.0", "null");

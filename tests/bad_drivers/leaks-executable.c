@@ -1,4 +1,4 @@
-/* What an executable held is never given back. */
+/* Leaks the resources of an executable. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include "wrapped.h"
 

@@ -1,4 +1,4 @@
-/* What a command list held is never given back. */
+/* Leaks the resources of a command list. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("leaks-list", "1.0", "null");

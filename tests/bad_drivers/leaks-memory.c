@@ -1,4 +1,4 @@
-/* What a memory held is never given back. */
+/* Leaks memory. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("leaks-memory", "1.0", "null");

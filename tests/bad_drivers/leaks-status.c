@@ -1,4 +1,4 @@
-/* A failure that a query gives is retained once too often. */
+/* A query retains the failure once too often. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("leaks-status", "1.0", "null");

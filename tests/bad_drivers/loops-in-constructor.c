@@ -1,4 +1,4 @@
-/* Never comes back from being loaded, and works all the time. */
+/* Loops for ever while it is loaded. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("loops-in-constructor", "1.0", "loops");

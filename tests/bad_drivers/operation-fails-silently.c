@@ -1,4 +1,4 @@
-/* An operation that fails is told as done: its signals are made, and `completed` says success. */
+/* Reports a failed operation as successful: signals are signalled, and `completed` gets success. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("operation-fails-silently", "1.0", "null");

@@ -1,4 +1,4 @@
-/* An executable is taken for text that ends in 0: one byte behind it is read. */
+/* Treats an executable as zero-terminated text: reads one byte past its end. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include "wrapped.h"
 

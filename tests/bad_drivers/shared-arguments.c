@@ -1,12 +1,12 @@
-/* A kernel object has places for its constants, which whoever submits fills in and then launches: two threads
- * at once fill in the same places. */
+/* A kernel object stores its constants; a submitting thread sets them and then launches it. Two threads use
+ * the same storage concurrently. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("shared-arguments", "1.0", "local-sync,local-task");
 
 enum { MOST = 16 };
-static uint32_t places[MOST]; /* of whichever kernel: cases that look have two constants */
+static uint32_t places[MOST]; /* of any kernel: the cases that check use two constants */
 
 typedef struct {
   halyard_driver_command_list_t good;
@@ -61,10 +61,10 @@ static halyard_status_t queue_submit(halyard_driver_device_t device, const halya
   const halyard_command_dispatch_t* dispatch = (const void*)list->args.commands;
   if (!list->is_one_dispatch || dispatch->constant_count > MOST || submission->wait_count > 0)
     return good.queue_submit(device, &changed);
-  /* The arguments are set ... */
+  /* Set the arguments ... */
   for (uint32_t i = 0; i < dispatch->constant_count; ++i)
     __atomic_store_n(&places[i], dispatch->constants[i], __ATOMIC_RELAXED);
-  /* ... and the kernel is launched with what is set. */
+  /* ... and launch the kernel with the stored arguments. */
   launch_t* launch = calloc(1, sizeof *launch);
   launch->dispatch = *dispatch;
   launch->dispatch.header.size = sizeof launch->dispatch;

@@ -1,4 +1,4 @@
-/* No bug: executables take long to load, as those do that a device compiles. */
+/* No bug: executables are slow to load, as if the device compiled them. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include <unistd.h>
 

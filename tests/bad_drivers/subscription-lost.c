@@ -1,5 +1,4 @@
-/* Subscribing looks at the value, and only then puts the subscriber on the list: what is signalled in between
- * is not told to it. */
+/* Subscribing checks the value before it adds the subscriber to the list: a signal in between is lost. */
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("subscription-lost", "1.0", "null");
@@ -14,7 +13,7 @@ static int is_over(halyard_driver_semaphore_t semaphore, uint64_t value) {
 static halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
                                             halyard_subscriber_fn subscriber, void* user) {
   if (is_over(semaphore, value)) return good.semaphore_subscribe(semaphore, value, subscriber, user);
-  /* On the list of those who are called by the next signal; where that came before, there is none. */
+  /* Adds it for the next signal; if the signal came before, there is no other. */
   void* entry = malloc(64);
   if (entry) memset(entry, 0, 64);
   free(entry);

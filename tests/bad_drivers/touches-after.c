@@ -1,4 +1,4 @@
-/* A list counts the submissions that use it, and is counted down when `completed` was called: it may be gone.
+/* A list counts its submissions and decrements the count after `completed`, when the list may be destroyed.
  */
 #include "wrapped.h"
 

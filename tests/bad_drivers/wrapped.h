@@ -1,6 +1,6 @@
 /* A bad driver is the null driver with functions of its table replaced. A variant defines `spoil`, which
- * replaces them, and uses `good` for what is as it should be. A variant of another driver defines BASE_DRIVER
- * first; it is mapped when it is first asked for. NULL_DRIVER and LOCAL_DRIVER are paths. */
+ * replaces functions, and calls the originals through `good`. A variant of another driver defines BASE_DRIVER
+ * first; it is loaded on first use. NULL_DRIVER and LOCAL_DRIVER are paths. */
 #ifndef HALYARD_TESTS_WRAPPED_H_
 #define HALYARD_TESTS_WRAPPED_H_
 

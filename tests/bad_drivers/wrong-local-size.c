@@ -1,5 +1,5 @@
-/* A grid counts workgroups, but is given to the device as a count of invocations, for kernels that have
- * several. */
+/* Passes the grid to the device as a count of invocations instead of workgroups, for kernels with several
+ * invocations. */
 #define BASE_DRIVER LOCAL_DRIVER
 #include "dispatches.h"
 

@@ -1,7 +1,6 @@
-/* A driver that counts: it stands before another one, the file COUNTED_FILE, passes everything on, and tells
- * at the end what the host asked for: how many byte ranges it imported, and how many copies it had made, as
- * operations or in command lists. Its kinds are the other's, COUNTED_KINDS; its name is COUNTED_NAME. Built
- * by test_vulkan.py. */
+/* A counting driver: it wraps another one, the file COUNTED_FILE, forwards all calls, and reports at the end
+ * how many byte ranges the host imported, and how many copies it made, as operations or in command lists. Its
+ * kinds are those of the other driver, COUNTED_KINDS; its name is COUNTED_NAME. Built by test_vulkan.py. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>

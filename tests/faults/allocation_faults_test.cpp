@@ -1,6 +1,6 @@
-// Programs while the heap runs out: at the first allocation, then at the second, and so on until a program
-// has all it needs; of one allocation only, or of all from there on. Each run ends, in the right result or in
-// RESOURCE_EXHAUSTED, and gives back all it got.
+// Programs with a failing heap: at the first allocation, then at the second, and so on until a run succeeds;
+// only that allocation fails, or all from there on. Each run ends with the right result or
+// RESOURCE_EXHAUSTED, and without leaks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const Setup kSetups[] = {
 
 class AllocationFaults : public ::testing::TestWithParam<Setup> {
  protected:
-  // Whether that allocation was asked for.
+  // Whether that allocation was reached.
   bool run_with(const Program& program, const std::string& module, int64_t number, Lasting lasting) {
     SCOPED_TRACE(program.name + ", allocation " + std::to_string(number));
     const int64_t before = live_allocations();
@@ -36,7 +36,7 @@ class AllocationFaults : public ::testing::TestWithParam<Setup> {
     const int64_t lost = live_allocations() - before - allocations_of(outcome);
     EXPECT_EQ(lost, 0) << "memory is not given back; " << outcome.text;
     if (outcome.code == HALYARD_OK) {
-      // Where memory is wanting for the rest of the run there may be none for the text of the result.
+      // If allocations keep failing there may be no memory for the text of the result.
       if (!has_run_out || !outcome.text.empty()) {
         EXPECT_EQ(outcome.text, program.expected);
       }
@@ -50,7 +50,7 @@ class AllocationFaults : public ::testing::TestWithParam<Setup> {
   void sweep(Lasting lasting) {
     for (const Program& program : programs()) {
       const std::string module = module_of(program);
-      run(program, module, GetParam().devices);  // what is made once and for all is there now
+      run(program, module, GetParam().devices);  // one-time allocations are done now
       int64_t number = 1;
       while (run_with(program, module, number, lasting) && !HasFailure()) ++number;
       EXPECT_GT(number, 100) << "the heap that runs out is not the one that is used";
@@ -66,7 +66,7 @@ TEST_P(AllocationFaults, AllAllocationsFailFromThereOn) { sweep(Lasting::for_goo
 INSTANTIATE_TEST_SUITE_P(All, AllocationFaults, ::testing::ValuesIn(kSetups),
                          [](const auto& of) { return std::string(of.param.name); });
 
-// Texts are assembled, modules taken apart and described by code that no program runs.
+// The assembler, the disassembler and descriptions are not used by running programs.
 TEST(AllocationFaultsOfTools, AssembleDisassembleDescribe) {
   const std::string module = module_of(programs()[0]);
   for (const Lasting lasting : {Lasting::once, Lasting::for_good}) {

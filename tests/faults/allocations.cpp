@@ -70,7 +70,7 @@ using faults::allocate_or_throw;
 using faults::give_back;
 using faults::kPlain;
 
-// The whole set: a sanitizer's own would otherwise meet ours.
+// All variants: otherwise a sanitizer's operators would mix with ours.
 void* operator new(std::size_t size) { return allocate_or_throw(size, kPlain); }
 void* operator new[](std::size_t size) { return allocate_or_throw(size, kPlain); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, kPlain); }

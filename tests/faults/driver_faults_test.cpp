@@ -1,6 +1,6 @@
-// Programs over a driver of which one call goes wrong: first the first call of a function, then the second,
-// and so on until the program gets by without it. Every run ends, in the right result or in an error that
-// says what went wrong in the driver, and leaves nothing behind.
+// Programs over a driver with one failing call: the first call of a function, then the second, and so on
+// until the program completes without it. Every run ends with the right result or with the driver's error,
+// and without leaks.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -63,7 +63,7 @@ class DriverFaults : public ::testing::TestWithParam<Setup> {
     for (const Program& program : programs()) {
       // "null" does not run kernels, and the program asks the first device that does.
       const std::string module = module_of(program);
-      run(program, module, GetParam().devices);  // what is made once and for all is there now
+      run(program, module, GetParam().devices);  // one-time allocations are done now
       int64_t at = 1;
       while (run_with(program, module, injection, at) && !HasFailure()) ++at;
       EXPECT_LT(at, 1000);
@@ -91,7 +91,7 @@ TEST_P(DriverFaults, WorkIsAcceptedAndFails) {
   sweep({FAULTY_queue_submit, FAULTY_FAIL_WORK, HALYARD_DATA_LOSS});
 }
 
-// A driver that forgets the signals of what has failed: the host fails them.
+// A driver that forgets the signals of failed work: the host fails them.
 TEST_P(DriverFaults, OnlyTheHostIsTold) {
   sweep({FAULTY_queue_submit, FAULTY_COMPLETE_ONLY, HALYARD_DATA_LOSS});
 }

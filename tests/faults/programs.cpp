@@ -1,4 +1,4 @@
-// One run of a program: each step needs those before it, and all are undone in the end.
+// One run of a program: each step depends on the earlier ones, and all are undone at the end.
 #include "programs.h"
 
 #include <dlfcn.h>
@@ -18,14 +18,12 @@ namespace {
 
 const std::string kFaultyPath = HALYARD_TEST_DRIVERS "/halyard-driver-faulty.so";
 
-constexpr uint64_t kLongestCall = uint64_t{100} * 1000 * 1000 * 1000;  // ns: a call that hangs fails
+constexpr uint64_t kLongestCall = uint64_t{100} * 1000 * 1000 * 1000;  // ns: detects hangs
 
-// Handles in the order in which they were made; released from the last one on.
+// Handles in order of creation; released in reverse.
 class Handles {
  public:
-  Handles() {
-    handles_.reserve(16);
-  }  // so that the heap of the test itself is not asked while a program runs
+  Handles() { handles_.reserve(16); }  // so that the test itself does not allocate while a program runs
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
   ~Handles() {

@@ -1,5 +1,5 @@
-// Whole programs, from the instance to the result and back, through the C ABI: what the tests of faults run
-// over and over. Every call of the ABI is made with the heap armed (allocations.h).
+// Whole programs through the C ABI, from the instance to the result and the release, which the fault tests
+// run repeatedly. Every ABI call runs with the failing heap (allocations.h).
 #pragma once
 
 #include <cstdint>
@@ -25,23 +25,23 @@ const std::vector<Program>& programs();
 // Assembled once.
 std::string module_of(const Program& program);
 
-// What became of it.
+// The outcome of a run.
 struct Outcome {
   halyard_status_code_t code = HALYARD_OK;
-  std::string text;  // of the result, or of the status; empty where there was no memory for it
+  std::string text;  // of the result or the status; empty if there was no memory for it
 };
 
 // Allocations that the outcome itself holds.
 int64_t allocations_of(const Outcome& outcome);
 
 const FaultyControls& faulty();
-// "faulty" stands for that device of the driver from now on.
+// From now on "faulty" wraps that device of the driver.
 void wrap(const std::string& driver, const std::string& kind);
 
-// Makes an instance, opens the devices, loads, calls, reads the result, and releases all of it.
+// Creates an instance, opens the devices, loads, calls, reads the result, and releases everything.
 Outcome run(const Program& program, const std::string& module, const std::vector<std::string>& devices);
 
-// Handles of the faulty driver that nobody has given back, by name; "" where there are none.
+// Leaked handles of the faulty driver, by name; "" if there are none.
 std::string handles_left();
 
 }  // namespace faults

@@ -1,4 +1,4 @@
-// The C library's function, counted and passed on.
+// Counts and forwards to the C library's function.
 #include "lock_count.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// How often this program has taken a mutex, on any thread; condition variables take theirs without being
-// counted. Not under a sanitizer, which has functions of its own.
+// The number of mutex locks of this program, on all threads; locks inside condition variables do not count.
+// Not under a sanitizer, which replaces these functions.
 #pragma once
 
 #include <cstdint>

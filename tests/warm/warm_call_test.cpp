@@ -1,4 +1,4 @@
-// Calls that have been made before: what they take from the system, counted.
+// Warm calls: counts their allocations and locks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ using halyard::driver_tests::allocation_count;
 
 struct Program {
   std::string name;
-  std::string file;  // of this project, or of the fixtures where it begins with "compiled/"
+  std::string file;  // of this project, or of the fixtures if it begins with "compiled/"
   std::string function;
   std::vector<std::string> inputs;  // as vm-run takes them
   bool has_devices = true;
@@ -141,7 +141,7 @@ TEST_P(WarmCall, TakesNothingFromTheSystem) {
   const int64_t made = allocation_count().made - allocations;
   const int64_t taken = warm::locks_taken() - locks;
   EXPECT_EQ(made, 0) << "allocations in " << kCalls << " calls";
-  // Threads are woken with one.
+  // Waking threads takes a lock.
   if (std::string(GetParam().device) == "local-sync") {
     EXPECT_EQ(taken, 0) << "locks in " << kCalls << " calls";
   }

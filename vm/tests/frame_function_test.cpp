@@ -22,12 +22,14 @@ struct Probe {
   bool change_of_mind = false;
   const halyard_module_services_t* services = nullptr;
   uint32_t argument_count = 0;
+  uint32_t export_index = UINT32_MAX;
 };
 
 Probe& look(void* state, const halyard_module_call_t* call) {
   Probe& probe = *static_cast<Probe*>(state);
   probe.size = call->struct_size;
   probe.services = call->services;
+  probe.export_index = call->export_index;
   probe.argument_count = call->argument_count;
   probe.kinds.clear();
   for (uint32_t i = 0; i < call->argument_count; ++i) probe.kinds.push_back(call->arguments[i].kind);
@@ -115,6 +117,7 @@ TEST_F(FrameFunctions, ValuesOfEveryKind) {
             (std::vector<uint32_t>{HALYARD_VALUE_OBJECT, HALYARD_VALUE_F64, HALYARD_VALUE_F32,
                                    HALYARD_VALUE_I64, HALYARD_VALUE_I32}));
   EXPECT_TRUE(probe_.spans.empty());
+  EXPECT_EQ(probe_.export_index, 0U);
   machine_.expect("native.reversed", {i32(0), i64(0), f32(0), f64(0), null()},
                   {null(), f64(0), f32(0), i64(0), i32(0)});
   EXPECT_EQ(probe_.kinds.back(), static_cast<uint32_t>(HALYARD_VALUE_NULL));
@@ -136,6 +139,7 @@ vm.func @f(%i0:1: i64, %i2:3: i64, %i4: i32, %i5: i32, %r0: !test.thing, %r1: !t
   machine_.expect(
       "f", {i64(100), i64(7), i32(2), i32(3), thing, thing},
       {i64((2 + 200 + 21 + 3) * 1000 + 100), i64((2 + 2 + 3 + 3) * 1000 + 7), i64(2 * 1000 + 100)});
+  EXPECT_EQ(probe_.export_index, 1U);
   EXPECT_EQ(probe_.spans, (std::vector<uint32_t>{0, 0}));
   EXPECT_EQ(probe_.argument_count, 2u);
   machine_.expect("f", {i64(100), i64(7), i32(2), i32(3), thing, null()},

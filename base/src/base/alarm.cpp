@@ -1,4 +1,4 @@
-// Alarms: one timer of the loop for each, which is started at most once for many times that are set.
+// Alarms. Each has one timer of the loop; many changes of its time start that timer at most once.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <mutex>
@@ -9,7 +9,7 @@
 
 namespace halyard {
 
-// Shared with the timer's handler, which may come after the alarm has gone.
+// Shared with the timer's handler, which may run after the alarm is destroyed.
 struct Alarm::State : std::enable_shared_from_this<Alarm::State> {
   State(boost::asio::io_context& context, std::function<void()> what)
       : timer(context), ring(std::move(what)) {}
@@ -37,7 +37,7 @@ struct Alarm::State : std::enable_shared_from_this<Alarm::State> {
       try {
         return arm(*time);
       } catch (const std::exception&) {
-        // No memory for a wait: too early is better than never.
+        // No memory for a wait: ringing early is better than never.
       }
     }
     time.reset();

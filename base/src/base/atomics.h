@@ -1,5 +1,6 @@
-// Atomic changes that cost no atomic instruction while the process has one thread only, as the C library
-// knows it does. A counted reference that comes and goes takes a few nanoseconds else, most of a small call.
+// Atomic operations that use no atomic instruction while the process is single-threaded, according to the C
+// library. Otherwise each reference taken and dropped costs a few nanoseconds, which would dominate a small
+// call.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,8 @@
 
 namespace halyard {
 
-// Whether there is no other thread; who sees it can rely on it until it starts one. The C library says no
-// from the first thread on, and may say so longer than is true.
+// Whether the process has only this thread. The answer stays valid until the caller starts a thread. Once a
+// second thread has existed, the C library may keep answering false.
 inline bool single_threaded() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded;
@@ -46,7 +47,7 @@ T exchange(std::atomic<T>& value, std::type_identity_t<T> desired, std::memory_o
   return before;
 }
 
-// False, with `expected` as it was found, where the value is another. The order of a failure is relaxed.
+// Returns false and stores the actual value in `expected` if they differ. A failure is relaxed.
 template <typename T>
 bool compare_exchange(std::atomic<T>& value, T& expected, std::type_identity_t<T> desired,
                       std::memory_order order) {

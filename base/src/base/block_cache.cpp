@@ -1,4 +1,5 @@
-// Size classes and their lists. With AddressSanitizer, kept blocks are poisoned: using one is reported.
+// Size classes and their lists. With AddressSanitizer, cached blocks are poisoned, so that their use is
+// reported.
 #include "base/block_cache.h"
 
 #include <algorithm>

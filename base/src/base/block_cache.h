@@ -1,6 +1,5 @@
-// BlockCache: blocks of memory that were given back, kept by size for whoever wants one next, so that a warm
-// call which allocates and gives back the same sizes reaches neither malloc nor the kernel. Thread-safe, and
-// without locks.
+// BlockCache: keeps freed blocks of memory by size for reuse, so that a warm call that allocates and frees
+// the same sizes reaches neither malloc nor the kernel. Thread-safe and lock-free.
 #pragma once
 
 #include <array>
@@ -15,30 +14,29 @@ class BlockCache {
  public:
   static constexpr uint64_t kAlignment = 64;                    // of every block
   static constexpr uint64_t kLargestBlock = uint64_t{1} << 47;  // bytes
-  static constexpr uint64_t kSmall = uint64_t{1} << 12;         // blocks up to this are kept however many
-  static constexpr uint64_t kMostKept = uint64_t{256} << 20;    // bytes in all larger ones
+  static constexpr uint64_t kSmall = uint64_t{1} << 12;  // blocks up to this size do not count in kMostKept
+  static constexpr uint64_t kMostKept = uint64_t{256} << 20;  // bytes in all larger ones
 
   BlockCache() = default;
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
   ~BlockCache() { trim(); }
 
-  // A kept one or a new one; null where there is no memory.
+  // A cached block or a new one; null if there is no memory.
   uint8_t* take(uint64_t size) {
     uint8_t* block = take_kept(size);
     return block ? block : allocate(size);
   }
-  // A block that is kept, of at least `size` bytes (up to kLargestBlock), contents undefined; null where
-  // there is none.
+  // A cached block of at least `size` bytes (up to kLargestBlock), contents undefined; null if there is none.
   uint8_t* take_kept(uint64_t size);
-  // A new one; null where there is no memory.
+  // A new block; null if there is no memory.
   uint8_t* allocate(uint64_t size);
   // Takes back a block of take(size).
   void give(uint8_t* block, uint64_t size);
   uint64_t kept_bytes() const {
     return kept_small_.load(std::memory_order_relaxed) + kept_bytes_.load(std::memory_order_relaxed);
   }
-  // Gives everything kept to the system.
+  // Frees all cached blocks.
   void trim();
 
  private:

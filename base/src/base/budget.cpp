@@ -1,4 +1,4 @@
-// What is said when a budget is spent.
+// The error of an exhausted budget.
 #include "base/budget.h"
 
 namespace halyard {

@@ -1,9 +1,8 @@
-// Budget: memory that one context's program may take, and, where somebody wants to know, how many objects it
-// has. Charge: one object's part of it, given back at the object's end. Any thread.
+// Budget: the memory limit of one context's program, with optional counts of its objects. Charge: one
+// object's share, given back when the object is destroyed. Thread-safe.
 //
-// Who makes an object for a program charges what the process grows by: its own block of memory, the blocks
-// that it holds, the bytes that alignment wastes. An object keeps its budget alive, so it may outlive the
-// context.
+// The creator of an object for a program charges the growth of the process: the object's own block, the
+// blocks that it holds, alignment padding. An object keeps its budget alive, so it may outlive the context.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +20,11 @@
 
 namespace halyard {
 
-// Of bytes; sums of what programs ask for may pass 64 bits.
+// Of bytes; sums of requested sizes may overflow 64 bits.
 constexpr uint64_t saturating_add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
-// What a block of so many bytes takes of the process, with what the C library adds: a header, multiples of
-// 16, pages of its own for a large one.
+// The memory that a block of that size takes, including the C library's overhead: a header, rounding to 16
+// bytes, whole pages for a large block.
 constexpr uint64_t block_bytes(uint64_t size) {
   constexpr uint64_t kLarge = 128 << 10;
   constexpr uint64_t kPage = 4096;
@@ -40,11 +39,11 @@ class Budget final : public ObjectOf<Budget> {
   static const ObjectType kType;
 
   static constexpr uint64_t kNoLimit = UINT64_MAX;
-  // `objects` (may be null) counts those that charges stand for.
+  // `objects` (may be null) counts the charged objects.
   explicit Budget(uint64_t limit, std::shared_ptr<LiveObjects> objects = {})
       : limit_(limit), objects_(std::move(objects)) {}
 
-  // A budget that stands for somebody else's, who outlives it.
+  // A proxy for a budget of another library, which outlives it.
   struct Source {
     void* user = nullptr;
     int32_t (*take)(void* user, uint64_t bytes) = nullptr;  // not 0: taken
@@ -80,8 +79,8 @@ class Budget final : public ObjectOf<Budget> {
   std::atomic<uint64_t> used_ = 0;
 };
 
-// One thread at a time. Without a budget nothing is counted. Where a call fails, with RESOURCE_EXHAUSTED, the
-// charge stays as it was; `what` names what was wanted.
+// One thread at a time. Without a budget nothing is charged. A call that fails with RESOURCE_EXHAUSTED leaves
+// the charge unchanged; `what` names the object in the message.
 class Charge {
  public:
   Charge() = default;
@@ -97,7 +96,7 @@ class Charge {
   ~Charge() { release(); }
 
   static Result<Charge> take(Ref<Budget> budget, uint64_t bytes, const char* what);
-  // Gives a charge that has none a budget, where there is one.
+  // Sets the budget of a charge that has none; no effect for null.
   Result<> start(Budget* budget, uint64_t bytes, const char* what) {
     if (!budget) [[likely]]
       return {};
@@ -119,7 +118,7 @@ class Charge {
     budget_->give_back(bytes_ - bytes);
     bytes_ = bytes;
   }
-  // So many objects more of this type, where somebody counts them.
+  // Adds to the object count of this type, if objects are counted.
   void count(const ObjectType& type, int64_t objects) const {
     if (budget_ && budget_->objects()) budget_->objects()->add(type, objects);
   }
@@ -135,10 +134,10 @@ class Charge {
   uint64_t bytes_ = 0;
 };
 
-// Room for `count` elements in the vector, with its blocks charged: the old and the new one while elements
-// move, then the new one. It doubles, or, where that is too much for the budget, grows by less, but by an
-// eighth at least: in smaller steps the elements would be moved again and again. Throws std::bad_alloc, with
-// the charge as it was.
+// Reserves room for `count` elements in the vector and charges its blocks: the old and the new one while
+// elements move, then the new one. The capacity doubles or, if the budget does not allow that, grows by at
+// least an eighth: smaller steps would move the elements too often. Throws std::bad_alloc and leaves the
+// charge unchanged.
 template <typename T>
 Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, const char* what) {
   if (count <= vector.capacity()) return {};

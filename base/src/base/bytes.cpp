@@ -1,4 +1,4 @@
-// Where Bytes come from: files by mmap, standard input, copies.
+// Sources of Bytes: mapped files, standard input, copies.
 #include "base/bytes.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ uint8_t* aligned_memory(size_t size) {
   return static_cast<uint8_t*>(memory);
 }
 
-// In pieces, so that what was read is moved once, however much it is.
+// Read in pieces, so that the data is moved only once.
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   constexpr size_t kPiece = size_t{1} << 20;
   constexpr size_t kMostOfAStream = size_t{1} << 30;  // /dev/zero never ends
@@ -61,7 +61,7 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   return bytes;
 }
 
-// `released` runs, whatever happens.
+// `released` runs in every case.
 Ref<Bytes> own_memory(std::span<const uint8_t> bytes, std::function<void()> released, bool is_private) {
   try {
     return make<Bytes>(bytes, std::move(released), is_private);
@@ -99,10 +99,9 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   if (size == 0) return borrow({}, {});
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (address == MAP_FAILED) return file_error(path, "map");
-  // Writable from now on: a page is copied when a device first writes to it. Where the system does not
-  // promise so much memory (ulimit -d, strict overcommit) it stays read-only, and who has to write copies.
-  // Libraries stay so anyway: nobody writes to them here, and debuggers take a writable mapping of one for a
-  // library that runs.
+  // Makes the mapping writable, copy-on-write. If the system does not grant that much memory (ulimit -d,
+  // strict overcommit) it stays read-only, and a device that must write makes a copy. Shared libraries always
+  // stay read-only: nothing writes to them here, and debuggers take a writable mapping for a loaded library.
   constexpr uint8_t kElf[] = {0x7F, 'E', 'L', 'F'};
   const bool is_library = size >= sizeof kElf && std::memcmp(address, kElf, sizeof kElf) == 0;
   const bool is_private = !is_library && ::mprotect(address, size, PROT_READ | PROT_WRITE) == 0;

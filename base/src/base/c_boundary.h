@@ -1,18 +1,17 @@
-// Where C++ meets C, and where what fails must not fail again: whatever comes out of a body becomes a status,
-// so that no exception leaves the library. Where there is no memory for the words of a failure, one that was
-// made beforehand stands in.
+// The boundary from C++ to C: every exception of a body becomes a status, so that none leaves the library. If
+// there is no memory for an error message, a preallocated status is returned.
 #pragma once
 
 #include "base/status.h"
 
 namespace halyard {
 
-// RESOURCE_EXHAUSTED: "out of host memory". Takes none.
+// RESOURCE_EXHAUSTED: "out of host memory". Allocates nothing.
 Status out_of_memory() noexcept;
-// What the exception that is being handled means. Only within a handler.
+// The status of the current exception. Only within a handler.
 Status caught_exception() noexcept;
 
-// What `body`, a function to Result<>, comes to.
+// The status of `body`, a function that returns Result<>.
 template <typename Body>
 Status outcome_of(Body&& body) noexcept {
   try {

@@ -22,14 +22,14 @@ struct Feature {
   bool (*present)();
 };
 
-// Tiles are used by a process only after it has asked; without that its first tile instruction ends it.
+// A process must request the use of tiles; without that its first tile instruction ends it.
 bool tiles_allowed() {
   constexpr long kAskForComponent = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;             // XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, kAskForComponent, kTileData) == 0;
 }
 
-// The compiler's support library looks at cpuid and at what the operating system saves (xgetbv).
+// The compiler's support library checks cpuid and the state that the operating system saves (xgetbv).
 #define FEATURE(bit, name) {name, bit, [] { return __builtin_cpu_supports(name) != 0; }}
 #define TILE_FEATURE(bit, name) \
   {name, bit, [] { return __builtin_cpu_supports(name) != 0 && tiles_allowed(); }}
@@ -68,7 +68,7 @@ constexpr Feature kFeatures[] = {
 bool is_present(const Feature& feature) { return feature.present(); }
 
 #elif defined(__aarch64__) || defined(__riscv)
-// What the kernel tells of the processor: bits of getauxval(AT_HWCAP) and getauxval(AT_HWCAP2).
+// Processor features as reported by the kernel: bits of getauxval(AT_HWCAP) and getauxval(AT_HWCAP2).
 struct Feature {
   std::string_view name;
   uint8_t bit;  // of word 0

@@ -1,6 +1,5 @@
-// What the processor can do, by the names that compiled modules ask for and as the words that native
-// executables are given. Specified by hal-semantics.md, "Device queries", and exec-cpu-library.md,
-// section 10.
+// Processor features, by the names that compiled modules query and as the words that native executables get.
+// Specified by hal-semantics.md, "Device queries", and exec-cpu-library.md, section 10.
 #pragma once
 
 #include <array>
@@ -10,8 +9,8 @@
 
 namespace halyard {
 
-// Whether this processor has the feature and the operating system lets this process use it; nothing for a
-// name that is not one of this architecture's.
+// Whether this processor has the feature and the operating system lets this process use it; no value for a
+// name that this architecture does not have.
 std::optional<bool> cpu_feature(std::string_view name);
 
 using ProcessorData = std::array<uint64_t, 8>;

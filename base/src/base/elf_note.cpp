@@ -51,7 +51,7 @@ std::optional<std::span<const uint8_t>> slice(std::span<const uint8_t> bytes, ui
   return bytes.subspan(offset, size);
 }
 
-// A file, and what it is expected to be.
+// A file and its expected kind.
 struct Candidate {
   std::span<const uint8_t> file;
   const std::string& path;
@@ -87,7 +87,7 @@ Result<Elf64_Ehdr> read_header(const Candidate& candidate) {
 
 uint64_t padded(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
-// What the plugins of other note types are called; null for a type that this version does not know.
+// The name for plugins of a note type; null for an unknown type.
 const char* other_kind(uint32_t type) {
   switch (type) {
     case HALYARD_NOTE_TYPE_DRIVER:
@@ -99,10 +99,10 @@ const char* other_kind(uint32_t type) {
   }
 }
 
-// What the notes of one segment say. Notes of other owners are passed over.
+// Reads the notes of one segment. Skips notes of other owners.
 struct Search {
   std::optional<std::span<const uint8_t>> note;
-  std::optional<uint32_t> other_type;  // a note of this project that is not the one looked for
+  std::optional<uint32_t> other_type;  // a note of this project, but not of the expected type
 };
 Result<> search_notes(const Candidate& candidate, std::span<const uint8_t> notes, uint64_t alignment,
                       Search& search) {
@@ -116,7 +116,7 @@ Result<> search_notes(const Candidate& candidate, std::span<const uint8_t> notes
     constexpr std::string_view kOwner(HALYARD_NOTE_OWNER, sizeof HALYARD_NOTE_OWNER);
     const bool ours = owner && std::ranges::equal(*owner, kOwner);
     if (ours && !description) return candidate.damaged("its note reaches beyond its segment");
-    if (!owner || !description) return {};  // somebody else's damage; what follows it cannot be found
+    if (!owner || !description) return {};  // a damaged note of another owner; later ones cannot be found
     at = description_at + padded(header.n_descsz, alignment);
     if (!ours) continue;
     if (header.n_type != candidate.kind.note_type) {
@@ -149,7 +149,7 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
       return candidate.damaged("its program headers lie outside of the file");
     const auto segment = read_at<Elf64_Phdr>(file, at);
     if (!segment) return candidate.damaged("its program headers lie outside of the file");
-    // The loader of the system would map what is not there, and die of touching it.
+    // The system's loader would map beyond the file and crash when it touches the pages.
     if (segment->p_type == PT_LOAD && !slice(file, segment->p_offset, segment->p_filesz))
       return candidate.damaged("it is cut short: a segment reaches beyond its end");
     if (segment->p_type != PT_NOTE || search.note) continue;

@@ -1,4 +1,4 @@
-// The note of a plugin, out of the bytes of its file. Trusts nothing in it.
+// Reads the note of a plugin from the bytes of an untrusted file.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace halyard {
 
-// The `kind.note_size` bytes of the note's description, within `file`. INVALID_ARGUMENT: no shared library of
-// 64 bits, damaged, or a plugin of another kind; NOT_FOUND: no note; INCOMPATIBLE: for another machine, or a
-// note of a type that came later. `path` is for messages.
+// The `kind.note_size` bytes of the note's description, within `file`. INVALID_ARGUMENT: not a 64-bit shared
+// library, damaged, or a plugin of another kind; NOT_FOUND: no note; INCOMPATIBLE: for another machine, or a
+// newer type of note. `path` is for messages.
 Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const std::string& path,
                                            const PluginKind& kind);
 

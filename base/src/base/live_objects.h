@@ -1,5 +1,5 @@
-// LiveObjects: how many objects of each type there are of a device, or of programs, for who looks for what
-// keeps them. Counted only where the embedder asked for it.
+// LiveObjects: counts the live objects of a device, or of programs, by type, to find leaked references. Only
+// if the embedder asks for it.
 #pragma once
 
 #include <array>

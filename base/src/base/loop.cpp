@@ -1,5 +1,5 @@
-// The loop over Asio. Steps wait in a list of our own and Asio is only asked to take the next one from it:
-// then posting needs no memory that matters, and draining can run them on another thread.
+// The loop over Asio. Steps wait in the loop's own list, and Asio only runs a handler that takes the next
+// one. So a failed allocation in Asio loses no step, and drain() can run steps on another thread.
 #include "base/loop.h"
 
 #include <pthread.h>
@@ -38,14 +38,14 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   std::optional<asio::io_context> owned;  // unless it is the embedder's
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> guard;
   std::thread thread;
-  bool is_closing = false;  // the thread goes when it has run what was posted, and what that posts
+  bool is_closing = false;  // the thread ends when the list is empty
 
   Step* first = nullptr;  // posted, not begun
   Step* last = nullptr;
   size_t running = 0;
   std::condition_variable changed;
 
-  // Under the lock. Nothing is left behind where a part of it throws.
+  // Under the lock. Leaves no trace if a part of it throws.
   asio::io_context& get() {
     if (!context) {
       owned.emplace();
@@ -103,12 +103,12 @@ Loop::~Loop() {
     thread = std::move(state_->thread);
   }
   if (thread.joinable() && thread.get_id() == std::this_thread::get_id()) {
-    thread.detach();  // a step had the last reference; the thread runs what is left, and ends
+    thread.detach();  // a step had the last reference; the thread runs the remaining steps and ends
     return;
   }
   if (thread.joinable()) thread.join();
   drain();
-  // What Asio was asked to do and nobody has run holds the state, which holds Asio's part.
+  // Handlers that Asio has not run hold the state, which owns the io_context: a cycle.
   state_->guard.reset();
   state_->context = nullptr;
   state_->owned.reset();
@@ -122,13 +122,13 @@ void Loop::post(Step& step) noexcept {
   try {
     asio::post(state_->get(), [state = state_] { state->run_step(); });
   } catch (const std::exception&) {
-    // It stays in the list: a later handler, or drain(), runs it.
+    // The step stays in the list: a later handler, or drain(), runs it.
   }
 }
 
 void Loop::drain() {
   std::unique_lock lock(state_->mutex, std::defer_lock);
-  do {  // a step that is waited for may post another
+  do {  // the running step may post another
     if (lock.owns_lock()) lock.unlock();
     while (state_->run_step()) {
     }
@@ -144,7 +144,7 @@ size_t Loop::run(Clock::time_point deadline) {
     const std::lock_guard lock(state_->mutex);
     context = &state_->get();
     if (context->stopped()) context->restart();
-    // Nothing to do yet is no reason to return: something may be posted before the deadline.
+    // An empty queue is no reason to return: a step may be posted before the deadline.
     if (!state_->guard) state_->guard.emplace(context->get_executor());
   }
   size_t count = context->poll();

@@ -1,8 +1,7 @@
-// Loop: the event loop of an instance, Boost.Asio's io_context and who runs it. Timers, descriptors and what
-// must not run inside a driver's callback meet here; nothing on the path of a warm call does. Thread-safe.
+// Loop: the event loop of an instance, a Boost.Asio io_context and the thread that runs it. It serves timers,
+// descriptors and steps that must not run inside a driver's callback; warm calls do not use it. Thread-safe.
 //
-// A loop is made when it is first needed and so is its thread; an embedder can run it instead, and then no
-// thread is started.
+// The loop and its thread are created on first use. If the embedder runs the loop, no thread is started.
 #pragma once
 
 #include <chrono>
@@ -26,38 +25,38 @@ class Loop final : public ObjectOf<Loop> {
 
   static Ref<Loop> create();           // run by a thread of its own, which blocks every signal
   static Ref<Loop> run_by_embedder();  // the embedder calls run()
-  // The embedder's own, which outlives the loop and all that was posted to it.
+  // The embedder's io_context, which outlives the loop and all steps posted to it.
   static Ref<Loop> on(boost::asio::io_context& context);
 
-  // Runs `step` soon, on the thread that runs the loop. Where none can be started (no memory, no thread) it
-  // is run by the next drain().
+  // Runs `step` soon, on the thread that runs the loop. If no thread can be started (no memory, no thread),
+  // the next drain() runs it.
   void post(Step& step) noexcept;
-  // Runs here what was posted and has not begun, and waits for what has, and for what that posts; from a step
-  // it waits for nothing, since that might be itself.
+  // Runs the posted steps that have not begun on this thread, and waits for those that have, and for steps
+  // that they post. Called from a step it does not wait, since it might wait for itself.
   void drain();
 
-  // For loops that the embedder runs: runs what is due, waiting for it until the deadline; how many handlers
-  // ran. Several threads may do so at once.
+  // For loops that the embedder runs: runs ready handlers, waiting for more until the deadline; returns how
+  // many ran. Several threads may call it concurrently.
   size_t run(Clock::time_point deadline);
   // Makes run() return early, on all threads that are in it.
   void interrupt_run();
   bool is_run_by_embedder() const;
 
-  // For timers and descriptors. Throws std::system_error where the system has no descriptor or thread left.
+  // For timers and descriptors. Throws std::system_error if the system has no descriptor or thread left.
   boost::asio::io_context& context();
 
   struct State;
   explicit Loop(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  // Runs what was posted; the thread ends.
+  // Runs the posted steps; the thread ends.
   ~Loop();
 
  private:
   std::shared_ptr<State> state_;
 };
 
-// Calls a function at a time that may be moved again and again. Setting and clearing it costs a lock that is
-// almost always free: the loop's timer stays as it is and looks at the time again when it expires, so a
-// series of calls with a time limit each does not wake the loop's thread for each of them.
+// Calls a function at a time that can be changed often. Setting and clearing it takes one lock that is almost
+// always free: the loop's timer keeps running and checks the time again when it expires, so a series of calls
+// with time limits does not wake the loop's thread for each call.
 class Alarm {
  public:
   // `ring` runs under the alarm's lock, on the loop's thread: it must not touch the alarm.

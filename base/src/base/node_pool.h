@@ -1,6 +1,6 @@
-// NodePool: the memory of small objects that come and go with every call, kept for the next ones, so that
-// warm work reaches neither malloc nor a lock. Each size has a few places, whose contents threads exchange;
-// what finds no free place goes back to the system. Thread-safe.
+// NodePool: reuses the memory of small objects that every call creates and destroys, so that warm work
+// reaches neither malloc nor a lock. Each size has a few slots that threads exchange nodes with; a node
+// without a free slot is freed. Thread-safe.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class NodePool {
  public:
   static constexpr size_t kAlignment = 64;      // of every node
   static constexpr size_t kLargestKept = 4096;  // bytes
-  // What a node takes of the process: the C library finds an aligned block in one that is larger by the
+  // Memory that a node takes of the process: to align a block, the C library takes one that is larger by the
   // alignment and its smallest block, and can seldom use the rest.
   static constexpr uint64_t footprint(size_t size) {
     constexpr uint64_t kSmallest = 32;
@@ -39,7 +39,7 @@ class NodePool {
     if (size > kLargestKept) return ::operator new(size, kAligned);
     const size_t index = size_class(size);
     for (std::atomic<void*>& place : places_[index]) {
-      // Looked at first: an exchange takes much longer.
+      // A load first: an exchange takes much longer.
       if (!place.load(std::memory_order_relaxed)) continue;
       if (void* node = exchange(place, nullptr, std::memory_order_acquire)) {
         allow(node, index);
@@ -63,7 +63,7 @@ class NodePool {
     }
     ::operator delete(node, kAligned);
   }
-  // Gives everything kept to the system.
+  // Frees all kept nodes.
   void trim() noexcept {
     for (size_t index = 0; index < kClasses; ++index) {
       for (std::atomic<void*>& place : places_[index]) {
@@ -83,7 +83,7 @@ class NodePool {
   static constexpr size_t size_class(size_t size) { return (size + kAlignment - 1) / kAlignment; }
   static constexpr size_t bytes(size_t index) { return index * kAlignment; }
 
-  // AddressSanitizer reports whoever uses a node that is kept.
+  // AddressSanitizer reports any use of a kept node.
 #if defined(__SANITIZE_ADDRESS__)
   static void forbid(void* node, size_t index) { ASAN_POISON_MEMORY_REGION(node, bytes(index)); }
   static void allow(void* node, size_t index) { ASAN_UNPOISON_MEMORY_REGION(node, bytes(index)); }

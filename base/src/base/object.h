@@ -1,5 +1,5 @@
-// Object: the common header of everything shared on the host's side, a pointer to its type and an atomic
-// count. Ref<T>: the one smart pointer for it. A VM ref register is one Object*.
+// Object: the common header of all shared objects on the host side, a pointer to the type and an atomic
+// reference count. Ref<T>: the one smart pointer for them. A VM ref register is one Object*.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace halyard {
 
 class Object;
 
-// One per type of object. Identity is the address: two refs have the same type exactly if these pointers are
-// equal.
+// One per type of object. Identity is the address: two refs have the same type if and only if these pointers
+// are equal.
 struct ObjectType {
   const char* name;          // as in a module's type table without '!': "hal.buffer"
   void (*destroy)(Object*);  // called when the last reference goes, on the thread that dropped it
@@ -31,7 +31,8 @@ class Object {
   const ObjectType* type() const { return type_; }
   void retain() { fetch_add(references_, 1, std::memory_order_relaxed); }
   void release() {
-    // Who sees the only reference has it, and nobody can add one: looking is much quicker than counting.
+    // If the count is 1, this is the only reference and no thread can add one: a load is much faster than a
+    // decrement.
     if ((unique() && !type_->is_part) || fetch_sub(references_, 1, std::memory_order_acq_rel) == 1)
       type_->destroy(this);
   }
@@ -39,8 +40,8 @@ class Object {
   bool unique() const { return references() == 1; }
 
  protected:
-  // A part of a larger object begins without references, keeps the whole while it has some, and `destroy`
-  // lets that go: retain_first() says whether it had none.
+  // A part of a larger object begins without references. While it has references it keeps the whole alive,
+  // and `destroy` releases the whole. retain_first() tells whether it had none.
   struct Part {};
   Object(const ObjectType* type, Part) : type_(type), references_(0) {}
   bool retain_first() { return fetch_add(references_, 1, std::memory_order_relaxed) == 0; }
@@ -119,7 +120,7 @@ Ref<T> make(Args&&... args) {
   return Ref<T>::adopt(new T(std::forward<Args>(args)...));
 }
 
-// The object as a T, or null where it is null or of another type. Borrowed.
+// The object as a T, or null if it is null or of another type. Borrowed.
 template <typename T>
 T* cast(Object* object) {
   return object && object->type() == &T::kType ? static_cast<T*>(object) : nullptr;

@@ -1,4 +1,4 @@
-// Protocol buffers by hand: the few fields that are needed.
+// Hand-written protocol buffer encoding of the few fields that are needed.
 #include "base/perfetto.h"
 
 #include <utility>

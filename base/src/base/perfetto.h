@@ -1,6 +1,6 @@
 // Writes trace packets as the Perfetto UI and trace_processor read them (trace.proto: TracePacket,
-// TrackEvent, TrackDescriptor). One sequence; every event names its track, so that the order of events of
-// different tracks does not matter. Names are sent once and then by number. One thread at a time.
+// TrackEvent, TrackDescriptor). One packet sequence; every event names its track, so events of different
+// tracks may be in any order. A name is written once and then referred to by number. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class PerfettoWriter {
   void track(uint64_t track, uint64_t parent, std::string_view name);
   void counter_track(uint64_t track, uint64_t parent, std::string_view name);  // of bytes
 
-  // Times in nanoseconds; flows connect the events that name the same one, in the order of their times.
+  // Times in nanoseconds; a flow connects the events that name it, in the order of their times.
   void begin(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
              std::span<const uint64_t> flows);
   void end(uint64_t track, uint64_t time);
@@ -28,7 +28,7 @@ class PerfettoWriter {
                std::span<const uint64_t> flows);
   void count(uint64_t track, uint64_t time, int64_t value);
 
-  // What has been written since the last call; a file is all of them one after another.
+  // The bytes written since the last call; their concatenation is the file.
   std::string take();
 
  private:

@@ -1,4 +1,4 @@
-// From a path to the function that negotiates, each step with its own refusal.
+// The steps from a path to the function that negotiates, each with its own error.
 #include "base/plugin.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-// Plugins: shared libraries that other people write for this project. What may be refused is refused by what
-// the file says of itself, before any of its code runs; then the library is opened and its one function
-// found. Drivers and native modules are such libraries; what they negotiate is theirs.
+// Plugins: shared libraries of third parties (drivers, native modules). A file is first checked by its note,
+// before any of its code runs; then the library is opened and its entry function found. Negotiation is left
+// to the kind of plugin.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,20 @@
 
 namespace halyard {
 
-// A kind of plugin, and how messages speak of it.
+// A kind of plugin, and its names in messages.
 struct PluginKind {
   const char* what;              // "driver"
   const char* abi;               // "driver ABI"
   uint32_t note_type;            // HALYARD_NOTE_TYPE_*
   size_t note_size;              // bytes of the note's description
-  const char* note_macro;        // what states one: "HALYARD_DRIVER_NOTE (halyard/driver.h)"
+  const char* note_macro;        // the macro that defines one: "HALYARD_DRIVER_NOTE (halyard/driver.h)"
   const char* negotiate_symbol;  // the exported function
-  const char* export_macro;      // what marks it: "HALYARD_DRIVER_EXPORT"
+  const char* export_macro;      // the macro that exports it: "HALYARD_DRIVER_EXPORT"
 };
 
 // The description of the file's note, `note_size` bytes, read without running anything. NOT_FOUND: no such
-// file, or no note; INVALID_ARGUMENT: no shared library of 64 bits, damaged, cut short, or a plugin of
-// another kind; INCOMPATIBLE: for another machine, or a note of a type that came later. The path stands in
-// every message.
+// file, or no note; INVALID_ARGUMENT: not a 64-bit shared library, damaged, cut short, or a plugin of another
+// kind; INCOMPATIBLE: for another machine, or a newer type of note. Every message contains the path.
 Result<std::vector<uint8_t>> read_plugin_note(const std::string& path, const PluginKind& kind);
 
 template <typename Note>
@@ -39,7 +38,7 @@ Result<Note> read_note(const std::string& path, const PluginKind& kind) {
   return note;
 }
 
-// Whether host and plugin have a version in common. INCOMPATIBLE where not, and always for version 0.
+// Whether host and plugin have a version in common. INCOMPATIBLE if not, and always for version 0.
 struct AbiRange {
   uint32_t low;
   uint32_t high;
@@ -52,14 +51,14 @@ const char* sanitizer_name(uint32_t kind);
 // INCOMPATIBLE: the library was built with a sanitizer that this host was not built with.
 Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32_t sanitizer);
 
-// A path that the system's loader does not look for in its own folders. INVALID_ARGUMENT: no path.
+// A path that the system's loader does not search for in its own folders. INVALID_ARGUMENT: not a path.
 Result<std::string> plugin_path(const std::string& path, const PluginKind& kind);
 
-// Opens the library, for good: it is never closed, because code of it may be on its way in any thread. Gives
-// the address of its function. UNAVAILABLE: what it needs is missing; INCOMPATIBLE: it has no such function.
+// Opens the library and returns the address of its function. The library is never closed, because any thread
+// may be running its code. UNAVAILABLE: a dependency is missing; INCOMPATIBLE: it has no such function.
 Result<void*> open_plugin(const std::string& path, const PluginKind& kind);
 
-// A text of a note: padded with zeros, maybe with none.
+// A text field of a note: zero-padded, not always terminated.
 template <size_t N>
 std::string_view padded_text(const char (&text)[N]) {
   return {text, ::strnlen(text, N)};

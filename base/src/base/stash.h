@@ -1,6 +1,6 @@
-// Stash: a list of nodes that any thread may take from and give to, without locks. Who wants a node takes the
-// whole list, keeps the first, and puts back the rest: so nobody ever looks at a node that is not its own.
-// Another thread that comes just then finds nothing.
+// Stash: a lock-free list of nodes that any thread may take from and give to. A taker removes the whole list,
+// keeps the first node and puts back the rest, so no thread reads a node that it does not own. Meanwhile
+// other threads find the list empty.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace halyard {
 template <typename Node, Node* Node::* kNext>
 class Stash {
  public:
-  // The node that was given last; null where there is none.
+  // The node that was given last; null if there is none.
   Node* take() {
     if (!first_.load(std::memory_order_relaxed)) return nullptr;
     Node* const node = take_all();

@@ -32,11 +32,11 @@ void drop(halyard_status_t error) {
   if (error && error->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
 }
 
-// Of nobody, so that it stays.
+// Owned by nobody, so that it is never freed.
 halyard_status* const no_memory = new halyard_status(Code::RESOURCE_EXHAUSTED, "out of host memory");
 
-// The error as one that its holder may change: itself, or a copy where others have it too. Where there is no
-// memory for a change it stays without: what is told is less, but true.
+// An error that the caller may modify: the same one, or a copy if it is shared. If there is no memory for the
+// change, the change is dropped: the status then says less, but nothing false.
 template <typename Change>
 void change(halyard_status_t& error, Change&& make) noexcept {
   try {
@@ -90,7 +90,7 @@ void Status::drop(halyard_status_t error) noexcept { halyard::drop(error); }
 Code Status::code() const { return error_ ? error_->code : Code::OK; }
 
 const std::string& Status::message() const {
-  static const std::string& none = *new std::string;  // never destroyed: threads may be at work at exit
+  static const std::string& none = *new std::string;  // never destroyed: threads may still run at exit
   return error_ ? error_->message : none;
 }
 

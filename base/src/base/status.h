@@ -1,5 +1,5 @@
-// Status: what went wrong, as a value. Null is success; a failure carries a code, a message, notes of where
-// it passed (innermost first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t
+// Status: success or an error as a value. Null is success; an error has a code, a message, notes added on the
+// way up (innermost first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t
 // crosses libraries.
 #pragma once
 
@@ -26,9 +26,9 @@ inline const char* name(Code code) { return halyard_status_code_name(static_cast
 // A code from outside: 0, 17 and numbers that are not codes become UNKNOWN (spec rulings 5 and 11).
 Code failure_code(uint32_t number);
 
-// A shared, counted error. Copying shares it; `note` on a shared error copies it first, so what one holder
-// adds the others do not see. Not for concurrent use of one Status object; distinct copies may live on
-// distinct threads.
+// A shared, reference-counted error. Copying shares it; `note` copies a shared error first, so other holders
+// do not see the note. One Status object must not be used concurrently; copies may be used on different
+// threads.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
@@ -44,7 +44,7 @@ class [[nodiscard]] Status {
       drop(error_);
   }
 
-  // Takes over, or gives up, one reference.
+  // Takes over or gives away one reference.
   static Status adopt(halyard_status_t handle) {
     Status status;
     status.error_ = handle;
@@ -59,7 +59,7 @@ class [[nodiscard]] Status {
   // CODE; message; note; note... and the cause on a line of its own. "OK" for success.
   std::string text() const;
 
-  Status note(std::string_view text) &&;  // appended after what is there; no effect on success
+  Status note(std::string_view text) &&;  // appended after earlier notes; no effect on success
   Status caused_by(Status cause) &&;
 
  private:
@@ -72,8 +72,8 @@ class [[nodiscard]] Status {
 template <typename T = void>
 using Result = std::expected<T, Status>;
 
-// fail(Code::NOT_FOUND, "no function '{}'", name) as the value of any failing Result. Cold: what leads to it
-// stays out of the way of what succeeds, which is a matter of the instruction cache.
+// fail(Code::NOT_FOUND, "no function '{}'", name) as the value of any failing Result. Cold, so that the
+// compiler moves error paths away from the hot code in the instruction cache.
 template <typename... Args>
 [[gnu::cold, gnu::noinline]] std::unexpected<Status> fail(Code code, fmt::format_string<Args...> format,
                                                           Args&&... args) {

@@ -1,5 +1,5 @@
-// Step: something to do later, as a link of a list. Whoever has one has the memory for it already, so handing
-// it on cannot fail.
+// Step: deferred work as an intrusive list node. Its owner has already allocated it, so posting it cannot
+// fail.
 #pragma once
 
 namespace halyard {

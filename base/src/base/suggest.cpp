@@ -11,7 +11,7 @@ namespace halyard {
 
 namespace {
 
-constexpr size_t kLongestWord = 64;  // comparing costs the product of the lengths
+constexpr size_t kLongestWord = 64;  // the comparison is quadratic
 
 bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));

@@ -1,4 +1,4 @@
-// Near misses: what somebody may have meant who wrote a name that does not exist. For messages only.
+// Suggestions for misspelt names. For messages only.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace halyard {
 
 // "; did you mean 'x'?" for the candidate nearest to `word`, by edits and swaps of neighbouring characters;
-// "" where none is near. The first of equally near ones wins.
+// "" if none is near. Of equally near candidates the first wins.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// What the system says of a file, as a status code.
+// Errors of file operations as status codes.
 #pragma once
 
 #include <cerrno>
@@ -7,8 +7,8 @@
 
 namespace halyard {
 
-// Of an errno: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for a path that can name nothing, because it is
-// too long or its links lead back to themselves; else UNAVAILABLE.
+// The code of an errno: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for an impossible path (too long, or a
+// loop of links); else UNAVAILABLE.
 inline Code code_of_errno(int number) {
   if (number == ENOENT || number == ENOTDIR) return Code::NOT_FOUND;
   if (number == EACCES || number == EPERM) return Code::PERMISSION_DENIED;

@@ -1,4 +1,4 @@
-// Records, one after another in the buffer of their thread, and how they become packets.
+// Records in per-thread buffers, and their encoding as packets.
 #include "base/tracer.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ constexpr size_t kMostFlows = 255;
 constexpr std::array<std::string_view, kTraceCategories> kCategoryNames = {
     "phase", "machine", "import", "queue", "device", "wait", "memory"};
 
-// Held for a few stores, hardly ever by two threads: the buffer's own and one that finishes.
+// Held for a few stores and rarely contended: only the buffer's own thread and finish() take it.
 class Spinlock {
  public:
   void lock() {
@@ -69,7 +69,7 @@ struct Tracer::ThreadBuffer {
   Spinlock lock;
   size_t used = 0;
   Track track = 0;
-  // Slices that are open, as far as records have been encoded: guarded by the tracer's mutex.
+  // The open slices at the last encoded record; guarded by the tracer's mutex.
   struct Open {
     TraceCategory category;
     uint64_t begin;
@@ -79,15 +79,15 @@ struct Tracer::ThreadBuffer {
   alignas(Record) std::array<std::byte, kBufferBytes> bytes;
 };
 
-// Which buffer is whose: found by what tells threads apart, without a lock. A thread that begins where
-// another has ended may go on with its buffer.
+// Maps threads to buffers without a lock, by the thread pointer. A new thread may reuse the thread pointer,
+// and so the buffer, of one that has ended.
 struct Tracer::Slots {
   struct Slot {
     std::atomic<uintptr_t> thread{0};
     std::atomic<ThreadBuffer*> buffer{nullptr};
   };
   std::array<Slot, 64> slots;
-  std::atomic<Slots*> next{nullptr};  // where all are taken
+  std::atomic<Slots*> next{nullptr};  // if all slots are taken
 
   Slots() = default;
   Slots(const Slots&) = delete;
@@ -144,7 +144,7 @@ void Tracer::lose(Status why) noexcept {
   if (lost_.ok()) lost_ = std::move(why);
 }
 
-// What has no memory, or no place in the file, is lost, and finish() says so.
+// Events without memory, or that cannot be written, are lost, and finish() reports that.
 template <typename Write>
 void Tracer::with_writer(Write write) noexcept {
   const std::lock_guard lock(mutex_);

@@ -1,7 +1,6 @@
-// Tracer: what happened when, on threads, devices and counters, as a file for the Perfetto UI. Always
-// compiled in; where nobody made one, the cost is a look at a null pointer. Events are kept as they come, a
-// buffer for each thread, and written when a buffer is full: nothing is lost, and no thread is started for
-// it. Thread-safe.
+// Tracer: records a timeline of threads, devices and counters in a file for the Perfetto UI. Always compiled
+// in; without a tracer the cost is a null test. Events go to a buffer for each thread, which the thread
+// writes to the file when it is full: no event is dropped, and no extra thread is needed. Thread-safe.
 #pragma once
 
 #include <array>
@@ -21,14 +20,14 @@
 
 namespace halyard {
 
-// What a slice is time of; names stand in the file.
+// The category of a slice; the file contains its name.
 enum class TraceCategory : uint8_t {
-  phase,    // of whoever embeds: loading, calling
+  phase,    // of the embedder: loading, calling
   machine,  // functions of modules
-  import,   // native functions that modules call, without what those do on devices
-  queue,    // work, from when it was submitted until it is done
-  device,   // what a device did
-  wait,     // a thread that waits
+  import,   // native functions that modules call, without work on devices
+  queue,    // queue work, from submission to completion
+  device,   // operations of a device
+  wait,     // a waiting thread
   memory,   // allocations
 };
 inline constexpr size_t kTraceCategories = 7;
@@ -43,14 +42,13 @@ class Tracer final : public ObjectOf<Tracer> {
   // UNAVAILABLE.
   static Result<Ref<Tracer>> create(const std::string& path);
 
-  // Nanoseconds of the clock that all events are told by (CLOCK_MONOTONIC).
+  // Nanoseconds of the clock of all events (CLOCK_MONOTONIC).
   static uint64_t now();
 
-  // Slices of the calling thread; the end belongs to the begin before it. Names of more than 255 bytes are
-  // cut.
+  // Slices of the calling thread, which nest. Names are cut to 255 bytes.
   void begin(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
   void end() noexcept;
-  // A slice of the calling thread that is over, and lies within the slice that it is in.
+  // A completed slice of the calling thread, within the current slice.
   void span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end) noexcept;
   void instant(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
 
@@ -66,16 +64,15 @@ class Tracer final : public ObjectOf<Tracer> {
   // Never twice the same.
   uint64_t new_flow() { return next_.fetch_add(1, std::memory_order_relaxed); }
 
-  // So far: events, and time by category, each slice of a thread without those within it. Slices that are
-  // still open do not count.
+  // The number of events so far, and the self time of thread slices by category. Open slices do not count.
   struct Totals {
     uint64_t events = 0;
     std::array<uint64_t, kTraceCategories> nanoseconds = {};
   };
   Totals totals();
 
-  // Writes what is still kept. UNAVAILABLE, RESOURCE_EXHAUSTED: some of it could not be written, now or
-  // before. Events may follow, for another finish().
+  // Writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events could not be written, now or before.
+  // Events may follow, for another finish().
   Result<> finish();
 
   explicit Tracer(std::FILE* file, std::string path);
@@ -86,7 +83,7 @@ class Tracer final : public ObjectOf<Tracer> {
   struct Slots;
   struct Record;
 
-  ThreadBuffer* buffer() noexcept;  // of the calling thread; null where there is no memory for it
+  ThreadBuffer* buffer() noexcept;  // of the calling thread; null if there is no memory for it
   void add(Record record, std::string_view name, std::span<const uint64_t> flows) noexcept;
   void flush(ThreadBuffer& buffer) noexcept;  // whose lock is held
   void encode(ThreadBuffer& buffer);
@@ -106,7 +103,7 @@ class Tracer final : public ObjectOf<Tracer> {
   std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
 };
 
-// A slice of the calling thread for as long as this lives; nothing where there is no tracer.
+// A slice of the calling thread for the lifetime of this object; no effect without a tracer.
 class TraceScope {
  public:
   TraceScope(Tracer* tracer, TraceCategory category, std::string_view name) : tracer_(tracer) {

@@ -1,4 +1,4 @@
-// What is said of work that was stopped.
+// The errors of stopped work.
 #include "base/work_scope.h"
 
 namespace halyard {

@@ -1,5 +1,5 @@
-// WorkScope: what a call and the queue work that it submits have in common, a word that stops all of it. The
-// call and its work under way hold it. Any thread.
+// WorkScope: a stop word shared by a call and all queue work that it submits. The call and its work in flight
+// hold it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class WorkScope final : public ObjectOf<WorkScope> {
  public:
   static const ObjectType kType;
 
-  // The work ends with this code at its next check of the word. The first code stays.
+  // The work ends with this code at its next check of the word. The first code is kept.
   void stop(Code code) {
     uint32_t none = 0;
     stop_.compare_exchange_strong(none, static_cast<uint32_t>(code), std::memory_order_relaxed);
@@ -37,11 +37,11 @@ class WorkScope final : public ObjectOf<WorkScope> {
   std::optional<Alarm> deadline_;
 };
 
-// What such a word, which may be null, says: OK, or the code to stop with.
+// The code in such a word (may be null): OK, or the code to stop with.
 inline Code stop_code(const uint32_t* word) {
   return word ? static_cast<Code>(__atomic_load_n(word, __ATOMIC_RELAXED)) : Code::OK;
 }
-// What work that was stopped fails with.
+// The error of stopped work.
 Status stopped_work(Code code);
 
 }  // namespace halyard

@@ -103,39 +103,32 @@ class Writer {
     object(range);
   }
 
-  // The members of a command.
-  void members(const hal::BarrierCommand& command) {
-    json_.field("kind", "barrier");
-    json_.field("source_stages", command.source_stages);
-    json_.field("target_stages", command.target_stages);
+  // The members of a command, by the kinds of its fields.
+  template <typename Command>
+  void members(const Command& command) {
+    json_.field("kind", hal::word_of(command));
+    hal::for_each_field(
+        command, [this](auto kind, std::string_view name, const auto& value) { member(kind, name, value); });
   }
-  void members(const hal::BeginGroupCommand& command) {
-    json_.field("kind", "begin");
-    json_.field("label", command.label);
+  void member(hal::command_field::Number, std::string_view name, uint32_t value) { json_.field(name, value); }
+  void member(hal::command_field::Text, std::string_view name, std::string_view value) {
+    json_.field(name, value);
   }
-  void members(const hal::EndGroupCommand&) { json_.field("kind", "end"); }
-  void members(const hal::FillCommand& command) {
-    json_.field("kind", "fill");
-    range("target", command.target);
-    json_.field("pattern", command.pattern);
-    json_.field("pattern_size", command.pattern_size);
+  void member(hal::command_field::Source, std::string_view name, const hal::CommandRange& value) {
+    range(name, value);
   }
-  void members(const hal::UpdateCommand& command) {
-    json_.field("kind", "update");
-    range("target", command.target);
+  void member(hal::command_field::Target, std::string_view name, const hal::CommandRange& value) {
+    range(name, value);
   }
-  void members(const hal::CopyCommand& command) {
-    json_.field("kind", "copy");
-    range("source", command.source);
-    range("target", command.target);
-  }
+  void member(hal::command_field::Bytes, std::string_view, std::span<const uint8_t>) {}
+
   void members(const hal::DispatchCommand& command) {
-    json_.field("kind", "dispatch");
+    json_.field("kind", hal::word_of(command));
     json_.field("executable", command.executable);
     json_.field("function", command.function);
     json_.field("name", command.function_name);
-    if (command.is_indirect) {
-      range("workgroups_from", command.counts);
+    if (command.counts) {
+      range("workgroups_from", *command.counts);
     } else {
       numbers("workgroups", command.workgroups);
     }

@@ -142,7 +142,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
       hal.capture = std::move(capture);
-      hal.tensors = std::move(tensors);
+      hal.tensors = tensors;
       hal.targets = target_features(given);
       HALYARD_TRY(context->add(modules::create_hal_module(std::move(hal))));
     }
@@ -155,6 +155,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
       modules::HalLoaderOptions loader = loader_options(known, owner);
       loader.targets = target_features(given);
       loader.memory = limits.memory;
+      loader.tensors = std::move(tensors);
       HALYARD_TRY(context->add(modules::create_hal_loader_module(std::move(loader))));
     }
     if (needs(given, "check"))

@@ -1,6 +1,7 @@
 // Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
 #include "hal/device/host_memory.h"
 #include "hal/queue/fence.h"
+#include "hal/queue/wait.h"
 #include "hal/view/buffer_view.h"
 #include "handles.h"
 #include "vm/object/list.h"

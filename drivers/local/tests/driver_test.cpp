@@ -29,8 +29,7 @@ TEST(Negotiate, RefusesWithAReason) {
   halyard_driver_reply_t reply = {.struct_size = sizeof reply};
   const halyard_driver_request_t newer = request(2, 3);
   EXPECT_EQ(halyard_driver_negotiate(&newer, &reply), 0);
-  EXPECT_STREQ(reply.refusal,
-               "this driver speaks ABI version 1, the host 2 to 3; use a driver made for this Halyard");
+  EXPECT_TRUE(std::string_view(reply.refusal).contains(" 1, the host 2 to 3")) << reply.refusal;
   const halyard_driver_request_t zero = request(0, 0);
   EXPECT_EQ(halyard_driver_negotiate(&zero, &reply), 0);
   const halyard_driver_request_t instrumented = request(1, 1, HALYARD_SANITIZER_KIND + 1);
@@ -41,7 +40,7 @@ TEST(Negotiate, RefusesWithAReason) {
   halyard_driver_request_t extended = request(1, 1);
   extended.extensions = &needed;
   EXPECT_EQ(halyard_driver_negotiate(&extended, &reply), 0);
-  EXPECT_STREQ(reply.refusal, "this driver does not know extension kind 9");
+  EXPECT_TRUE(std::string_view(reply.refusal).contains("extension kind 9")) << reply.refusal;
 }
 
 TEST(Negotiate, EveryMandatoryFunctionIsThere) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "driver_calls.h"
 #include "halyard/driver.h"
 #include "recording.h"
 
@@ -90,18 +91,8 @@ class Host {
   std::atomic<int> live_ = 0;
 };
 
-inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
-
-inline const halyard_driver_table_t& table() {
-  halyard_driver_request_t request = {.struct_size = sizeof request,
-                                      .abi_min = 1,
-                                      .abi_max = 1,
-                                      .sanitizer = HALYARD_SANITIZER_KIND,
-                                      .host_version = "test"};
-  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
-  if (!halyard_driver_negotiate(&request, &reply)) ADD_FAILURE() << reply.refusal;
-  return *reply.table;
-}
+using driver_tests::table;
+using driver_tests::text;
 
 inline testing::AssertionResult is_ok(const Outcome& outcome) {
   if (outcome.ok()) return testing::AssertionSuccess();
@@ -117,12 +108,8 @@ inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
 
 // An open device and everything it takes to use it. Handles are destroyed with the fixture, in reverse order.
 // The parameter is the kind of the device.
-class LocalTest : public testing::TestWithParam<const char*> {
+class LocalTest : public testing::TestWithParam<const char*>, public driver_tests::Handles {
  public:
-  using Memory = halyard_driver_memory_t;
-  using Semaphore = halyard_driver_semaphore_t;
-  using List = halyard_driver_command_list_t;
-  using Executable = halyard_driver_executable_t;
   using Options = std::vector<halyard_option_t>;
 
   // `workers`: of a device that has some. Few processors do not make one alone.

@@ -33,13 +33,7 @@ class KernelTest : public LocalTest {
 
   Outcome create(const std::vector<uint8_t>& data, Executable* executable,
                  std::string_view format = "vmvx-bytecode-fb", const std::vector<uint32_t>& constants = {}) {
-    const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                            .constant_count = static_cast<uint32_t>(constants.size()),
-                                            .format = text(format),
-                                            .data = data.data(),
-                                            .data_size = data.size(),
-                                            .constants = constants.data(),
-                                            .affinity = 1};
+    const halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
     Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
     if (*executable) executables_.push_back(*executable);
     return outcome;

@@ -32,14 +32,14 @@ TEST(VulkanChoice, ByOrdinalUuidAndName) {
                                                     {"llvmpipe", 2}};
   for (const auto& [path, position] : kChosen) {
     const auto found = vulkan::choose_device(path, devices);
-    ASSERT_TRUE(found.has_value()) << path;
+    ASSERT_TRUE(static_cast<bool>(found)) << path;
     EXPECT_EQ(*found, position) << path;
   }
   for (const char* path : {"3", "-1", "99999999999999999999", "GPU-", "nvidia", "radeon", "GPU-0011"}) {
     const auto found = vulkan::choose_device(path, devices);
-    ASSERT_FALSE(found.has_value()) << path;
-    EXPECT_EQ(found.error().code, Code::NOT_FOUND);
-    EXPECT_NE(found.error().message.find("GPU-10112233445566778899aabbccddeeff"), std::string::npos);
+    ASSERT_FALSE(static_cast<bool>(found)) << path;
+    EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
+    EXPECT_NE(found.failure().message.find("GPU-10112233445566778899aabbccddeeff"), std::string::npos);
   }
 }
 
@@ -354,19 +354,19 @@ TEST_F(DeviceTest, FlushesWholeAtoms) {
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   memory.memoryHeaps[0] = {1u << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
   vulkan::Heap heap(device_->vk(), device_->handle(), features, memory);
-  ASSERT_TRUE(heap.start().has_value());
+  ASSERT_TRUE(heap.start());
   EXPECT_GE(heap.alignment(), 256u);
   vulkan::Chunk chunk = {.size = 4096, .mapped = reinterpret_cast<uint8_t*>(&chunk)};
   const vulkan::Block block = {.chunk = &chunk, .offset = 1024, .size = 512, .kind = 1};
-  EXPECT_TRUE(heap.flush(block, 10, 300).has_value());
+  EXPECT_TRUE(heap.flush(block, 10, 300));
   EXPECT_EQ(seen.offset, 1024u);
   EXPECT_EQ(seen.size, 512u);
-  EXPECT_TRUE(heap.flush(block, 256, 1).has_value());
+  EXPECT_TRUE(heap.flush(block, 256, 1));
   EXPECT_EQ(seen.offset, 1280u);
   EXPECT_EQ(seen.size, 256u);
-  EXPECT_TRUE(heap.flush(block, 0, 0).has_value());
+  EXPECT_TRUE(heap.flush(block, 0, 0));
   const vulkan::Block coherent = {.chunk = &chunk, .size = 512, .kind = 0};
-  EXPECT_TRUE(heap.flush(coherent, 0, 100).has_value());
+  EXPECT_TRUE(heap.flush(coherent, 0, 100));
   EXPECT_EQ(seen.calls, 2);
 }
 
@@ -407,7 +407,7 @@ TEST_F(DeviceTest, ImportsAreTheHostsBytes) {
 TEST_F(DeviceTest, ValidationTurnsMessagesIntoFailures) {
   halyard_driver_device_t device = nullptr;
   const Outcome opened = try_open("", {{"cache", ""}, {"validate", "1"}}, &device);
-  if (opened.code == Code::UNAVAILABLE) GTEST_SKIP() << opened.message;
+  if (opened.code == HALYARD_UNAVAILABLE) GTEST_SKIP() << opened.message;
   ASSERT_TRUE(is_ok(opened));
   const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 0};
   VkBuffer buffer = VK_NULL_HANDLE;

@@ -24,7 +24,7 @@ Host::Host() {
   services_.struct_size = sizeof services_;
   services_.host = this;
   services_.status_create = [](void* host, halyard_status_code_t code, const char* message, size_t size) {
-    return static_cast<Host*>(host)->give(static_cast<Code>(code), {message, size});
+    return static_cast<Host*>(host)->give(code, {message, size});
   };
   services_.status_retain = [](void* host, halyard_status_t status) -> halyard_status_t {
     if (!status) return nullptr;
@@ -36,7 +36,7 @@ Host::Host() {
     (void)static_cast<Host*>(host)->take(status);
   };
   services_.status_code = [](void*, halyard_status_t status) -> halyard_status_code_t {
-    return status ? static_cast<halyard_status_code_t>(of(status)->outcome.code) : HALYARD_OK;
+    return status ? of(status)->outcome.code : HALYARD_OK;
   };
   services_.status_message = [](void*, halyard_status_t status) {
     return of(status)->outcome.message.c_str();
@@ -57,7 +57,7 @@ Outcome Host::take(halyard_status_t status) {
   return outcome;
 }
 
-halyard_status_t Host::give(Code code, std::string_view message) {
+halyard_status_t Host::give(halyard_status_code_t code, std::string_view message) {
   ++live_;
   auto* status = new TestStatus;
   status->outcome = {code, std::string(message)};
@@ -92,17 +92,6 @@ std::vector<Told> Host::take_told() {
   return told;
 }
 
-const halyard_driver_table_t& table() {
-  const halyard_driver_request_t request = {.struct_size = sizeof request,
-                                            .abi_min = 1,
-                                            .abi_max = 1,
-                                            .sanitizer = HALYARD_SANITIZER_KIND,
-                                            .host_version = "test"};
-  halyard_driver_reply_t reply = {.struct_size = sizeof reply};
-  if (!halyard_driver_negotiate(&request, &reply)) ADD_FAILURE() << reply.refusal;
-  return *reply.table;
-}
-
 std::vector<uint8_t> kernel_file(const std::string& name) {
   std::ifstream file(std::string(HALYARD_BUILD_DIR) + "/tests/vulkan/" + name, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -114,7 +103,7 @@ void VulkanTest::SetUp() {
   const halyard_driver_init_args_t init = {
       .struct_size = sizeof init, .abi_version = 1, .services = &host_.services()};
   const Outcome outcome = host_.take(table_.initialize(&init, &instance_));
-  if (outcome.code == Code::UNAVAILABLE) GTEST_SKIP() << outcome.message;
+  if (outcome.code == HALYARD_UNAVAILABLE) GTEST_SKIP() << outcome.message;
   ASSERT_TRUE(is_ok(outcome));
   EXPECT_OK(try_open("", {{"cache", ""}}, &device_));
   ASSERT_NE(device_, nullptr);
@@ -198,13 +187,7 @@ VulkanTest::Semaphore VulkanTest::semaphore() {
 
 Outcome VulkanTest::load(std::string_view format, const std::vector<uint8_t>& data, Executable* executable,
                          const std::vector<uint32_t>& constants) {
-  const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                          .constant_count = static_cast<uint32_t>(constants.size()),
-                                          .format = text(format),
-                                          .data = data.data(),
-                                          .data_size = data.size(),
-                                          .constants = constants.data(),
-                                          .affinity = 1};
+  const halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
   const Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
   if (outcome.ok()) executables_.push_back(*executable);
   return outcome;

@@ -20,18 +20,17 @@
 #include <vector>
 
 #include "device.h"
+#include "driver_calls.h"
 #include "halyard/driver.h"
 #include "recording.h"
 
 namespace halyard::vulkan_tests {
 
-using vulkan::Code;
-
 // How a call ended.
 struct Outcome {
-  Code code = Code::OK;
+  halyard_status_code_t code = HALYARD_OK;
   std::string message;
-  bool ok() const { return code == Code::OK; }
+  bool ok() const { return code == HALYARD_OK; }
 };
 
 class Host;
@@ -59,8 +58,9 @@ class Host {
   Host(const Host&) = delete;
 
   const halyard_host_services_t& services() const { return services_; }
-  Outcome take(halyard_status_t status);                       // takes over a reference
-  halyard_status_t give(Code code, std::string_view message);  // one for the driver to take over
+  Outcome take(halyard_status_t status);  // takes over a reference
+  halyard_status_t give(halyard_status_code_t code,
+                        std::string_view message);  // one for the driver to take over
   std::vector<std::string> log() const;
   // Drivers that are initialized from now on tell a trace.
   void record_trace();
@@ -74,21 +74,20 @@ class Host {
   std::vector<Told> told_;
 };
 
-inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }
-const halyard_driver_table_t& table();
+using driver_tests::table;
+using driver_tests::text;
 
 inline testing::AssertionResult is_ok(const Outcome& outcome) {
   if (outcome.ok()) return testing::AssertionSuccess();
   return testing::AssertionFailure() << static_cast<int>(outcome.code) << ": " << outcome.message;
 }
-inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
+inline testing::AssertionResult has_code(halyard_status_code_t code, const Outcome& outcome) {
   if (outcome.code == code) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "expected " << static_cast<int>(code) << ", found "
                                      << static_cast<int>(outcome.code) << ": " << outcome.message;
 }
 #define EXPECT_OK(...) EXPECT_TRUE(::halyard::vulkan_tests::is_ok(__VA_ARGS__))
-#define EXPECT_CODE(code, ...) \
-  EXPECT_TRUE(::halyard::vulkan_tests::has_code(::halyard::vulkan::Code::code, __VA_ARGS__))
+#define EXPECT_CODE(code, ...) EXPECT_TRUE(::halyard::vulkan_tests::has_code(HALYARD_##code, __VA_ARGS__))
 
 // A file that the build made of the shaders beside these tests.
 std::vector<uint8_t> kernel_file(const std::string& name);
@@ -97,12 +96,8 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 
 // An open device. Skipped where there is no Vulkan device; the pipeline cache is off unless a test says where
 // it is.
-class VulkanTest : public testing::Test {
+class VulkanTest : public testing::Test, public driver_tests::Handles {
  public:
-  using Memory = halyard_driver_memory_t;
-  using Semaphore = halyard_driver_semaphore_t;
-  using List = halyard_driver_command_list_t;
-  using Executable = halyard_driver_executable_t;
   using Points = std::vector<halyard_timepoint_t>;
 
   void SetUp() override;

@@ -33,7 +33,7 @@ TEST_F(RobustnessTest, AccessesBeyondABindingAreBounded) {
   for (const char* validate : {"0", "1"}) {
     halyard_driver_device_t validating = nullptr;
     const Outcome opened = try_open("", {{"cache", ""}, {"validate", validate}}, &validating);
-    if (opened.code == Code::UNAVAILABLE) continue;  // there is no validation layer
+    if (opened.code == HALYARD_UNAVAILABLE) continue;  // there is no validation layer
     EXPECT_OK(opened);
     table_.device_close(validating);
     reopen({{"cache", ""}, {"validate", validate}});

@@ -330,7 +330,7 @@ TEST_F(SemaphoreFdTest, AFailureEndsTheWaitOnTheDevice) {
   EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
   EXPECT_EQ(second.calls, 0);
   // As the host does when the exported one fails: its device will never signal it.
-  table_.semaphore_fail(imported, host_.give(Code::ABORTED, "the other device is lost"));
+  table_.semaphore_fail(imported, host_.give(HALYARD_ABORTED, "the other device is lost"));
   ASSERT_TRUE(is_done(second));
   EXPECT_CODE(ABORTED, second.outcome);
   EXPECT_EQ(second.outcome.message, "the other device is lost");
@@ -353,7 +353,7 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
   EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_signal(imported, 1)));
   EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_subscribe(
                                  imported, 1, [](void*, halyard_status_t) { ADD_FAILURE(); }, nullptr)));
-  table_.semaphore_fail(failed, host_.give(Code::DATA_LOSS, "failed before"));
+  table_.semaphore_fail(failed, host_.give(HALYARD_DATA_LOSS, "failed before"));
   EXPECT_CODE(DATA_LOSS, host_.take(table_.semaphore_export(failed, &fd)));
   EXPECT_EQ(fd, -7);
   EXPECT_EQ(table_.semaphore_underway(failed, 0), 0);

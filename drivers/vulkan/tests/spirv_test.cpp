@@ -139,12 +139,12 @@ TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
     const Words words = twice(fmt::format("!{} !{}", 2u << 16 | vulkan::kOpCapability, capability));
     const auto checked = check(words, features);
     ASSERT_FALSE(checked) << capability;
-    EXPECT_EQ(checked.error().code, Code::INCOMPATIBLE) << capability;
-    EXPECT_TRUE(mentions(checked.error().message, named)) << checked.error().message;
+    EXPECT_EQ(checked.failure().code, HALYARD_INCOMPATIBLE) << capability;
+    EXPECT_TRUE(mentions(checked.failure().message, named)) << checked.failure().message;
   }
   const Words unknown = twice(fmt::format("!{} !9999", 2u << 16 | vulkan::kOpCapability));
   EXPECT_TRUE(check(unknown, features, SpirvPolicy::off));
-  EXPECT_EQ(check(unknown, features, SpirvPolicy::strict).error().code, Code::INVALID_ARGUMENT);
+  EXPECT_EQ(check(unknown, features, SpirvPolicy::strict).failure().code, HALYARD_INVALID_ARGUMENT);
   EXPECT_TRUE(check(twice("OpExtension \"SPV_KHR_of_tomorrow\""), features));
 }
 
@@ -156,9 +156,9 @@ TEST(SpirvCheck, VersionsThatAreNewerThanTheDevice) {
     const auto checked = check(with_version(twice(), 6), features, policy);
     if (policy == SpirvPolicy::strict && checked) continue;
     ASSERT_FALSE(checked);
-    EXPECT_EQ(checked.error().code, Code::INCOMPATIBLE);
-    EXPECT_TRUE(mentions(checked.error().message, {"1.6", "1.5", "'Made Up 9000'"}))
-        << checked.error().message;
+    EXPECT_EQ(checked.failure().code, HALYARD_INCOMPATIBLE);
+    EXPECT_TRUE(mentions(checked.failure().message, {"1.6", "1.5", "'Made Up 9000'"}))
+        << checked.failure().message;
   }
   features.api_version = VK_API_VERSION_1_3;
   EXPECT_TRUE(check(with_version(twice(), 6), features));
@@ -277,7 +277,7 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   Words words = original;
   const Features features = with_matrices();
   const auto checked = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
-  EXPECT_TRUE(checked) << checked.error().message;
+  EXPECT_TRUE(checked) << checked.failure().message;
   EXPECT_EQ(words, original) << "the device gets what the compiler wrote";
   Features halves = with_matrices();
   halves.vulkan12.shaderFloat16 = halves.vulkan11.storageBuffer16BitAccess = VK_TRUE;
@@ -290,7 +290,7 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   // Added to a pointer: nothing that knows the extension would take it.
   const auto refused = check(changed_product("%right %nothing", "%right %from"), features);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::INVALID_ARGUMENT);
+  EXPECT_EQ(refused.failure().code, HALYARD_INVALID_ARGUMENT);
 }
 
 // What the older extension has no place for must not slip through.
@@ -299,7 +299,7 @@ TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
   const auto refuses = [&](std::string_view from, std::string_view to) {
     const auto checked = check(changed_product(from, to), features);
     ASSERT_FALSE(checked) << to;
-    EXPECT_EQ(checked.error().code, Code::INVALID_ARGUMENT) << checked.error().message;
+    EXPECT_EQ(checked.failure().code, HALYARD_INVALID_ARGUMENT) << checked.failure().message;
   };
   constexpr const char* kType = "!0x00071168 %b %factor %subgroup %k %n %use_b";
   refuses(kType, "!0x00071168 %b %factor %subgroup %k %n %n");
@@ -315,7 +315,7 @@ TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
   refuses(kMultiply, "!0x000614F1 %c %product %left %right %nothing");  // that of the older extension
   Words words = product();
   words[3] = 0xFFFFFFFF;
-  EXPECT_EQ(check(words, features).error().code, Code::INVALID_ARGUMENT);
+  EXPECT_EQ(check(words, features).failure().code, HALYARD_INVALID_ARGUMENT);
 }
 
 TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
@@ -332,9 +332,9 @@ TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
     change(features.matrix_shapes[0]);
     const auto checked = check(product(), features);
     ASSERT_FALSE(checked) << what;
-    EXPECT_EQ(checked.error().code, Code::INCOMPATIBLE);
-    EXPECT_TRUE(mentions(checked.error().message, {"16x16x16", "i8", "i32", "'Made Up 9000'"}))
-        << checked.error().message;
+    EXPECT_EQ(checked.failure().code, HALYARD_INCOMPATIBLE);
+    EXPECT_TRUE(mentions(checked.failure().message, {"16x16x16", "i8", "i32", "'Made Up 9000'"}))
+        << checked.failure().message;
   }
 }
 
@@ -430,7 +430,8 @@ TEST(SpirvCheck, ModulesThatAreCutShort) {
       const Words cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
       const auto checked = check(cut, features);
       ASSERT_FALSE(checked) << size;
-      EXPECT_EQ(checked.error().code, Code::INVALID_ARGUMENT) << size << ": " << checked.error().message;
+      EXPECT_EQ(checked.failure().code, HALYARD_INVALID_ARGUMENT)
+          << size << ": " << checked.failure().message;
       (void)vulkan::read_spirv(cut);
     }
 }

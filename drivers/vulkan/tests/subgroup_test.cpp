@@ -179,10 +179,10 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
     const auto which = testing::Message() << "case " << &test - kCases;
     EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
     if (size) continue;
-    EXPECT_EQ(size.error().code, Code::INCOMPATIBLE);
+    EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
     for (const std::string& part : {std::string("'kernel'"), std::string("'Made Up 9000'"),
                                     std::to_string(std::max(test.stated, test.least))})
-      EXPECT_TRUE(size.error().message.contains(part)) << size.error().message;
+      EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
   }
 }
 

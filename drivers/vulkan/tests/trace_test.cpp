@@ -27,10 +27,10 @@ class TraceTest : public VulkanTest {
   void expect_spans(const halyard_operation_t& work, const std::vector<std::string>& names) {
     Completion completion;
     (void)host_.take_told();
-    const uint64_t before = vulkan::trace_time();
+    const uint64_t before = kit::trace_time();
     ASSERT_TRUE(is_ok(submit(work, {}, {}, completion)));
     ASSERT_TRUE(is_done(completion));
-    const uint64_t after = vulkan::trace_time();
+    const uint64_t after = kit::trace_time();
     EXPECT_OK(completion.outcome);
     const std::vector<Told> told = host_.take_told();
     ASSERT_EQ(told.size(), names.size() + 1);
@@ -217,9 +217,9 @@ TEST(VulkanTrace, OldHostsHaveNone) {
   vulkan::Services services = {};
   services.trace_span = [](void*, const halyard_trace_span_t*) {};
   services.struct_size = sizeof services;
-  EXPECT_NE(vulkan::trace_function(services), nullptr);
+  EXPECT_NE(kit::trace_function(services), nullptr);
   services.struct_size = offsetof(vulkan::Services, trace_span);
-  EXPECT_EQ(vulkan::trace_function(services), nullptr);
+  EXPECT_EQ(kit::trace_function(services), nullptr);
 }
 
 TEST(VulkanTrace, TicksBecomeTimes) {
@@ -274,7 +274,7 @@ class ClockTest : public TraceTest {
   std::vector<Told> tell(vulkan::QueueTrace& trace, uint64_t submit_time, std::vector<uint64_t> ticks) {
     vulkan::Timestamps timestamps(*device_);
     for (const char* name : {"first", "second"}) {
-      EXPECT_TRUE(timestamps.before(VK_NULL_HANDLE, name).has_value());
+      EXPECT_TRUE(timestamps.before(VK_NULL_HANDLE, name));
       timestamps.after(VK_NULL_HANDLE);
     }
     ticks_ = std::move(ticks);
@@ -295,7 +295,7 @@ class ClockTest : public TraceTest {
 
 TEST_F(ClockTest, TimesAreTheHosts) {
   features().calibrated_timestamps = true;
-  const uint64_t now = vulkan::trace_time();
+  const uint64_t now = kit::trace_time();
   known_ = {1'000'000, now - 100'000};
   vulkan::QueueTrace trace(*device_, 3, 64);
   EXPECT_EQ(calibrations_, 3);
@@ -314,7 +314,7 @@ TEST_F(ClockTest, TimesAreTheHosts) {
 
 TEST_F(ClockTest, SpansDoNotOverlapNorLeaveTheirSubmission) {
   features().calibrated_timestamps = true;
-  const uint64_t now = vulkan::trace_time();
+  const uint64_t now = kit::trace_time();
   known_ = {1'000'000, now - 100'000};
   vulkan::QueueTrace trace(*device_, 0, 64);
   std::vector<Told> told = tell(trace, now - 150'000, {1'000, 1'000'000, 1'000'000 - 10, 1'000'020});
@@ -328,15 +328,15 @@ TEST_F(ClockTest, SpansDoNotOverlapNorLeaveTheirSubmission) {
   EXPECT_EQ(told[0].begin, now - 100'000 + 40) << "the next submission, too";
   EXPECT_EQ(told[1].end, now - 100'000 + 40);
   EXPECT_EQ(told[2].begin, now - 100'000 + 60);
-  EXPECT_LE(told[2].end, vulkan::trace_time()) << "not after it was seen done";
+  EXPECT_LE(told[2].end, kit::trace_time()) << "not after it was seen done";
 }
 
 TEST_F(ClockTest, ClocksAreComparedAgain) {
   features().calibrated_timestamps = true;
-  known_ = {1'000'000, vulkan::trace_time()};
+  known_ = {1'000'000, kit::trace_time()};
   vulkan::QueueTrace trace(*device_, 0, 64);
   std::this_thread::sleep_for(std::chrono::milliseconds(1010));
-  const uint64_t now = vulkan::trace_time();
+  const uint64_t now = kit::trace_time();
   known_ = {77, now - 1000};
   const std::vector<Told> told = tell(trace, now - 2000, {77, 78, 79, 80});
   ASSERT_EQ(told.size(), 3u);
@@ -348,10 +348,10 @@ TEST_F(ClockTest, ClocksAreComparedAgain) {
 TEST_F(ClockTest, WithoutACommonClockTheEndIsWhenItWasSeen) {
   features().calibrated_timestamps = false;
   vulkan::QueueTrace trace(*device_, 0, 36);
-  const uint64_t submitted = vulkan::trace_time() - 1'000'000;
-  const uint64_t before = vulkan::trace_time();
+  const uint64_t submitted = kit::trace_time() - 1'000'000;
+  const uint64_t before = kit::trace_time();
   const std::vector<Told> told = tell(trace, submitted, {500, 600, 800, 1000});
-  const uint64_t after = vulkan::trace_time();
+  const uint64_t after = kit::trace_time();
   ASSERT_EQ(told.size(), 3u);
   EXPECT_EQ(calibrations_, 0);
   EXPECT_GE(told[2].end, before);
@@ -364,7 +364,7 @@ TEST_F(ClockTest, WithoutACommonClockTheEndIsWhenItWasSeen) {
 TEST_F(ClockTest, QueriesThatWereNotWrittenTellNothing) {
   vulkan::QueueTrace trace(*device_, 0, 64);
   result_ = VK_NOT_READY;
-  EXPECT_TRUE(tell(trace, vulkan::trace_time(), {1, 2, 3, 4}).empty());
+  EXPECT_TRUE(tell(trace, kit::trace_time(), {1, 2, 3, 4}).empty());
 }
 
 }  // namespace

@@ -22,17 +22,26 @@
 #define HALYARD_DRIVER_HPP_
 
 #include "halyard/driver/device.hpp"
+#include "halyard/driver/due.hpp"
 #include "halyard/driver/failure.hpp"
+#include "halyard/driver/host_memory.hpp"
+#include "halyard/driver/options.hpp"
+#include "halyard/driver/pool.hpp"
 #include "halyard/driver/table.hpp"
 #include "halyard/driver/timeline.hpp"
+#include "halyard/driver/trace.hpp"
+#include "halyard/driver/waiting.hpp"
 
 // Once in a driver, at file scope: the class of its instances; NAME of halyard-driver-NAME.so; its version;
 // its kinds as in the note, separated by commas; and each kind with one line about it, as {"mine", "what it
 // is"}, ...
-#define HALYARD_KIT_DRIVER(instance_, name_, version_, kinds_, ...)                                          \
+#define HALYARD_KIT_DRIVER(instance_, name_, version_, kinds_, ...) \
+  HALYARD_KIT_DRIVER_OF(halyard::kit::Kit<instance_>, name_, version_, kinds_, __VA_ARGS__)
+// The same for a driver with classes of its own: see Entries in halyard/driver/table.hpp.
+#define HALYARD_KIT_DRIVER_OF(driver_, name_, version_, kinds_, ...)                                         \
   HALYARD_DRIVER_NOTE(name_, version_, kinds_);                                                              \
   int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) { \
-    static constexpr halyard_driver_table_t kTable = halyard::kit::make_table<instance_>();                  \
+    static constexpr halyard_driver_table_t kTable = halyard::kit::Entries<driver_>::table();                \
     static constexpr halyard_driver_kind_t kKinds[] = {__VA_ARGS__};                                         \
     return halyard::kit::negotiate(*request, *reply, name_, kTable, kKinds);                                 \
   }

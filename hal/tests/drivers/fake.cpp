@@ -55,11 +55,11 @@ struct halyard_driver_semaphore {
   uint64_t value = 0;
   halyard_status_t failure = nullptr;
   std::list<Subscription> subscriptions;
-  std::vector<int> exports;  // descriptors of the files that follow it
-  int import = -1;           // of the file that it follows
+  std::vector<int> exports;  // descriptors of the files with its exports
+  int import = -1;           // of the file that it imports
 };
 
-// What such a file begins with.
+// The header of such a file.
 struct Shared {
   char is[8] = "fakesem";
   uint64_t value = 0;
@@ -232,7 +232,7 @@ halyard_status_t perform(Work& work) {
 
 // ---- Timelines and queue ----
 
-// Under the lock: to those that follow it.
+// Under the lock: updates its exports.
 void publish(halyard_driver_semaphore_t semaphore) {
   const Shared shared = {.value = semaphore->value};
   for (const int fd : semaphore->exports)
@@ -251,7 +251,7 @@ void advance(halyard_driver_semaphore_t semaphore, uint64_t value, halyard_statu
   changed.notify_all();
 }
 
-// Under the lock: what it follows may have moved.
+// Under the lock: its source may have advanced.
 void follow(halyard_driver_semaphore_t semaphore) {
   Shared shared;
   if (semaphore->import < 0 || ::pread(semaphore->import, &shared, sizeof shared, 0) != sizeof shared) return;
@@ -269,7 +269,7 @@ void run(std::unique_ptr<Work> work) {
   --calling;
 }
 
-// Whether it need not wait any longer; under the lock.
+// Whether all its waits are over; under the lock.
 bool is_due(Work& work) {
   bool all = true;
   for (const halyard_timepoint_t& wait : work.waits) {
@@ -282,7 +282,7 @@ bool is_due(Work& work) {
   return all;
 }
 
-// Calls subscribers and runs work, as long as some are due.
+// Calls subscribers and runs work until nothing is due.
 void settle() {
   while (true) {
     std::function<void()> next;
@@ -563,12 +563,12 @@ size_t run_ready() {
   }
 }
 
-// Whatever the caller waits for.
+// Ignores what the caller waits for.
 void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_args_t*) {
   if (device->helped()) run_ready();
 }
 
-// What is ready needs nothing but run_ready.
+// Ready work only needs run_ready.
 int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
   const std::lock_guard lock(mutex);
   if (semaphore->failure) return 0;

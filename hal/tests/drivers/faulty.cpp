@@ -40,14 +40,14 @@ struct Fault {
   int32_t code = 0;
 };
 
-// A semaphore that is failed from outside must not go away meanwhile.
+// A semaphore must not be destroyed while it is failed from outside.
 struct Timeline {
   bool failed = false;
   bool pinned = false;
   bool doomed = false;
 };
 
-// Stands between the wrapped driver and the host where calls are to come late.
+// Delays calls between the wrapped driver and the host.
 struct LateWork {
   halyard_completed_fn completed;
   void* user;
@@ -64,7 +64,7 @@ std::string inner_kind;
 
 std::mutex mutex;  // guards all below
 std::vector<std::pair<halyard_driver_instance_t, const halyard_host_services_t*>> instances;
-const halyard_host_services_t* services = nullptr;  // of any instance that is alive
+const halyard_host_services_t* services = nullptr;  // of any live instance
 Fault fault;
 int64_t counts[FAULTY_FUNCTIONS] = {};
 int64_t struck = 0;
@@ -186,7 +186,7 @@ void destroy_semaphore(halyard_driver_device_t device, halyard_driver_semaphore_
   inner.semaphore_destroy(device, semaphore);
 }
 
-// All semaphores fail, one after another: what that calls back may make and destroy others.
+// All semaphores fail, one after another: their callbacks may create and destroy others.
 void lose_device(halyard_driver_device_t device, halyard_status_t why) {
   std::unique_lock lock(mutex);
   lost = true;
@@ -229,7 +229,7 @@ void distort(halyard_function_info_t* info, int32_t how) {
   if (how == 2) info->name = {kNotText, sizeof kNotText - 1};
 }
 
-// What is done after a call that has succeeded: counting, and what makes no sense.
+// After a successful call: counting, and injecting invalid answers.
 template <int kWhich, typename Arguments>
 void after(const Fault& now, const Arguments& arguments) {
   const bool nonsense = now.kind == FAULTY_NONSENSE;
@@ -257,7 +257,7 @@ void after(const Fault& now, const Arguments& arguments) {
 
 // ---- The table
 
-// What most functions are: a count, a fault or the wrapped driver's function.
+// Most functions: count, then inject a fault or call the wrapped driver's function.
 template <int kWhich, auto kEntry>
 struct Forward;
 template <int kWhich, typename R, typename... A, R (*halyard_driver_table_t::*kEntry)(A...)>
@@ -289,7 +289,7 @@ halyard_status_t initialize(const halyard_driver_init_args_t* args, halyard_driv
   {
     const std::lock_guard lock(mutex);
     services = args->services;
-    instances.emplace_back(nullptr, args->services);  // until the instance is there, or has failed
+    instances.emplace_back(nullptr, args->services);  // until the instance exists or has failed
   }
   const halyard_status_t status =
       Forward<FAULTY_initialize, &halyard_driver_table_t::initialize>::call(args, instance);
@@ -429,7 +429,7 @@ uint32_t executable_function_count(halyard_driver_executable_t executable) {
   return inner.executable_function_count(executable);
 }
 
-// Tells of a failure of work that is not done.
+// Reports a failure of work that was not run.
 halyard_status_t fail_work(halyard_driver_device_t device, const halyard_submission_t& submission,
                            const Fault& now) {
   const bool loses = now.kind == FAULTY_LOSE_DEVICE;
@@ -464,7 +464,7 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   }
   const bool fails =
       now.kind == FAULTY_LOSE_DEVICE || now.kind == FAULTY_FAIL_WORK || now.kind == FAULTY_COMPLETE_ONLY;
-  // Before the work runs: `completed` may end what the submission points to.
+  // Before the work runs: `completed` may free the submission's data.
   const bool gives_memory = submission.operation->kind == HALYARD_OPERATION_ALLOCA;
   const halyard_operation_alloca_t given =
       gives_memory ? submission.operation->alloca_ : halyard_operation_alloca_t{};

@@ -1,4 +1,4 @@
-// Expectations: how elements are compared, and what is said where one does not hold.
+// Expectations: comparing elements, and the messages of failures.
 #include "modules/check_module.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ constexpr uint64_t kMaximumElements = 1024;  // of a view that are printed
 constexpr size_t kBlock = 1 << 16;           // elements that are compared at a time
 constexpr size_t kLargestElement = 32;       // bytes; a type has at most 255 bits
 
-// The first line of the message says it all, where there is no room for the others.
+// If there is no memory for the other lines, the first line of the message is enough.
 Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view function, std::string message) {
   if (!state.failed)
     return fail(Code::FAILED_PRECONDITION, "expectation '{}' does not hold: {}", function,
@@ -34,7 +34,7 @@ Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view funct
 
 // ---- Elements
 
-// Elements that do not hold.
+// Elements that fail an expectation.
 struct Misses {
   uint64_t total = 0;
   uint64_t count = 0;
@@ -43,18 +43,18 @@ struct Misses {
   std::array<uint8_t, kLargestElement> right = {};
 };
 
-// Elements of less than a byte, or of no whole bytes, are taken a byte at a time.
+// Elements smaller than a byte, or not of whole bytes, are compared bytewise.
 bool is_whole_bytes(hal::ElementType type) {
   return hal::bit_count(type) != 0 && hal::bit_count(type) % 8 == 0;
 }
 size_t unit_of(hal::ElementType type) { return is_whole_bytes(type) ? hal::bit_count(type) / 8 : 1; }
 
 uint64_t size_of(const hal::BufferView& view) {
-  return hal::dense_byte_count(view.shape(), view.type()).value();  // HostViews has seen that there is one
+  return hal::dense_byte_count(view.shape(), view.type()).value();  // HostViews has checked that it exists
 }
 
-// Asks holds(left element, right element) for each element; not for pairs in blocks without a difference.
-// `right` is null where there is one view, and then its elements are null.
+// Calls holds(left element, right element) for each element, skipping equal blocks of two views. With one
+// view, `right` and its elements are null.
 template <typename Holds>
 Result<Misses> scan(const hal::BufferView& left, const hal::BufferView* right, Holds&& holds) {
   const size_t unit = unit_of(left.type());
@@ -82,7 +82,7 @@ Result<Misses> scan(const hal::BufferView& left, const hal::BufferView* right, H
   return misses;
 }
 
-// Where elements count as near: |left - right| <= absolute + relative * |right|.
+// The tolerance: |left - right| <= absolute + relative * |right|.
 struct Tolerance {
   float absolute;
   float relative;
@@ -101,7 +101,7 @@ bool is_near(T left, T right, Tolerance tolerance) {
 
 constexpr hal::ElementType kF64 = hal::element_type(hal::kFloatIeee, 64);
 
-// Calls what with both values in the precision that they are compared in.
+// Calls `what` with both values in the precision of the comparison.
 template <typename What>
 auto in_precision(hal::ElementType type, const uint8_t* left, const uint8_t* right, What&& what) {
   const double a = hal::float_value(left, type);
@@ -109,7 +109,7 @@ auto in_precision(hal::ElementType type, const uint8_t* left, const uint8_t* rig
   return type == kF64 ? what(a, b) : what(static_cast<float>(a), static_cast<float>(b));
 }
 
-// ---- What is said of them
+// ---- Messages
 
 // "[1][2]" of element 5 of 2x3.
 std::string index_text(uint64_t element, std::span<const int64_t> shape) {
@@ -122,7 +122,7 @@ std::string index_text(uint64_t element, std::span<const int64_t> shape) {
   return text;
 }
 
-// " at [1][2]"; nothing where there is only one element.
+// " at [1][2]"; empty for a single element.
 std::string place_text(const hal::BufferView& view, uint64_t element) {
   if (!is_whole_bytes(view.type())) return fmt::format(" at byte {}", element);
   return view.shape().empty() ? "" : " at " + index_text(element, view.shape());
@@ -134,7 +134,7 @@ std::string hex(const uint8_t* bytes, size_t count) {
   return text;
 }
 
-// Exact, unlike the text of tensors: two floats that differ do so here as well.
+// Exact, unlike the text of tensors: different floats have different texts.
 std::string value_text(const uint8_t* element, hal::ElementType type) {
   if (hal::is_integer(type)) return fmt::format("{}", hal::integer_value(element, type));
   if (!hal::is_float(type)) return hex(element, unit_of(type));
@@ -142,7 +142,7 @@ std::string value_text(const uint8_t* element, hal::ElementType type) {
   return type == kF64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
 }
 
-// "1.5 and 1.25"; with their bytes where those are all that differs.
+// "1.5 and 1.25"; with their bytes if the texts are equal.
 std::string pair_text(const Misses& misses, hal::ElementType type) {
   const std::string left = value_text(misses.left.data(), type);
   const std::string right = value_text(misses.right.data(), type);
@@ -152,7 +152,7 @@ std::string pair_text(const Misses& misses, hal::ElementType type) {
                      hex(misses.right.data(), size));
 }
 
-// ", a difference of 0.25"; nothing where there is none that is a number.
+// ", a difference of 0.25"; empty if it is not a number.
 std::string difference_text(const Misses& misses, hal::ElementType type) {
   const uint8_t* const left = misses.left.data();
   const uint8_t* const right = misses.right.data();
@@ -165,7 +165,7 @@ std::string difference_text(const Misses& misses, hal::ElementType type) {
   });
 }
 
-// As tools print it; the type alone, and why, where the elements have no text.
+// As tools print it; for elements without text, the type and the reason.
 std::string text_of(const hal::BufferView& view) {
   Result<std::string> text = view.text(kMaximumElements);
   return text ? *std::move(text) : fmt::format("{} ({})", view.type_text(), text.error().message());
@@ -184,7 +184,7 @@ std::string misses_text(const hal::BufferView& left, const hal::BufferView& righ
                      misses.count, misses.total, unit_name(left.type()), both_views(left, right));
 }
 
-// What is wrong with types and shapes that must be the same; "" where they are.
+// The difference between types and shapes that must be equal; "" if there is none.
 std::string kinds_text(const hal::BufferView& left, const hal::BufferView& right) {
   const bool types = left.type() != right.type();
   const bool shapes = !std::ranges::equal(left.shape(), right.shape());
@@ -284,14 +284,14 @@ Result<> expect_almost_eq(CheckOptions& state, vm::CallContext& call, hal::Devic
   return almost_equal(state, call, device, left, right, {absolute, relative});
 }
 
-// Of compilers before 3.3, which state no tolerance.
+// Used by compilers before 3.3, which state no tolerance.
 Result<> expect_almost_eq_3_2(CheckOptions& state, vm::CallContext& call, hal::Device& device,
                               hal::BufferView& left, hal::BufferView& right) {
   const bool is_small = hal::small_float(left.type()) != nullptr;
   return almost_equal(state, call, device, left, right, {is_small ? 0.001F : 0.0001F, 0});
 }
 
-// Signatures of one name stand together, oldest first: an import that states none gets the last.
+// Signatures of one name are adjacent, oldest first: an import without a signature gets the last.
 constexpr vm::NativeExport kExports[] = {
     {"expect_true", "0i_v", vm::bind<&expect_true>},
     {"expect_false", "0i_v", vm::bind<&expect_false>},

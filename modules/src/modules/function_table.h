@@ -1,5 +1,5 @@
-// Tables of native modules' functions: every signature of every function, oldest first, from which the
-// exports and the compile-time checks come. A table is an .inc file of
+// Function tables of native modules: every signature of every function, oldest first. Exports and
+// compile-time checks are generated from them. A table is an .inc file of
 //   HAL_FUNCTION(name, calling convention, first version, last version, handler)
 #pragma once
 
@@ -26,8 +26,8 @@ struct TableFunction : HalSignature {
   vm::NativeExport exported;
 };
 
-// A row of the table of a module of version `kModuleVersion`. Does not compile where the parameters of the
-// handler are not those of the convention, or where the versions make no sense.
+// A row of the table of a module of version `kModuleVersion`. Fails to compile if the parameters of the
+// handler do not match the convention, or if the versions are invalid.
 template <auto kHandler, uint32_t kModuleVersion>
 consteval TableFunction table_function(const char* name, const char* convention, uint32_t since,
                                        uint32_t until) {

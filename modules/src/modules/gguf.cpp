@@ -1,4 +1,4 @@
-// The .gguf reader, versions 2 and 3: names, places and sizes of tensors; their blocks stay as they are.
+// The .gguf reader, versions 2 and 3: names, positions and sizes of tensors; their blocks are not decoded.
 // Specified by parameters-and-files.md, section 3.2.
 #include <algorithm>
 #include <array>
@@ -15,14 +15,14 @@ constexpr uint32_t kOldestVersion = 2, kNewestVersion = 3;
 constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr uint32_t kDefaultAlignment = 32;
 constexpr uint32_t kMostDimensions = 16;
-// The least that an entry has in the file; no file has more entries than bytes for them.
+// The minimum size of an entry, which bounds the number of entries in a file.
 constexpr uint64_t kLeastPair = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
 
 enum ValueKind : uint32_t { kUint32 = 4, kString = 8, kArray = 9 };
-// Bytes of a value by its kind; 0: it says itself.
+// Bytes of a value by its kind; 0: stored with the value.
 constexpr std::array<uint8_t, 13> kValueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-// What a block of a tensor type holds.
+// The block layout of a tensor type.
 struct TensorType {
   uint32_t id;
   uint32_t elements;
@@ -61,7 +61,7 @@ Result<> skip_values(FileFields& fields, uint32_t kind, uint64_t count) {
   return {};
 }
 
-// Skips a pair; the alignment, where it is that one.
+// Skips a pair, but reads the alignment.
 Result<> read_pair(FileFields& fields, uint32_t& alignment) {
   const std::string_view key = HALYARD_TRY(read_string(fields, "the key of a metadata pair"));
   const uint32_t kind = HALYARD_TRY(fields.next<uint32_t>("the kind of a metadata value"));

@@ -7,7 +7,7 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr size_t kMaximumCandidates = 64;  // that a policy looks at
+constexpr size_t kMaximumCandidates = 64;  // that a policy examines
 
 Result<hal::Device*> candidate(Object* object, size_t index) {
   if (!object)
@@ -20,7 +20,7 @@ Result<hal::Device*> candidate(Object* object, size_t index) {
   return device;
 }
 
-// Whether memory of `owner` needs no copy to be used by any of the candidates.
+// Whether all candidates can use memory of `owner` without a copy.
 Result<bool> reaches_all(const hal::Device& owner, const Span<Object*, uint64_t>& candidates) {
   for (size_t i = 0; i < candidates.size(); ++i) {
     const hal::Device* user = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
@@ -36,8 +36,8 @@ bool has_several_drivers(const HalOptions& state) {
 
 }  // namespace
 
-// The host's choice, where it has one; otherwise the first candidate, or, among devices of several drivers,
-// the first whose memory all the others can use.
+// The host's choice if it has one; otherwise the first candidate or, with devices of several drivers, the
+// first whose memory all the others can use.
 Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& state, uint32_t, uint32_t,
                                                                 uint64_t,
                                                                 Span<Object*, uint64_t> candidates) {

@@ -1,5 +1,5 @@
 // hal.channel.*: collectives between processes, which no driver offers so far. Specified by hal-module.md,
-// "Channel". Functions that take a channel cannot get past the check of their argument: there is none.
+// "Channel". Functions with a channel argument always fail its check: no channel exists.
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {

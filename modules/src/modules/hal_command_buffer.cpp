@@ -1,5 +1,5 @@
-// hal.command_buffer.*: translates arguments; what may be recorded is checked by hal::CommandBuffer.
-// Specified by hal-module.md, "Command buffer".
+// hal.command_buffer.*: translates arguments; hal::CommandBuffer checks them. Specified by hal-module.md,
+// "Command buffer".
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint64_t kWorkgroupCountBytes = 3 * sizeof(uint32_t);
 
-// Of the dispatch flags, those that change what constants mean. The others are hints, or say when indirect
-// counts are read, and "when the command executes" is right for all of them.
+// The dispatch flags that change the meaning of constants. The others are hints or set when indirect counts
+// are read; reading them when the command executes is correct for all of them.
 constexpr uint64_t kCustomArguments = 0x4 | 0x8 | 0x10;
 
 Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispatch dispatch, uint64_t flags,
@@ -69,7 +69,7 @@ Result<> command_buffer_update_buffer(hal::CommandBuffer& commands, vm::Buffer& 
                                       uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
                                       uint64_t length, uint32_t target_slot, uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
-  return commands.update(bytes, {target, target_slot, target_offset, length});
+  return commands.update({target, target_slot, target_offset, length}, bytes);
 }
 
 Result<> command_buffer_copy_buffer(hal::CommandBuffer& commands, uint32_t source_slot, uint32_t target_slot,

@@ -38,7 +38,7 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
     values.resize(constants->length() / sizeof(uint32_t));
     if (!values.empty()) std::memcpy(values.data(), constants->data(), constants->length());
   }
-  // A driver may rely on data that never changes; what the program or a device's work may write to is copied.
+  // Drivers rely on constant data; data that the program or a device's work may write to is copied.
   Ref<Object> keep = Ref<Object>::share(&data);
   std::span<const uint8_t> bytes = data.span();
   if (!data.never_changes()) {

@@ -1,11 +1,12 @@
 // hal.fence.*. Specified by hal-module.md, "Fence", and rulings 9 to 12.
-#include "hal/queue/fence.h"
+#include "hal/queue/wait.h"
+#include "modules/fence_wait.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr uint32_t kCodeBits = 31;  // of a status number that count
+constexpr uint32_t kCodeBits = 31;  // of a status number that are used
 
 // Or the first failure.
 Result<bool> all_reached(std::span<hal::Fence* const> fences) {
@@ -40,8 +41,6 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
   return {};
 }
 
-// A call that can wait gives its thread back meanwhile; in others the thread sits it out. Either way the time
-// limit of the call, or cancelling it, ends the wait.
 Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {
   if (fences.size() > hal::kMaximumAwaitedFences)
@@ -65,15 +64,7 @@ Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t t
   if (!forever)
     deadline = again ? invocation.wait_deadline()
                      : vm::Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
-  if (call.may_defer()) {
-    invocation.wait_state() = {};
-    invocation.wait_state() = HALYARD_TRY(
-        hal::watch(awaited, [wakeup = call.wait(deadline)] { wakeup.wake(); }, state.memory.get()));
-    return 0;
-  }
-  const Ref<Object> watch = HALYARD_TRY(
-      hal::watch(awaited, [wakeup = invocation.begin_wait(deadline)] { wakeup.wake(); }, state.memory.get()));
-  HALYARD_TRY(invocation.sit_out_wait());
+  if (HALYARD_TRY(wait_for(call, awaited, deadline, state.memory.get(), invocation.wait_state()))) return 0;
   return HALYARD_TRY(all_reached(awaited)) ? 0 : kTimedOut;
 }
 

@@ -1,6 +1,6 @@
 // The functions of the `hal` module as plain C++ functions, one for each signature: the parameters are those
-// of hal-module.md, in the same order. Signatures that only older programs use stand at the end and forward.
-// Which signature belongs to which version says the table, modules/hal_functions.inc.
+// of hal-module.md, in the same order. Signatures that only older programs use are at the end and forward to
+// newer ones. The table modules/hal_functions.inc maps signatures to versions.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@
 
 namespace halyard::modules {
 
-// hal.channel and hal.event: names that programs may use. Nothing makes one: no driver offers collectives, no
-// function events.
+// hal.channel and hal.event: type names that programs may use. No objects of them exist: no driver offers
+// collectives, and no function creates events.
 class Channel final : public ObjectOf<Channel> {
  public:
   static const ObjectType kType;
@@ -183,13 +183,13 @@ Result<> fence_fail(hal::Fence&, uint32_t code);
 Result<int32_t> fence_await(vm::CallContext&, HalOptions&, uint32_t timeout_milliseconds, uint64_t flags,
                             Span<hal::Fence*> fences);
 
-// ---- What functions share.
+// ---- Shared helpers.
 
 // Names are the bytes of a vm.buffer.
 inline std::string_view text(const vm::Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.data()), buffer.length()};
 }
-// A range of host bytes that queue work or a recording captures. OUT_OF_RANGE.
+// A range of host bytes for queue work or a recording. OUT_OF_RANGE.
 inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t offset, uint64_t length) {
   if (offset > buffer.length() || length > buffer.length() - offset)
     return fail(Code::OUT_OF_RANGE,
@@ -202,7 +202,7 @@ inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t 
 Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
                                              uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
                                              const vm::Buffer* constants, Budget* memory);
-// Gives the views to the sink; without one nothing is checked.
+// Passes the views to the sink; without one nothing is checked.
 Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands);
 
 // The entries of a variadic argument of one item each.

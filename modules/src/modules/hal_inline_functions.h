@@ -1,5 +1,5 @@
-// The functions of the `hal_inline` module as plain C++ functions; those that are as in `hal` are those of
-// `hal`. The table modules/hal_inline_functions.inc gives their signatures.
+// The functions of the `hal_inline` module as plain C++ functions; those equal to functions of `hal` are
+// shared. The table modules/hal_inline_functions.inc gives their signatures.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The native module `hal_inline`: buffers and views for programs that use no device. Their memory is the
-// host's, and everything is done in the call. Specified by hal-module.md, "hal_inline and hal_loader".
+// The native module `hal_inline`: buffers and views for programs without devices. They use host memory, and
+// everything runs in the call. Specified by hal-module.md, "hal_inline and hal_loader".
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace halyard::modules {
 
 struct HalInlineOptions {
   TraceSink trace;     // of hal_inline.buffer_view.trace
-  Ref<Budget> memory;  // what programs allocate is charged to it; null: not counted
+  Ref<Budget> memory;  // allocations of programs are charged to it; null: not charged
 };
 
 inline constexpr uint32_t kHalInlineVersion = 0;

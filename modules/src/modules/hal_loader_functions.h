@@ -1,5 +1,5 @@
-// The functions of the `hal_loader` module as plain C++ functions, one for each signature. Which signature
-// belongs to which version says the table, modules/hal_loader_functions.inc.
+// The functions of the `hal_loader` module as plain C++ functions, one for each signature. The table
+// modules/hal_loader_functions.inc maps signatures to versions.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct HalLoaderState {
 
   const HalLoaderOptions options;
   std::mutex mutex;         // of what follows
-  Ref<hal::Device> device;  // null until it is needed; then it stays
+  Ref<hal::Device> device;  // null until first use; then kept
 };
 
 namespace hal_loader_functions {
@@ -29,13 +29,13 @@ using Bindings = Span<vm::Buffer&, uint64_t, uint64_t>;  // buffer, offset, leng
 Result<int32_t> executable_query_support(HalLoaderState&, vm::Buffer& format);
 Result<Ref<hal::Executable>> executable_load(HalLoaderState&, vm::Buffer& format, vm::Buffer& data,
                                              vm::Buffer* constants);
-Result<> executable_dispatch(vm::CallContext&, hal::Executable&, uint64_t function, uint32_t x, uint32_t y,
-                             uint32_t z, Span<uint32_t> constants, Bindings bindings);
+Result<> executable_dispatch(vm::CallContext&, HalLoaderState&, hal::Executable&, uint64_t function,
+                             uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings);
 // Version 0: by the position of the entry point.
-inline Result<> executable_dispatch_0(vm::CallContext& call, hal::Executable& executable,
-                                      uint32_t entry_point, uint32_t x, uint32_t y, uint32_t z,
-                                      Span<uint32_t> constants, Bindings bindings) {
-  return executable_dispatch(call, executable, entry_point, x, y, z, constants, bindings);
+inline Result<> executable_dispatch_0(vm::CallContext& call, HalLoaderState& state,
+                                      hal::Executable& executable, uint32_t entry_point, uint32_t x,
+                                      uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings) {
+  return executable_dispatch(call, state, executable, entry_point, x, y, z, constants, bindings);
 }
 
 }  // namespace hal_loader_functions

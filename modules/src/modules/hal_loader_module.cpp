@@ -1,4 +1,4 @@
-// The `hal_loader` module put together, and its functions.
+// The `hal_loader` module and its functions.
 #include "modules/hal_loader_module.h"
 
 #include <utility>
@@ -42,8 +42,8 @@ Result<Ref<hal::Executable>> executable_load(HalLoaderState& state, vm::Buffer& 
                                         constants, state.options.memory.get());
 }
 
-Result<> executable_dispatch(vm::CallContext& call, hal::Executable& executable, uint64_t function,
-                             uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants,
+Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::Executable& executable,
+                             uint64_t function, uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants,
                              Bindings bindings) {
   if (bindings.size() > hal::kMaximumBindings)
     return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} bindings, found {}", hal::kMaximumBindings,
@@ -62,8 +62,10 @@ Result<> executable_dispatch(vm::CallContext& call, hal::Executable& executable,
     if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));
     ranges[i] = {*range, buffer.is_mutable(), !buffer.is_mutable() && buffer.may_be_written_by_devices()};
   }
-  return hal::dispatch_now(executable, function, {x, y, z}, values, {ranges, bindings.size()},
-                           call.work_scope());
+  const std::span<const hal::HostBinding> given(ranges, bindings.size());
+  if (const Ref<hal::TensorTrace>& tensors = state.options.tensors)
+    return tensors->dispatch_now(executable, function, {x, y, z}, values, given, call.work_scope());
+  return hal::dispatch_now(executable, function, {x, y, z}, values, given, call.work_scope());
 }
 
 }  // namespace hal_loader_functions

@@ -1,12 +1,13 @@
-// The native module `hal_loader`: kernels for programs that use no device. They are run in the call, by a
-// local device: one that the host gave, or one that the module opens when it is first needed. Specified by
-// hal-module.md, "hal_inline and hal_loader".
+// The native module `hal_loader`: kernels for programs without devices. They run in the call, on a local
+// device: one from the host, or one that the module opens on first use. Specified by hal-module.md,
+// "hal_inline and hal_loader".
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "hal/capture/tensor_trace.h"
 #include "hal/device/device.h"
 #include "hal/driver/driver_registry.h"
 #include "modules/function_table.h"
@@ -21,10 +22,11 @@ struct HalLoaderOptions {
   std::vector<hal::DeviceOption> settings;  // with what
   TargetFeatures targets;                   // what the modules of the context say about their code
   Ref<Budget> memory;                       // executables are charged to it; null: not counted
+  Ref<hal::TensorTrace> tensors;            // of the dispatches; null: none
 };
 
 inline constexpr const char* kLoaderDevice = "local-sync";
-// Whether kernels of hal_loader can be run by this device of the host's.
+// Whether this device can run kernels of hal_loader.
 bool runs_loader_kernels(const hal::Device& device);
 
 inline constexpr uint32_t kHalLoaderVersion = 1;

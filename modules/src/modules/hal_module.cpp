@@ -1,4 +1,4 @@
-// The `hal` module put together: its table, its types, its state.
+// The `hal` module: its table, its types, its state.
 #include "modules/hal_module.h"
 
 #include "modules/hal_functions.h"
@@ -30,7 +30,7 @@ void add_hal_types(vm::TypeRegistry& types) {
 }
 
 void HalOptions::remember_new(WorkScope& scope) {
-  // Those of which nothing is under way and whose calls are gone; and this one, which comes last.
+  // Drop scopes without work in flight whose calls have ended; then append this one.
   std::erase_if(scopes,
                 [&](const Ref<WorkScope>& known) { return known->unique() || known.get() == &scope; });
   scopes.push_back(Ref<WorkScope>::share(&scope));
@@ -47,7 +47,7 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   definition.name = "hal";
   definition.version = kHalVersion;
   definition.exports = exports_of(kFunctions);
-  // The state of the module in a context: what the host gave, and what calls leave behind.
+  // The state of the module in a context: the host's options, and work in flight.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     return vm::NativeState{new HalOptions(options), [](void* state) {
                              const std::unique_ptr<HalOptions> mine(static_cast<HalOptions*>(state));

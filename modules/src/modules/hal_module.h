@@ -1,6 +1,6 @@
-// The native module `hal`: what compiled programs call to drive devices. Every version of every function
-// stands in one table, modules/hal_functions.inc, and is bound by name and signature. Specified by
-// hal-module.md and hal-semantics.md.
+// The native module `hal`, which compiled programs call to use devices. One table, modules/hal_functions.inc,
+// lists every version of every function; imports bind by name and signature. Specified by hal-module.md and
+// hal-semantics.md.
 #pragma once
 
 #include <cstdint>
@@ -25,36 +25,36 @@ namespace halyard::modules {
 // hal.buffer, hal.device, ...: the eleven types that modules may name.
 void add_hal_types(vm::TypeRegistry& types);
 
-// Where hal.buffer_view.trace goes; empty: nowhere, and nothing is checked. Called on the thread of the
-// invocation.
+// The sink of hal.buffer_view.trace; if empty, views are neither traced nor checked. Called on the thread of
+// the invocation.
 using TraceSink = std::function<void(std::string_view key, std::span<hal::BufferView* const> views)>;
 
 struct HalOptions {
-  std::vector<Ref<hal::Device>> devices;  // in the order in which programs count them
+  std::vector<Ref<hal::Device>> devices;  // in the order of hal.devices.get
   TraceSink trace;
-  // Policy of hal.allocator.select: the candidate that is this device (position in `devices`) where there is
-  // one, else the first. Absent: the first, or, where devices are of several drivers, the first whose memory
-  // all candidates can use without a copy.
+  // Policy of hal.allocator.select: the candidate that is this device (index in `devices`) if there is one,
+  // else the first. Absent: the first or, with devices of several drivers, the first whose memory all
+  // candidates can use without a copy.
   std::optional<size_t> lead_allocator;
   Ref<hal::Capture> capture;      // of every command buffer that programs execute; null: none
   Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
-  TargetFeatures targets;         // what the modules of the context say about their device code
-  Ref<Budget> memory;             // what programs make is charged to it; null: not counted
+  TargetFeatures targets;         // features stated by the modules of the context
+  Ref<Budget> memory;             // objects of programs are charged to it; null: not charged
 
-  // Not an option: the work that calls of the context have submitted, as long as it is under way.
+  // Not an option: the work in flight of the context's calls.
   std::vector<Ref<WorkScope>> scopes;
   void remember(WorkScope& scope) {
     if (scopes.empty() || scopes.back().get() != &scope) [[unlikely]]
       remember_new(scope);
   }
-  // The context goes: its work is stopped where its devices have no users (hal/device/device.h).
+  // The context is destroyed: stops its work if its devices have no users (hal/device/device.h).
   void leave_work();
 
  private:
   void remember_new(WorkScope& scope);
 };
 
-// The number that the module reports: it serves programs made for hal 0.5, 0.6 and 0.7.
+// The reported version. The module serves programs made for hal 0.5, 0.6 and 0.7.
 inline constexpr uint32_t kHalVersion = 7;
 
 std::span<const TableFunction> hal_signatures();

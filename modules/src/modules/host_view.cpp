@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hal/queue/queue.h"
+#include "modules/fence_wait.h"
 
 namespace halyard::modules {
 
@@ -40,12 +41,10 @@ Result<bool> HostViews::are_there() const {
   return true;
 }
 
-Result<> HostViews::watch(vm::Wakeup wakeup) {
+hal::InlineVector<hal::Fence*, 2> HostViews::fences() const {
   hal::InlineVector<hal::Fence*, 2> fences;
   for (const Ref<hal::Fence>& fence : copied_) fences.push_back(fence.get());
-  watch_ = {};
-  watch_ = HALYARD_TRY(hal::watch(fences, [wakeup = std::move(wakeup)] { wakeup.wake(); }));
-  return {};
+  return fences;
 }
 
 Result<Ref<HostViews>> HostViews::of(vm::CallContext& call, hal::Device& device, const Ref<Budget>& memory,
@@ -61,13 +60,10 @@ Result<Ref<HostViews>> HostViews::of(vm::CallContext& call, hal::Device& device,
     for (hal::BufferView* view : views) HALYARD_TRY(made->add(device, memory, *view));
   }
   while (!HALYARD_TRY(made->are_there())) {
-    if (call.may_defer()) {
-      HALYARD_TRY(made->watch(call.wait()));
+    if (HALYARD_TRY(wait_for(call, made->fences(), {}, nullptr, made->watch_))) {
       invocation.wait_state() = std::move(made);
       return Ref<HostViews>();
     }
-    HALYARD_TRY(made->watch(invocation.begin_wait({})));
-    HALYARD_TRY(invocation.sit_out_wait());
   }
   return made;
 }

@@ -1,5 +1,5 @@
-// HostViews: views whose contents the host can read, for native functions that look at them. Where it cannot,
-// they are copied by a device.
+// HostViews: makes the contents of views readable on the host for native functions. A device copies those
+// that the host cannot read.
 #pragma once
 
 #include <span>
@@ -19,11 +19,10 @@ class HostViews final : public ObjectOf<HostViews> {
  public:
   static const ObjectType kType;
 
-  // The views as they were given, or with copies made by `device` in the place of their buffers. The call
-  // waits for the copies, and defers where it can; then the result is null. To be called again with the same
-  // views when the call resumes. INVALID_ARGUMENT: a shape that has no size; OUT_OF_RANGE: a buffer is
-  // smaller than its view needs; PERMISSION_DENIED: a buffer that may not be copied; RESOURCE_EXHAUSTED:
-  // copies pass the limit of `memory` (may be null).
+  // The given views, or views of copies made by `device`. The call waits for the copies; a yieldable call
+  // defers, and then the result is null: call again with the same views when it resumes. INVALID_ARGUMENT: a
+  // shape without a valid size; OUT_OF_RANGE: a buffer smaller than its view; PERMISSION_DENIED: a buffer
+  // that may not be copied; RESOURCE_EXHAUSTED: copies exceed the limit of `memory` (may be null).
   static Result<Ref<HostViews>> of(vm::CallContext& call, hal::Device& device, const Ref<Budget>& memory,
                                    std::span<hal::BufferView* const> views);
 
@@ -32,10 +31,10 @@ class HostViews final : public ObjectOf<HostViews> {
  private:
   Result<> add(hal::Device& device, const Ref<Budget>& memory, hal::BufferView& view);
   Result<bool> are_there() const;
-  Result<> watch(vm::Wakeup wakeup);
+  hal::InlineVector<hal::Fence*, 2> fences() const;
 
   hal::InlineVector<Ref<hal::BufferView>, 2> views_;
-  hal::InlineVector<Ref<hal::Fence>, 2> copied_;  // when the copies are done
+  hal::InlineVector<Ref<hal::Fence>, 2> copied_;  // reached when the copies are complete
   Ref<Object> watch_;
 };
 

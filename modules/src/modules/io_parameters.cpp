@@ -1,6 +1,6 @@
-// The native module `io_parameters`. A call has three steps: read its tables, find and check what every span
-// means, then submit. Nothing is submitted before everything has been checked. Specified by
-// parameters-and-files.md, section 4.
+// The native module `io_parameters`. A call has three steps: read its tables, resolve and check every span,
+// then submit. Nothing is submitted before everything has been checked. Specified by parameters-and-files.md,
+// section 4.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -33,7 +33,7 @@ struct Operation {
   uint64_t length = 0;
 };
 
-// The module's, in a context.
+// The state of the module in a context.
 struct State {
   ParameterScopes scopes;
   Ref<Budget> memory;
@@ -62,7 +62,7 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
               name, known.empty() ? "" : ", only for ", known);
 }
 
-// The operations of a call, and what they take of its memory.
+// The operations of a call, and their memory charge.
 struct Operations {
   Charge charge;
   std::vector<Operation> list;
@@ -108,10 +108,9 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
   return operations;
 }
 
-// Submits a group of operations between the fences of a call. The operations are dealt to a few lanes: within
-// a lane they run one after another, each waiting for the one before, lanes run side by side; the signal
-// fence is reached when all lanes are done, and fails when one of them does. A lane needs one semaphore,
-// however many operations there are.
+// Submits a group of operations between the fences of a call. The operations are distributed over a few
+// lanes. A lane is a chain on one semaphore; lanes run in parallel. The signal fence is reached when all
+// lanes are complete, and fails if one fails.
 class Batch {
  public:
   Batch(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, Budget* memory)
@@ -122,8 +121,7 @@ class Batch {
   // The lane of the next group of operations that depend on each other.
   void next_lane() { lane_ = group_++ % kLanes; }
 
-  // Runs submit(point), which submits one operation, as the next of the lane. An affinity other than the
-  // call's may be given.
+  // Calls submit(point) to submit one operation as the next of the lane, optionally with another affinity.
   template <typename Submit>
   auto step(uint64_t affinity, Submit&& submit) -> decltype(submit(std::declval<hal::QueuePoint>())) {
     Lane& lane = lanes_[lane_];
@@ -166,7 +164,7 @@ class Batch {
   size_t lane_ = 0;
 };
 
-// The pattern of a splat as it reads from `offset` on, in its shortest form: 1, 2, 4, 8 or 16 bytes.
+// The pattern of a splat starting at `offset`, in its shortest form: 1, 2, 4, 8 or 16 bytes.
 std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   std::vector<uint8_t> pattern = splat.pattern;
   std::ranges::rotate(pattern, pattern.begin() + static_cast<ptrdiff_t>(offset % pattern.size()));
@@ -176,8 +174,8 @@ std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   return pattern;
 }
 
-// Fills target[offset, length) with a splat. What a queue fill cannot say (longer patterns, pieces of a
-// pattern) is read from a block of host memory, as often as it takes.
+// Fills target[offset, length) with a splat. Patterns that a queue fill does not support (long or partial
+// ones) are read repeatedly from a block of host memory.
 Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every pattern
   const std::vector<uint8_t> pattern = pattern_at(*operation.parameter, operation.parameter_offset);
@@ -205,11 +203,11 @@ Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& tar
   return {};
 }
 
-// Brings the range of the parameter into target[offset, length).
+// Transfers the range of the parameter to target[offset, length).
 Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   const Parameter& parameter = *operation.parameter;
   if (!parameter.pattern.empty()) return submit_splat(batch, operation, target, offset);
-  // The mapped file as a file of the queue, which may only read it.
+  // The mapped file as a read-only hal.file.
   const Ref<hal::File> file = HALYARD_TRY(
       hal::File::from_memory({const_cast<uint8_t*>(parameter.bytes.data()), parameter.bytes.size()},
                              hal::kRead, parameter.keep, batch.memory()));
@@ -218,8 +216,8 @@ Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& 
   });
 }
 
-// The mapped file itself as the buffer, where the program promises not to write to it and the device can use
-// such memory.
+// The mapped file itself as the buffer, if the program promises not to write to it and the device can import
+// it.
 Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_t memory_types,
                                  uint32_t usage, const Operation& operation, Budget* memory) {
   const Parameter& parameter = *operation.parameter;
@@ -296,8 +294,7 @@ Result<> gather_all(const State& state, Batch& batch, const vm::Buffer* scope, h
   return batch.finish();
 }
 
-// Files are opened for reading only, so what is left of a scatter is to say which parameter cannot be
-// written.
+// Files are read-only, so a scatter only reports which parameter cannot be written.
 Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, const vm::Buffer* scope,
                      const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
   const ParameterScope* target = HALYARD_TRY(find_scope(state.scopes, text(scope)));
@@ -312,7 +309,7 @@ Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, cons
   return batch.finish();
 }
 
-// An error fails the signal fence and is returned.
+// Fails the signal fence with an error, and returns it.
 template <typename T>
 Result<T> signalled(Result<T> result, OptionalFence signal) {
   if (!result && signal) signal->fail(result.error());
@@ -324,7 +321,7 @@ Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity,
                            uint32_t memory_types, uint32_t usage, vm::Buffer& key_table, vm::Buffer& key_data,
                            vm::Buffer& spans) {
   Batch batch(device, affinity, wait, signal, state.memory.get());
-  // Whatever else the program does with the buffer, its contents arrive by transfer.
+  // The contents arrive by transfer, so that usage is always needed.
   const Target target = {target_affinity, memory_types,
                          (usage ? usage : uint32_t{HALYARD_USAGE_DEFAULT}) | HALYARD_USAGE_TRANSFER_TARGET};
   return signalled(load_all(state, device, batch, scope, target, key_table, key_data, spans), signal);

@@ -1,6 +1,6 @@
-// The .irpa reader. Every number of the file is checked before it is used; a reader of hostile bytes ends
-// after a time that is linear in the size of the file, because each header lies behind the one before, and
-// entries and names need bytes of their own.
+// The .irpa reader. Every number of the file is checked before use. Reading takes linear time even for
+// hostile files, because each header lies after the previous one, and entries and names need bytes of their
+// own.
 #include "modules/parameter_archive.h"
 
 #include <bit>
@@ -35,7 +35,7 @@ struct Segment {
   uint64_t position = 0;
 };
 
-// The field at `offset`, which has been checked to lie within.
+// The field at `offset`, already checked to be in bounds.
 template <typename T>
 T field(const Segment& segment, uint64_t offset) {
   T value;
@@ -46,8 +46,8 @@ T field(const Segment& segment, uint64_t offset) {
 struct Archive {
   std::string_view path;
   Ref<Bytes> file;
-  uint64_t entry_budget;  // entries that the file has bytes for
-  uint64_t name_budget;   // bytes that the file has for names
+  uint64_t entry_budget;  // remaining entries that fit into the file
+  uint64_t name_budget;   // remaining bytes of names that fit into the file
   ParameterEntries entries;
 
   template <typename... Args>
@@ -57,7 +57,7 @@ struct Archive {
                 fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // The range {u64 offset, u64 length} that stands at `at` of `record`, within `whole`.
+  // The range {u64 offset, u64 length} at `at` of `record`, within `whole`.
   Result<Segment> range(const Segment& record, uint64_t at, const Segment& whole,
                         std::string_view what) const {
     const auto offset = field<uint64_t>(record, at);
@@ -121,7 +121,8 @@ Result<> Archive::read_entry(const Segment& record, const Segment& metadata, con
   return {};
 }
 
-// Reads the header at `position` and its entries. The position of the next header; 0: there is none.
+// Reads the header at `position` and its entries. Returns the position of the next header; 0 if there is
+// none.
 Result<uint64_t> Archive::read_header(uint64_t position) {
   const Segment whole{file->span().subspan(position), position};
   if (whole.bytes.size() < sizeof kMagic || field<uint32_t>(whole, 0) != kMagic)

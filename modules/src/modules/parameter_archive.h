@@ -16,12 +16,12 @@ namespace halyard::modules {
 using ParameterEntries =
     std::vector<std::pair<std::string, Parameter>>;  // in the order of the file; names may repeat
 
-// An .irpa archive with everything that it links to. `path` is for messages, which say what is wrong and at
-// which byte: INVALID_ARGUMENT: not an archive, or damaged; OUT_OF_RANGE: something lies outside of where it
-// must; UNIMPLEMENTED: a newer version, or an entry that refers to another file.
+// An .irpa archive with all chained headers. `path` is for messages, which name the byte. INVALID_ARGUMENT:
+// not an archive, or damaged; OUT_OF_RANGE: a range out of bounds; UNIMPLEMENTED: a newer version, or an
+// entry that refers to another file.
 Result<ParameterEntries> read_irpa(const Ref<Bytes>& file, std::string_view path);
-// The tensors of a .gguf file, in blocks as they are. Likewise; UNIMPLEMENTED: another version, or a tensor
-// type whose size is not known.
+// The tensors of a .gguf file, with undecoded blocks. Errors likewise; UNIMPLEMENTED: another version, or an
+// unknown tensor type.
 Result<ParameterEntries> read_gguf(const Ref<Bytes>& file, std::string_view path);
 // The tensors of a .safetensors file. Likewise.
 Result<ParameterEntries> read_safetensors(const Ref<Bytes>& file, std::string_view path);

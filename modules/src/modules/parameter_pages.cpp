@@ -1,4 +1,4 @@
-// The step that touches pages: a few at a time, so that whatever else the loop has to do comes in between.
+// The step that touches pages: a few at a time, so that the loop can run other work in between.
 #include "modules/parameter_pages.h"
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace halyard::modules {
 
 namespace {
 
-constexpr size_t kPiece = size_t{2} << 20;  // bytes at a time: other threads that map memory wait for so many
+constexpr size_t kPiece = size_t{2} << 20;  // bytes at a time: threads that map memory wait for one chunk
 constexpr size_t kInOneStep = kPiece * 4;   // well below a millisecond
 
 #ifdef MADV_POPULATE_READ
@@ -36,8 +36,8 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
   std::atomic<bool> stopping = false;
   std::mutex mutex;            // of what follows
   std::vector<Range> waiting;  // the last one is next
-  uint64_t total = 0;          // bytes that were asked for
-  bool is_posted = false;      // then the loop has a reference
+  uint64_t total = 0;          // requested bytes
+  bool is_posted = false;      // true: the loop has a reference
 
   void take_step() noexcept {
     Range range;
@@ -59,7 +59,7 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
     loop.post(*this);
   }
 
-  // False where there is no point in going on.
+  // False if continuing is pointless.
   static bool touch(const Range& range) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto address = reinterpret_cast<uintptr_t>(range.bytes.data());

@@ -1,9 +1,9 @@
-// ParameterPages: makes the pages of mapped parameters known to the processor while the program runs. The
-// first touch of each 64 KiB of a mapped file costs 3 to 6 us even where the file is in memory, so 500 MB
-// make the first call 30 ms longer than the next; the event loop touches them ahead of the program.
+// ParameterPages: pre-faults the pages of mapped parameters while the program runs. The first touch of each
+// 64 KiB of a mapped file costs 3 to 6 us even if the file is in the page cache, so 500 MB make the first
+// call 30 ms longer than the next; the event loop touches them ahead of the program.
 //
-// Only pages that are in memory: nothing is read from the disk that the program might never ask for. Only
-// where there are many: for a few it does not pay to wake the loop.
+// Only pages in the page cache: nothing is read from disk that the program might never use. Only for many
+// pages: waking the loop does not pay for a few.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,17 @@ class ParameterPages {
 
   struct Range {
     std::span<const uint8_t> bytes;
-    Ref<Bytes> keep;  // what they belong to
+    Ref<Bytes> keep;  // their owner
   };
 
-  // Without a loop nothing is prepared.
+  // Without a loop nothing is pre-faulted.
   explicit ParameterPages(Ref<Loop> loop);
   ParameterPages(const ParameterPages&) = delete;
   ParameterPages& operator=(const ParameterPages&) = delete;
-  // What is not prepared by now stays so. Does not wait for the loop.
+  // Drops the remaining pages. Does not wait for the loop.
   ~ParameterPages();
 
-  // Returns at once. Any thread. What cannot be done (an old kernel) is left undone: the program touches its
-  // pages itself.
+  // Returns at once. Any thread. On old kernels it has no effect: the program touches its pages itself.
   void prepare(std::vector<Range> ranges);
 
  private:

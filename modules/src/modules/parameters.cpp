@@ -1,4 +1,4 @@
-// Scopes: which files belong to which, and which of several entries of a name counts.
+// Scopes: their files, and the choice among several entries of a name.
 #include "modules/parameters.h"
 
 #include <algorithm>

@@ -26,24 +26,24 @@ struct Parameter {
   Ref<Bytes> keep;                 // the file
 };
 
-// Where the bytes of files are until they are used.
+// How the bytes of files are held.
 enum class ParameterMode : uint8_t {
   file,     // in the file, which is mapped and must not change
-  preload,  // in memory: the file may change or go afterwards
+  preload,  // in memory: the file may change or be deleted afterwards
 };
 
-// Told how far reading files into memory is, in bytes; a failure ends it.
+// Progress of reading files into memory, in bytes; a failure ends the reading.
 using ParameterProgress = std::function<Result<>(uint64_t done, uint64_t total)>;
 
 // All parameters of one scope.
 class ParameterScope final : public ObjectOf<ParameterScope> {
  public:
   static const ObjectType kType;
-  // Adds every entry of a file. NOT_FOUND, PERMISSION_DENIED: the file; UNIMPLEMENTED: another
-  // format, or a newer one; INVALID_ARGUMENT, OUT_OF_RANGE with what is wrong and where in the file.
-  // ALREADY_EXISTS never: the first of a name stays. On failure nothing was added.
+  // Adds every entry of a file. The first entry of a name wins. NOT_FOUND, PERMISSION_DENIED: the file;
+  // UNIMPLEMENTED: another or newer format; INVALID_ARGUMENT, OUT_OF_RANGE: an invalid file, with the place.
+  // On failure nothing is added.
   Result<> add_file(const std::string& path, ParameterMode mode = ParameterMode::file);
-  // Of a file that is mapped, or read, already.
+  // Of a file that is already mapped or read.
   Result<> add(const std::string& path, const Ref<Bytes>& file);
   const Parameter* find(std::string_view key) const;  // null where unknown; valid while the scope is
   std::vector<std::string_view> keys() const;         // sorted
@@ -62,9 +62,9 @@ Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files,
                                         ParameterMode mode = ParameterMode::file,
                                         const ParameterProgress& progress = {});
 
-// The native module `io_parameters`: load, gather, scatter. What programs load is charged to `memory` (may be
-// null), but for what stays in mapped files. `loop` (may be null) maps the pages of many parameters ahead of
-// the program.
+// The native module `io_parameters`: load, gather, scatter. Loaded parameters are charged to `memory` (may be
+// null), except those that stay in mapped files. `loop` (may be null) pre-faults the pages of large
+// parameters.
 Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory = {},
                                                   Ref<Loop> loop = {});
 

@@ -1,6 +1,6 @@
-// The .safetensors reader: its header is JSON, of which only the names of members and their data_offsets
-// count. Names are the bytes as they stand in the text, escapes and all, which is why this is not a JSON
-// library. Specified by parameters-and-files.md, section 3.3.
+// The .safetensors reader. Its header is JSON, of which only member names and their data_offsets matter.
+// Names are the raw bytes of the text, including escapes, so a JSON library does not fit. Specified by
+// parameters-and-files.md, section 3.3.
 #include <charconv>
 
 #include "modules/file_fields.h"
@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr int kMostNesting = 64;
 
-// Reads JSON text from left to right. Values that do not matter are passed over: their brackets and strings
-// count, the rest is not looked at closely.
+// Reads JSON text from left to right. Skips irrelevant values by their brackets and strings without
+// validating the rest.
 class Scanner {
  public:
   Scanner(std::string_view text, std::string_view path) : text_(text), path_(path) {}
@@ -31,7 +31,7 @@ class Scanner {
     if (take(wanted)) return {};
     return error("expected '{}'", wanted);
   }
-  // What stands between the quotes.
+  // The text between the quotes.
   Result<std::string_view> string() {
     HALYARD_TRY(expect('"'));
     const size_t begin = at_;
@@ -72,7 +72,7 @@ class Scanner {
     } while (take(','));
     return expect(close);
   }
-  // Calls `member` with each name of the object that comes next; it takes the value.
+  // Calls `member` with each name of the next object; it must consume the value.
   template <typename Member>
   Result<> object(Member&& member) {
     HALYARD_TRY(expect('{'));

@@ -1,4 +1,4 @@
-// Finding targets in bytes, and asking a device for their features.
+// Finding targets in bytes, and querying a device for their features.
 #include "modules/target_features.h"
 
 #include <fmt/ranges.h>
@@ -20,14 +20,14 @@ struct Target {
   std::string_view features;  // "+avx,-xop"
 };
 
-// Reads a target's text from its beginning; every step answers false, or nothing, where the text is another.
+// Parses the text of a target from its beginning; every step fails on unexpected text.
 class TargetReader {
  public:
   explicit TargetReader(std::string_view text) : text_(text) {}
 
   std::optional<Target> read() {
     Target target;
-    if (!quoted()) return std::nullopt;  // the compiler's name for it
+    if (!quoted()) return std::nullopt;  // the compiler's name of the backend
     if (!take(", ")) return take(">") ? std::optional(target) : std::nullopt;
     const std::optional<std::string_view> format = quoted();
     if (!format) return std::nullopt;
@@ -113,7 +113,7 @@ void TargetFeatures::add(std::string_view bytes) {
     at += kTarget.size();
     const std::optional<Target> target = TargetReader(bytes.substr(at)).read();
     if (!target) {
-      certain_ = false;  // there may be code for processors that need less
+      certain_ = false;  // code for processors with fewer features may exist
       return;
     }
     const std::vector<std::string> features = wanted(target->features);

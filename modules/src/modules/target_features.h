@@ -1,12 +1,13 @@
 // TargetFeatures: the processor features that a program's device code was compiled for, as far as the program
-// says. No executable names them, and an instruction that the processor does not have ends the process. But
-// compilers leave them in the text with which a program fails when none of its devices is there:
+// states them. Executables do not name them, and an unsupported instruction ends the process. But compilers
+// write them into the message with which a program fails if none of its devices is available:
 //
 //   HAL device `...` not found or unavailable: #hal.device.target<"local",
 //   [#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {cpu = "...", cpu_features =
 //   "+avx512f,-xop,...", ...}>, ...]>
 //
-// Where a program has code of one format for several processors, only what all of them need is certain.
+// If a program has code of one format for several processors, only the features that all of them need are
+// certain.
 #pragma once
 
 #include <map>
@@ -22,15 +23,15 @@ namespace halyard::modules {
 
 class TargetFeatures {
  public:
-  // What the module's function `__init` says. A module that says nothing, or something that cannot be read,
-  // changes nothing or makes nothing certain.
+  // Reads the module's function `__init`. Without such text nothing changes; with unreadable text no feature
+  // is certain.
   void add(const vm::Module& module);
-  // Any bytes with such text somewhere in them.
+  // Any bytes that contain such text.
   void add(std::string_view bytes);
 
-  // Sorted; empty where nothing is certain.
+  // Sorted; empty if nothing is certain.
   std::vector<std::string> needed(std::string_view format) const;
-  // INCOMPATIBLE, naming them, where the device knows features that are needed and has them not.
+  // INCOMPATIBLE, with their names, if the device knows but lacks required features.
   Result<> check(const hal::Device& device, std::string_view format) const;
 
  private:

@@ -169,6 +169,10 @@ typedef struct halyard_module_call {
   const void* invocation;           /* names the activity: the same for all attempts at one call */
   const halyard_module_services_t* services;
   const halyard_type_t* types; /* the module's types, in the order of its definition */
+  /* Fields that came later: a module that wants to run in an older host asks HALYARD_HAS_FIELD. */
+  uint32_t
+      export_index; /* place of the function in the definition's exports: one C function can serve many */
+  uint32_t reserved;
 } halyard_module_call_t;
 
 /* Returns null, or a failure. A function that cannot finish yet sets call->deferred to 1 and returns null: it

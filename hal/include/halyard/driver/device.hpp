@@ -2,21 +2,18 @@
 #ifndef HALYARD_DRIVER_DEVICE_HPP_
 #define HALYARD_DRIVER_DEVICE_HPP_
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "halyard/driver/timeline.hpp"
+#include "halyard/driver/trace.hpp"
+#include "halyard/driver/waiting.hpp"
 
 namespace halyard::kit {
 
@@ -68,6 +65,10 @@ inline Place place_of(const halyard_range_t& range, Table table) {
 }
 
 class Work;
+
+struct CommandList {
+  std::vector<const halyard_command_t*> commands;  // the host keeps them [R101]
+};
 
 // Work that is due is done on the thread that makes it due: properties with HALYARD_DEVICE_RUNS_IN_CALLER.
 // See QueuedDevice for the other way.
@@ -123,6 +124,21 @@ class Device {
   // Where work goes when it is due.
   virtual void enqueue(Work& work, DueList& due);
 
+  // ---- The kit's, for the table of functions
+
+  Result<std::unique_ptr<Timeline>> create_semaphore(uint64_t initial) {
+    return std::make_unique<Timeline>(services_, initial);
+  }
+  Result<std::unique_ptr<CommandList>> create_list(const halyard_command_list_args_t& args);
+  Result<> submit(const halyard_submission_t& submission, DueList& due);
+  Status wait(Timepoints points, bool any, int64_t deadline_ns) {
+    return wait_for<Timeline>(services_, points, any, deadline_ns);
+  }
+  template <typename T>
+  void destroy(T* object) {
+    delete object;
+  }
+
  private:
   const Services& services_;
 };
@@ -146,12 +162,8 @@ class Instance {
   const Services& services_;
 };
 
-struct CommandList {
-  std::vector<const halyard_command_t*> commands;  // the host keeps them [R101]
-};
-
 // One submission, from queue_submit until it is done, with copies of what was only borrowed [R61].
-class Work : public Due {
+class Work : public Due, public Held<Work, Timeline, DueList> {
  public:
   Work(Device& device, const halyard_submission_t& submission, Memory* transient)
       : device_(device),
@@ -160,57 +172,36 @@ class Work : public Due {
         signals_(submission.signals, submission.signals + submission.signal_count),
         completed_(submission.completed),
         completed_user_(submission.completed_user),
-        waits_(submission.wait_count),
-        pending_(submission.wait_count),
-        users_(submission.wait_count + 1) {
+        waits_(submission.wait_count) {
     run = [](Due& self, DueList& due) { static_cast<Work&>(self).finish(due); };
     if (operation_.kind == HALYARD_OPERATION_EXECUTE)
       bindings_.assign(operation_.execute.bindings,
                        operation_.execute.bindings + operation_.execute.binding_count);
-    for (size_t i = 0; i < waits_.size(); ++i) {
-      waits_[i].value = submission.waits[i].value;
-      waits_[i].settled = wait_settled;
-      waits_[i].work = this;
-      waits_[i].timeline = reinterpret_cast<Timeline*>(submission.waits[i].semaphore);
-    }
+    prepare(waits_, {submission.waits, submission.wait_count});
   }
 
   // Begins to wait. From then on any thread may make it due and do it: it may not be touched any more.
-  void hold(DueList& due) {
-    for (Wait& wait : waits_)
-      if (!wait.timeline->watch(wait)) wait_settled(wait, wait.timeline->failure(), due);
-    bool is_due = false;
-    {
-      const std::lock_guard lock(mutex_);
-      held_ = true;
-      is_due = claim();
-    }
-    if (is_due) device_.enqueue(*this, due);
-  }
-
+  void begin(DueList& due) { hold(waits_, due); }
+  void is_due(DueList& due) { device_.enqueue(*this, due); }
+  void dispose() { delete this; }
   // The operation, unless a wait failed [R62]; then the signals; then the host is told [R63]. The work is
   // gone afterwards.
   void finish(DueList& due) {
-    Status failure;
-    {
-      const std::lock_guard lock(mutex_);
-      failure = failure_;
+    failure_of_work_ = take_failure(waits_, tell_.unwatched);
+    Status& failure = failure_of_work_;
+    if (!failure) {
+      trace_began(device_.services(), completed_user_);
+      failure = guarded(device_.services(), [&] { return perform(); });
     }
-    size_t unwatched = 0;  // after a failed wait the others are of no interest
-    if (failure)
-      for (Wait& wait : waits_) unwatched += wait.timeline->unwatch(wait);
-    if (!failure) failure = guarded(device_.services(), [&] { return perform(); });
     for (const halyard_timepoint_t& point : signals_) {
-      auto& timeline = *reinterpret_cast<Timeline*>(point.semaphore);
+      auto& timeline = timeline_of<Timeline>(point);
       if (failure) {
         timeline.fail(failure, due);
       } else {
         timeline.advance(point.value, due);
       }
     }
-    failure_of_work_ = std::move(failure);
     tell_.work = this;
-    tell_.unwatched = unwatched;
     tell_.run = [](Due& self, DueList&) {
       auto& tell = static_cast<Tell&>(self);
       Work& work = *tell.work;
@@ -221,10 +212,6 @@ class Work : public Due {
   }
 
  private:
-  struct Wait : Waiter {
-    Work* work = nullptr;
-    Timeline* timeline = nullptr;
-  };
   struct Tell : Due {
     Work* work = nullptr;
     size_t unwatched = 0;
@@ -241,30 +228,9 @@ class Work : public Due {
              reinterpret_cast<CommandList*>(operation_.execute.list)->commands)
           if (Result<> done = device_.run(*command, bindings_); !done) return done;
         return {};
-      default:  // a barrier: queue_submit takes no others
+      default:  // a barrier: submit() takes no others
         return {};
     }
-  }
-
-  static void wait_settled(Waiter& waiter, Status failure, DueList& due) {
-    Work& work = *static_cast<Wait&>(waiter).work;
-    bool is_due = false;
-    {
-      const std::lock_guard lock(work.mutex_);
-      --work.pending_;
-      if (failure && !work.failure_) work.failure_ = std::move(failure);
-      is_due = work.claim();
-    }
-    if (is_due) work.device_.enqueue(work, due);
-    work.leave(1);
-  }
-  // Under the lock: whether the work became due now. A failure does not wait for the other waits.
-  bool claim() {
-    if (!held_ || claimed_ || (pending_ > 0 && !failure_)) return false;
-    return claimed_ = true;
-  }
-  void leave(size_t count) {
-    if (users_.fetch_sub(count, std::memory_order_acq_rel) == count) delete this;
   }
 
   Device& device_;
@@ -277,60 +243,39 @@ class Work : public Due {
   std::vector<Wait> waits_;
   Tell tell_;
   Status failure_of_work_;
-
-  std::mutex mutex_;           // of what follows
-  size_t pending_;             // waits that are not settled
-  bool held_ = false;          // all waits are watched
-  bool claimed_ = false;       // it is being done, or has been
-  Status failure_;             // of the first wait that failed
-  std::atomic<size_t> users_;  // one for each wait that is not settled, one for the work
 };
 
 inline void Device::enqueue(Work& work, DueList& due) { due.push_work(work); }
 
-// A thread that does what is posted to it, in order.
-class Runner {
- public:
-  Runner() = default;
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
-  ~Runner() { stop(); }
+inline Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
+  const halyard_operation_t& operation = *submission.operation;
+  if (operation.kind >= 64 || !(properties().operations >> operation.kind & 1))
+    return Failure{HALYARD_UNIMPLEMENTED, "operation of kind " + std::to_string(operation.kind) +
+                                              " is not among those that this device offers"};
+  std::unique_ptr<Memory> transient;
+  halyard_memory_info_t info = {sizeof info, 0, 0, 0, 0};
+  if (operation.kind == HALYARD_OPERATION_ALLOCA)
+    transient = HALYARD_KIT_TRY(allocate(*operation.alloca_.request, true, info));
+  Work* const work = new Work(*this, submission, transient.get());
+  if (transient) {  // accepted: nothing fails from here on [R60, R73]
+    fill_sized(*operation.alloca_.info, info);
+    *operation.alloca_.memory = reinterpret_cast<halyard_driver_memory_t>(transient.release());
+  }
+  work->begin(due);
+  return {};
+}
 
-  // `act` does one piece, on the thread. Throws std::system_error where there is no thread to be had.
-  template <typename Act>
-  void start(Act act) {
-    thread_ = std::thread([this, act = std::move(act)] {
-      while (Due* const due = next()) act(*due);
-    });
+inline Result<std::unique_ptr<CommandList>> Device::create_list(const halyard_command_list_args_t& args) {
+  auto list = std::make_unique<CommandList>();
+  const auto* at = reinterpret_cast<const char*>(args.commands);
+  for (uint32_t i = 0; i < args.command_count; ++i) {
+    const auto& command = *reinterpret_cast<const halyard_command_t*>(at);
+    if (Result<> taken = check(command); !taken) return std::move(taken.failure());
+    list->commands.push_back(&command);
+    at += command.size;
   }
-  void post(Due& due) {
-    const std::lock_guard lock(mutex_);
-    queue_.push(due);
-    changed_.notify_one();
-  }
-  // After all that was posted.
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      changed_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  Due* next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    return queue_.pop();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  DueQueue queue_;
-  bool stopping_ = false;
-  std::thread thread_;
-};
+  return list;
+}
 
 // A device with a thread for work and another for calls of the host: a subscriber that is slow, or waits for
 // later work of the device, delays other calls but no work.

@@ -1,9 +1,9 @@
-// Of the kit (halyard/driver.hpp): failures, statuses, structs that grow, options of a URI.
+// Of the kit (halyard/driver.hpp): failures, statuses, structs that grow.
 #ifndef HALYARD_DRIVER_FAILURE_HPP_
 #define HALYARD_DRIVER_FAILURE_HPP_
 
 #include <algorithm>
-#include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,10 +12,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "halyard/driver.h"
 
@@ -31,11 +30,15 @@ inline std::string_view view(halyard_text_t text) {
 // [R11].
 template <typename T>
 void fill_sized(T& target, const T& source) {
-  constexpr size_t kSize = sizeof(uint32_t);
-  const size_t size = std::min<size_t>(target.struct_size, sizeof(T));
-  if (size > kSize)
-    std::memcpy(reinterpret_cast<char*>(&target) + kSize, reinterpret_cast<const char*>(&source) + kSize,
-                size - kSize);
+  const uint32_t known = target.struct_size;
+  if (known == sizeof(T)) {  // both know the same, as is usual
+    target = source;
+    target.struct_size = known;
+  } else if (known > sizeof known) {
+    std::memcpy(reinterpret_cast<char*>(&target) + sizeof known,
+                reinterpret_cast<const char*>(&source) + sizeof known,
+                std::min<size_t>(known, sizeof(T)) - sizeof known);
+  }
 }
 
 // A copy of such a struct; what its writer did not know is zero.
@@ -56,12 +59,19 @@ struct Failure {
 template <typename T = void>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  template <typename U = T>
+    requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, Failure> &&
+             !std::same_as<std::remove_cvref_t<U>, Result>)
+  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
   Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
   explicit operator bool() const { return state_.index() == 0; }
-  T& operator*() { return std::get<0>(state_); }
-  T* operator->() { return &std::get<0>(state_); }
-  Failure& failure() { return std::get<1>(state_); }
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  const T& operator*() const& { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+  Failure& failure() { return *std::get_if<1>(&state_); }
+  const Failure& failure() const { return *std::get_if<1>(&state_); }
 
  private:
   std::variant<T, Failure> state_;
@@ -74,18 +84,25 @@ class [[nodiscard]] Result<void> {
   Result(Failure failure) : failure_(std::move(failure)) {}
   explicit operator bool() const { return !failure_; }
   Failure& failure() { return *failure_; }
+  const Failure& failure() const { return *failure_; }
 
  private:
   std::optional<Failure> failure_;
 };
 
+template <typename T>
+T value_of(Result<T>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
 // A reference to a status of the host's. Empty is success.
 class Status {
  public:
   Status() = default;
+  Status(const Services& services, halyard_status_code_t code, std::string_view message)
+      : Status(services, services.status_create(services.host, code, message.data(), message.size())) {}
   Status(const Services& services, const Failure& failure)
-      : Status(services, services.status_create(services.host, failure.code, failure.message.data(),
-                                                failure.message.size())) {}
+      : Status(services, failure.code, failure.message) {}
   // Takes over the reference.
   Status(const Services& services, halyard_status_t handle) : services_(&services), handle_(handle) {}
   Status(const Status& other)
@@ -112,23 +129,29 @@ class Status {
   halyard_status_t handle_ = nullptr;
 };
 
-inline Status to_status(const Services& services, Result<> result) {
-  return result ? Status() : Status(services, result.failure());
-}
 inline Status to_status(const Services&, Status status) { return status; }
+// A Result of the kit's, or one like std::expected, where a function to_failure() beside the class of its
+// error makes a Failure of it.
+template <typename R>
+Status to_status(const Services& services, const R& result) {
+  if (result) [[likely]]
+    return {};
+  if constexpr (requires { result.failure(); }) {
+    return {services, result.failure()};
+  } else {
+    return {services, to_failure(result.error())};
+  }
+}
 
-// What `body`, which returns Result<> or Status, comes to. Nothing thrown gets out.
+// What `body`, which returns a Result or a Status, comes to. Nothing thrown gets out.
 template <typename Body>
 Status guarded(const Services& services, Body&& body) noexcept {
-  const auto failed = [&](halyard_status_code_t code, const char* text) {  // without memory of our own
-    return Status(services, services.status_create(services.host, code, text, std::strlen(text)));
-  };
   try {
     return to_status(services, body());
-  } catch (const std::bad_alloc&) {
-    return failed(HALYARD_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::bad_alloc&) {  // told without memory of our own
+    return {services, HALYARD_RESOURCE_EXHAUSTED, "out of host memory"};
   } catch (const std::exception& exception) {
-    return failed(HALYARD_INTERNAL, exception.what());
+    return {services, HALYARD_INTERNAL, exception.what()};
   }
 }
 
@@ -141,52 +164,18 @@ inline Result<> check_extensions(const halyard_extension_t* chain) {
   return {};
 }
 
-// The key=value pairs of "kind://path?key=value". Each known key is asked for once; finish() refuses the
-// rest, naming the known ones.
-class Options {
- public:
-  explicit Options(const halyard_device_open_args_t& args) : args_(args), used_(args.option_count) {}
-
-  // The option's text, or nothing.
-  std::optional<std::string_view> text(std::string_view key) {
-    known_.emplace_back(key);
-    for (uint32_t i = 0; i < args_.option_count; ++i) {
-      if (view(args_.options[i].key) != key) continue;
-      used_[i] = true;
-      return view(args_.options[i].value);
-    }
-    return std::nullopt;
-  }
-  // The option as a number from `least` to `most`.
-  Result<uint64_t> number(std::string_view key, uint64_t otherwise, uint64_t least, uint64_t most) {
-    const std::optional<std::string_view> given = text(key);
-    if (!given) return otherwise;
-    uint64_t value = 0;
-    const char* const end = given->data() + given->size();
-    const auto [last, error] = std::from_chars(given->data(), end, value);
-    if (error != std::errc() || last != end || value < least || value > most)
-      return Failure{HALYARD_INVALID_ARGUMENT, "option '" + std::string(key) + "' is '" +
-                                                   std::string(*given) + "'; expected a number from " +
-                                                   std::to_string(least) + " to " + std::to_string(most)};
-    return value;
-  }
-  Result<> finish() const {
-    for (uint32_t i = 0; i < args_.option_count; ++i) {
-      if (used_[i]) continue;
-      std::string names;
-      for (const std::string& name : known_) names += (names.empty() ? "" : ", ") + name;
-      return Failure{HALYARD_INVALID_ARGUMENT, "unknown option '" + std::string(view(args_.options[i].key)) +
-                                                   "'; known: " + (names.empty() ? "none" : names)};
-    }
-    return {};
-  }
-
- private:
-  const halyard_device_open_args_t& args_;
-  std::vector<std::string> known_;
-  std::vector<bool> used_;
-};
-
 }  // namespace halyard::kit
+
+// HALYARD_KIT_TRY(expression): the value of a Result; where it is a failure, the calling function returns
+// that. May be nested. An extension of GCC and clang; without it, `if (!result) return
+// std::move(result.failure());`.
+#define HALYARD_KIT_TRY(...) HALYARD_KIT_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
+#define HALYARD_KIT_TRY_COUNTED_(counter, ...) HALYARD_KIT_TRY_NAMED_(counter, __VA_ARGS__)
+#define HALYARD_KIT_TRY_NAMED_(counter, ...)                                               \
+  __extension__({                                                                          \
+    auto halyard_kit_try_##counter = (__VA_ARGS__);                                        \
+    if (!halyard_kit_try_##counter) return std::move(halyard_kit_try_##counter.failure()); \
+    ::halyard::kit::value_of(std::move(halyard_kit_try_##counter));                        \
+  })
 
 #endif  // HALYARD_DRIVER_FAILURE_HPP_

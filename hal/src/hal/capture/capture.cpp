@@ -1,4 +1,4 @@
-// One captured execution is a chain of steps, each begun when the fence of the one before is reached: wait,
+// A captured execution is a chain of steps, each started when the fence of the previous one is reached: wait,
 // read the bytes, write them and submit, read the bytes again, write those, signal.
 #include "hal/capture/capture.h"
 
@@ -24,12 +24,12 @@ struct Work final : ObjectOf<Work>, StepwiseExecution {
   static const ObjectType kType;
 
   Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
-  // A program that is told, and ends, finds its file closed.
+  // A program that ends after the signal finds its file closed.
   void let_go() override { capture = {}; }
 
   Ref<Capture> capture;
   std::vector<SlotEntry> entries;
-  std::vector<Ref<Buffer>> buffers;  // whole allocations; also keeps those of the entries
+  std::vector<Ref<Buffer>> buffers;  // whole allocations; also keeps the table's buffers alive
   CapturedExecution captured;        // contents are views into the snapshots
   std::vector<Executable*> executables;
   Snapshot before;
@@ -39,9 +39,9 @@ struct Work final : ObjectOf<Work>, StepwiseExecution {
 
 const ObjectType Work::kType = object_type<Work>("hal.capture.work");
 
-// ---- What is touched ----
+// ---- Touched ranges ----
 
-// Buffers are numbered as in the list; those of the binding table alone come behind.
+// Buffers are numbered as in the list; those that only the binding table names follow.
 class Touched {
  public:
   explicit Touched(Work& work) : work_(work) {}
@@ -49,8 +49,7 @@ class Touched {
   void collect(std::span<Allocation* const> buffers) {
     for (Allocation* allocation : buffers) number(allocation);
     CapturedExecution& captured = work_.captured;
-    // Entries behind those that the program declared stand for buffers that it recorded
-    // (hal/queue/sharing.h).
+    // Entries after the declared slots are recorded buffers of other drivers (hal/queue/sharing.h).
     const size_t declared = work_.commands->declared_slots();
     for (const SlotEntry& entry : std::span(work_.entries).first(declared)) {
       CapturedEntry& to = captured.entries.emplace_back();
@@ -110,7 +109,7 @@ class Touched {
 
 // ---- Steps ----
 
-// Reads all that is touched, and goes on with `next` when it is there.
+// Reads all touched ranges and continues with `next`.
 Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedRange::* contents,
                   std::move_only_function<Result<>()> next) {
   std::vector<Ref<Fence>> reading;
@@ -134,17 +133,14 @@ Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedR
   std::vector<Fence*> fences;
   for (const Ref<Fence>& fence : reading) fences.push_back(fence.get());
   const Ref<Fence> all = HALYARD_TRY(Fence::join(fences));
-  return when_reached(all, [work, next = std::move(next)](Status status) mutable {
-    if (!status.ok()) return work->finish(std::move(status));
-    work->attempt(std::move(next));
-  });
+  return work->when(all.get(), work, std::move(next));
 }
 
 Result<> write_end(Work& work, const Status& failure) {
   return work.capture->writer().end(work.number, work.captured.buffers, failure);
 }
 
-// The work's own failure goes before one to write it down.
+// A failure of the work takes precedence over a failure to write the capture.
 void finish_failed(Work& work, Status failure) {
   if (Status written = Status::adopt(guarded([&] { return write_end(work, failure); })); !written.ok())
     failure = std::move(failure).note(written.message());
@@ -164,7 +160,7 @@ Result<> submit(const Ref<Work>& work) {
     finish_failed(*work, std::move(submitted.error()));
     return {};
   }
-  return when_reached(done, [work](Status status) {
+  return when_reached(done.get(), [work](Status status) {
     if (!status.ok()) return finish_failed(*work, std::move(status));
     work->attempt([&] {
       return snapshot(work, work->after, &CapturedRange::after, [work]() -> Result<> {
@@ -195,13 +191,10 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   work->captured.mode = commands.mode();
   work->captured.commands = std::move(list.commands);
   Touched(*work).collect(list.buffers);
-  HALYARD_TRY(when_reached(Ref<Fence>::share(point.wait), [work](Status status) {
-    if (!status.ok()) return work->finish(std::move(status));
-    work->attempt([&] {
-      return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
-    });
+  HALYARD_TRY(work->when(point.wait, work, [work] {
+    return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
   }));
-  return to_result(work->result);
+  return work->told();
 }
 
 }  // namespace halyard::hal

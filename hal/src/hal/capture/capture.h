@@ -1,6 +1,5 @@
-// Capture: executes command buffers like queue_execute, and writes to a file what was executed, with all
-// bytes that the commands touch as they are before and after. For who hunts a wrong result:
-// hal/capture/replay.h.
+// Capture: executes command buffers like queue_execute, and writes them to a file with the bytes that the
+// commands touch, before and after. For debugging wrong results with hal/capture/replay.h.
 #pragma once
 
 #include <memory>
@@ -22,8 +21,8 @@ class Capture final : public ObjectOf<Capture> {
   // Replaces the file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE.
   static Result<Ref<Capture>> create(const std::string& path);
 
-  // As queue_execute, but for the time that it takes: the signals are made when the bytes are written. Holds
-  // no thread meanwhile. Bytes that cannot be read, or a file that cannot be written, fail the work.
+  // Like queue_execute but slower: it signals after the bytes are written. Blocks no thread meanwhile. Bytes
+  // that cannot be read, or a file that cannot be written, fail the work.
   Result<> execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
 
   CaptureWriter& writer() { return *writer_; }

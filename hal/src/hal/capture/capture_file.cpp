@@ -1,10 +1,12 @@
-// Reading: each record is verified as a FlatBuffer, then its numbers are checked against what came before.
+// Reading: verifies each record as a FlatBuffer, then checks its numbers against earlier records.
 #include "hal/capture/capture_file.h"
 
 #include <capture_generated.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 
 namespace halyard::hal {
 
@@ -14,7 +16,7 @@ namespace schema = halyard::schema::capture;
 
 constexpr size_t kRecordAlignment = 8;
 
-// A failure of a check; the reader adds where.
+// A failed check; the reader adds the place.
 template <typename... Args>
 std::unexpected<Status> damaged(fmt::format_string<Args...> format, Args&&... args) {
   return fail(Code::INVALID_ARGUMENT, "the capture is damaged: {}; capture again",
@@ -32,7 +34,8 @@ std::span<const T> view(const flatbuffers::Vector<T>* elements) {
 // The verifier aligns a vector's length, not its elements.
 template <typename T>
 Result<std::span<const T>> structs(const flatbuffers::Vector<const T*>* elements) {
-  if (!elements || elements->size() == 0) return std::span<const T>();  // none is aligned as it happens
+  if (!elements || elements->size() == 0)
+    return std::span<const T>();  // an empty vector may have any address
   if (reinterpret_cast<uintptr_t>(elements->Data()) % alignof(T) != 0)
     return damaged("the alignment of a vector is wrong");
   return std::span(reinterpret_cast<const T*>(elements->Data()), elements->size());
@@ -83,7 +86,7 @@ class Reader {
                 "path in the context's options, or with 'vm-run --capture=FILE'");
   }
 
-  // Bytes of the record that starts here, its size prefix included; 0 where the file ends within it.
+  // Bytes of the record that starts here, including its size prefix; 0 if the file ends within it.
   static Result<size_t> size_at(std::span<const uint8_t> rest, size_t record) {
     constexpr size_t kIdentifierEnd = 12;  // size, root, identifier
     const bool has_start = rest.size() >= kIdentifierEnd;
@@ -137,7 +140,7 @@ class Reader {
         start.version(), file_.made_by.substr(0, 32), kCaptureVersion);
   }
 
-  // A vector may be named by many tables: what all of them hold together is no more than the file.
+  // Many tables may refer to the same vector; this limits their total contents to the size of the file.
   Result<> take(uint64_t elements) {
     if (elements > elements_left_) return damaged("it holds more than its {} bytes", file_.bytes->size());
     elements_left_ -= elements;
@@ -149,7 +152,7 @@ class Reader {
     return damaged("it names blob {} of {}", number, blobs_.size());
   }
 
-  // The blobs' bytes, as many as the range has.
+  // The bytes of the blobs, which must fill the range exactly.
   Result<CapturedBytes> contents(const flatbuffers::Vector<uint32_t>* numbers, uint64_t length) {
     HALYARD_TRY(take(count(numbers)));
     CapturedBytes pieces;
@@ -238,64 +241,85 @@ class Reader {
     return to;
   }
 
-  Result<Command> command(const schema::RecordedCommand& from, const CapturedExecution& execution) {
-    switch (from.command() ? from.command_type() : schema::Command::NONE) {
-      case schema::Command::Barrier: {
-        const auto& barrier = *from.command_as_Barrier();
-        return BarrierCommand{barrier.source_stages(), barrier.target_stages()};
-      }
-      case schema::Command::BeginGroup: {
-        const std::span<const uint8_t> label = view(from.command_as_BeginGroup()->label());
-        return BeginGroupCommand{{reinterpret_cast<const char*>(label.data()), label.size()}};
-      }
-      case schema::Command::EndGroup:
-        return EndGroupCommand{};
-      case schema::Command::Fill: {
-        const auto& fill = *from.command_as_Fill();
-        if (const uint32_t size = fill.pattern_size(); size != 1 && size != 2 && size != 4)
-          return damaged("a fill has a pattern of {} bytes", size);
-        return FillCommand{HALYARD_TRY(range(*fill.target(), execution)), fill.pattern(),
-                           fill.pattern_size()};
-      }
-      case schema::Command::Update: {
-        const auto& update = *from.command_as_Update();
-        const UpdateCommand to = {HALYARD_TRY(range(*update.target(), execution)),
-                                  HALYARD_TRY(blob(update.data()))};
-        if (to.bytes.size() != to.target.length)
-          return damaged("an update of {} bytes has {}", to.target.length, to.bytes.size());
-        return to;
-      }
-      case schema::Command::Copy: {
-        const auto& copy = *from.command_as_Copy();
-        const CommandRange source = HALYARD_TRY(range(*copy.source(), execution));
-        return CopyCommand{source, HALYARD_TRY(range(*copy.target(), execution))};
-      }
-      case schema::Command::Dispatch:
-        return dispatch(*from.command_as_Dispatch(), execution);
-      default:
-        return damaged("it is of unknown kind {}", static_cast<int>(from.command_type()));
-    }
+  // ---- The fields of commands
+
+  Result<uint32_t> field(command_field::Number, uint32_t from, const CapturedExecution&) { return from; }
+  Result<std::string_view> field(command_field::Text, const flatbuffers::Vector<uint8_t>* from,
+                                 const CapturedExecution&) {
+    const std::span<const uint8_t> bytes = view(from);
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  Result<CommandRange> field(command_field::Source, const schema::Range* from,
+                             const CapturedExecution& execution) {
+    return range(*from, execution);
+  }
+  Result<CommandRange> field(command_field::Target, const schema::Range* from,
+                             const CapturedExecution& execution) {
+    return range(*from, execution);
+  }
+  Result<std::span<const uint8_t>> field(command_field::Bytes, uint32_t from, const CapturedExecution&) {
+    return blob(from);
+  }
+  Result<uint32_t> field(command_field::Executable, uint32_t from, const CapturedExecution&) {
+    if (from < file_.executables.size()) return from;
+    return damaged("it names executable {} of {}", from, file_.executables.size());
+  }
+  Result<std::string_view> field(command_field::Name, const flatbuffers::String* from,
+                                 const CapturedExecution&) {
+    return view(from);
+  }
+  Result<std::array<uint32_t, 3>> field(command_field::Workgroups, const schema::Workgroups* from,
+                                        const CapturedExecution&) {
+    if (!from) return std::array<uint32_t, 3>{};
+    return std::array{from->x(), from->y(), from->z()};
+  }
+  Result<std::optional<CommandRange>> field(command_field::Counts, const schema::Range* from,
+                                            const CapturedExecution& execution) {
+    if (!from) return std::nullopt;
+    return range(*from, execution);
+  }
+  Result<std::span<const uint32_t>> field(command_field::Constants, const flatbuffers::Vector<uint32_t>* from,
+                                          const CapturedExecution&) {
+    return view(from);
+  }
+  Result<std::vector<CommandRange>> field(command_field::Bindings,
+                                          const flatbuffers::Vector<const schema::Range*>* from,
+                                          const CapturedExecution& execution) {
+    HALYARD_TRY(take(count(from)));
+    std::vector<CommandRange> bindings;
+    for (const schema::Range& binding : HALYARD_TRY(structs(from)))
+      bindings.push_back(HALYARD_TRY(range(binding, execution)));
+    return bindings;
   }
 
-  Result<Command> dispatch(const schema::Dispatch& from, const CapturedExecution& execution) {
-    if (from.executable() >= file_.executables.size())
-      return damaged("it names executable {} of {}", from.executable(), file_.executables.size());
-    DispatchCommand to;
-    to.executable = from.executable();
-    to.function = from.function();
-    to.function_name = view(from.function_name());
-    if (from.workgroups()) {
-      to.workgroups[0] = from.workgroups()->x();
-      to.workgroups[1] = from.workgroups()->y();
-      to.workgroups[2] = from.workgroups()->z();
+  // What fields must be to each other.
+  static Result<> check(const auto&) { return {}; }
+  static Result<> check(const FillCommand& fill) {
+    if (const uint32_t size = fill.pattern_size; size != 1 && size != 2 && size != 4)
+      return damaged("a fill has a pattern of {} bytes", size);
+    return {};
+  }
+  static Result<> check(const UpdateCommand& update) {
+    if (update.bytes.size() != update.target.length)
+      return damaged("an update of {} bytes has {}", update.target.length, update.bytes.size());
+    return {};
+  }
+
+  Result<Command> command(const schema::RecordedCommand& recorded,
+                          [[maybe_unused]] const CapturedExecution& execution) {
+    switch (recorded.command() ? recorded.command_type() : schema::Command::NONE) {
+#define FIELD(Kind, name) to.name = HALYARD_TRY(field(command_field::Kind(), from.name(), execution));
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields)        \
+  case schema::Command::Name: {                                        \
+    [[maybe_unused]] const auto& from = *recorded.command_as_##Name(); \
+    Name##Command to;                                                  \
+    fields HALYARD_TRY(check(to));                                     \
+    return to;                                                         \
+  }
+#include "hal/command/commands.inc"
+      default:
+        return damaged("it is of unknown kind {}", static_cast<int>(recorded.command_type()));
     }
-    to.is_indirect = from.counts() != nullptr;
-    if (to.is_indirect) to.counts = HALYARD_TRY(range(*from.counts(), execution));
-    to.constants = view(from.constants());
-    HALYARD_TRY(take(count(from.bindings())));
-    for (const schema::Range& binding : HALYARD_TRY(structs(from.bindings())))
-      to.bindings.push_back(HALYARD_TRY(range(binding, execution)));
-    return to;
   }
 
   Result<> read_outcome(const schema::Outcome& from) {

@@ -1,5 +1,5 @@
-// CaptureFile: executed command buffers with the bytes that they found and left, as read from a file.
-// The format: docs/captures.md, schemas/capture.fbs.
+// CaptureFile: executed command buffers with their bytes before and after, read from a file. The format:
+// docs/captures.md, schemas/capture.fbs.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct CapturedExecutable {
   std::vector<uint32_t> constants;
 };
 
-// What commands touch of a buffer. Ranges of a buffer are in order and neither overlap nor touch.
+// A range of a buffer that commands touch. Ranges of a buffer are sorted and neither overlap nor adjoin.
 struct CapturedRange {
   uint64_t offset = 0;  // bytes, within the allocation
   uint64_t length = 0;
   CapturedBytes before;
-  CapturedBytes after;  // empty unless the execution is done
+  CapturedBytes after;  // empty unless the execution completed
 };
 struct CapturedBuffer {
   std::string_view device;  // URI
@@ -67,18 +67,18 @@ struct CapturedExecution {
 };
 
 struct CaptureFile {
-  Ref<Bytes> bytes;  // what everything here points into
+  Ref<Bytes> bytes;  // the bytes that everything here points into
   std::string_view made_by;
-  bool is_complete = false;  // closed by whoever wrote it
+  bool is_complete = false;  // closed by its writer
   std::vector<CapturedExecutable> executables;
   std::vector<CapturedExecution> executions;
 };
 
 enum class Incomplete : uint8_t { refuse, accept };
 
-// Reads and checks everything; numbers and ranges in it can be relied on afterwards, but not that a device
-// takes the commands. INVALID_ARGUMENT: no capture, or a damaged one, or of a newer version; says where.
-// DATA_LOSS: it is cut short, unless that is accepted: then the whole records before the cut count.
+// Reads and checks everything. Afterwards all numbers and ranges are valid, but a device may still refuse the
+// commands. INVALID_ARGUMENT: not a capture, damaged, or of a newer version, with the place. DATA_LOSS: cut
+// short, unless `incomplete` accepts that and keeps the complete records before the cut.
 Result<CaptureFile> read_capture(Ref<Bytes> bytes, Incomplete incomplete);
 
 }  // namespace halyard::hal

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "base/system_error.h"
 
@@ -22,7 +25,7 @@ using flatbuffers::Offset;
 
 constexpr size_t kRecordAlignment = 8;
 constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are cut into blobs of this size
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers end at 2 GiB
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
 constexpr const char* kMadeBy = "0.1";
 
 template <typename T>
@@ -38,16 +41,39 @@ Result<> check_size(const char* what, uint64_t size) {
               kMostBytes);
 }
 
+// Adds what is not of one size.
+struct Sizes {
+  uint64_t& size;
+  void operator()(command_field::Text, std::string_view, std::string_view text) const { size += text.size(); }
+  void operator()(command_field::Name, std::string_view, std::string_view text) const { size += text.size(); }
+  void operator()(command_field::Constants, std::string_view, std::span<const uint32_t> constants) const {
+    size += constants.size_bytes();
+  }
+  void operator()(command_field::Bindings, std::string_view,
+                  const std::vector<CommandRange>& bindings) const {
+    size += bindings.size() * sizeof(schema::Range);
+  }
+  template <typename Kind, typename Value>
+  void operator()(Kind, std::string_view, const Value&) const {}
+};
+
+// The bytes that a command carries.
+struct Carried {
+  std::vector<std::span<const uint8_t>>& all;
+  void operator()(command_field::Bytes, std::string_view, std::span<const uint8_t> bytes) const {
+    all.push_back(bytes);
+  }
+  template <typename Kind, typename Value>
+  void operator()(Kind, std::string_view, const Value&) const {}
+};
+
 // At least what the execution's record takes, but for the contents.
 uint64_t record_size(const CapturedExecution& execution) {
   constexpr uint64_t kCommand = 160;
   uint64_t size = execution.entries.size() * sizeof(schema::Entry);
   for (const Command& command : execution.commands) {
     size += kCommand;
-    if (const auto* group = std::get_if<BeginGroupCommand>(&command)) size += group->label.size();
-    if (const auto* dispatch = std::get_if<DispatchCommand>(&command))
-      size += dispatch->constants.size_bytes() + dispatch->bindings.size() * sizeof(schema::Range) +
-              dispatch->function_name.size();
+    std::visit([&](const auto& known) { for_each_field(known, Sizes{size}); }, command);
   }
   return size;
 }
@@ -105,7 +131,7 @@ struct CaptureWriter::Records {
     return flush();
   }
 
-  // Whether these bytes stand in the file at this place. Where it cannot be read they do not.
+  // Whether the file has these bytes at this place. False if it cannot be read.
   bool holds(const Blob& blob, std::span<const uint8_t> bytes) const {
     constexpr size_t kStep = 1 << 16;
     uint8_t read[kStep];
@@ -162,66 +188,77 @@ struct CaptureWriter::Records {
     return number;
   }
 
-  // Blobs and executables are records of their own and come before the execution that names them.
+  // Blobs and executables are separate records, before the execution that names them.
   struct Named {
     std::vector<uint32_t> executables;  // by the execution's number
-    std::vector<uint32_t> updates;      // in the order of the commands
+    std::vector<uint32_t> updates;      // what commands carry, in their order
   };
 
-  static Offset<schema::RecordedCommand> command(FlatBufferBuilder& builder, const Command& command,
-                                                 const Named& named, size_t& updates) {
-    const auto recorded = [&](schema::Command kind, auto content) {
-      return schema::CreateRecordedCommand(builder, kind, content.Union());
-    };
-    if (const auto* barrier = std::get_if<BarrierCommand>(&command))
-      return recorded(schema::Command::Barrier,
-                      schema::CreateBarrier(builder, barrier->source_stages, barrier->target_stages));
-    if (const auto* group = std::get_if<BeginGroupCommand>(&command)) {
-      const auto label =
-          builder.CreateVector(reinterpret_cast<const uint8_t*>(group->label.data()), group->label.size());
-      return recorded(schema::Command::BeginGroup, schema::CreateBeginGroup(builder, label));
+  // Makes the record of a command, field by field.
+  struct CommandMaker {
+    FlatBufferBuilder& builder;
+    const Named& named;
+    size_t& updates;
+
+    uint32_t field(command_field::Number, uint32_t from) const { return from; }
+    auto field(command_field::Text, std::string_view from) const {
+      return builder.CreateVector(reinterpret_cast<const uint8_t*>(from.data()), from.size());
     }
-    if (const auto* fill = std::get_if<FillCommand>(&command)) {
-      const schema::Range target = range(fill->target);
-      return recorded(schema::Command::Fill,
-                      schema::CreateFill(builder, &target, fill->pattern, fill->pattern_size));
+    schema::Range field(command_field::Source, const CommandRange& from) const { return range(from); }
+    schema::Range field(command_field::Target, const CommandRange& from) const { return range(from); }
+    uint32_t field(command_field::Bytes, std::span<const uint8_t>) const { return named.updates[updates++]; }
+    uint32_t field(command_field::Executable, uint32_t from) const { return named.executables[from]; }
+    auto field(command_field::Name, std::string_view from) const { return builder.CreateString(from); }
+    schema::Workgroups field(command_field::Workgroups, const std::array<uint32_t, 3>& from) const {
+      return {from[0], from[1], from[2]};
     }
-    if (const auto* update = std::get_if<UpdateCommand>(&command)) {
-      const schema::Range target = range(update->target);
-      return recorded(schema::Command::Update,
-                      schema::CreateUpdate(builder, &target, named.updates[updates++]));
+    std::optional<schema::Range> field(command_field::Counts, const std::optional<CommandRange>& from) const {
+      return from ? std::optional(range(*from)) : std::nullopt;
     }
-    if (const auto* copy = std::get_if<CopyCommand>(&command)) {
-      const schema::Range source = range(copy->source);
-      const schema::Range target = range(copy->target);
-      return recorded(schema::Command::Copy, schema::CreateCopy(builder, &source, &target));
+    auto field(command_field::Constants, std::span<const uint32_t> from) const {
+      return vector(builder, from);
     }
-    if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
+    auto field(command_field::Bindings, std::span<const CommandRange> from) const {
       std::vector<schema::Range> ranges;
-      for (const CommandRange& binding : dispatch->bindings) ranges.push_back(range(binding));
-      const auto name = builder.CreateString(dispatch->function_name);
-      const auto constants = vector(builder, dispatch->constants);
-      const auto bindings = builder.CreateVectorOfStructs(ranges);
-      const schema::Range counts = range(dispatch->counts);
-      const schema::Workgroups workgroups(dispatch->workgroups[0], dispatch->workgroups[1],
-                                          dispatch->workgroups[2]);
-      return recorded(schema::Command::Dispatch,
-                      schema::CreateDispatch(builder, named.executables[dispatch->executable],
-                                             dispatch->function, name, &workgroups,
-                                             dispatch->is_indirect ? &counts : nullptr, constants, bindings));
+      for (const CommandRange& binding : from) ranges.push_back(range(binding));
+      return builder.CreateVectorOfStructs(ranges);
     }
-    return recorded(schema::Command::EndGroup, schema::CreateEndGroup(builder));
+
+    // As the generated functions take them: structs by a pointer.
+    template <typename T>
+    static T passed(const T& value) {
+      return value;
+    }
+    static const schema::Range* passed(const schema::Range& range) { return &range; }
+    static const schema::Range* passed(const std::optional<schema::Range>& range) {
+      return range ? &*range : nullptr;
+    }
+    static const schema::Workgroups* passed(const schema::Workgroups& workgroups) { return &workgroups; }
+
+#define FIELD(Kind, name) , field(command_field::Kind(), command.name)
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields)                                     \
+  Offset<schema::RecordedCommand> operator()([[maybe_unused]] const Name##Command& command) const { \
+    const std::tuple made{schema::Command::Name fields}; /* in this order */                        \
+    return std::apply(                                                                              \
+        [&](schema::Command kind, const auto&... each) {                                            \
+          const auto content = schema::Create##Name(builder, passed(each)...);                      \
+          return schema::CreateRecordedCommand(builder, kind, content.Union());                     \
+        },                                                                                          \
+        made);                                                                                      \
   }
+#include "hal/command/commands.inc"
+  };
 
   Result<> execution(const CapturedExecution& from, std::span<Executable* const> executables) const {
     HALYARD_TRY(check_size("a command buffer", record_size(from)));
     Named named;
     for (Executable* used : executables) named.executables.push_back(HALYARD_TRY(executable(*used)));
-    for (const Command& command : from.commands) {
-      const auto* update = std::get_if<UpdateCommand>(&command);
-      if (!update) continue;
-      HALYARD_TRY(check_size("an update", update->bytes.size()));
-      named.updates.push_back(HALYARD_TRY(blob(update->bytes)));
+    std::vector<std::span<const uint8_t>> carried;
+    for (const Command& command : from.commands)
+      std::visit([&](const auto& known) { for_each_field(known, Carried{carried}); }, command);
+    for (const std::span<const uint8_t> bytes : carried) {
+      HALYARD_TRY(check_size("an update", bytes.size()));
+      named.updates.push_back(HALYARD_TRY(blob(bytes)));
     }
     FlatBufferBuilder builder;
     std::vector<Offset<schema::Buffer>> buffers;
@@ -243,7 +280,7 @@ struct CaptureWriter::Records {
     std::vector<Offset<schema::RecordedCommand>> commands;
     size_t updates = 0;
     for (const Command& recorded : from.commands)
-      commands.push_back(command(builder, recorded, named, updates));
+      commands.push_back(std::visit(CommandMaker{builder, named, updates}, recorded));
     const auto device = builder.CreateString(from.device);
     const auto command_vector = builder.CreateVector(commands);
     const auto entry_vector = builder.CreateVectorOfStructs(entries);
@@ -302,7 +339,7 @@ Result<> CaptureWriter::end(uint32_t execution, std::span<const CapturedBuffer> 
 }
 
 CaptureWriter::~CaptureWriter() {
-  // A capture that cannot be closed is cut short, which its reader notices.
+  // A capture that cannot be closed is cut short, and its reader detects that.
   static_cast<void>(Records{*this}.write_end());
   std::fclose(file_);
 }

@@ -1,5 +1,5 @@
-// CaptureWriter: a capture file while it grows. A record is in the file when the call that writes it
-// returns, so that a program that dies later leaves everything up to then. Thread-safe.
+// CaptureWriter: writes a capture file. A record is in the file when the call that writes it returns, so a
+// program that crashes later leaves all records up to then. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace halyard::hal {
 
 class CaptureWriter {
  public:
-  // Replaces what is there. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE with the path and the system's reason.
+  // Replaces the file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE with the path and the system's reason.
   static Result<std::unique_ptr<CaptureWriter>> create(const std::string& path);
 
-  // What is about to be executed, with the bytes before; its number. `executables` are those that the
-  // commands name; they are kept, and each is written once. UNIMPLEMENTED: what is too large for the format.
+  // Writes an execution before it starts, with its bytes; returns its number. `executables` are those that
+  // the commands name; the writer retains them and writes each once. UNIMPLEMENTED: too large for the format.
   // UNAVAILABLE: the file cannot be written.
   Result<uint32_t> begin(const CapturedExecution& execution, std::span<Executable* const> executables);
-  // How it ended; the bytes after, as `begin` had them, unless it has failed.
+  // Writes the outcome and, unless the execution failed, the bytes of the same ranges afterwards.
   Result<> end(uint32_t execution, std::span<const CapturedBuffer> buffers, const Status& failure);
 
   CaptureWriter(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
@@ -47,11 +47,11 @@ class CaptureWriter {
   std::string path_;
   std::FILE* file_;
   uint64_t size_ = 0;       // of the file
-  bool is_broken_ = false;  // a write has failed: nothing more is written behind a torn record
+  bool is_broken_ = false;  // a write has failed: nothing more is written after a torn record
   uint32_t blob_count_ = 0;
   std::unordered_multimap<size_t, Blob> blobs_;  // by hash
   std::map<const Executable*, uint32_t> executable_numbers_;
-  std::vector<Ref<Executable>> executables_;  // so that no other gets the address
+  std::vector<Ref<Executable>> executables_;  // retained, so that no other gets the address
   uint32_t executions_ = 0;
   uint32_t outcomes_ = 0;
 };

@@ -43,7 +43,7 @@ const char* operation_name(uint32_t operation) {
   }
 }
 
-// The same number for the same value of the same semaphore; others hardly ever meet.
+// A hash of a semaphore and value; collisions are unlikely.
 uint64_t flow_of(const Timepoint& timepoint) {
   uint64_t number = timepoint.semaphore->trace_number() * 0x9E3779B97F4A7C15u + timepoint.value;
   number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9u;
@@ -51,7 +51,7 @@ uint64_t flow_of(const Timepoint& timepoint) {
   return number ^ number >> 31;
 }
 
-// The flows of one event. More than there is room for are left out.
+// The flows of one event. Those beyond the capacity are dropped.
 class Flows {
  public:
   void add(uint64_t flow) {
@@ -85,7 +85,7 @@ void DeviceTrace::add_memory(int64_t bytes) noexcept {
 
 uint32_t DeviceTrace::take_lane() noexcept {
   const std::lock_guard lock(mutex_);
-  // More than there are lanes in flight: the last one has slices that overlap.
+  // More submissions in flight than lanes: slices overlap in the last lane.
   const auto lane = static_cast<uint32_t>(std::min(std::countr_one(taken_), 63));
   taken_ |= uint64_t{1} << lane;
   if (lanes_[lane] == 0) lanes_[lane] = tracer_->add_track("in flight", track_);
@@ -117,7 +117,7 @@ struct WorkTrace::State {
   DeviceTrace& device;
   const uint32_t operation;
   const uint32_t lane;
-  const uint64_t flow;  // from where it was submitted
+  const uint64_t flow;  // from the submission
   uint64_t submitted = 0;
   std::atomic<uint64_t> began{0};
   Flows waits = {};
@@ -150,8 +150,8 @@ void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
   }
 }
 
-// A fence's flow begins where the operation that signals it does, because nobody knows when exactly a driver
-// signals: who waited may have begun by the time that this is told.
+// A fence's flow starts at the begin of the operation that signals it, because the host does not know when
+// the driver signals: a waiter may start before this report.
 void WorkTrace::end(const Fence* signal) noexcept {
   const std::unique_ptr<State> work(std::exchange(state_, nullptr));
   Tracer& tracer = work->device.tracer();
@@ -166,7 +166,7 @@ void WorkTrace::end(const Fence* signal) noexcept {
   if (began != 0) flows.add(work->waits.view());
   add_flows(flows, signal);
   tracer.span_on(track, TraceCategory::queue, name, waited ? began : work->submitted, now, flows.view());
-  // Of a driver that does not tell when it began, only that the fences are reached by now is known.
+  // If the driver does not report the start, the host only knows that the fences are reached by now.
   if (began == 0 && !work->waits.view().empty())
     tracer.instant_on(track, TraceCategory::wait, "reached", now, work->waits.view());
 }

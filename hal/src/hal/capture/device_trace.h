@@ -1,5 +1,5 @@
-// What a device's work, memory and fences tell the tracer: a track for the device, with lanes for what it has
-// in flight and a counter of its memory. There is none where nobody traces.
+// Reports a device's work, memory and fences to the tracer: a track for the device, with lanes for
+// submissions in flight and a counter of its memory. Exists only while tracing.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class DeviceTrace {
   Tracer& tracer() const { return *tracer_; }
   void allocated(uint64_t bytes) noexcept { add_memory(static_cast<int64_t>(bytes)); }
   void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
-  // A slice of what the device did in its own time.
+  // A slice of an operation, measured by the device.
   void device_span(const halyard_trace_span_t& span) noexcept;
 
   // Slices of one lane never overlap: it belongs to one submission at a time.
@@ -48,9 +48,9 @@ class DeviceTrace {
   std::array<Tracer::Track, 64> queues_ = {};
 };
 
-// One submission, from when it is made until it is done. Its slices: the wait for its fences, where the
-// driver tells when that was over, and the operation. Flows lead to it from where it was submitted and from
-// the work whose fences it waits for.
+// One submission, from its creation to its completion. Its slices are the wait for its fences, if the driver
+// reports its end, and the operation. Flows lead to it from the submitting call and from the work whose
+// fences it waits for.
 class WorkTrace {
  public:
   WorkTrace() = default;
@@ -61,14 +61,14 @@ class WorkTrace {
       drop();
   }
 
-  // Before the driver gets it. `device` may be null: nobody traces. So may `wait`.
+  // Before the driver gets it. `device` may be null (no trace), and so may `wait`.
   void trace_submit(DeviceTrace* device, uint32_t operation, const Fence* wait) noexcept {
     if (device) [[unlikely]]
       begin(*device, operation, wait);
   }
-  // By the driver, before it is done.
+  // Reported by the driver before completion.
   void told(const halyard_trace_span_t& span) noexcept;
-  // It is done, and its signals are about to be made or have been made. `signal` may be null.
+  // At completion, before or after its signals. `signal` may be null.
   void trace_done(const Fence* signal) noexcept {
     if (state_) [[unlikely]]
       end(signal);
@@ -79,12 +79,12 @@ class WorkTrace {
 
   void begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept;
   void end(const Fence* signal) noexcept;
-  void drop() noexcept;  // of work that was refused: nothing is shown
+  void drop() noexcept;  // of refused work, which is not shown
 
   State* state_ = nullptr;  // owned
 };
 
-// The calling thread waited for a fence, or signalled it: flows from or to the work.
+// The calling thread waited for a fence or signalled it: adds flows from or to the work.
 void trace_fence(const Fence& fence, const char* event) noexcept;
 
 }  // namespace halyard::hal

@@ -1,4 +1,4 @@
-// Buffers with the bytes from before, the commands recorded again, one execution, a comparison.
+// Creates buffers with the earlier bytes, records the commands again, executes them, and compares.
 #include "hal/capture/replay.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "hal/command/rerecord.h"
 #include "hal/queue/host_copy.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 
@@ -19,7 +20,7 @@ Result<> wait_for(const Result<Ref<Fence>>& fence) {
   return to_result(await(fences, kWaitForever));
 }
 
-// The device decides what memory it has; the bytes must get in and out of it.
+// The device chooses the memory, as long as transfers can read and write it.
 Result<Ref<Buffer>> make_buffer(Device& device, const CapturedBuffer& captured) {
   constexpr auto kUses = static_cast<uint32_t>(HALYARD_USAGE_INDIRECT_PARAMETERS |
                                                HALYARD_USAGE_UNIFORM_READ | HALYARD_USAGE_STORAGE);

@@ -1,5 +1,4 @@
-// Replay: executes what a capture holds on a device, anew, and compares the bytes that come out with those
-// that were captured.
+// Replay: executes a capture again on a device, and compares the resulting bytes with the captured ones.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +14,15 @@
 
 namespace halyard::hal {
 
-// Where the bytes of an execution first differ from those captured.
+// The first difference between the bytes of an execution and the captured ones.
 struct Difference {
   uint32_t buffer = 0;
   uint64_t offset = 0;            // bytes, within the buffer
-  uint64_t length = 0;            // bytes that differ one after another from there
+  uint64_t length = 0;            // consecutive bytes that differ from there
   uint64_t total = 0;             // bytes that differ in all buffers
-  std::vector<uint8_t> expected;  // those captured, at most kShownBytes of them
+  std::vector<uint8_t> expected;  // the captured bytes, at most kShownBytes
   std::vector<uint8_t> found;
-  // The last command that may write to the first of them; absent where none may.
+  // The last command that may write to the first of them; absent if none may.
   std::optional<uint32_t> command;
 };
 inline constexpr size_t kShownBytes = 16;
@@ -32,21 +31,20 @@ struct ReplayResult {
   enum class Outcome : uint8_t {
     same,
     differs,
-    not_compared,  // the capture has no bytes to compare with: it failed, or was cut short
+    not_compared,  // the capture has no result: the execution failed, or the file was cut short
   };
   Outcome outcome = Outcome::not_compared;
   Difference difference;
 };
 
-// On one device. One call at a time. What is replayed runs on the device: only for captures that are trusted.
+// On one device. One call at a time. Replay runs the captured code: only for trusted captures.
 class Replay {
  public:
   // Borrows the capture.
   Replay(const CaptureFile& capture, Ref<Device> device)
       : capture_(capture), device_(std::move(device)), executables_(capture.executables.size()) {}
 
-  // Blocks. OUT_OF_RANGE: no such execution. Otherwise what the device, or the recording of the commands for
-  // it, says.
+  // Blocks. OUT_OF_RANGE: no such execution. Otherwise errors of the device or of recording the commands.
   Result<ReplayResult> execute(size_t execution);
 
  private:
@@ -54,7 +52,7 @@ class Replay {
 
   const CaptureFile& capture_;
   Ref<Device> device_;
-  std::vector<Ref<Executable>> executables_;  // made when first needed
+  std::vector<Ref<Executable>> executables_;  // created on first use
 };
 
 }  // namespace halyard::hal

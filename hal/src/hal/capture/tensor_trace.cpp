@@ -1,7 +1,8 @@
-// One execution is a chain of steps, each begun when the fence of the one before is reached: the commands up
-// to the next dispatch that is asked for, its buffers, the dispatch alone, its buffers again.
+// An execution is a chain of steps, each started when the fence of the previous one is reached: the commands
+// up to the next selected dispatch, reading its buffers, the dispatch alone, reading its buffers again.
 #include "hal/capture/tensor_trace.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -35,12 +36,8 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
 
   using Then = std::move_only_function<Result<>()>;
 
-  Result<> when(const Ref<Fence>& fence, Then then) {
-    return when_reached(fence,
-                        [self = Ref<Work>::share(this), then = std::move(then)](Status status) mutable {
-                          if (!status.ok()) return self->finish(std::move(status));
-                          self->attempt(std::move(then));
-                        });
+  Result<> when(const Fence* fence, Then then) {
+    return StepwiseExecution::when(fence, Ref<Work>::share(this), std::move(then));
   }
 
   const DispatchCommand* shown(size_t command) const {
@@ -56,7 +53,7 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
 
 const ObjectType TensorTrace::Work::kType = object_type<TensorTrace::Work>("hal.tensor_trace.work");
 
-// Executes some of the commands. Groups are left out: they may begin here and end there.
+// Executes some of the commands. Omits debug groups, whose begin and end may be in different parts.
 Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
   const Ref<CommandBuffer> piece = HALYARD_TRY(CommandBuffer::create(
       device, kOneShot, kTransfer | kDispatchCategory, affinity, static_cast<uint32_t>(table.size())));
@@ -74,7 +71,7 @@ Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
   const Ref<Fence> done = HALYARD_TRY(Fence::create(device));
   HALYARD_TRY(
       queue_execute({*device, affinity, nullptr, done.get(), nullptr, scope.get()}, *piece, bindings));
-  return when(done, std::move(then));
+  return when(done.get(), std::move(then));
 }
 
 // The bytes of all bindings.
@@ -96,7 +93,7 @@ Result<> TensorTrace::Work::read(const DispatchCommand& dispatch, std::vector<st
   }
   std::vector<Fence*> fences;
   for (const Ref<Fence>& fence : reading) fences.push_back(fence.get());
-  return when(HALYARD_TRY(Fence::join(fences)), std::move(then));
+  return when(HALYARD_TRY(Fence::join(fences)).get(), std::move(then));
 }
 
 Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it) const {
@@ -108,7 +105,7 @@ Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it)
   return {};
 }
 
-// `keep` in what follows is this work, for as long as the step has not run.
+// `keep` below keeps this work alive until the step has run.
 Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
   const auto keep = Ref<Work>::share(this);
   return read(dispatch, before, [this, keep, &dispatch]() -> Result<> {
@@ -146,14 +143,38 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
     work->buffers.push_back(Buffer::create(Ref<Allocation>::share(buffer)));
   for (Executable* executable : work->list.executables)
     work->executables.push_back(Ref<Executable>::share(executable));
-  // Entries behind those that the program declared stand for buffers that it recorded (hal/queue/sharing.h).
+  // Entries after the declared slots are recorded buffers of other drivers (hal/queue/sharing.h).
   for (const SlotEntry& entry : std::span<const SlotEntry>(entries).first(commands.declared_slots())) {
     Work::Entry& to = work->table.emplace_back();
     if (entry.allocation)
       to = {Buffer::create(Ref<Allocation>::share(entry.allocation)), entry.offset, entry.length};
   }
-  HALYARD_TRY(work->when(Ref<Fence>::share(point.wait), [work] { return work->go_on(); }));
-  return to_result(work->result);
+  HALYARD_TRY(work->when(point.wait, [work] { return work->go_on(); }));
+  return work->told();
+}
+
+Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
+                                   const std::array<uint32_t, 3>& workgroups,
+                                   std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
+                                   const WorkScope* scope) {
+  const auto dispatch = [&] {
+    return hal::dispatch_now(executable, function, workgroups, constants, bindings, scope);
+  };
+  if (function >= executable.functions().size()) return dispatch();  // it says so
+  const std::string_view name = executable.functions()[function].name;
+  if (!matches_pattern(pattern_, name)) return dispatch();
+  const uint64_t number = dispatches_.fetch_add(1);
+  std::vector<std::vector<uint8_t>> before;
+  before.reserve(bindings.size());
+  for (uint32_t i = 0; i < bindings.size(); ++i) {
+    before.emplace_back(bindings[i].bytes.begin(), bindings[i].bytes.end());
+    HALYARD_TRY(sink_({number, name, i, false, before[i]}));
+  }
+  HALYARD_TRY(dispatch());
+  for (uint32_t i = 0; i < bindings.size(); ++i)
+    if (!std::ranges::equal(bindings[i].bytes, before[i]))
+      HALYARD_TRY(sink_({number, name, i, true, bindings[i].bytes}));
+  return {};
 }
 
 }  // namespace halyard::hal

@@ -1,8 +1,9 @@
-// TensorTrace: executes command buffers dispatch by dispatch, and shows what is in the buffers of those whose
-// names it was asked for, before and after. For who looks for the first wrong number: slow, and as many bytes
-// as there are.
+// TensorTrace: executes command buffers dispatch by dispatch, and passes on the contents of the buffers of
+// selected dispatches, before and after. For finding the first wrong number: slow, and it copies whole
+// buffers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
+#include "hal/device/direct_dispatch.h"
 #include "hal/queue/queue.h"
 
 namespace halyard::hal {
@@ -21,7 +23,7 @@ struct TracedTensor {
   uint64_t dispatch = 0;  // counted from 0, in the order in which they are executed
   std::string_view function;
   uint32_t binding = 0;
-  bool after = false;  // as the dispatch left it; shown only where it is not as it was before
+  bool after = false;  // after the dispatch; passed on only if changed
   std::span<const uint8_t> bytes;
 };
 
@@ -29,14 +31,18 @@ struct TracedTensor {
 class TensorTrace final : public ObjectOf<TensorTrace> {
  public:
   static const ObjectType kType;
-  // Called on whichever thread has the bytes; its failure fails the work.
+  // Called on any thread; its failure fails the work.
   using Sink = std::function<Result<>(const TracedTensor& tensor)>;
 
   // `pattern`: names of functions, with * and ? as in matches_pattern().
   TensorTrace(std::string pattern, Sink sink) : pattern_(std::move(pattern)), sink_(std::move(sink)) {}
 
-  // As queue_execute, but for the time that it takes. Holds no thread meanwhile.
+  // Like queue_execute but slower. Blocks no thread meanwhile.
   Result<> execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
+  // As dispatch_now: the same for kernels of programs without devices.
+  Result<> dispatch_now(Executable& executable, uint64_t function, const std::array<uint32_t, 3>& workgroups,
+                        std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
+                        const WorkScope* scope);
 
  private:
   struct Work;

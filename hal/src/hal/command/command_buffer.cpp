@@ -1,12 +1,14 @@
-// Recording: every command is checked once, here, turned into a struct of the driver ABI, and appended to one
-// flat list. What cannot be known before the list is executed, the entries of the binding table, is collected
-// as needs of each slot.
+// Recording: every command is checked here once, converted to a struct of the driver ABI, and appended to one
+// flat list. Requirements on the entries of the binding table, which are unknown before execution, are
+// collected for each slot.
 #include "hal/command/command_buffer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "hal/driver/driver_memory.h"
+#include "hal/queue/inline_vector.h"
 #include "hal/queue/sharing.h"
 
 namespace halyard::hal {
@@ -15,14 +17,14 @@ const ObjectType CommandBuffer::kType = object_type<CommandBuffer>("hal.command_
 
 namespace {
 
-// What a command asks of one of its ranges.
+// The requirements of a command on one of its ranges.
 struct Needs {
   uint32_t usage;
   uint32_t access;
   uint32_t alignment = 1;
 };
 
-// Nobody knows whether a function reads or writes a binding, so no access is asked for.
+// The host does not know whether a kernel reads or writes a binding, so no access is required.
 constexpr Needs kBindingNeeds = {HALYARD_USAGE_STORAGE, 0};
 constexpr Needs kCountNeeds = {HALYARD_USAGE_INDIRECT_PARAMETERS, kRead, 4};
 constexpr Needs kSourceNeeds = {HALYARD_USAGE_TRANSFER_SOURCE, kRead};
@@ -65,7 +67,7 @@ bool overlaps(const halyard_range_t& a, const halyard_range_t& b) {
 
 }  // namespace
 
-// The steps that recording calls share.
+// Steps shared by the recording calls.
 struct CommandBuffer::Recorder {
   static Result<> check_state(const CommandBuffer& self, uint32_t category) {
     if (self.state_ != State::recording)
@@ -80,14 +82,38 @@ struct CommandBuffer::Recorder {
     return {};
   }
 
-  // What recording takes is charged before anything is recorded: that of the command, and what `more` gives.
+  // A range of a command.
+  struct Use {
+    const BufferRange& source;
+    const halyard_range_t& range;
+    const Needs& needs;
+  };
+  // What a command keeps besides itself.
+  struct Keeps {
+    std::span<const Use> ranges = {};
+    std::array<size_t, 2> stored = {};  // bytes of each array that it stores
+    Executable* executable = nullptr;
+  };
+  // Records the command that `make` gives, and what it uses. What that takes is charged before; from there on
+  // nothing fails.
+  template <typename Make>
+  static Result<> record(CommandBuffer& self, uint32_t kind, const Keeps& keeps, Make&& make) {
+    if (self.charge_.has_budget()) [[unlikely]]
+      HALYARD_TRY(self.charge_.grow_by(bytes_to_record(self, sizeof(make()), keeps), kCharged));
+    if (keeps.executable) keep(self, keeps.executable);
+    for (const Use& each : keeps.ranges) use(self, each.source, each.range, each.needs);
+    append(self, kind, make());
+    return {};
+  }
+
   // Arrays that grow by doubling take up to three times what they hold.
   static constexpr uint64_t kGrowing = 3;
-  template <typename More>
-  static Result<> charge(CommandBuffer& self, size_t command_bytes, More&& more) {
-    if (!self.charge_.has_budget()) [[likely]]
-      return {};
-    return self.charge_.grow_by(saturating_add(kGrowing * command_bytes, more()), kCharged);
+  static uint64_t bytes_to_record(const CommandBuffer& self, size_t command_bytes, const Keeps& keeps) {
+    uint64_t bytes = kGrowing * command_bytes;
+    if (keeps.executable) bytes += bytes_to_keep(self, keeps.executable);
+    for (const Use& each : keeps.ranges) bytes += bytes_to_use(self, each.source, each.range);
+    for (const size_t size : keeps.stored) bytes = saturating_add(bytes, bytes_to_store(size));
+    return bytes;
   }
   static uint64_t bytes_to_keep(const CommandBuffer& self, Object* object) {
     constexpr uint64_t kNode = block_bytes(2 * sizeof(void*));
@@ -135,9 +161,9 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
   }
 
-  // Buffers of other drivers are slots behind those that the program declared: the driver's handle for them
-  // may not be there before the list is executed. One that is new gets its slot here and now, before the
-  // other ranges of the same command are looked at; where the command then fails, nothing uses the slot.
+  // Buffers of other drivers become slots after the declared ones, because this driver's handle for them may
+  // not exist before the list is executed. A new buffer gets its slot here, before the command's other ranges
+  // are checked; if the command then fails, the slot stays unused.
   static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
     const auto known = std::ranges::find(self.foreign_, &allocation);
     const auto slot = self.binding_capacity_ + static_cast<uint32_t>(known - self.foreign_.begin());
@@ -171,7 +197,7 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, range.slot, 0, range.offset, range.length};
   }
 
-  // Makes the command's use of a range last: keeps the buffer, or adds to what its slot needs.
+  // Commits the use of a range: retains the buffer, or extends the requirements of its slot.
   static void use(CommandBuffer& self, const BufferRange& source, const halyard_range_t& range,
                   const Needs& needs) {
     if (source.buffer) {
@@ -193,7 +219,7 @@ struct CommandBuffer::Recorder {
     if (self.known_resources_.insert(object).second) self.resources_.push_back(Ref<Object>::share(object));
   }
 
-  // A copy of the bytes that lives as long as the command buffer; null for none.
+  // A copy of the bytes with the lifetime of the command buffer; null for no bytes.
   template <typename T>
   static const T* store(CommandBuffer& self, std::span<const T> elements) {
     if (elements.empty()) return nullptr;
@@ -250,32 +276,28 @@ Result<Ref<CommandBuffer>> CommandBuffer::create(Ref<Device> device, uint32_t mo
 
 Result<> CommandBuffer::barrier(uint32_t source_stages, uint32_t target_stages) {
   HALYARD_TRY(Recorder::check_state(*this, 0));
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_barrier_t), [] { return 0; }));
-  Recorder::append(*this, HALYARD_COMMAND_BARRIER,
-                   halyard_command_barrier_t{{}, source_stages, target_stages});
-  return {};
+  return Recorder::record(*this, HALYARD_COMMAND_BARRIER, {},
+                          [&] { return halyard_command_barrier_t{{}, source_stages, target_stages}; });
 }
 
 Result<> CommandBuffer::begin_debug_group(std::string_view label) {
   HALYARD_TRY(Recorder::check_state(*this, 0));
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_begin_group_t),
-                               [&] { return Recorder::bytes_to_store(label.size()); }));
-  const char* text = Recorder::store(*this, std::span(label));
-  Recorder::append(*this, HALYARD_COMMAND_BEGIN_GROUP,
-                   halyard_command_begin_group_t{{}, {text, label.size()}});
+  HALYARD_TRY(Recorder::record(*this, HALYARD_COMMAND_BEGIN_GROUP, {.stored = {label.size()}}, [&] {
+    const char* text = Recorder::store(*this, std::span(label));
+    return halyard_command_begin_group_t{{}, {text, label.size()}};
+  }));
   ++group_depth_;
   return {};
 }
 
 Result<> CommandBuffer::end_debug_group() {
   HALYARD_TRY(Recorder::check_state(*this, 0));
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_t), [] { return 0; }));
-  Recorder::append(*this, HALYARD_COMMAND_END_GROUP, halyard_command_t{});
+  HALYARD_TRY(Recorder::record(*this, HALYARD_COMMAND_END_GROUP, {}, [] { return halyard_command_t{}; }));
   lowest_group_depth_ = std::min(lowest_group_depth_, --group_depth_);
   return {};
 }
 
-// A hint that no driver takes.
+// A hint that is not passed to drivers.
 Result<> CommandBuffer::advise(BufferRange) { return Recorder::check_state(*this, kTransfer); }
 
 Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t pattern_length) {
@@ -287,27 +309,21 @@ Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t patt
   const halyard_range_t range = HALYARD_TRY(Recorder::resolve(*this, target, needs));
   if (range.length == 0) return {};
   const uint64_t mask = (uint64_t{1} << 8 * pattern_length) - 1;
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_fill_t),
-                               [&] { return Recorder::bytes_to_use(*this, target, range); }));
-  Recorder::use(*this, target, range, needs);
-  Recorder::append(*this, HALYARD_COMMAND_FILL,
-                   halyard_command_fill_t{{}, range, static_cast<uint32_t>(pattern & mask), pattern_length});
-  return {};
+  const Recorder::Use uses[] = {{target, range, needs}};
+  return Recorder::record(*this, HALYARD_COMMAND_FILL, {.ranges = uses}, [&] {
+    return halyard_command_fill_t{{}, range, static_cast<uint32_t>(pattern & mask), pattern_length};
+  });
 }
 
-Result<> CommandBuffer::update(std::span<const uint8_t> source, BufferRange target) {
+Result<> CommandBuffer::update(BufferRange target, std::span<const uint8_t> source) {
   HALYARD_TRY(Recorder::check_state(*this, kTransfer));
   target.length = source.size();
   const halyard_range_t range = HALYARD_TRY(Recorder::resolve(*this, target, kTargetNeeds));
   if (range.length == 0) return {};
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_update_t), [&] {
-    return saturating_add(Recorder::bytes_to_use(*this, target, range),
-                          Recorder::bytes_to_store(source.size()));
-  }));
-  Recorder::use(*this, target, range, kTargetNeeds);
-  const uint8_t* bytes = Recorder::store(*this, source);
-  Recorder::append(*this, HALYARD_COMMAND_UPDATE, halyard_command_update_t{{}, bytes, range});
-  return {};
+  const Recorder::Use uses[] = {{target, range, kTargetNeeds}};
+  return Recorder::record(*this, HALYARD_COMMAND_UPDATE, {.ranges = uses, .stored = {source.size()}}, [&] {
+    return halyard_command_update_t{{}, Recorder::store(*this, source), range};
+  });
 }
 
 Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
@@ -328,13 +344,9 @@ Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
         "allocation; copy through another buffer",
         from.offset, from.length, to.offset, to.length);
   if (from.length == 0) return {};
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_copy_t), [&] {
-    return Recorder::bytes_to_use(*this, source, from) + Recorder::bytes_to_use(*this, target, to);
-  }));
-  Recorder::use(*this, source, from, kSourceNeeds);
-  Recorder::use(*this, target, to, kTargetNeeds);
-  Recorder::append(*this, HALYARD_COMMAND_COPY, halyard_command_copy_t{{}, from, to});
-  return {};
+  const Recorder::Use uses[] = {{source, from, kSourceNeeds}, {target, to, kTargetNeeds}};
+  return Recorder::record(*this, HALYARD_COMMAND_COPY, {.ranges = uses},
+                          [&] { return halyard_command_copy_t{{}, from, to}; });
 }
 
 Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
@@ -369,36 +381,29 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
         HALYARD_TRY(with_note(Recorder::resolve(*this, counts, kCountNeeds), "workgroup counts"));
   }
   halyard_range_t bindings[kMaximumBindings];
+  InlineVector<Recorder::Use, 8> uses;
+  if (dispatch.indirect) uses.push_back({counts, command.indirect, kCountNeeds});
   for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
     Result<halyard_range_t> range = Recorder::resolve(*this, dispatch.bindings[i], kBindingNeeds);
     if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));
     bindings[i] = *range;
+    uses.push_back({dispatch.bindings[i], bindings[i], kBindingNeeds});
   }
-
-  HALYARD_TRY(Recorder::charge(*this, sizeof(halyard_command_dispatch_t), [&] {
-    uint64_t bytes = Recorder::bytes_to_keep(*this, &executable);
-    if (dispatch.indirect) bytes += Recorder::bytes_to_use(*this, counts, command.indirect);
-    for (size_t i = 0; i < dispatch.bindings.size(); ++i)
-      bytes += Recorder::bytes_to_use(*this, dispatch.bindings[i], bindings[i]);
-    return bytes + Recorder::bytes_to_store(dispatch.constants.size_bytes()) +
-           Recorder::bytes_to_store(dispatch.bindings.size() * sizeof(halyard_range_t));
-  }));
-
-  // Nothing fails from here on.
-  Recorder::keep(*this, &executable);
-  if (dispatch.indirect) Recorder::use(*this, counts, command.indirect, kCountNeeds);
-  for (size_t i = 0; i < dispatch.bindings.size(); ++i)
-    Recorder::use(*this, dispatch.bindings[i], bindings[i], kBindingNeeds);
   command.executable = executable.handle();
   command.function = static_cast<uint32_t>(dispatch.function);
   std::ranges::copy(dispatch.workgroups, command.workgroups);
   command.constant_count = static_cast<uint32_t>(dispatch.constants.size());
-  command.constants = Recorder::store(*this, dispatch.constants);
   command.binding_count = static_cast<uint32_t>(dispatch.bindings.size());
-  command.bindings =
-      Recorder::store(*this, std::span<const halyard_range_t>(bindings, dispatch.bindings.size()));
-  Recorder::append(*this, HALYARD_COMMAND_DISPATCH, command);
-  return {};
+  const std::span<const halyard_range_t> ranges(bindings, dispatch.bindings.size());
+  return Recorder::record(*this, HALYARD_COMMAND_DISPATCH,
+                          {.ranges = uses,
+                           .stored = {dispatch.constants.size_bytes(), ranges.size_bytes()},
+                           .executable = &executable},
+                          [&] {
+                            command.constants = Recorder::store(*this, dispatch.constants);
+                            command.bindings = Recorder::store(*this, ranges);
+                            return command;
+                          });
 }
 
 Result<> CommandBuffer::finalize() {
@@ -407,7 +412,7 @@ Result<> CommandBuffer::finalize() {
     return halyard::fail(Code::FAILED_PRECONDITION,
                          "expected an end for each debug group and none more, found depth {} at finalize",
                          depth);
-  // The driver's form of it.
+  // An estimate of the driver's copy.
   HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
   words_.shrink_to_fit();
   halyard_command_list_args_t args = {};

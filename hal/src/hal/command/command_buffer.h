@@ -1,5 +1,5 @@
-// CommandBuffer: records commands into a validated flat list, which a driver gets once. Specified by
-// hal-semantics.md, "Recording and executing command buffers", and hal-module.md, "Recording rules".
+// CommandBuffer: records commands into a validated flat list, which is passed to the driver once. Specified
+// by hal-semantics.md, "Recording and executing command buffers", and hal-module.md, "Recording rules".
 // Recording: one thread. Afterwards immutable.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace halyard::hal {
 
-// A range as a program names it: a buffer, or a slot of the binding table where the buffer is null.
+// A range as named by a program: of a buffer or, if that is null, of a slot of the binding table.
 struct BufferRange {
   Buffer* buffer = nullptr;
   uint32_t slot = 0;
@@ -27,14 +27,13 @@ struct BufferRange {
   uint64_t length = 0;
 };
 
-// What the entries of a binding table must allow, collected while recording.
+// Requirements on an entry of the binding table, collected while recording.
 struct SlotNeeds {
   bool used = false;
   uint64_t extent = 0;  // bytes from the entry's start that commands touch
   uint32_t usage = 0;
   uint32_t access = 0;
-  uint32_t alignment =
-      1;  // bytes; of the entry's first byte, because recorded offsets are multiples themselves
+  uint32_t alignment = 1;  // of the entry's first byte, because recorded offsets are multiples themselves
 };
 
 struct CommandList;  // hal/command/command_list.h
@@ -46,23 +45,24 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
  public:
   static const ObjectType kType;  // "hal.command_buffer"
 
-  // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED change nothing:
-  // a program is not trusted to keep its commands within their buffers, nor its buffers alive. `memory` (may
-  // be null) is charged for it and for what is recorded: RESOURCE_EXHAUSTED, here and below.
+  // INVALID_ARGUMENT: ALLOW_INLINE without ONE_SHOT or with slots. UNVALIDATED and UNRETAINED have no effect:
+  // programs are untrusted, so commands are always validated and buffers retained. `memory` (may be null) is
+  // charged for the object and the recorded commands: RESOURCE_EXHAUSTED, here and below.
   static Result<Ref<CommandBuffer>> create(Ref<Device> device, uint32_t mode, uint32_t categories,
                                            uint64_t affinity, uint32_t binding_capacity,
                                            Budget* memory = nullptr);
 
-  // Recording. FAILED_PRECONDITION when finalized or outside the categories, then as hal-module.md says for
-  // each; a failed call records nothing. Length kWholeLength is the rest of a direct buffer; INVALID_ARGUMENT
-  // for a slot. What a zero length or a zero workgroup count makes empty is neither recorded nor checked.
+  // Recording. FAILED_PRECONDITION when finalized or outside the categories; further errors as in
+  // hal-module.md. A failed call records nothing. Length kWholeLength means the rest of a direct buffer;
+  // INVALID_ARGUMENT for a slot. Commands with a zero length or zero workgroup count are neither recorded nor
+  // checked.
   Result<> barrier(uint32_t source_stages, uint32_t target_stages);
   Result<> begin_debug_group(std::string_view label);
   Result<> end_debug_group();
   Result<> advise(BufferRange range);
   Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
-  Result<> update(std::span<const uint8_t> source,
-                  BufferRange target);  // as long as the source, which is copied
+  Result<> update(BufferRange target,
+                  std::span<const uint8_t> source);  // is copied; the target is as long
   Result<> copy(BufferRange source, BufferRange target);
   struct Dispatch {
     Executable* executable = nullptr;
@@ -70,10 +70,10 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
     uint32_t workgroups[3] = {};
     std::span<const uint32_t> constants;
     std::span<const BufferRange> bindings;
-    const BufferRange* indirect = nullptr;  // the counts, 12 bytes whatever its length says; null: direct
+    const BufferRange* indirect = nullptr;  // the counts, 12 bytes (its length is ignored); null: direct
   };
   Result<> dispatch(const Dispatch& dispatch);
-  // Gives the list to the driver. FAILED_PRECONDITION: not recording, or debug groups open.
+  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or open debug groups.
   Result<> finalize();
 
   // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for
@@ -87,13 +87,13 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   uint32_t command_count() const { return command_count_; }
   halyard_driver_command_list_t handle() const { return list_; }  // after finalize
   std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
-  // How many of them are for a binding table; those behind are for memory of other drivers
+  // How many of them belong to the binding table; the others are for memory of other drivers
   // (hal/queue/sharing.h).
   size_t declared_slots() const { return declared_slots_; }
   Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
   // The recorded commands; borrows from this.
   CommandList list() const;
-  // One line for each, for people.
+  // One readable line for each command.
   std::string text() const;
 
   CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,

@@ -1,4 +1,4 @@
-// From the structs that a driver gets to values.
+// Converts the structs of the driver ABI to values.
 #include "hal/command/command_list.h"
 
 #include <cstring>
@@ -66,72 +66,88 @@ struct CommandBuffer::Lister {
     return to;
   }
 
-  Command dispatch(const halyard_command_dispatch_t& from) {
-    Executable* executable = executables.at(from.executable);
-    DispatchCommand to;
-    to.executable = number(list.executables, executable_numbers, executable);
-    to.function = from.function;
-    to.function_name = executable->functions()[from.function].name;
-    std::memcpy(to.workgroups, from.workgroups, sizeof to.workgroups);
-    to.is_indirect = from.flags & HALYARD_DISPATCH_INDIRECT;
-    if (to.is_indirect) to.counts = range(from.indirect);
-    to.constants = {from.constants, from.constant_count};
-    for (uint32_t i = 0; i < from.binding_count; ++i) to.bindings.push_back(range(from.bindings[i]));
-    return to;
+  // ---- The fields that a driver gets
+
+  uint32_t field(command_field::Number, uint32_t from) { return from; }
+  std::string_view field(command_field::Text, halyard_text_t from) { return {from.data, from.size}; }
+  CommandRange field(command_field::Source, const halyard_range_t& from) { return range(from); }
+  CommandRange field(command_field::Target, const halyard_range_t& from) { return range(from); }
+  uint32_t field(command_field::Executable, halyard_driver_executable_t from) {
+    return number(list.executables, executable_numbers, executables.at(from));
+  }
+  std::array<uint32_t, 3> field(command_field::Workgroups, const uint32_t (&from)[3]) {
+    return {from[0], from[1], from[2]};
+  }
+
+  // Those of which the driver's struct says the same in its own way.
+  std::span<const uint8_t> own_field(command_field::Bytes, const halyard_command_update_t& from) {
+    return {static_cast<const uint8_t*>(from.source), from.target.length};
+  }
+  std::string_view own_field(command_field::Name, const halyard_command_dispatch_t& from) {
+    return executables.at(from.executable)->functions()[from.function].name;
+  }
+  std::optional<CommandRange> own_field(command_field::Counts, const halyard_command_dispatch_t& from) {
+    if (!(from.flags & HALYARD_DISPATCH_INDIRECT)) return {};
+    return range(from.indirect);
+  }
+  std::span<const uint32_t> own_field(command_field::Constants, const halyard_command_dispatch_t& from) {
+    return {from.constants, from.constant_count};
+  }
+  std::vector<CommandRange> own_field(command_field::Bindings, const halyard_command_dispatch_t& from) {
+    std::vector<CommandRange> bindings;
+    for (uint32_t i = 0; i < from.binding_count; ++i) bindings.push_back(range(from.bindings[i]));
+    return bindings;
   }
 
   Command command(uint32_t kind, const uint64_t* words) {
+    using halyard_command_end_group_t = halyard_command_t;
     switch (kind) {
-      case HALYARD_COMMAND_BARRIER: {
-        const auto from = read<halyard_command_barrier_t>(words);
-        return BarrierCommand{from.source_stages, from.target_stages};
-      }
-      case HALYARD_COMMAND_FILL: {
-        const auto from = read<halyard_command_fill_t>(words);
-        return FillCommand{range(from.target), from.pattern, from.pattern_size};
-      }
-      case HALYARD_COMMAND_UPDATE: {
-        const auto from = read<halyard_command_update_t>(words);
-        return UpdateCommand{range(from.target),
-                             {static_cast<const uint8_t*>(from.source), from.target.length}};
-      }
-      case HALYARD_COMMAND_COPY: {
-        const auto from = read<halyard_command_copy_t>(words);
-        const CommandRange source = range(from.source);
-        return CopyCommand{source, range(from.target)};
-      }
-      case HALYARD_COMMAND_DISPATCH:
-        return dispatch(read<halyard_command_dispatch_t>(words));
-      case HALYARD_COMMAND_BEGIN_GROUP: {
-        const auto from = read<halyard_command_begin_group_t>(words);
-        return BeginGroupCommand{{from.label.data, from.label.size}};
-      }
-      default:
-        return EndGroupCommand{};
+#define FIELD(Kind, name) to.name = field(command_field::Kind(), from.name);
+#define OWN_FIELD(Kind, name) to.name = own_field(command_field::Kind(), from);
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields)                 \
+  case HALYARD_COMMAND_##KIND: {                                                \
+    [[maybe_unused]] const auto from = read<halyard_command_##name##_t>(words); \
+    Name##Command to;                                                           \
+    fields return to;                                                           \
+  }
+#include "hal/command/commands.inc"
+      default:  // only these are recorded
+        return {};
     }
   }
 };
 
 CommandList CommandBuffer::list() const { return Lister{*this}.all(); }
 
+namespace {
+
+struct Uses {
+  std::vector<CommandUse>& uses;
+
+  void operator()(command_field::Source, std::string_view, const CommandRange& range) const {
+    uses.push_back({range, false});
+  }
+  void operator()(command_field::Target, std::string_view, const CommandRange& range) const {
+    uses.push_back({range, true});
+  }
+  void operator()(command_field::Counts, std::string_view, const std::optional<CommandRange>& range) const {
+    if (range) uses.push_back({*range, false});
+  }
+  void operator()(command_field::Bindings, std::string_view, const std::vector<CommandRange>& ranges) const {
+    for (const CommandRange& range : ranges) uses.push_back({range, true});
+  }
+  // Fields of other kinds name no ranges. (The overloads above take the exact type of their kind: this would
+  // be chosen otherwise.)
+  template <typename Kind, typename Value>
+  void operator()(Kind, std::string_view, const Value&) const {}
+};
+
+}  // namespace
+
 std::vector<CommandUse> uses_of(const Command& command) {
-  struct Uses {
-    std::vector<CommandUse> operator()(const BarrierCommand&) const { return {}; }
-    std::vector<CommandUse> operator()(const BeginGroupCommand&) const { return {}; }
-    std::vector<CommandUse> operator()(const EndGroupCommand&) const { return {}; }
-    std::vector<CommandUse> operator()(const FillCommand& fill) const { return {{fill.target, true}}; }
-    std::vector<CommandUse> operator()(const UpdateCommand& update) const { return {{update.target, true}}; }
-    std::vector<CommandUse> operator()(const CopyCommand& copy) const {
-      return {{copy.source, false}, {copy.target, true}};
-    }
-    std::vector<CommandUse> operator()(const DispatchCommand& dispatch) const {
-      std::vector<CommandUse> uses;
-      if (dispatch.is_indirect) uses.push_back({dispatch.counts, false});
-      for (const CommandRange& binding : dispatch.bindings) uses.push_back({binding, true});
-      return uses;
-    }
-  };
-  return std::visit(Uses(), command);
+  std::vector<CommandUse> uses;
+  std::visit([&](const auto& known) { for_each_field(known, Uses{uses}); }, command);
+  return uses;
 }
 
 }  // namespace halyard::hal

@@ -1,8 +1,10 @@
-// CommandList: what a command buffer has recorded as values that name no handle of a driver. Buffers and
-// executables are numbers, in the order in which they occur. What is printed, captured and replayed.
+// CommandList: the recorded commands as values without driver handles, for printing, capture and replay.
+// Buffers and executables are numbered in order of occurrence.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,8 +18,8 @@ namespace halyard::hal {
 
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
-// Bytes of a buffer, counted from the start of its allocation; or of an entry of the binding table, counted
-// from the entry's start, where `buffer` is kNoBuffer.
+// A range of a buffer, from the start of its allocation; or, if `buffer` is kNoBuffer, of an entry of the
+// binding table, from the entry's start.
 struct CommandRange {
   uint32_t buffer = kNoBuffer;
   uint32_t slot = 0;
@@ -25,39 +27,75 @@ struct CommandRange {
   uint64_t length = 0;
 };
 
-struct BarrierCommand {
-  uint32_t source_stages = 0;
-  uint32_t target_stages = 0;
+// The kinds of fields that commands have.
+namespace command_field {
+struct Number {
+  using Type = uint32_t;
 };
-struct BeginGroupCommand {
-  std::string_view label;
+struct Text {
+  using Type = std::string_view;
 };
-struct EndGroupCommand {};
-struct FillCommand {
-  CommandRange target;
-  uint32_t pattern = 0;
-  uint32_t pattern_size = 0;
+struct Source {  // that the command reads
+  using Type = CommandRange;
 };
-struct UpdateCommand {
-  CommandRange target;
-  std::span<const uint8_t> bytes;
+struct Target {  // that it writes to
+  using Type = CommandRange;
 };
-struct CopyCommand {
-  CommandRange source;
-  CommandRange target;
+struct Bytes {  // that it carries
+  using Type = std::span<const uint8_t>;
 };
-struct DispatchCommand {
-  uint32_t executable = 0;
-  uint32_t function = 0;
-  std::string_view function_name;
-  uint32_t workgroups[3] = {};
-  bool is_indirect = false;
-  CommandRange counts;  // of an indirect one: where the workgroups are read from
-  std::span<const uint32_t> constants;
-  std::vector<CommandRange> bindings;
+struct Executable {  // its number in the list
+  using Type = uint32_t;
 };
-using Command = std::variant<BarrierCommand, BeginGroupCommand, EndGroupCommand, FillCommand, UpdateCommand,
-                             CopyCommand, DispatchCommand>;
+struct Name {  // of a function
+  using Type = std::string_view;
+};
+struct Workgroups {
+  using Type = std::array<uint32_t, 3>;
+};
+struct Counts {  // where the workgroups are read from, if they are
+  using Type = std::optional<CommandRange>;
+};
+struct Constants {
+  using Type = std::span<const uint32_t>;
+};
+struct Bindings {
+  using Type = std::vector<CommandRange>;
+};
+}  // namespace command_field
+
+// BarrierCommand and so on.
+#define FIELD(Kind, name) command_field::Kind::Type name = {};
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields) \
+  struct Name##Command {                                        \
+    fields                                                      \
+  };
+#include "hal/command/commands.inc"
+
+namespace internal {
+template <typename, typename... Commands>
+using VariantOf = std::variant<Commands...>;
+}
+// clang-format off
+using Command = internal::VariantOf<void
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields) , Name##Command
+#include "hal/command/commands.inc"
+>;
+// clang-format on
+
+// The command in a word, as people read it.
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields) \
+  constexpr std::string_view word_of(const Name##Command&) { return word; }
+#include "hal/command/commands.inc"
+
+// Calls visit(kind, name, value) for each field.
+#define FIELD(Kind, name) visit(command_field::Kind(), std::string_view(#name), command.name);
+#define HALYARD_COMMAND(Name, name, KIND, word, record, fields)                                        \
+  template <typename Visit>                                                                            \
+  void for_each_field([[maybe_unused]] const Name##Command& command, [[maybe_unused]] Visit&& visit) { \
+    fields                                                                                             \
+  }
+#include "hal/command/commands.inc"
 
 // Borrows from the command buffer that it came from.
 struct CommandList {
@@ -66,8 +104,8 @@ struct CommandList {
   std::vector<Executable*> executables;
 };
 
-// The ranges of a command in the order in which they occur, and whether the command may write to them: of a
-// function, nobody knows.
+// The ranges of a command in order, and whether the command may write to them; a dispatch may write to all
+// its bindings.
 struct CommandUse {
   CommandRange range;
   bool may_write = false;
@@ -76,7 +114,7 @@ std::vector<CommandUse> uses_of(const Command& command);
 
 // "buffer1[0, +16)", "slot2[8, +4)".
 std::string range_text(const CommandRange& range);
-// The command on one line, for people.
+// The command as one readable line.
 std::string command_text(const Command& command);
 
 }  // namespace halyard::hal

@@ -1,4 +1,4 @@
-// Recorded commands as text: one line for each.
+// Recorded commands as text, one line for each: the word and the fields, or as people would rather read it.
 #include <fmt/format.h>
 
 #include "hal/command/command_buffer.h"
@@ -8,20 +8,38 @@ namespace halyard::hal {
 
 namespace {
 
+// Appends a field.
+struct FieldText {
+  std::string& text;
+
+  void operator()(command_field::Number, std::string_view, uint32_t value) const {
+    text += fmt::format(" {}", value);
+  }
+  void operator()(command_field::Text, std::string_view, std::string_view value) const {
+    text += fmt::format(" '{}'", value);
+  }
+  void operator()(command_field::Source, std::string_view, const CommandRange& range) const {
+    text += " " + range_text(range);
+  }
+  void operator()(command_field::Target, std::string_view, const CommandRange& range) const {
+    text += " " + range_text(range);
+  }
+  void operator()(command_field::Bytes, std::string_view, std::span<const uint8_t>) const {}  // too many
+};
+
 struct Text {
+  template <typename Command>
+  std::string operator()(const Command& command) const {
+    std::string text(word_of(command));
+    for_each_field(command, FieldText{text});
+    return text;
+  }
   std::string operator()(const BarrierCommand& command) const {
     return fmt::format("barrier {:#x} -> {:#x}", command.source_stages, command.target_stages);
   }
-  std::string operator()(const BeginGroupCommand& command) const {
-    return fmt::format("begin '{}'", command.label);
-  }
-  std::string operator()(const EndGroupCommand&) const { return "end"; }
   std::string operator()(const FillCommand& command) const {
     return fmt::format("fill {} with 0x{:0{}x}", range_text(command.target), command.pattern,
                        2 * command.pattern_size);
-  }
-  std::string operator()(const UpdateCommand& command) const {
-    return "update " + range_text(command.target);
   }
   std::string operator()(const CopyCommand& command) const {
     return fmt::format("copy {} to {}", range_text(command.source), range_text(command.target));
@@ -31,7 +49,7 @@ struct Text {
     std::string text = fmt::format(
         "dispatch executable{}.{} '{}' workgroups {}", command.executable, command.function,
         command.function_name,
-        command.is_indirect ? "from " + range_text(command.counts) : fmt::format("{}x{}x{}", x, y, z));
+        command.counts ? "from " + range_text(*command.counts) : fmt::format("{}x{}x{}", x, y, z));
     if (!command.constants.empty())
       text +=
           fmt::format(" constants ({})", fmt::join(command.constants.begin(), command.constants.end(), ", "));

@@ -1,7 +1,10 @@
-// One recording call for each kind of command.
+// The fields of a command become the arguments of its recording call.
 #include "hal/command/rerecord.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -17,35 +20,40 @@ struct Recorder {
             from.length};
   }
 
-  Result<> operator()(const BarrierCommand& command) const {
-    return to.commands.barrier(command.source_stages, command.target_stages);
+  BufferRange field(command_field::Source, const CommandRange& from) const { return range(from); }
+  BufferRange field(command_field::Target, const CommandRange& from) const { return range(from); }
+  template <typename Kind, typename Value>
+  const Value& field(Kind, const Value& from) const {
+    return from;
   }
-  Result<> operator()(const BeginGroupCommand& command) const {
-    return to.commands.begin_debug_group(command.label);
+
+  template <typename... Parameters, typename... Fields>
+  Result<> record(Result<> (CommandBuffer::*function)(Parameters...), const Fields&... fields) const {
+    return (to.commands.*function)(fields...);
   }
-  Result<> operator()(const EndGroupCommand&) const { return to.commands.end_debug_group(); }
-  Result<> operator()(const FillCommand& command) const {
-    return to.commands.fill(range(command.target), command.pattern, command.pattern_size);
-  }
-  Result<> operator()(const UpdateCommand& command) const {
-    return to.commands.update(command.bytes, range(command.target));
-  }
-  Result<> operator()(const CopyCommand& command) const {
-    return to.commands.copy(range(command.source), range(command.target));
-  }
-  Result<> operator()(const DispatchCommand& command) const {
+  Result<> record(Result<> (CommandBuffer::*function)(const CommandBuffer::Dispatch&), uint32_t executable,
+                  uint32_t number, std::string_view, const std::array<uint32_t, 3>& workgroups,
+                  const std::optional<CommandRange>& counts, std::span<const uint32_t> constants,
+                  const std::vector<CommandRange>& bindings) const {
     CommandBuffer::Dispatch dispatch;
-    dispatch.executable = to.executables[command.executable].get();
-    dispatch.function = command.function;
-    std::ranges::copy(command.workgroups, dispatch.workgroups);
-    dispatch.constants = command.constants;
-    std::vector<BufferRange> bindings;
-    for (const CommandRange& binding : command.bindings) bindings.push_back(range(binding));
-    dispatch.bindings = bindings;
-    const BufferRange counts = range(command.counts);
-    if (command.is_indirect) dispatch.indirect = &counts;
-    return to.commands.dispatch(dispatch);
+    dispatch.executable = to.executables[executable].get();
+    dispatch.function = number;
+    std::ranges::copy(workgroups, dispatch.workgroups);
+    dispatch.constants = constants;
+    std::vector<BufferRange> ranges;
+    for (const CommandRange& binding : bindings) ranges.push_back(range(binding));
+    dispatch.bindings = ranges;
+    const BufferRange indirect = counts ? range(*counts) : BufferRange();
+    if (counts) dispatch.indirect = &indirect;
+    return (to.commands.*function)(dispatch);
   }
+
+#define FIELD(Kind, name) , field(command_field::Kind(), command.name)
+#define HALYARD_COMMAND(Name, name, KIND, word, function, fields)            \
+  Result<> operator()([[maybe_unused]] const Name##Command& command) const { \
+    return record(&CommandBuffer::function fields);                          \
+  }
+#include "hal/command/commands.inc"
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Records commands of a list again, into another command buffer: one by one, or only some of them.
+// Records commands of a list again, into another command buffer, one at a time.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace halyard::hal {
 
-// What the numbers of a list stand for now.
+// The objects for the numbers of a list.
 struct Rerecording {
   CommandBuffer& commands;
   std::span<const Ref<Buffer>> buffers;
-  std::span<const Ref<Executable>> executables;  // those that are needed are there
+  std::span<const Ref<Executable>> executables;  // only the needed ones are set
 
   // As the recording calls of CommandBuffer.
   Result<> record(const Command& command) const;

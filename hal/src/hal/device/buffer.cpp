@@ -17,7 +17,7 @@ bool lies_within(uint64_t offset, uint64_t length, uint64_t size) {
   return offset <= size && length <= size - offset;
 }
 
-// A mapping for the time of one access.
+// A mapping for the duration of one access.
 class Mapping {
  public:
   static Result<Mapping> map(const Allocation& allocation, uint32_t access, uint64_t offset,
@@ -51,8 +51,7 @@ class Mapping {
   void* pointer_;
 };
 
-// What keeps host and device in step where memory is not coherent: invalidate before reads, flush after
-// writes.
+// Cache maintenance for memory that is not coherent: invalidate before reads, flush after writes.
 using Synchronize = decltype(halyard_driver_table_t::memory_flush);
 Result<> synchronize(const Allocation& allocation, Synchronize function, const char* name, uint64_t offset,
                      uint64_t length) {

@@ -1,6 +1,6 @@
 // Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owners.
 // Specified by hal-semantics.md ("Objects", "Queue-ordered operations") and hal-module.md, "Buffer".
-// Thread-safe but for the bytes.
+// Thread-safe except for the bytes.
 #pragma once
 
 #include <atomic>
@@ -22,10 +22,10 @@ class Allocation final : public ObjectOf<Allocation> {
   static const ObjectType kType;
 
   halyard_driver_memory_t memory = nullptr;  // owned
-  uint32_t memory_type = 0;                  // what was given
+  uint32_t memory_type = 0;                  // as granted
   uint32_t usage = 0;
   uint32_t access = kAccessAll;
-  uint64_t size = 0;  // as asked for
+  uint64_t size = 0;  // as requested
   uint64_t origin_affinity = kAnyQueue;
   bool queue_ordered = false;  // from queue alloca: dealloca has an effect
   bool indeterminate_lifetime = false;
@@ -44,13 +44,13 @@ class Allocation final : public ObjectOf<Allocation> {
     std::vector<Import> imports;
     void* pointer = nullptr;  // to the bytes in this process
     bool mapped = false;      // by a mapping that stays
-    bool expected = false;    // by work that is held: there will be imports, also after a dealloca
+    bool expected = false;    // by held work: imports may follow, even after a dealloca
     bool ended = false;       // no more imports: deallocated
   } shared;
 
   Device& device() const { return *device_; }
 
-  // The tracer is told of the memory, and of its end, each once.
+  // Report the allocation and its end to the tracer, each once.
   void trace_memory() {
     if (DeviceTrace* trace = device_->trace()) [[unlikely]] {
       traced_ = size;
@@ -62,10 +62,9 @@ class Allocation final : public ObjectOf<Allocation> {
       device_->trace()->freed(std::exchange(traced_, 0));
   }
 
-  // Before the driver gives it: charges `bytes` of memory, and what it takes to keep it, with its buffer.
-  // RESOURCE_EXHAUSTED.
+  // Called before the driver allocates: charges `bytes` of memory and the objects for it. RESOURCE_EXHAUSTED.
   Result<> charge_to(Budget* budget, uint64_t bytes);
-  // Takes back one Buffer::map().
+  // Reverses one Buffer::map().
   void unmap() { device_->table().memory_unmap(device_->handle(), memory); }
 
   Ref<Device> leave();
@@ -75,7 +74,7 @@ class Allocation final : public ObjectOf<Allocation> {
  private:
   Ref<Device> device_;
   Charge charge_;
-  uint64_t traced_ = 0;  // bytes that the tracer believes to be there
+  uint64_t traced_ = 0;  // bytes reported to the tracer
 };
 
 class Buffer final : public ObjectOf<Buffer> {
@@ -94,11 +93,11 @@ class Buffer final : public ObjectOf<Buffer> {
   Ref<Allocation> leave() { return std::move(allocation_); }
 
   // This object for offset 0 and the full length, else a new one, charged to `memory` (may be null).
-  // kWholeLength: the rest. OUT_OF_RANGE, RESOURCE_EXHAUSTED.
+  // kWholeLength means the rest. OUT_OF_RANGE, RESOURCE_EXHAUSTED.
   Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length, Budget* memory = nullptr);
   // OUT_OF_RANGE unless the range lies within the buffer.
   Result<> check_range(uint64_t offset, uint64_t length) const;
-  // PERMISSION_DENIED unless all bits are there; messages name both sides.
+  // PERMISSION_DENIED unless all bits are set; messages name both the expected and the actual bits.
   Result<> check_memory_type(uint32_t bits) const;
   Result<> check_usage(uint32_t bits) const;
   Result<> check_access(uint32_t bits) const;

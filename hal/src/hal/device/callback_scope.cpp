@@ -1,4 +1,5 @@
-// A counter for each thread: how many drivers' calls of the host it is in.
+// For each thread: how many drivers' calls of the host it is in, and the steps that wait for the one it is
+// in.
 #include "hal/device/callback_scope.h"
 
 #include "base/thread_local.h"
@@ -11,6 +12,25 @@ HALYARD_SMALL_THREAD_LOCAL thread_local int depth = 0;
 
 CallbackScope::CallbackScope() { ++depth; }
 CallbackScope::~CallbackScope() { --depth; }
+
+void run_step(Step& step) noexcept {
+  struct Queue {
+    bool is_running = false;
+    Step* first = nullptr;
+    Step* last = nullptr;
+  };
+  HALYARD_SMALL_THREAD_LOCAL static thread_local Queue queue;
+  step.next = nullptr;
+  (queue.first ? queue.last->next : queue.first) = &step;
+  queue.last = &step;
+  if (queue.is_running) return;
+  queue.is_running = true;
+  while (Step* next = queue.first) {
+    queue.first = next->next;
+    next->run(*next);
+  }
+  queue.is_running = false;
+}
 
 void outside_of_callbacks(Loop& loop, Step& step) noexcept {
   if (depth == 0) return step.run(step);

@@ -1,4 +1,4 @@
-// A device of a driver, opened, asked and allocated from.
+// Opening, querying and allocating from a device.
 #include "hal/device/device.h"
 
 #include <fmt/format.h>
@@ -266,7 +266,7 @@ bool matches_pattern(std::string_view pattern, std::string_view id) {
   if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
       kMostWildcards)
     return false;
-  // After a mismatch the last '*' takes one character more; earlier ones never need to.
+  // After a mismatch the last '*' matches one more character; earlier ones never need to.
   size_t at = 0;
   size_t star = std::string_view::npos;
   size_t resume = 0;

@@ -25,7 +25,7 @@ namespace halyard::hal {
 class Buffer;
 class Device;
 
-// hal.allocator: identity of a device's memory; a ref to it keeps the device alive. A device has at most one
+// hal.allocator: represents a device's memory; a ref to it keeps the device alive. A device has at most one
 // at a time.
 class Allocator final : public Object {
  public:
@@ -44,7 +44,8 @@ class Device final : public ObjectOf<Device>, Step {
  public:
   static const ObjectType kType;  // "hal.device"
 
-  // `loop` closes the device where its last user is a callback of its own driver; null: a loop of its own.
+  // `loop` closes the device if its last reference goes in a callback of its own driver; null: a loop of its
+  // own.
   static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                   const std::vector<std::pair<std::string, std::string>>& options,
                                   bool counts_objects = false, Ref<Loop> loop = {});
@@ -57,26 +58,26 @@ class Device final : public ObjectOf<Device>, Step {
   const halyard_driver_table_t& table() const { return library_->table(); }
   halyard_driver_device_t handle() const { return handle_; }
   Ref<Allocator> allocator();  // always the same object
-  // INTERNAL where a driver's function has succeeded without giving what it is for.
+  // INTERNAL if a driver function succeeded but returned null.
   Result<> check_given(const void* given, const char* function) const;
-  // The same for memory: a handle, and at least what was asked for [R70].
+  // The same for memory: not null, and at least the requested size, type and usage [R70].
   Result<> check_memory(const halyard_memory_request_t& request, halyard_driver_memory_t memory,
                         const halyard_memory_info_t& info, const char* function) const;
   bool has_operation(uint32_t kind) const { return kind < 64 && (properties_.operations >> kind & 1); }
-  // The affinity within this device's queues, never 0: 0 and -1 mean any, and so does a mask without any of
-  // its queues (a program made for more queues runs on fewer).
+  // The affinity restricted to this device's queues, never 0. 0 and -1 mean any queue, and so does a mask
+  // without queues of this device, so that a program made for more queues runs on fewer.
   uint64_t queues(uint64_t affinity) const;
-  // Memory of the objects that come and go with its work (hal/device/pooled.h).
+  // The pool for short-lived objects of its work (hal/device/pooled.h).
   NodePool& nodes() const { return nodes_; }
-  DeviceTrace* trace() const { return trace_.get(); }  // null: nobody traces
-  LiveObjects* live() const { return live_.get(); }    // null: nobody counts
+  DeviceTrace* trace() const { return trace_.get(); }  // null: no trace
+  LiveObjects* live() const { return live_.get(); }    // null: objects are not counted
 
-  // Whoever opened the device, and holds it, is a user. Where the last one goes, nobody is left who could
-  // stop the work of programs that have gone before; then the device does.
+  // A user is an owner that opened the device and holds it. When the last user goes, nobody else can stop the
+  // work of destroyed programs, so the device stops it.
   void add_user();
   void remove_user();
-  // A program has gone whose work is still under way: stops it as soon as the device has no users left. A
-  // device that has never had one lets it go on.
+  // For a destroyed program with work in flight: stops the work as soon as the device has no users. A device
+  // that never had a user lets it continue.
   void stop_without_users(Ref<WorkScope> scope);
 
   // As hal.device.query.i64: {known, value}; unknown is not an error.
@@ -94,13 +95,13 @@ class Device final : public ObjectOf<Device>, Step {
   Result<halyard_memory_statistics_t> statistics() const;
 
   // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
-  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: what the driver says. `memory` (may be null) is charged; also
-  // below, where the host's bytes are charged to whoever made them.
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: from the driver. `memory` (may be null) is charged; import_host()
+  // charges only its objects, since the owner of the host bytes has charged those.
   Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
                                Budget* memory = nullptr);
   // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
-  // ALL; HALYARD_MAP_PRIVATE in addition says that a device's work may write to bytes that programs only
-  // read. OUT_OF_RANGE: alignment; UNIMPLEMENTED: the driver cannot import.
+  // ALL; HALYARD_MAP_PRIVATE also lets a device's work write to bytes that programs only read. OUT_OF_RANGE:
+  // alignment; UNIMPLEMENTED: the driver cannot import.
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
                                   void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
 
@@ -124,7 +125,7 @@ class Device final : public ObjectOf<Device>, Step {
   std::mutex users_mutex_;  // of what follows
   uint32_t users_ = 0;
   bool had_users_ = false;
-  std::vector<Ref<WorkScope>> left_behind_;  // by programs that have gone
+  std::vector<Ref<WorkScope>> left_behind_;  // by destroyed programs
 };
 
 // Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.

@@ -1,11 +1,11 @@
-// One submission without waits and signals, over memory that is imported for it.
+// One submission without waits and signals, over memory imported for it.
 #include "hal/device/direct_dispatch.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <atomic>
 
+#include "base/atomics.h"
+#include "base/wait.h"
 #include "hal/capture/device_trace.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/callback_scope.h"
@@ -14,7 +14,7 @@ namespace halyard::hal {
 
 namespace {
 
-// The handles of the bindings' bytes.
+// The imported handles of the bindings.
 class Imports {
  public:
   explicit Imports(Device& device) : device_(device) {}
@@ -24,8 +24,8 @@ class Imports {
     for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
   }
 
-  // Devices want bytes that begin at a multiple of their alignment: the import begins there, the range
-  // within.
+  // Imports must begin at a multiple of the device's alignment: the import begins there, and the range has an
+  // offset in it.
   Result<halyard_range_t> add(const HostBinding& binding) {
     alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
     const uint64_t alignment = device_.properties().import_alignment;
@@ -60,46 +60,40 @@ class Imports {
   }
 
  private:
-  static constexpr size_t kNothing = 4096;  // at least what any device wants of alignment, for no bytes
+  static constexpr size_t kNothing = 4096;  // an address for empty bindings, aligned for any device
 
   Device& device_;
   size_t count_ = 0;
   halyard_driver_memory_t handles_[kMaximumBindings];
 };
 
-// The work's end, which comes on this thread within queue_submit, or on another.
+// The work's end, which most devices that this is for have within queue_submit: then nothing is locked.
 class Completion : public WorkTrace {
  public:
-  void* user() { return static_cast<WorkTrace*>(this); }  // as the tracer wants it of every submission
+  void* user() { return static_cast<WorkTrace*>(this); }  // the tracer needs one for every submission
   static void complete(void* user, halyard_status_t handle) noexcept {
     const CallbackScope scope;
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
     self.trace_done(nullptr);
-    if (std::this_thread::get_id() == self.submitter_) {
-      self.status_ = Status::adopt(handle);
-      self.done_here_ = true;
-      return;
-    }
-    const std::lock_guard lock(self.mutex_);
     self.status_ = Status::adopt(handle);
-    self.done_ = true;
-    self.changed_.notify_one();  // within the lock: this may be gone as soon as it is left
+    // Nothing of this is touched any more where nobody blocks: it may be gone.
+    if (exchange(self.state_, State::over, std::memory_order_acq_rel) == State::awaited) self.wait_.arrive();
   }
   Status wait() {
-    if (!done_here_) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return done_; });
+    if (state_.load(std::memory_order_acquire) == State::under_way) {
+      wait_.begin();
+      auto known = State::under_way;
+      if (state_.compare_exchange_strong(known, State::awaited, std::memory_order_acq_rel)) wait_.block({});
     }
     return std::move(status_);
   }
 
  private:
-  const std::thread::id submitter_ = std::this_thread::get_id();
+  enum class State : uint8_t { under_way, awaited, over };
+
   Status status_;
-  bool done_here_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  std::atomic<State> state_ = State::under_way;
+  Wait wait_;  // begun where it is needed
 };
 
 }  // namespace

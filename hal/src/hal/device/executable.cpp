@@ -15,11 +15,11 @@ const ObjectType Executable::kType = object_type<Executable>("hal.executable");
 namespace {
 
 constexpr size_t kLongestShownName = 128;
-// More than any compiler makes. What passes them is a driver's mistake, and not worth the memory.
+// More than any compiler emits. Larger numbers are a driver's error and must not exhaust memory.
 constexpr uint32_t kMostFunctions = 1u << 20;
 constexpr size_t kLongestName = 1u << 20;  // bytes
 
-// What somebody who asked for `name` may have meant, or what there is.
+// A suggestion for `name`, or what the executable has.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
   if (functions.empty()) return "; it has no functions";
   std::vector<std::string_view> names;
@@ -47,8 +47,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
                                            std::string_view format, std::span<const uint8_t> data,
                                            Ref<Object> keep, std::span<const uint32_t> constants,
                                            Budget* memory) {
-  // Only the format is judged here. What is wrong with the data is for executable_create to say, which looks
-  // at it anyway.
+  // Grade only the format here. executable_create checks the data anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
     return fail(Code::NOT_FOUND, "device '{}' cannot load executables of format '{}'{}{}", device->uri(),
@@ -63,7 +62,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.data_size = data.size();
   args.constants = constants.data();
   args.affinity = device->queues(affinity);
-  // Made before the handle, which it then owns.
+  // Created before the handle, which it then owns.
   Ref<Executable> executable = make<Executable>(device, std::move(keep), Ref<Budget>::share(memory));
   HALYARD_TRY(executable->charge_.start(
       memory, saturating_add(block_bytes(sizeof(Executable)), driver_memory::executable(data.size())),

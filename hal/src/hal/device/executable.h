@@ -1,4 +1,4 @@
-// Executable: device code loaded by a driver. Specified by hal-semantics.md, "Executables". Immutable,
+// Executable: device code loaded by a driver. Specified by hal-module.md, "hal.executable.create". Immutable,
 // thread-safe.
 #pragma once
 
@@ -29,24 +29,24 @@ class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
-  // `keep` owns `data` and is kept; `data` does not change while the executable lives. `memory` (may be null)
-  // is charged for it, and for what its kernels allocate on the host. NOT_FOUND: unknown format;
-  // INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED.
+  // The executable retains `keep`, the owner of `data`, which must not change while the executable lives.
+  // `memory` (may be null) is charged for it, and for what its kernels allocate on the host. NOT_FOUND:
+  // unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
                                         std::span<const uint32_t> constants, Budget* memory = nullptr);
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }
-  // What it was made of.
+  // The source of the executable.
   const std::string& format() const { return format_; }
   std::span<const uint8_t> data() const { return data_; }
   std::span<const uint32_t> constants() const { return constants_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
-  // Whether the function can be dispatched with so many constants and bindings. OUT_OF_RANGE: no such
+  // Checks a dispatch of the function with these counts of constants and bindings. OUT_OF_RANGE: no such
   // function; INVALID_ARGUMENT: it declares other counts.
   Result<> check_dispatch(uint64_t function, size_t constant_count, size_t binding_count) const;
-  // NOT_FOUND, with near names; UNAVAILABLE where no function has a name.
+  // NOT_FOUND, with similar names; UNAVAILABLE if no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;
 
   Executable(Ref<Device> device, Ref<Object> keep, Ref<Budget> memory);

@@ -1,5 +1,4 @@
-// A table of driver functions in this library. A block of memory starts with what the host is given as its
-// handle; the bytes follow.
+// A driver function table inside this library. A memory handle points to a header; the bytes follow it.
 #include "hal/device/host_memory.h"
 
 #include <new>
@@ -28,7 +27,7 @@ struct HostMemory {
 };
 static_assert(sizeof(HostMemory) <= kHeader);
 
-// Handles are private to each driver: these are the ones of this file.
+// Each driver defines its handle types: these are the ones of this driver.
 HostDevice& device_of(halyard_driver_device_t handle) { return *reinterpret_cast<HostDevice*>(handle); }
 HostMemory& memory_of(halyard_driver_memory_t handle) { return *reinterpret_cast<HostMemory*>(handle); }
 
@@ -42,7 +41,7 @@ halyard_status_t refuse(const char* what) noexcept {
   });
 }
 
-// Imported bytes take a header alone.
+// An import has only a header.
 halyard_status_t give_memory(HostDevice& device, const halyard_memory_request_t& request, uint8_t* imported,
                              halyard_driver_memory_t* memory, halyard_memory_info_t* info) noexcept {
   return guarded([&]() -> Result<> {
@@ -72,7 +71,7 @@ halyard_status_t device_properties(halyard_driver_device_t, halyard_device_prope
   properties->capabilities =
       HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT;
   properties->queue_count = 1;
-  // Those that every device has. There are no lists to execute.
+  // The mandatory operations. There are no lists to execute.
   properties->operations = uint64_t{1} << HALYARD_OPERATION_BARRIER | uint64_t{1}
                                                                           << HALYARD_OPERATION_EXECUTE;
   properties->memory_alignment = BlockCache::kAlignment;
@@ -140,14 +139,14 @@ halyard_status_t command_list_create(halyard_driver_device_t, const halyard_comm
   return refuse("command buffers");
 }
 
-// There is nothing to wait for, and nothing to signal.
+// Submissions have no waits and no signals.
 halyard_status_t queue_submit(halyard_driver_device_t, const halyard_submission_t* submission) {
   if (submission->operation->kind != HALYARD_OPERATION_BARRIER) return refuse("queue");
   submission->completed(submission->completed_user, nullptr);
   return nullptr;
 }
 
-// What is missing is for handles that it never gives.
+// The missing functions take handles that this driver never creates.
 constexpr halyard_driver_table_t kTable = {
     .struct_size = sizeof(halyard_driver_table_t),
     .device_open = device_open,

@@ -1,5 +1,5 @@
-// Host memory as a device, for programs that use none: buffers lie in memory of this process, and no driver
-// is needed. Such a device has memory and nothing else: queue work, semaphores and executables are
+// A device for host memory, for programs without devices: buffers are in memory of this process, and no
+// driver library is needed. The device has only memory: queue work, semaphores and executables are
 // UNIMPLEMENTED.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace halyard::hal {
 
-// A new one. Each keeps the memory that was given back to it, as other devices do, until it goes.
+// A new device. Like other devices, each keeps freed memory for reuse until it is closed.
 Result<Ref<Device>> open_host_memory();
 
 }  // namespace halyard::hal

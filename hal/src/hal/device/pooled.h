@@ -1,11 +1,11 @@
-// Objects whose memory is that of their device's pool: those that come and go with every call.
+// Objects in the pool of their device, for types that every call creates and destroys.
 //
 //   class T : public Object { static const ObjectType kType; Device& device() const; Ref<U> leave(); ... };
 //   const ObjectType T::kType = pooled_object_type<T>("hal.t");
 //   Ref<T> t = make_pooled<T>(device, arguments...);    // `device` is what t->device() says
 //
-// leave() is called before the destructor, and gives up what has kept the device, which must outlive the
-// node.
+// leave() is called before the destructor and returns the reference that kept the device alive, because the
+// device must outlive the node.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace halyard::hal {
 
-// Of an object that is no longer referred to.
+// Destroys an object without references.
 template <typename T>
 void destroy_pooled(T* object) noexcept {
   NodePool& nodes = object->device().nodes();

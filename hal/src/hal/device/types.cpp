@@ -1,4 +1,4 @@
-// Bits of types, usages and accesses as words.
+// Memory types, usages and accesses as text.
 #include "hal/device/types.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace halyard::hal {
 
 namespace {
 
-// Combinations stand before the bits they are made of, so that they win.
+// Combinations come before their single bits, so that they win.
 struct BitName {
   uint32_t bits;
   std::string_view name;

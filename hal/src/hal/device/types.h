@@ -1,4 +1,4 @@
-// Bits and numbers of the HAL as programs use them. Specified by hal-types.md; those that drivers see are in
+// Bits and numbers of the HAL in programs. Specified by hal-types.md; those that drivers use are in
 // halyard/driver.h.
 #pragma once
 

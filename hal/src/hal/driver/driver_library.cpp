@@ -1,4 +1,4 @@
-// The steps from a file to a driver's instance, each with its own refusal.
+// The steps from a file to a driver's instance, each with its own error.
 #include "hal/driver/driver_library.h"
 
 #include <fmt/ranges.h>
@@ -28,7 +28,7 @@ constexpr TableEntry kTableEntries[] = {
 #undef HALYARD_DRIVER_ENTRY
 };
 
-// Every function of the table, in its order, nothing else.
+// Every function of the table, in order.
 constexpr bool entries_match_the_table() {
   constexpr size_t kFirst = offsetof(halyard_driver_table_t, initialize);
   size_t expected = kFirst;
@@ -159,7 +159,8 @@ Result<uint32_t> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate)
                 path_, reply.abi_version, to_text(common));
   if (!reply.table)
     return fail(Code::INCOMPATIBLE, "driver '{}' gave no table of functions when it negotiated", path_);
-  // An older driver's table is shorter, a newer one's longer: what one side does not know stays null.
+  // An older driver's table is shorter, a newer one's longer: functions that one side does not know stay
+  // null.
   std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
   if (const std::string missing = missing_functions(table_); !missing.empty())
     return fail(Code::INCOMPATIBLE, "driver '{}' lacks functions that driver ABI {} demands: {}", path_,
@@ -171,7 +172,7 @@ Result<uint32_t> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate)
 Result<> DriverLibrary::take_kinds(const halyard_driver_reply_t& reply) {
   std::vector<std::string> expected = note_kinds(note_);
   std::vector<std::string> found;
-  // One more than expected is enough to see the difference.
+  // One more than expected is enough to detect a difference.
   const size_t count = reply.kinds ? std::min<size_t>(reply.kind_count, expected.size() + 1) : 0;
   for (size_t i = 0; i < count; ++i) {
     const auto& [kind, description] = reply.kinds[i];
@@ -200,7 +201,7 @@ Result<std::vector<DriverLibrary::DeviceInfo>> DriverLibrary::enumerate() const 
   constexpr uint32_t kMostDevices = 4096;
   std::vector<halyard_device_info_t> infos;
   uint32_t count = 0;
-  // Devices may appear between the question for their number and the question for them.
+  // Devices may appear between counting and listing.
   do {
     infos.assign(count, {});
     for (halyard_device_info_t& info : infos) info.struct_size = sizeof info;

@@ -1,5 +1,5 @@
-// DriverLibrary: one halyard-driver-NAME.so, from its note to its instance. What can be refused is refused
-// before any of its code runs. Never unloaded (docs/driver-abi.md). Thread-safe after open().
+// DriverLibrary: one halyard-driver-NAME.so, from its note to its instance. Incompatible drivers are refused
+// before any of their code runs, if possible. Never unloaded (docs/driver-abi.md). Thread-safe after open().
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@
 
 namespace halyard::hal {
 
-// How a driver's library is told from others.
+// The plugin kind of drivers.
 extern const PluginKind kDriverPlugin;
 
-// What the ELF note says, read without running anything. INVALID_ARGUMENT: not a shared library, or damaged;
-// NOT_FOUND: no note; INCOMPATIBLE: another machine. The path stands in every message.
+// The ELF note, read without running any code. INVALID_ARGUMENT: not a shared library, or damaged; NOT_FOUND:
+// no note; INCOMPATIBLE: another machine. Every message contains the path.
 Result<halyard_driver_note_t> read_driver_note(const std::string& path);
 
 // Texts of a note.
@@ -29,26 +29,26 @@ std::string_view note_version(const halyard_driver_note_t& note);
 std::vector<std::string> note_kinds(const halyard_driver_note_t& note);
 
 // Whether a driver with this note, at this path, can be opened here. INCOMPATIBLE: versions of the ABI,
-// sanitizers; INVALID_ARGUMENT: a note that makes no sense, a file whose name is not halyard-driver-NAME.so.
+// sanitizers; INVALID_ARGUMENT: an invalid note, a file not named halyard-driver-NAME.so.
 Result<> check_driver_note(const halyard_driver_note_t& note, const std::string& path);
 
-// Told what comes next, before a driver's code runs: "load" (constructors of the library), "negotiate",
-// "initialize", "enumerate_devices", "device_open", "shutdown". For whoever wants to know where a driver
-// crashed or hangs.
+// Called with the next step before it runs code of the driver: "load" (constructors of the library),
+// "negotiate", "initialize", "enumerate_devices", "device_open", "shutdown". It locates crashes and hangs.
 using DriverProgress = std::function<void(const char* step)>;
 
 class DriverLibrary final : public ObjectOf<DriverLibrary> {
  public:
   static const ObjectType kType;
 
-  // Note, dlopen, negotiate, check of mandatory functions, initialize. Each failure says which step, what was
-  // expected and found. INCOMPATIBLE for versions, sanitizers and missing functions. Opening a library twice
-  // gives two instances. `log` (may be empty) gets the driver's lines; `progress` (may be empty) is used
-  // during the call only. `tracer` (may be null) is told of the work of its devices.
+  // Reads the note, opens the library, negotiates, checks the mandatory functions, initializes. An error
+  // names the step, the expected and the actual value. INCOMPATIBLE for versions, sanitizers and missing
+  // functions. Opening a library twice gives two instances. `log` (may be empty) gets the driver's log lines;
+  // `progress` (may be empty) is used only during the call. `tracer` (may be null) records the work of its
+  // devices.
   static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
                                          const DriverProgress& progress = {}, Ref<Tracer> tracer = {});
-  // A driver that is part of the host: nothing is loaded, negotiated or initialized, and it has no instance.
-  // Its functions make their statuses themselves.
+  // A driver inside the host: nothing is loaded, negotiated or initialized, and it has no instance. Its
+  // functions create statuses directly.
   static Ref<DriverLibrary> built_in(std::string_view name, const halyard_driver_table_t& table);
 
   const std::string& path() const { return path_; }
@@ -59,7 +59,7 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
     std::string description;
   };
   const std::vector<Kind>& kinds() const { return kinds_; }
-  // The driver's functions; entries that the driver does not have are null.
+  // The driver's functions; missing ones are null.
   const halyard_driver_table_t& table() const { return table_; }
   halyard_driver_instance_t instance() const { return instance_; }
 

@@ -1,4 +1,4 @@
-// The steps in their order, and who is told.
+// The steps in order, with their progress reports.
 #include "hal/driver/driver_probe.h"
 
 #include "hal/device/device.h"

@@ -1,5 +1,5 @@
-// A driver tried out: all of its code that looking for devices runs, one step after another. Where that code
-// crashes or hangs so does the caller, who may want to be a process of its own.
+// Tries a driver: runs all of its code that a search for devices runs, step by step. If that code crashes or
+// hangs, so does the caller, which should therefore be a separate process.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace halyard::hal {
 
-// Load, negotiate, initialize, list the devices, open and close each of them, shut down. `progress` is told
-// before each step. Fails as DriverLibrary::open() and enumerate() do; a device that cannot be opened is no
-// failure of the driver: it may be in use.
+// Load, negotiate, initialize, list the devices, open and close each of them, shut down. `progress` is called
+// before each step. Fails like DriverLibrary::open() and enumerate(). A device that cannot be opened is not a
+// failure: it may be in use.
 Result<> probe_driver(const std::string& path, const DriverProgress& progress);
 
 }  // namespace halyard::hal

@@ -1,4 +1,4 @@
-// Where drivers are looked for, which one serves a kind, and what is said about the rest.
+// The search for drivers, the choice of a driver for each kind, and the reasons for refusing others.
 #include "hal/driver/driver_registry.h"
 
 #include <dirent.h>
@@ -44,28 +44,27 @@ std::string absolute_path(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-// The folder of the shared library, or of the program, that holds this code. Empty where the system does not
-// say.
+// The folder of the shared library, or program, that contains this code. Empty if the system does not tell.
 fs::path own_folder() {
   static const char anchor = 0;
   Dl_info info = {};
   link_map* map = nullptr;
   if (::dladdr1(&anchor, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
-  // The program itself has no name there, and what it was started as need not be a path.
+  // dladdr has no path for the program itself, and argv[0] need not be one.
   const fs::path file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
   std::error_code error;
   const fs::path real = fs::canonical(file, error);
   return error ? fs::path() : real.parent_path();
 }
 
-// Whoever starts a set-uid program must not choose what it runs.
+// The user who starts a set-uid program must not choose the code that it runs.
 Status set_uid() {
   return {Code::PERMISSION_DENIED,
           "this program runs with rights that whoever started it does not have, so "
           "what they name is not looked at"};
 }
 
-// Why a folder cannot be looked into.
+// Why a folder cannot be read.
 Status no_folder(const std::string& path, std::error_code error) {
   if (error == std::errc::no_such_file_or_directory) return {Code::NOT_FOUND, "there is no such folder"};
   if (error == std::errc::not_a_directory)
@@ -90,7 +89,7 @@ std::unexpected<Status> bad_uri(std::string_view uri, std::string_view problem) 
 Result<DeviceUri> DeviceUri::parse(std::string_view text) {
   DeviceUri uri;
   const size_t question = std::min(text.find('?'), text.size());
-  const std::string_view place = text.substr(0, question);  // what stands before the options
+  const std::string_view place = text.substr(0, question);  // the text before the options
   const size_t scheme = place.find("://");
   const std::string_view kind = place.substr(0, scheme);
   if (kind.empty()) return bad_uri(text, "the driver is missing");
@@ -195,7 +194,7 @@ void DriverRegistry::search_user_folder(bool trusted) {
 void DriverRegistry::search_default_folders() {
   const fs::path own = own_folder();
   if (own.empty()) return;
-  // Beside libhalyard.so both are one.
+  // Beside libhalyard.so both are the same folder.
   const std::string beside = (own / "halyard/drivers").string();
   const std::string above = (own / "../lib/halyard/drivers").lexically_normal().string();
   search_folder(Origin::installation, beside);
@@ -209,7 +208,7 @@ void DriverRegistry::search_folder(Origin origin, const std::string& folder) {
   folders_.push_back(clean);
   std::vector<std::string> files;
   size_t others = 0;
-  // Not std::filesystem's iterator, which ends the process where it has no memory.
+  // Not std::filesystem's iterator, which terminates the process when out of memory.
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(clean.c_str()), ::closedir);
   std::error_code error;
   if (!open) error = std::error_code(errno, std::generic_category());
@@ -303,8 +302,7 @@ Result<Ref<DriverLibrary>> DriverRegistry::load(Entry& entry) {
 
 namespace {
 
-// Whether somebody who asks for `kind` may mean this file: by its note, or, where that could not be read, by
-// its name.
+// Whether a request for `kind` may refer to this file: by its note or, if that is unreadable, by its name.
 bool is_about(const DriverRegistry::Candidate& candidate, std::string_view kind) {
   return has(candidate.kinds, kind) || candidate.library == kind || library_of_file(candidate.path) == kind;
 }
@@ -401,7 +399,7 @@ Result<std::vector<DriverRegistry::DeviceEntry>> DriverRegistry::devices(std::st
     HALYARD_TRY(append(std::string(kind), *HALYARD_TRY(library_for(kind))));
     return entries;
   }
-  // Of all drivers: one that cannot list its devices does not keep the others from being listed.
+  // Of all drivers: one that cannot list its devices does not prevent listing the others.
   for (const auto& [known, library] : load_all()) static_cast<void>(append(known.name, *library));
   return entries;
 }

@@ -1,6 +1,6 @@
-// DriverRegistry: which drivers there are and which were refused and why. Made by the embedder, passed in;
-// there is no global one. Making it reads the notes of what it finds; code of a driver runs when a kind of it
-// is asked for. Thread-safe.
+// DriverRegistry: the available drivers, and the refused ones with the reason. The embedder creates it; there
+// is no global one. Creating it reads the notes of the files found; a driver's code runs when one of its
+// kinds is requested. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -22,15 +22,15 @@ struct RegistryOptions {
   std::vector<std::string> folders;    // searched next, in order
   bool use_environment = true;      // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
   bool use_default_folders = true;  // the user's, then the one beside this library
-  DriverLog log = {};               // gets the drivers' lines; without it they go nowhere
-  Ref<Tracer> tracer = {};          // is told what devices do
-  Ref<Loop> loop = {};              // closes devices that callbacks let go; null: one of its own
-  bool counts_objects = false;      // devices count the objects that they have (hal/live_objects.h)
+  DriverLog log = {};               // gets the drivers' log lines; empty: they are dropped
+  Ref<Tracer> tracer = {};          // records the work of devices
+  Ref<Loop> loop = {};  // closes devices whose last reference goes in a callback; null: one of its own
+  bool counts_objects = false;  // devices count their objects (base/live_objects.h)
 };
 
 using DeviceOption = std::pair<std::string, std::string>;  // key, value
 
-// "driver[://path][?key=value&...]". INVALID_ARGUMENT with what is wrong.
+// "driver[://path][?key=value&...]". INVALID_ARGUMENT with the reason.
 struct DeviceUri {
   std::string kind;
   std::string path;
@@ -44,26 +44,26 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
 
   static Ref<DriverRegistry> create(RegistryOptions options);
 
-  // Every candidate file, taken or refused, with the reason; folders that were looked at.
+  // Every candidate file, taken or refused, with the reason; the searched folders.
   struct Candidate {
     std::string path;
-    std::string library;  // NAME; empty where the note could not be read
+    std::string library;  // NAME; empty if the note could not be read
     std::vector<std::string> kinds;
-    halyard_driver_note_t note = {};  // zeros where it could not be read
-    Status status;                    // ok: loaded, or loadable and not needed so far
+    halyard_driver_note_t note = {};  // zeros if it could not be read
+    Status status;                    // ok: loaded, or loadable but not needed so far
     bool loaded = false;
   };
   std::vector<Candidate> explain();
   std::vector<std::string> searched_folders() const { return folders_; }
 
-  // The search as it went: every place in the order in which it was tried, each folder before its files.
+  // The search log: every place in search order, each folder before its files.
   enum class Origin : uint8_t { embedder, environment, user, installation };
   struct Step {
     Origin origin = Origin::embedder;
-    bool folder = false;                 // else a file, or what names neither
-    std::string path;                    // as it was named, made absolute; "" for an empty entry
-    Status skipped;                      // why it was not looked at; ok: it was
-    std::optional<Candidate> candidate;  // a file that was looked at
+    bool folder = false;                 // else a file, or a path that does not exist
+    std::string path;                    // the given path, made absolute; "" for an empty entry
+    Status skipped;                      // why it was skipped; ok: it was examined
+    std::optional<Candidate> candidate;  // of an examined file
     std::vector<std::string> serves;     // its kinds that no driver found earlier has
     size_t other_files = 0;              // of a folder: entries that are not named halyard-driver-NAME.so
   };
@@ -74,30 +74,29 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
     std::string description;
     std::string library_path;
   };
-  // Kinds of every driver that loads, sorted by name. One bad driver does not hurt the others.
+  // Kinds of all drivers that load, sorted by name. A bad driver does not affect the others.
   std::vector<Kind> kinds();
-  // URIs ("vulkan://0") of the devices there are, of one kind or of all ("" ). NOT_FOUND: no such kind (names
-  // those there are, and why a refused driver of that name was refused).
+  // URIs ("vulkan://0") of the available devices, of one kind or of all (""). NOT_FOUND: no such kind (the
+  // message names the available kinds, and why a driver of that name was refused).
   struct DeviceEntry {
     std::string uri;
     std::string name;
   };
   Result<std::vector<DeviceEntry>> devices(std::string_view kind);
-  // NOT_FOUND as above; whatever the driver says.
-  // `options` come behind the URI's; what their values are and whether they may be repeated is the driver's.
+  // NOT_FOUND as above; errors of the driver. `options` follow those of the URI; the driver defines their
+  // values and whether they may be repeated.
   Result<Ref<Device>> open_device(std::string_view uri, const std::vector<DeviceOption>& options = {});
 
   explicit DriverRegistry(RegistryOptions options);
-  // Waits for devices whose last user was their own work: the loop closes them.
+  // Waits until the loop has closed the devices whose last reference was their own work.
   ~DriverRegistry();
 
  private:
   struct Entry {
     Candidate candidate;
-    bool usable = false;  // by its note
-    bool named =
-        false;  // by the embedder, as a file: refused, it is an error for its kinds, never passed over
-    Ref<DriverLibrary> library;  // null where not loaded
+    bool usable = false;         // by its note
+    bool named = false;          // named by the embedder as a file: if refused, requests for its kinds fail
+    Ref<DriverLibrary> library;  // null if not loaded
   };
 
   static constexpr size_t kNoEntry = SIZE_MAX;
@@ -114,7 +113,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   void refuse(Origin origin, std::string path, Status status);
   void skip(Origin origin, bool folder, std::string path, Status why);
   void mark_shadowed();
-  Entry* owner(std::string_view kind);  // where a kind is loaded from: the first usable candidate that has it
+  Entry* owner(std::string_view kind);            // for each kind: the first usable candidate that has it
   Result<Ref<DriverLibrary>> load(Entry& entry);  // once; a failure stays
   Result<Ref<DriverLibrary>> library_for(std::string_view kind);
   Status unknown_kind(std::string_view kind);
@@ -127,7 +126,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   const bool counts_objects_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;
-  std::vector<std::string> seen_;  // files, links followed: none is taken twice
+  std::vector<std::string> seen_;  // resolved paths of files: none is taken twice
   std::mutex mutex_;               // guards the entries
   std::vector<Entry> entries_;
 };

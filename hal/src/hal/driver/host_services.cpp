@@ -1,4 +1,4 @@
-// Statuses for drivers are the host's own, so that they pass through without translation.
+// Drivers use the host's own statuses, so no translation is needed.
 #include "hal/driver/host_services.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ HostServices::HostServices(std::string driver, DriverLog log, Ref<Tracer> tracer
              log_line,
              tracer_ ? trace_span : nullptr} {}
 
-// A line for which there is no memory is lost: the driver has no use for that news.
+// A log line without memory is dropped: the driver could not react anyway.
 void HostServices::log(int32_t severity, std::string_view line) const noexcept {
   if (!log_) return;
   static_cast<void>(outcome_of([&]() -> Result<> {

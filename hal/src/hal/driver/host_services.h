@@ -1,4 +1,4 @@
-// What a driver may call in its host: statuses, the log, the trace.
+// The host functions that drivers may call: statuses, log, trace.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace halyard::hal {
 
-// Gets lines from drivers: HALYARD_LOG_*, text. Called from any thread; must not open drivers.
+// Gets log lines of drivers: HALYARD_LOG_*, text. Called from any thread; must not open drivers.
 using DriverLog = std::function<void(int32_t severity, std::string_view line)>;
 
-// The services, bound to where this driver's lines go.
+// The services, bound to the log of one driver.
 class HostServices {
  public:
   // `tracer` may be null.

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -70,6 +69,7 @@ class Awaited {
   ~Awaited() {
     if (semaphore_) semaphore_->let_go();
   }
+  Semaphore& semaphore() const { return *semaphore_; }  // of one that is not empty
 
  private:
   Semaphore* semaphore_ = nullptr;
@@ -107,28 +107,5 @@ class Fence final : public ObjectOf<Fence> {
   Timepoints timepoints_;
   Charge charge_;
 };
-
-inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
-inline constexpr size_t kMaximumAwaitedFences = 32;
-
-// hal.fence.await: waits for all; nulls are reached. OK, DEADLINE_EXCEEDED (timeout), ABORTED (ruling 12:
-// nothing can ever reach it), or the first failure, which is looked for first. Blocks the calling thread; 0
-// polls. Nothing is locked or allocated here when all are reached. `timed_out` (may be null) tells a timeout
-// from a failure with that code.
-Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out = nullptr);
-
-// Ruling 12 for a caller that is about to block without limit: ABORTED where nothing can ever reach the
-// fences; or their failure.
-Status check_reachable(std::span<Fence* const> fences);
-
-// For a caller that is about to block: lends its thread to the devices, for as long as there is something for
-// it to do that is over soon.
-void help(std::span<Fence* const> fences);
-
-// Calls `ended` once, on any thread and maybe before it returns: when all fences are reached or one has
-// failed. It must neither block nor drop the object that is given, which stands for the watch: dropping that
-// ends it. `memory` (may be null) is charged: RESOURCE_EXHAUSTED.
-Result<Ref<Object>> watch(std::span<Fence* const> fences, std::move_only_function<void()> ended,
-                          Budget* memory = nullptr);
 
 }  // namespace halyard::hal

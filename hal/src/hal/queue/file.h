@@ -1,5 +1,6 @@
 // File: bytes that queue work reads or writes: host memory, or a file of the system. Specified by
-// hal-module.md, "hal.ex.file.from_memory", "queue.read" and "queue.write". Thread-safe.
+// hal-module.md, "hal.ex.file.from_memory", "hal.device.queue.read" and "hal.device.queue.write".
+// Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "base/atomics.h"
@@ -23,6 +22,7 @@
 #include "hal/queue/semaphore_fd.h"
 #include "hal/queue/sharing.h"
 #include "hal/queue/transfer.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 
@@ -30,17 +30,12 @@ namespace {
 
 // ---- Submissions ----
 
-// Everything that a submission uses, from the call until the driver's `completed`. Held by both; the last one
-// frees it. What it uses is the caller's, who is there until the call returns; it is kept only where the work
-// is not done by then.
+// Everything that a submission uses, from the call until its signals are made after the driver's `completed`.
+// Held by both; the last one frees it. What it uses is the caller's, who is there until the call returns; it
+// is kept only where the work is not over by then.
 struct InFlight : Step, WorkTrace {
   std::atomic<int> holders{2};
   Status result;  // what came of the work
-  // The submitting thread's alone: whether it is in the driver's queue_submit, and what happened there.
-  const std::thread::id submitter = std::this_thread::get_id();
-  bool is_submitting = true;
-  bool completed_here = false;  // its result is for the submitter
-  bool over_here = false;       // the signals are made, too: nobody holds it but the submitter
 
   Device* const home;      // where it is queued
   Fence* const signal;     // may be null
@@ -62,11 +57,12 @@ struct InFlight : Step, WorkTrace {
   } write;
 
   explicit InFlight(const QueuePoint& point) : home(&point.device), signal(point.signal), scope(point.scope) {
-    run = [](Step& self) noexcept { static_cast<InFlight&>(self).make_and_leave(); };
+    run = [](Step& self) noexcept { static_cast<InFlight&>(self).end(); };
   }
 
   Device& device() const { return *home; }
-  bool is_here() const { return std::this_thread::get_id() == submitter && is_submitting; }
+  // Asked by the submitter: the signals are made, and nobody else holds it.
+  bool is_over() const { return holders.load(std::memory_order_acquire) == 1; }
   void use(Object& object) { resources.push_back(&object); }
   void keep() {
     home->retain();
@@ -87,14 +83,10 @@ struct InFlight : Step, WorkTrace {
   }
   // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
   // forgot leaves nobody waiting.
-  void make_and_leave() noexcept {
+  void end() noexcept {
     trace_done(signal);
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
-    if (is_here()) {
-      over_here = true;
-    } else {
-      let_go();
-    }
+    let_go();
   }
 };
 
@@ -133,7 +125,6 @@ void completed(void* user, halyard_status_t handle) noexcept {
       return write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset,
                                 write.length);
     });
-  if (work->is_here()) work->completed_here = true;
   run_step(*work);
 }
 
@@ -150,18 +141,18 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.struct_size = sizeof(submission);
   submission.affinity = device.queues(point.affinity);
 
-  struct Wait {
+  struct Point {
     Semaphore* semaphore;
     uint64_t value;
   };
-  InlineVector<Wait, 8> awaited;
+  InlineVector<Point, 8> awaited;
   InlineVector<Ref<Semaphore>, 2> bridges;
   InlineVector<halyard_timepoint_t, 8> waits;
   InlineVector<halyard_timepoint_t, 8> signals;
   if (point.wait) {
     for (const Timepoint& timepoint : point.wait->timepoints()) {
       const bool is_own = &timepoint.semaphore->device().library() == &device.library();
-      Wait wait = {timepoint.semaphore.get(), timepoint.value};
+      Point wait = {timepoint.semaphore.get(), timepoint.value};
       if (!is_own) {
         constexpr uint64_t kBridge = NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore +
                                      2 * driver_memory::kSubscription;
@@ -197,15 +188,15 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     return std::unexpected(Status::adopt(status));
   }
 
-  work->is_submitting = false;
-  // Only what happened on this thread, within the call, is told: anything else would depend on timing.
-  Status result;
-  if (work->completed_here) result = work->result;
-  if (work->over_here) return to_result(std::move(result));
-  for (const Wait& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
+  if (work->is_over()) {
+    // On other devices it would depend on timing whether a failure is returned.
+    if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
+    return to_result(std::move(work->result));
+  }
+  for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
   work->keep();
   work.release()->let_go();
-  return to_result(std::move(result));
+  return {};
 }
 
 // For drivers without the operation: the same as a recorded command.
@@ -282,18 +273,17 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
               std::move_only_function<Result<>(const QueuePoint&)> again) {
   Charge charge;
   HALYARD_TRY(charge_work(charge, point, kept));
-  return when_reached(
-      Ref<Fence>::share(point.wait), [again = std::move(again), device = Ref<Device>::share(&point.device),
-                                      affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
-                                      charge = std::move(charge), memory = Ref<Budget>::share(point.memory),
-                                      scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
-        charge = {};
-        if (status.ok())
-          status = outcome_of(
-              [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
-        // A failure that the signals have been told already makes no difference to them.
-        if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
-      });
+  return when_reached(point.wait, [again = std::move(again), device = Ref<Device>::share(&point.device),
+                                   affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
+                                   charge = std::move(charge), memory = Ref<Budget>::share(point.memory),
+                                   scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
+    charge = {};
+    if (status.ok())
+      status = outcome_of(
+          [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
+    // A failure that the signals have been told already makes no difference to them.
+    if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
+  });
 }
 
 // The target range is the bytes, which `work` keeps.
@@ -419,7 +409,7 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   HALYARD_TRY(check_target(target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(
-        point, [&](CommandBuffer& commands) { return commands.update(source, {&target, 0, offset, 0}); });
+        point, [&](CommandBuffer& commands) { return commands.update({&target, 0, offset, 0}, source); });
   auto work = HALYARD_TRY(make_work(point, block_bytes(source.size())));
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());
@@ -481,7 +471,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
   const std::span<const uint8_t> bytes = source.bytes().subspan(source_offset, length);
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
     return submit_recorded(point, [&](CommandBuffer& commands) {
-      return commands.update(bytes, {&target, 0, target_offset, 0});
+      return commands.update({&target, 0, target_offset, 0}, bytes);
     });
   auto work = HALYARD_TRY(make_work(point));
   work->use(source);

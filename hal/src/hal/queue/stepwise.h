@@ -3,12 +3,14 @@
 // made at the end.
 #pragma once
 
-#include <thread>
+#include <atomic>
+#include <functional>
 #include <utility>
 
 #include "base/c_boundary.h"
 #include "hal/queue/bridge.h"
 #include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 
@@ -19,16 +21,12 @@ struct StepwiseExecution {
   Ref<WorkScope> scope;
   Ref<CommandBuffer> commands;  // keeps what its list borrows
 
-  // For the submitter, if all was done within its call and on its thread: anything else would depend on
-  // timing.
-  std::thread::id submitter = std::this_thread::get_id();
-  Status result;
-
   // Once, at the end.
   void finish(Status status) {
     let_go();
     make_signals(signal.get(), *device, Makes::all, status);
-    if (std::this_thread::get_id() == submitter) result = std::move(status);
+    result_ = std::move(status);
+    is_finished_.store(true, std::memory_order_release);
   }
 
   // Runs a step; its failure ends the work. Steps run in callbacks of drivers, so nothing may be thrown.
@@ -36,6 +34,23 @@ struct StepwiseExecution {
   void attempt(Step&& step) {
     if (Status status = Status::adopt(guarded(std::forward<Step>(step))); !status.ok())
       finish(std::move(status));
+  }
+
+  // Attempts `next` when the fence, which may be null, is reached; its failure ends the work. `self` is this
+  // execution, which the wait keeps.
+  Result<> when(const Fence* fence, Ref<Object> self, std::move_only_function<Result<>()> next) {
+    return when_reached(fence, [this, self = std::move(self), next = std::move(next)](Status status) mutable {
+      if (!status.ok()) return finish(std::move(status));
+      attempt(std::move(next));
+    });
+  }
+
+  // For the submitter, as queue work tells it: what came of work that is over, on devices that run in their
+  // caller.
+  Result<> told() const {
+    const bool runs_in_caller = device->properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER;
+    if (!runs_in_caller || !is_finished_.load(std::memory_order_acquire)) return {};
+    return to_result(result_);
   }
 
  protected:
@@ -49,6 +64,10 @@ struct StepwiseExecution {
         signal(Ref<Fence>::share(point.signal)),
         scope(Ref<WorkScope>::share(point.scope)),
         commands(Ref<CommandBuffer>::share(&executed)) {}
+
+ private:
+  Status result_;
+  std::atomic<bool> is_finished_ = false;
 };
 
 }  // namespace halyard::hal

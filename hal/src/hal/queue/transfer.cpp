@@ -8,6 +8,7 @@
 #include "base/c_boundary.h"
 #include "hal/driver/driver_memory.h"
 #include "hal/queue/bridge.h"
+#include "hal/queue/wait.h"
 
 namespace halyard::hal {
 
@@ -52,9 +53,9 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
     wait = std::move(copied);
   }
   return when_reached(
-      wait, [readable, source_offset, target = Ref<Buffer>::share(&target), target_offset, length,
-             device = Ref<Device>::share(&target.device()), signal = Ref<Fence>::share(point.signal),
-             charge = std::move(charge)](Status status) {
+      wait.get(), [readable, source_offset, target = Ref<Buffer>::share(&target), target_offset, length,
+                   device = Ref<Device>::share(&target.device()), signal = Ref<Fence>::share(point.signal),
+                   charge = std::move(charge)](Status status) {
         if (status.ok())
           status = outcome_of([&] {
             return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, source_offset, *target,

@@ -33,7 +33,7 @@ class BufferView final : public ObjectOf<BufferView> {
   ElementType type() const { return type_; }
   uint32_t encoding() const { return encoding_; }
 
-  // hal.buffer_view.assert; `message` stands first in the error.
+  // hal.buffer_view.assert; the error begins with `message`.
   Result<> check(std::string_view message, ElementType type, uint32_t encoding,
                  std::span<const int64_t> shape) const;
   std::string type_text() const;  // "4xf32"

@@ -1,4 +1,4 @@
-// Element types: names and sizes from tables, values to and from text by how a type is written (Form).
+// Element types: names and sizes from tables; values to and from text, by the form of the type (Form).
 #include "hal/view/element_type.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ constexpr NamedType kNamedTypes[] = {
     {"f8E8M0FNU", element_type(kFloat8E8M0FNU, 8)},
 };
 
-// Types of any width. The first row of a numerical type is the one that is printed.
+// Types of any width. The first row of a numerical type gives the printed name.
 struct TypePrefix {
   std::string_view prefix;
   NumericalType type;
@@ -42,7 +42,7 @@ constexpr TypePrefix kPrefixes[] = {
     {"bf", kFloatBrain}, {"cf", kFloatComplex},  {"*", kOpaque},           {"x", kOpaque},
 };
 
-// How the values of a type are written.
+// The text form of a type's values.
 enum class Form { unwritable, integer, real, bytes };
 
 Form form_of(ElementType type) {
@@ -62,7 +62,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// Text as it is quoted in messages: not longer than a line.
+// Text for quotation in messages, shortened to a line.
 std::string quoted(std::string_view text) {
   constexpr size_t kLongest = 64;
   return text.size() <= kLongest ? fmt::format("'{}'", text)
@@ -138,7 +138,7 @@ Result<> parse_integer(std::string_view text, ElementType type, std::vector<uint
   return {};
 }
 
-// Numbers are read as C reads them whatever the process's locale says.
+// Numbers are parsed as in C, independently of the process's locale.
 locale_t c_locale() {
   static const locale_t locale = ::newlocale(LC_ALL_MASK, "C", nullptr);
   return locale;
@@ -197,7 +197,7 @@ void format_bytes(const uint8_t* element, ElementType type, std::string& out) {
     fmt::format_to(std::back_inserter(out), "{:02X}", element[i]);
 }
 
-// The number of elements; nothing where it does not fit 64 bits or a dimension is negative.
+// The number of elements; no value if it overflows 64 bits or a dimension is negative.
 std::optional<uint64_t> element_count(std::span<const int64_t> shape) {
   uint64_t count = 1;
   bool overflow = false;
@@ -218,7 +218,7 @@ std::unexpected<Status> bad_shape(std::span<const int64_t> shape) {
               shape_text(shape));
 }
 
-// Writes the contents of one list level after another, and counts down what may still be written.
+// Writes the contents level by level, and counts down the elements that may still be written.
 class ContentsWriter {
  public:
   ContentsWriter(ElementType type, const uint8_t* bytes, uint64_t left, std::string& out)
@@ -252,8 +252,8 @@ class ContentsWriter {
   std::string& out_;
 };
 
-// A shape with elements has about as many lists as elements, which exist in memory; one without may name any
-// number.
+// A shape with elements has about as many lists as elements, which are in memory; a shape without elements
+// may describe any number of lists.
 bool has_too_many_empty_lists(std::span<const int64_t> shape) {
   constexpr uint64_t kMost = uint64_t{1} << 20;
   uint64_t lists = 1;
@@ -460,7 +460,7 @@ Result<> parse_elements(std::string_view elements, uint64_t byte_count, TensorTe
   if (byte_count == 0) return {};
   std::memcpy(tensor.bytes.data(), element.data(), element.size());
   for (uint64_t filled = element.size(); filled < byte_count;
-       filled *= 2)  // what is filled is copied behind itself
+       filled *= 2)  // double the filled part by copying it
     std::memcpy(tensor.bytes.data() + filled, tensor.bytes.data(), std::min(filled, byte_count - filled));
   return {};
 }

@@ -54,28 +54,26 @@ Result<> format_element(const uint8_t* element, ElementType type, std::string& o
 
 // "2x3xf32=[1 2 3][4 5 6]": contents of a view, at most `max_elements` (the rest as "..."). OUT_OF_RANGE:
 // `bytes` are fewer than the shape needs, elements that are no whole bytes, more than 128 dimensions;
-// INVALID_ARGUMENT: a shape that has no size; RESOURCE_EXHAUSTED: a shape without elements whose text would
-// still be huge.
+// INVALID_ARGUMENT: a shape without a valid size; RESOURCE_EXHAUSTED: a shape without elements whose text
+// would still be huge.
 Result<std::string> format_contents(std::span<const int64_t> shape, ElementType type,
                                     std::span<const uint8_t> bytes, uint64_t max_elements);
-// The same from the bytes of the elements that are printed alone, where the caller knows that the others
-// exist.
+// The same from the bytes of the printed elements alone, if the caller has checked that the others exist.
 Result<std::string> format_leading(std::span<const int64_t> shape, ElementType type,
                                    std::span<const uint8_t> bytes, uint64_t max_elements);
 std::string shape_text(std::span<const int64_t> shape);  // "2x3"; "" for rank 0
 
 // The metadata and bytes of "2x3xf32=1,2,3,4,5,6" (run-module-cli.md, "Tensor text"); a single value fills
-// the shape, none gives zeros. File forms (@, +, *) are not read here, and what surrounds the text (blanks,
-// quotes) is the caller's to remove. INVALID_ARGUMENT: what is not understood; OUT_OF_RANGE: fewer or more
-// elements than the shape has, more than 128 dimensions; RESOURCE_EXHAUSTED: more bytes than this machine
-// has.
+// the shape, none gives zeros. Does not handle file forms (@, +, *); the caller removes surrounding blanks
+// and quotes. INVALID_ARGUMENT: a syntax error; OUT_OF_RANGE: fewer or more elements than the shape has, more
+// than 128 dimensions; RESOURCE_EXHAUSTED: more bytes than this machine has.
 struct TensorText {
   std::vector<int64_t> shape;
   ElementType type = 0;
   std::vector<uint8_t> bytes;
 };
 Result<TensorText> parse_tensor(std::string_view text);
-// Only what stands before '='.
+// Only the part before '='.
 struct TensorType {
   std::vector<int64_t> shape;
   ElementType type = 0;

@@ -1,4 +1,4 @@
-// Bytes of elements to numbers.
+// Decodes elements to numbers.
 #include "hal/view/element_value.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Values of elements as numbers, for types that are numbers: which those are, and what the bytes of one mean.
+// Numeric element types, and decoding of their values.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace halyard::hal {
 // The format of a float type of 16 or 8 bits; null for other types.
 const SmallFloat* small_float(ElementType type);
 
-// Integers, signless ones too, of 8, 16, 32 or 64 bits. Truth values are none.
+// Integers, including signless ones, of 8, 16, 32 or 64 bits. Not booleans.
 bool is_integer(ElementType type);
 // Floats of 64, 32, 16 or 8 bits.
 bool is_float(ElementType type);

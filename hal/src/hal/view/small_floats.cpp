@@ -17,7 +17,7 @@ uint16_t sign_bit(const SmallFloat& format) {
 
 uint16_t too_large(const SmallFloat& format) { return format.infinity != 0 ? format.infinity : format.nan; }
 
-// The code of a power of two: exponents are all there is, so ties are between neighbouring exponents.
+// Encodes an exponent-only format: ties are between neighbouring exponents.
 uint16_t encode_power(const SmallFloat& format, double value) {
   if (!(value >= 0)) return format.nan;
   if (std::isinf(value)) return format.nan;
@@ -53,12 +53,12 @@ uint16_t encode(const SmallFloat& format, double value) {
     std::frexp(magnitude, &exponent);
     const int smallest = 1 - format.bias;  // exponent of normal values; below it the spacing stays the same
     const int unit = std::max(exponent - 1, smallest);
-    // Far above the range the steps below would only lead to a code that is too large as well.
+    // Shortcut for values far above the range, which the steps below would also map to the overflow code.
     if (unit > smallest + (1 << format.exponent_bits)) {
       code = format.largest_finite + 1u;
     } else {
       const double steps = round_to_even(std::ldexp(magnitude, format.mantissa_bits - unit));
-      // The implicit one in `steps` lifts the exponent field by one; a carry out of the mantissa lifts it
+      // The implicit one in `steps` increments the exponent field; a carry out of the mantissa increments it
       // once more.
       code = (static_cast<uint32_t>(unit - smallest) << format.mantissa_bits) + static_cast<uint32_t>(steps);
     }

@@ -41,14 +41,15 @@ void load_values(const NativeCall& call, std::string_view types, const uint16_t*
 Result<std::unique_ptr<const FrameFunction>> FrameFunction::prepare(const Convention& convention,
                                                                     halyard_frame_function_t function,
                                                                     uint32_t flags,
-                                                                    const halyard_type_t* types) {
+                                                                    const halyard_type_t* types,
+                                                                    uint32_t export_index) {
   if (flags != 0) return fail(Code::INVALID_ARGUMENT, "a frame function with flags {:#x}; expected 0", flags);
-  return std::unique_ptr<const FrameFunction>(new FrameFunction(convention, function, types));
+  return std::unique_ptr<const FrameFunction>(new FrameFunction(convention, function, types, export_index));
 }
 
 FrameFunction::FrameFunction(const Convention& convention, halyard_frame_function_t function,
-                             const halyard_type_t* types)
-    : function_(function), types_(types) {
+                             const halyard_type_t* types, uint32_t export_index)
+    : function_(function), types_(types), export_index_(export_index) {
   for (const ConventionItem& item : convention.arguments) {
     if (item.type == 'C') {
       spans_.push_back({item.segment, std::exchange(arguments_, {}), item.span});
@@ -101,7 +102,9 @@ Status FrameFunction::call(NativeCall& call) {
                       .spans = span_sizes,
                       .invocation = call.invocation,
                       .services = &module_services(),
-                      .types = self.types_},
+                      .types = self.types_,
+                      .export_index = self.export_index_,
+                      .reserved = 0},
                      &call,
                      false};
   if (Status status = Status::adopt(self.function_(call.state, &frame))) return status;

@@ -25,7 +25,8 @@ class FrameFunction {
   // `types` lives as long as the function. INVALID_ARGUMENT: flags, of which there are none.
   static Result<std::unique_ptr<const FrameFunction>> prepare(const Convention& convention,
                                                               halyard_frame_function_t function,
-                                                              uint32_t flags, const halyard_type_t* types);
+                                                              uint32_t flags, const halyard_type_t* types,
+                                                              uint32_t export_index);
   // The NativeFunction whose data is a FrameFunction.
   static Status call(NativeCall& call);
 
@@ -37,10 +38,12 @@ class FrameFunction {
     std::string types;   // of a tuple
   };
 
-  FrameFunction(const Convention& convention, halyard_frame_function_t function, const halyard_type_t* types);
+  FrameFunction(const Convention& convention, halyard_frame_function_t function, const halyard_type_t* types,
+                uint32_t export_index);
 
   halyard_frame_function_t function_;
   const halyard_type_t* types_;
+  uint32_t export_index_;
   std::vector<Span> spans_;
   std::string arguments_;  // types of the values after the last span
   std::string results_;

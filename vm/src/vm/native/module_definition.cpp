@@ -136,7 +136,7 @@ Result<Convention> parse_convention(std::string_view text) {
   return convention;
 }
 
-Result<NativeExport> make_export(const halyard_module_export_t& source, Parts& parts) {
+Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t index, Parts& parts) {
   const std::string_view name = bounded(source.name);
   // As long as the longest convention that can be taken, and one character more.
   const std::string_view text =
@@ -156,7 +156,7 @@ Result<NativeExport> make_export(const halyard_module_export_t& source, Parts& p
   } else {
     made.function = &FrameFunction::call;
     made.data = keep(parts.frames, HALYARD_TRY(FrameFunction::prepare(convention, source.frame, source.flags,
-                                                                      parts.type_handles.data())));
+                                                                      parts.type_handles.data(), index)));
   }
   return made;
 }
@@ -175,8 +175,9 @@ Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t
                   "native module '{}': function {} has the name '{}'; expected 1 to {} letters, digits, '_', "
                   "'$', '-' and '.'",
                   parts.name, i, name, kMostName);
-    NativeExport made = HALYARD_TRY(with_note(
-        make_export(source, parts), fmt::format("in function '{}' of native module '{}'", name, parts.name)));
+    NativeExport made =
+        HALYARD_TRY(with_note(make_export(source, static_cast<uint32_t>(i), parts),
+                              fmt::format("in function '{}' of native module '{}'", name, parts.name)));
     if (!seen.emplace(made.name, made.convention).second)
       return fail(Code::INVALID_ARGUMENT,
                   "native module '{}' has the function '{}' with the calling convention '{}' twice",

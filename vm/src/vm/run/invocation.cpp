@@ -122,10 +122,8 @@ Result<> set_up_native(Stack& stack, const Callable& callee, std::span<V> argume
 
 }  // namespace
 
-const ObjectType Waker::kType = object_type<Waker>("vm.waker");
-
 Invocation::Invocation(Ref<Context> context)
-    : context_(std::move(context)), stack_(std::make_unique<Stack>()), waker_(make<Waker>()) {
+    : context_(std::move(context)), stack_(std::make_unique<Stack>()), wait_(make<Wait>()) {
   stack_->invocation = this;
   stack_->tracer = context_->tracer();
   stack_->limits = context_->limits();
@@ -133,7 +131,7 @@ Invocation::Invocation(Ref<Context> context)
 }
 
 Invocation::~Invocation() {
-  waker_->set_hook({});
+  wait_->set_hook({});
   if (stack_->top) stop_work(Code::CANCELLED);
   end();
 }
@@ -149,7 +147,7 @@ Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, s
   while (begun && *begun != Outcome::done) {
     if (*begun == Outcome::waiting) {
       const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
-      waker_->block(wait_deadline_);
+      wait_->block(wait_deadline_);
     }
     begun = resume();
   }
@@ -206,12 +204,12 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
 
 Result<Outcome> Invocation::resume() {
   if (!stack_->top) return fail(Code::FAILED_PRECONDITION, "no call is suspended");
-  if (waker_->waiting()) {
+  if (wait_->waiting()) {
     if (!wait_deadline_ || Clock::now() < *wait_deadline_)
       return fail(
           Code::FAILED_PRECONDITION,
           "the call waits for something that has not happened; resume it when its ready hook is called");
-    waker_->leave_wait();
+    wait_->abandon();
   }
   if (stack_->interrupted.load() != 0) {
     stack_->error = interruption(*stack_);
@@ -235,7 +233,7 @@ Result<Outcome> Invocation::go_on() {
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
   }
-  if (outcome == CallOutcome::suspended) return waker_->settle() ? Outcome::waiting : Outcome::yielded;
+  if (outcome == CallOutcome::suspended) return wait_->settle() ? Outcome::waiting : Outcome::yielded;
   end();
   if (outcome == CallOutcome::done) return Outcome::done;
   return std::unexpected(unwind_error(stack));
@@ -243,16 +241,16 @@ Result<Outcome> Invocation::go_on() {
 
 Wakeup Invocation::begin_wait(const Deadline& deadline) {
   wait_deadline_ = deadline;
-  const uint64_t wait = waker_->begin_wait();
+  const uint64_t number = wait_->begin();
   // One that came before this wait has had nobody to wake.
-  if (stack_->interrupted.load() != 0) waker_->wake(Waker::kAnyWait);
-  return {waker_, wait};
+  if (stack_->interrupted.load() != 0) wait_->end();
+  return {wait_, number};
 }
 
 Result<> Invocation::sit_out_wait() {
   const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
-  waker_->block(wait_deadline_);
-  waker_->leave_wait();
+  wait_->block(wait_deadline_);
+  wait_->abandon();
   if (stack_->interrupted.load() == 0) return {};
   return to_result(interruption(*stack_));
 }
@@ -260,7 +258,7 @@ Result<> Invocation::sit_out_wait() {
 void Invocation::interrupt(Code code) {
   stack_->interrupted.store(static_cast<uint32_t>(code));
   stop_work(code);
-  waker_->wake(Waker::kAnyWait);
+  wait_->end();
 }
 
 void Invocation::stop_work(Code code) {
@@ -297,7 +295,7 @@ void Invocation::begin_time_limit() {
 // What a call leaves behind besides its frames: its time limit, a wait, and what was kept for one.
 void Invocation::end() {
   if (time_limit_) time_limit_->clear();
-  waker_->leave_wait();
+  wait_->abandon();
   wait_state_ = {};
 }
 

@@ -11,14 +11,17 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/wait.h"
 #include "base/work_scope.h"
 #include "vm/object/variant.h"
 #include "vm/run/context.h"
-#include "vm/run/waker.h"
 
 namespace halyard::vm {
 
 struct Stack;  // vm/run/stack.h
+
+using Clock = Wait::Clock;
+using Deadline = Wait::Deadline;
 
 enum class Outcome : uint8_t {
   done,
@@ -50,7 +53,7 @@ class Invocation {
 
   const Deadline& wait_deadline() const { return wait_deadline_; }  // of the last wait
   // Called once for each time that begin() or resume() gave `waiting`, unless the deadline comes first.
-  void set_ready_hook(Waker::Hook hook) { waker_->set_hook(hook); }
+  void set_ready_hook(Wait::Hook hook) { wait_->set_hook(hook); }
 
   // Any thread: makes the call that is under way fail with CANCELLED or DEADLINE_EXCEEDED at its next branch
   // or call, or out of its wait, and stops what it has submitted to devices, as well as what earlier calls of
@@ -70,7 +73,7 @@ class Invocation {
   Wakeup begin_wait(const Deadline& deadline);
   // Blocks until the wait has ended or its deadline has come. CANCELLED, DEADLINE_EXCEEDED: interrupted.
   Result<> sit_out_wait();
-  void abandon_wait() { waker_->leave_wait(); }  // the function does not defer after all
+  void abandon_wait() { wait_->abandon(); }  // the function does not defer after all
   // What such a function keeps between its attempts; released when it is done, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
 
@@ -93,7 +96,7 @@ class Invocation {
 
   Ref<Context> context_;
   std::unique_ptr<Stack> stack_;
-  Ref<Waker> waker_;
+  Ref<Wait> wait_;  // begun anew for each
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
   std::optional<Alarm> time_limit_;   // made by the first call that has one

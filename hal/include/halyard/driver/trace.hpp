@@ -1,30 +1,34 @@
-// What the device tells a host that records a trace: when an operation began, and what threads did for it.
-#pragma once
+// Of the kit (halyard/driver.hpp): what a device tells a host that records a trace [R36].
+#ifndef HALYARD_DRIVER_TRACE_HPP_
+#define HALYARD_DRIVER_TRACE_HPP_
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
-#include "estimate.h"
-#include "status.h"
+#include "halyard/driver/failure.hpp"
 
-namespace halyard::local {
+namespace halyard::kit {
 
 using TraceSpanFunction = decltype(Services::trace_span);
 
 // Null: the host records none, or is older than that.
 inline TraceSpanFunction trace_function(const Services& services) {
-  constexpr size_t kNeeded = offsetof(Services, trace_span) + sizeof(TraceSpanFunction);
-  return services.struct_size >= kNeeded ? services.trace_span : nullptr;
+  return HALYARD_HAS_FIELD(&services, Services, trace_span) ? services.trace_span : nullptr;
 }
 
+// CLOCK_MONOTONIC in nanoseconds, as the host wants its times.
 inline uint64_t trace_time() {
-  return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
+  return static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-// The waits of a submission are reached.
+// The waits of a submission are reached: its operation begins. `submission` is its completed_user.
 inline void trace_began(const Services& services, void* submission) {
   const TraceSpanFunction tell = trace_function(services);
-  if (!tell) return;
+  if (!tell) [[likely]]
+    return;
   halyard_trace_span_t span = {};
   span.struct_size = sizeof span;
   span.kind = HALYARD_SPAN_BEGAN;
@@ -33,7 +37,7 @@ inline void trace_began(const Services& services, void* submission) {
   tell(services.host, &span);
 }
 
-// What this thread does as long as this lives.
+// What the calling thread does as long as this lives.
 class TraceSpan {
  public:
   // `name` must live as long.
@@ -64,4 +68,6 @@ class TraceSpan {
   uint64_t begin_ = 0;
 };
 
-}  // namespace halyard::local
+}  // namespace halyard::kit
+
+#endif  // HALYARD_DRIVER_TRACE_HPP_

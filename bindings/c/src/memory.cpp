@@ -1,0 +1,120 @@
+// Views over memory of the embedder's, and mappings (halyard/memory.h).
+#include "halyard/memory.h"
+
+#include "shared_memory.h"
+
+using namespace halyard;
+using namespace halyard::c;
+
+namespace halyard::c {
+
+namespace {
+
+// Types of memory that programs ask buffers for: the device's own, seen by the host where there is such.
+constexpr uint32_t kWishes =
+    HALYARD_MEMORY_OPTIMAL | HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE;
+constexpr uint32_t kUsage =
+    HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM;
+
+Result<Ref<hal::Device>> device_or_host(halyard_device_t device) {
+  if (device) return Ref<hal::Device>::share(from_handle<hal::Device>(device));
+  return hal::open_host_memory();
+}
+
+}  // namespace
+
+Result<hal::Buffer*> buffer_of(halyard_object_t handle) {
+  Object* const object = from_handle<Object>(handle);
+  if (auto* view = cast<hal::BufferView>(object)) return &view->buffer();
+  if (auto* buffer = cast<hal::Buffer>(object)) return buffer;
+  return fail(Code::INVALID_ARGUMENT, "expected a {} or a {}, found {}", hal::BufferView::kType.name,
+              hal::Buffer::kType.name, object ? object->type()->name : "null");
+}
+
+Result<> check_flags(uint32_t flags, uint32_t known, const char* of) {
+  if ((flags & ~known) == 0) return {};
+  return fail(Code::INVALID_ARGUMENT, "expected flags of {}, found unknown ones: {:#x}", of, flags & ~known);
+}
+
+Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
+                             void* data, size_t size, uint32_t flags, std::function<void()> released) {
+  const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(shape, element_type));
+  if (expected != size)
+    return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
+                hal::shape_text(shape), shape.empty() ? "" : "x", hal::element_type_text(element_type),
+                expected, size);
+  if (!data && size != 0)
+    return fail(Code::INVALID_ARGUMENT, "expected {} bytes, found a null pointer", size);
+  const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
+  const uint32_t access = flags & HALYARD_IMPORT_READ_ONLY ? hal::kRead : hal::kAccessAll;
+  Result<Ref<hal::Buffer>> buffer =
+      owner->import_host(hal::kAnyQueue, kWishes, kUsage, access, data, size, Ref<Object>());
+  const bool is_copy = !buffer;
+  if (is_copy) {
+    if (flags & HALYARD_IMPORT_NO_COPY) return std::unexpected(std::move(buffer).error());
+    buffer = HALYARD_TRY(owner->allocate(
+        hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE, kUsage, size));
+    HALYARD_TRY((*buffer)->write(0, data, size));
+  }
+  hal::Allocation& allocation = (*buffer)->allocation();
+  Ref<hal::BufferView> made = HALYARD_TRY(
+      hal::BufferView::create(std::move(*buffer), shape, element_type, hal::kEncodingDenseRowMajor));
+  // From here on nothing fails, so the bytes are let go exactly once.
+  if (is_copy) {
+    if (released) released();
+  } else {
+    allocation.keep = Bytes::borrow({static_cast<const uint8_t*>(data), size}, std::move(released));
+  }
+  return Imported{std::move(made), is_copy};
+}
+
+}  // namespace halyard::c
+
+halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_type, const int64_t* shape,
+                                     size_t rank, void* data, size_t size, uint32_t flags,
+                                     halyard_release_fn release, void* user, uint32_t* is_copy,
+                                     halyard_object_t* out) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_flags(flags, HALYARD_IMPORT_READ_ONLY | HALYARD_IMPORT_NO_COPY, "HALYARD_IMPORT_*"));
+    std::function<void()> released;
+    if (release) released = [release, user] { release(user); };
+    Imported made =
+        HALYARD_TRY(import_view(device, {shape, rank}, element_type, data, size, flags, std::move(released)));
+    if (is_copy) *is_copy = made.is_copy;
+    *out = give<halyard_object_t>(std::move(made.view));
+    return {};
+  });
+}
+
+halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint32_t element_type,
+                                   const int64_t* shape, size_t rank, halyard_object_t* out) {
+  return guarded([&]() -> Result<> {
+    hal::Buffer* const whole = HALYARD_TRY(buffer_of(view));
+    const std::span<const int64_t> dimensions(shape, rank);
+    const uint64_t size = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
+    Ref<hal::Buffer> part = HALYARD_TRY(whole->subspan(offset, size));
+    *out = give<halyard_object_t>(HALYARD_TRY(
+        hal::BufferView::create(std::move(part), dimensions, element_type, hal::kEncodingDenseRowMajor)));
+    return {};
+  });
+}
+
+halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void** data, size_t* size) {
+  return guarded([&]() -> Result<> {
+    hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));
+    HALYARD_TRY(check_flags(access, HALYARD_VIEW_READ | HALYARD_VIEW_WRITE, "HALYARD_VIEW_*"));
+    if (access & HALYARD_VIEW_WRITE) HALYARD_TRY(buffer->check_access(hal::kWrite));
+    const std::span<uint8_t> bytes = HALYARD_TRY(buffer->map());
+    from_handle<Object>(view)->retain();  // until it is unmapped
+    *data = bytes.data();
+    *size = bytes.size();
+    return {};
+  });
+}
+
+void halyard_view_unmap(halyard_object_t view) {
+  if (Result<hal::Buffer*> buffer = buffer_of(view)) {
+    (*buffer)->allocation().unmap();
+    from_handle<Object>(view)->release();
+  }
+}

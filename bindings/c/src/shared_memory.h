@@ -1,0 +1,29 @@
+// Memory of the embedder's as views: shared by memory.cpp and dlpack.cpp.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "base/bytes.h"
+#include "hal/device/host_memory.h"
+#include "hal/view/buffer_view.h"
+#include "handles.h"
+
+namespace halyard::c {
+
+struct Imported {
+  Ref<hal::BufferView> view;
+  bool is_copy;
+};
+// `flags` are HALYARD_IMPORT_*. `released` (may be empty) is called once, when the bytes are not used any
+// longer; never on failure.
+Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
+                             void* data, size_t size, uint32_t flags, std::function<void()> released);
+
+// The buffer of a view, or the buffer that it is. INVALID_ARGUMENT.
+Result<hal::Buffer*> buffer_of(halyard_object_t handle);
+
+// INVALID_ARGUMENT: bits that are not `known`, which are those of `of`.
+Result<> check_flags(uint32_t flags, uint32_t known, const char* of);
+
+}  // namespace halyard::c

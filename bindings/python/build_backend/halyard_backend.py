@@ -1,0 +1,141 @@
+"""Builds the wheel, for `pip install .` and `./dev wheel`; needs nothing but Python and what the build itself needs.
+
+The wheel holds everything: the extension, libhalyard, the drivers, and those libraries they need that a Linux system
+need not have. They find one another by their places in the wheel, without any environment variable:
+
+    halyard/_halyard.abi3.so
+    halyard/_lib/libhalyard.so.0  libffi.so.8 ...
+    halyard/_lib/halyard/drivers/halyard-driver-local.so ...
+
+The build goes to build/wheel; HALYARD_WHEEL_BUILD names another folder.
+"""
+
+import base64
+import hashlib
+import os
+import pathlib
+import platform
+import re
+import stat
+import subprocess
+import sys
+import zipfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+EXTENSION = "_halyard.abi3.so"
+# What every Linux system has, or what must be the system's own: the C library, C++'s, and Vulkan's loader.
+SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libvulkan)\.so(\.\d+)?$")
+
+
+def version():
+    return re.search(r"project\(Halyard VERSION ([\d.]+)", (SOURCE / "CMakeLists.txt").read_text())[1]
+
+
+def tag():
+    return f"cp311-abi3-linux_{platform.machine()}"
+
+
+def build():
+    """Builds what the wheel holds, and returns the build folder."""
+    folder = pathlib.Path(os.environ.get("HALYARD_WHEEL_BUILD", SOURCE / "build" / "wheel"))
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-DHALYARD_TESTS=OFF", "-DHALYARD_BENCHMARKS=OFF",
+               # Libraries look beside themselves, and drivers two folders up.
+               "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN;$ORIGIN/../.."]
+    environment = {**os.environ, "CMAKE_GENERATOR": os.environ.get("CMAKE_GENERATOR", "Ninja")}
+    subprocess.run(["cmake", "-S", SOURCE, "-B", folder, *options], check=True, env=environment, stdout=sys.stderr)
+    targets = ["halyard", "halyard-python", "halyard-driver-local"]
+    known = subprocess.run(["cmake", "--build", folder, "--target", "help"], capture_output=True, text=True).stdout
+    if "halyard-driver-vulkan" in known:
+        targets.append("halyard-driver-vulkan")
+    subprocess.run(["cmake", "--build", folder, "--target", *targets], check=True, stdout=sys.stderr)
+    return folder
+
+
+def needed(library):
+    """(name, path) of the libraries that the file needs, as the loader finds them."""
+    text = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^\s*(\S+) => (/\S+)", text, re.MULTILINE)
+
+
+def contents(folder):
+    """{place in the wheel: file}."""
+    files = {}
+    package = folder / "python" / "halyard"
+    for file in sorted(package.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            files[f"halyard/{file.relative_to(package)}"] = file
+    libraries = {"halyard/_lib/libhalyard.so.0": folder / "lib" / "libhalyard.so.0"}
+    for driver in sorted((folder / "lib" / "halyard" / "drivers").glob("halyard-driver-*.so")):
+        libraries[f"halyard/_lib/halyard/drivers/{driver.name}"] = driver
+    files.update(libraries)
+    for library in libraries.values():
+        for name, path in needed(library):
+            if not SYSTEM.match(name) and not name.startswith("libhalyard"):
+                files[f"halyard/_lib/{name}"] = pathlib.Path(path)
+    return files
+
+
+def stripped(data_path):
+    """The bytes of the file, without debug information where it is a library."""
+    data = data_path.read_bytes()
+    if not data.startswith(b"\x7fELF"):
+        return data
+    result = subprocess.run(["strip", "--strip-unneeded", "-o", "/dev/stdout", data_path], capture_output=True)
+    return result.stdout if result.returncode == 0 and result.stdout else data
+
+
+def metadata():
+    readme = (SOURCE / "docs" / "python.md").read_text()
+    return (f"Metadata-Version: 2.1\nName: halyard\nVersion: {version()}\n"
+            "Summary: Runs compiled machine-learning programs: IREE modules (.vmfb) on CPUs and GPUs\n"
+            "Requires-Python: >=3.11\nDescription-Content-Type: text/markdown\n\n" + readme)
+
+
+def digest(data):
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def write_wheel(target, files):
+    """`files`: {place: bytes}. The same files give the same wheel, byte for byte."""
+    info = f"halyard-{version()}.dist-info"
+    files = {**files, f"{info}/METADATA": metadata().encode(),
+             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: halyard\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()}
+    license_file = SOURCE / "LICENSE"
+    if license_file.exists():
+        files[f"{info}/LICENSE"] = license_file.read_bytes()
+    record = [f"{name},{digest(data)},{len(data)}" for name, data in files.items()] + [f"{info}/RECORD,,"]
+    files[f"{info}/RECORD"] = ("\n".join(record) + "\n").encode()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            mode = 0o755 if ".so" in name else 0o644
+            entry.external_attr = (stat.S_IFREG | mode) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+
+
+# ---- What pip calls (PEP 517, PEP 660)
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    name = f"halyard-{version()}-{tag()}.whl"
+    files = {place: stripped(file) for place, file in contents(build()).items()}
+    write_wheel(pathlib.Path(wheel_directory) / name, files)
+    return name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    name = f"halyard-{version()}"
+    target = pathlib.Path(sdist_directory) / f"{name}.tar.gz"
+    subprocess.run(["git", "-C", SOURCE, "archive", f"--prefix={name}/", "-o", target, "HEAD"], check=True)
+    return target.name
+
+
+if __name__ == "__main__":
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    folder.mkdir(parents=True, exist_ok=True)
+    print(folder / build_wheel(folder))

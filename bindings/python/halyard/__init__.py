@@ -1,0 +1,59 @@
+"""Halyard runs compiled machine-learning programs: IREE modules (.vmfb) on CPUs and GPUs.
+
+    import halyard, numpy as np
+
+    model = halyard.load("model.vmfb", device="local-task")
+    y = model.main(np.ones((1, 4), np.float32))
+    np.asarray(y)
+
+`load` gives a Model, whose attributes are the functions of the program. A result is a Tensor: numpy.asarray,
+torch.from_dlpack and memoryview share its memory. Failures are subclasses of halyard.Error.
+"""
+
+from ._halyard import (  # noqa: F401
+    AbortedError, AlreadyExistsError, Call, CancelledError, Context, DataLossError, DeadlineExceededError, DeferredError,
+    Device, Error, FailedPreconditionError, Function, IncompatibleError, Instance, InternalError, InvalidArgumentError,
+    NotFoundError, Object, OutOfRangeError, PermissionDeniedError, Program, ResourceExhaustedError, Tensor, Trace,
+    UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError, Waker, assemble, describe, disassemble,
+    element_types)
+from ._halyard import version as __version__
+from ._model import Model, load
+from ._native import NativeFunction, function
+
+_instance = None
+
+
+def instance():
+    """The Instance that everything uses to which none is given. Made when it is first asked for."""
+    global _instance
+    if _instance is None:
+        _instance = Instance()
+    return _instance
+
+
+def device(uri, **settings):
+    """Opens a device: device("local-task", workers="2"), device("vulkan://0")."""
+    return instance().open(uri, settings)
+
+
+def devices(driver=None):
+    """(URI, name) of each device of one driver, or of all. Loads their drivers."""
+    return instance().devices(driver)
+
+
+def drivers():
+    """What was looked at for drivers, and why a file was refused: a list of dicts. Runs no driver."""
+    return instance().search()
+
+
+def numpy(tensor):
+    """The tensor as a numpy array that shares its memory where it can; bfloat16 and the 8-bit floats need ml_dtypes."""
+    import numpy as np
+
+    try:
+        return np.asarray(memoryview(tensor))
+    except BufferError:
+        import ml_dtypes
+
+        plain = np.frombuffer(tensor.tobytes(), np.uint16 if tensor.dtype == "bfloat16" else np.uint8)
+        return plain.view(getattr(ml_dtypes, tensor.dtype)).reshape(tensor.shape)

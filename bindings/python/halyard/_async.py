@@ -1,0 +1,77 @@
+"""Calls for asyncio. A call that waits for a device holds no thread: the device makes a descriptor readable, the loop
+resumes the call."""
+
+import asyncio
+import itertools
+import weakref
+
+from ._halyard import Call, Waker
+
+_READY, _WAITING = 1, 2
+
+
+class _Wakers:
+    """What one event loop needs: a Waker, the futures of calls that wait, and a lock for each context in use."""
+
+    def __init__(self, loop):
+        self.waker = Waker()
+        self.futures = {}
+        self.locks = {}
+        self.numbers = itertools.count(1)
+        loop.add_reader(self.waker.fileno(), self._ready)
+
+    def _ready(self):
+        numbers = self.waker.take()
+        for number in list(self.futures) if numbers is None else numbers:
+            future = self.futures.pop(number, None)
+            if future is not None and not future.done():
+                future.set_result(None)
+
+
+_loops = weakref.WeakKeyDictionary()
+
+
+def _wakers(loop):
+    found = _loops.get(loop)
+    if found is None:
+        found = _loops[loop] = _Wakers(loop)
+    return found
+
+
+async def call_async(function, arguments):
+    loop = asyncio.get_running_loop()
+    wakers = _wakers(loop)
+    context = function.context
+    lock, users = wakers.locks.get(context, (None, 0))
+    wakers.locks[context] = (lock := lock or asyncio.Lock(), users + 1)
+    try:
+        async with lock:  # a context has one call at a time
+            return await _run(loop, wakers, function, arguments)
+    finally:
+        lock, users = wakers.locks.pop(context)
+        if users > 1:
+            wakers.locks[context] = (lock, users - 1)
+
+
+async def _run(loop, wakers, function, arguments):
+    number = next(wakers.numbers)
+    call = Call(function, wakers.waker, number)
+    timer = None
+    try:
+        state = call.begin(*arguments)
+        while state:
+            if state == _READY:
+                await asyncio.sleep(0)
+            else:
+                future = wakers.futures[number] = loop.create_future()
+                deadline = call.deadline()
+                if deadline is not None:
+                    timer = loop.call_at(deadline, lambda: future.done() or future.set_result(None))
+                await future
+            state = call.resume()
+        return call.results()
+    finally:  # a call that has not ended is cancelled as it goes
+        wakers.futures.pop(number, None)
+        if timer is not None:
+            timer.cancel()
+        del call

@@ -1,0 +1,205 @@
+"""What functions take and give: from their calling convention, their declaration and the frontend's description.
+
+A declaration is the source's signature, `sync func @f(%x: tensor<2x?xf32>, %n: i32) -> (%y: tensor<2xf32>)`. The
+description, attribute `iree.abi`, is JSON that some frontends write; it knows dicts, lists and tuples.
+"""
+
+import re
+
+_SCALARS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64"}
+# Numbers of element types, by name: numerical type and bits (hal-types.md, "Element types").
+_NUMERICAL = {"i": 0x10, "si": 0x11, "ui": 0x12, "f": 0x21, "bf": 0x22}
+_NAMED = {"i1": 0x13000008, "bool": 0x13000008, "f8E5M2": 0x24000008, "f8E4M3FN": 0x25000008, "f8E5M2FNUZ": 0x26000008,
+          "f8E4M3FNUZ": 0x27000008, "f8E8M0FNU": 0x28000008, "complex<f32>": 0x23000040, "complex<f64>": 0x23000080}
+
+
+def element_number(text):
+    """The number of an element type; 0 where it has none here."""
+    if text in _NAMED:
+        return _NAMED[text]
+    match = re.fullmatch(r"(si|ui|bf|i|f)(\d+)", text)
+    return _NUMERICAL[match[1]] << 24 | int(match[2]) if match else 0
+
+
+def _split(text):
+    """At commas that no bracket and no string encloses."""
+    parts, depth, start, quoted = [], 0, 0, False
+    for at, character in enumerate(text):
+        if quoted or character == '"':
+            quoted = quoted != (character == '"')
+        elif character in "<({[":
+            depth += 1
+        elif character in ">)}]" and text[at - 1:at + 1] != "->":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _bracketed(text, start):
+    """What stands between the parenthesis at `start` and its partner, and the place behind it."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return text[start + 1:at], at + 1
+    return text[start + 1:], len(text)
+
+
+def _tensor(text):
+    """(element type, shape) of `tensor<2x?xf32>` or `tensor<2xf32, #encoding>`; (0, None) for anything else."""
+    match = re.match(r"tensor<((?:[\d?]+x)*)([A-Za-z]\w*(?:<\w+>)?)", text)
+    if not match:
+        return 0, None
+    sizes = [-1 if size == "?" else int(size) for size in match[1].split("x")[:-1]]
+    return element_number(match[2]), tuple(sizes)
+
+
+def parse_declaration(text):
+    """[(name, type)] of the arguments and of the results; None where the text is no declaration."""
+    start = text.find("(")
+    if start < 0 or "func @" not in text[:start]:
+        return None
+    inside, at = _bracketed(text, start)
+    arrow = text.find("->", at)
+    results = ""
+    if arrow >= 0:
+        rest = text[arrow + 2:].strip()
+        results = _bracketed(rest, 0)[0] if rest.startswith("(") else rest
+
+    def pair(part):
+        match = re.match(r"%([\w$.-]+)\s*:\s*(.*)", part)
+        return (match[1], match[2]) if match else ("", part)
+
+    return [pair(part) for part in _split(inside)], [pair(part) for part in _split(results)]
+
+
+# ---- Structures: a type of the description is a name ("i32"), or a list that begins with its kind.
+
+
+def _leaf_count(kind):
+    if isinstance(kind, str):
+        return 1
+    if kind[0] == "ndarray":
+        return 1
+    if kind[0] in ("slist", "stuple"):
+        return sum(map(_leaf_count, kind[1:]))
+    if kind[0] == "sdict":
+        return sum(_leaf_count(value) for _, value in kind[1:])
+    if kind[0] == "named":
+        return _leaf_count(kind[2])
+    return 1
+
+
+def _flatten(kind, value, place, out):
+    if isinstance(kind, list) and kind[0] == "named":
+        _flatten(kind[2], value, place, out)
+    elif isinstance(kind, list) and kind[0] in ("slist", "stuple"):
+        if not isinstance(value, (list, tuple)) or len(value) != len(kind) - 1:
+            raise TypeError(f"{place} must be a list or tuple of {len(kind) - 1} values, not {value!r}")
+        for index, (inner, item) in enumerate(zip(kind[1:], value)):
+            _flatten(inner, item, f"{place}[{index}]", out)
+    elif isinstance(kind, list) and kind[0] == "sdict":
+        if not isinstance(value, dict) or set(value) != {key for key, _ in kind[1:]}:
+            keys = ", ".join(repr(key) for key, _ in kind[1:])
+            raise TypeError(f"{place} must be a dict with the keys {keys}, not {value!r}")
+        for key, inner in kind[1:]:
+            _flatten(inner, value[key], f"{place}[{key!r}]", out)
+    else:
+        out.append(value)
+
+
+def _restore(kind, values):
+    if isinstance(kind, list) and kind[0] == "named":
+        return _restore(kind[2], values)
+    if isinstance(kind, list) and kind[0] == "slist":
+        return [_restore(inner, values) for inner in kind[1:]]
+    if isinstance(kind, list) and kind[0] == "stuple":
+        return tuple(_restore(inner, values) for inner in kind[1:])
+    if isinstance(kind, list) and kind[0] == "sdict":
+        return {key: _restore(inner, values) for key, inner in kind[1:]}
+    return next(values)
+
+
+def _is_structured(kind):
+    return isinstance(kind, list) and kind[0] in ("slist", "stuple", "sdict", "named")
+
+
+class Signature:
+    """What Function of the extension wants to know of an export, from what Program.function says of it."""
+
+    def __init__(self, description):
+        convention = description["convention"]
+        arguments, _, results = convention[1:].partition("_")
+        kinds = [kind for kind in arguments if kind != "v"]
+        self.name = description["name"]
+        self.is_async = description["is_async"]
+        if self.is_async:
+            kinds = kinds[:-2]
+        self.result_count = description["result_count"]
+        self.declaration = description["declaration"]
+        declared = parse_declaration(self.declaration)
+        if declared and len(declared[0]) != len(kinds):
+            declared = None
+        self.argument_names = [name for name, _ in declared[0]] if declared else []
+        self.result_names = [name for name, _ in declared[1]] if declared else []
+        abi = description["attributes"].get("iree.abi")
+        self.structure = self._structure(abi, len(kinds)) if abi else None
+        self.arguments = tuple(self._argument(index, kind, declared) for index, kind in enumerate(kinds))
+        if not self.declaration:
+            takes = ", ".join(f"{name}: {_SCALARS.get(kind, 'object')}" for name, kind, _, _ in self.arguments)
+            gives = ", ".join(_SCALARS.get(kind, "object") for kind in results if kind != "v")
+            self.declaration = f"{self.name}({takes}) -> ({gives})"
+
+    def _structure(self, abi, count):
+        import json
+
+        try:
+            known = json.loads(abi)
+            arguments, results = known["a"], known["r"]
+            fits = (sum(map(_leaf_count, arguments)) == count and sum(map(_leaf_count, results)) == self.result_count)
+        except (ValueError, KeyError, TypeError, IndexError):
+            return None  # a description of another kind: the declaration stands
+        return (arguments, results) if fits and any(map(_is_structured, arguments + results)) else None
+
+    def _argument(self, index, kind, declared):
+        name, text = declared[0][index] if declared else (f"arg{index}", "")
+        element, shape = _tensor(text)
+        return name or f"arg{index}", kind, element, shape
+
+    def prepare(self):
+        """A function of structured arguments that gives flat ones; None where they are flat already."""
+        if not self.structure or not any(map(_is_structured, self.structure[0])):
+            return None
+        kinds = self.structure[0]
+        names = [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
+
+        def flatten(*arguments, **keywords):
+            flat = []
+            values = list(arguments)
+            for name in names[len(values):]:
+                if name not in keywords:
+                    raise TypeError(f"{self.name}() lacks an argument; it takes {len(kinds)}: {self.declaration}")
+                values.append(keywords.pop(name))
+            if keywords or len(values) != len(kinds):
+                raise TypeError(f"{self.name}() takes {len(kinds)} arguments: {self.declaration}")
+            for index, (kind, value) in enumerate(zip(kinds, values)):
+                _flatten(kind, value, f"{self.name}(): argument {index}", flat)
+            return tuple(flat)
+
+        return flatten
+
+    def finish(self):
+        """A function of the flat results that gives structured ones; None where they are flat already."""
+        if not self.structure or not any(map(_is_structured, self.structure[1])):
+            return None
+        kinds = self.structure[1]
+
+        def restore(result):
+            values = iter(result if isinstance(result, tuple) else (result,))
+            restored = [_restore(kind, values) for kind in kinds]
+            return restored[0] if len(restored) == 1 else tuple(restored)
+
+        return restore

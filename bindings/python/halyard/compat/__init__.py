@@ -1,0 +1,1 @@
+"""The names of other runtimes, so that scripts written for them run."""

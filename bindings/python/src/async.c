@@ -1,0 +1,323 @@
+// Calls in steps, for event loops: a Call that waits holds no thread, and a Waker's descriptor becomes
+// readable when one of its calls can go on.
+//
+// A wait ends on some thread of a device, which must not take the interpreter's lock: whoever holds that lock
+// may be waiting for the device. So the thread only puts the call's number into a list and writes to the
+// descriptor.
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common.h"
+
+// What calls and their waker share; counted, because a wait may end when either is gone.
+typedef struct wake_list {
+  pthread_mutex_t mutex;
+  int references;  // guarded by the mutex
+  int descriptor;  // an eventfd
+  uint64_t* ready;
+  size_t count, capacity;
+  int lost;  // no memory for a number: every call is to be looked at
+} wake_list;
+
+// One call's place in the list, for the hook.
+typedef struct {
+  wake_list* list;
+  uint64_t number;
+} wake_entry;
+
+typedef struct {
+  PyObject_HEAD wake_list* list;
+} WakerObject;
+
+typedef struct {
+  PyObject_HEAD halyard_call_t handle;
+  FunctionObject* function;
+  wake_entry entry;
+  halyard_value_t* values;  // arguments, until the call is done
+  Py_ssize_t value_count;
+  uint32_t state;
+  int is_begun;    // and its results are not taken
+  int holds_lock;  // of the context
+} CallObject;
+
+static wake_list* retain_list(wake_list* list) {
+  pthread_mutex_lock(&list->mutex);
+  ++list->references;
+  pthread_mutex_unlock(&list->mutex);
+  return list;
+}
+
+static void release_list(wake_list* list) {
+  if (!list) return;
+  pthread_mutex_lock(&list->mutex);
+  const int left = --list->references;
+  pthread_mutex_unlock(&list->mutex);
+  if (left > 0) return;
+  close(list->descriptor);
+  pthread_mutex_destroy(&list->mutex);
+  free(list->ready);
+  free(list);
+}
+
+// On any thread, without the interpreter's lock.
+static void on_ready(void* user) {
+  const wake_entry* entry = user;
+  wake_list* list = entry->list;
+  pthread_mutex_lock(&list->mutex);
+  if (list->count == list->capacity) {
+    const size_t capacity = list->capacity ? list->capacity * 2 : 16;
+    uint64_t* ready = realloc(list->ready, capacity * sizeof *ready);
+    if (ready) {
+      list->ready = ready;
+      list->capacity = capacity;
+    }
+  }
+  if (list->count < list->capacity) {
+    list->ready[list->count++] = entry->number;
+  } else {
+    list->lost = 1;
+  }
+  pthread_mutex_unlock(&list->mutex);
+  const uint64_t one = 1;
+  while (write(list->descriptor, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+// ---- Waker
+
+static PyObject* waker_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  (void)arguments;
+  (void)keywords;
+  wake_list* list = calloc(1, sizeof *list);
+  if (!list) return PyErr_NoMemory();
+  pthread_mutex_init(&list->mutex, NULL);
+  list->references = 1;
+  list->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (list->descriptor < 0) {
+    pthread_mutex_destroy(&list->mutex);
+    free(list);
+    return PyErr_SetFromErrno(PyExc_OSError);
+  }
+  WakerObject* self = PyObject_New(WakerObject, type);
+  if (self) {
+    self->list = list;
+  } else {
+    release_list(list);
+  }
+  return (PyObject*)self;
+}
+
+static void waker_free(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  release_list(((WakerObject*)self)->list);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static PyObject* waker_fileno(PyObject* self, PyObject* unused) {
+  (void)unused;
+  return PyLong_FromLong(((WakerObject*)self)->list->descriptor);
+}
+
+// The numbers of calls that can go on; None: any of them may.
+static PyObject* waker_take(PyObject* self, PyObject* unused) {
+  (void)unused;
+  wake_list* list = ((WakerObject*)self)->list;
+  uint64_t count;
+  if (read(list->descriptor, &count, sizeof count) < 0 && errno != EAGAIN)
+    return PyErr_SetFromErrno(PyExc_OSError);
+  pthread_mutex_lock(&list->mutex);
+  uint64_t* numbers = list->ready;
+  const size_t size = list->count;
+  const int lost = list->lost;
+  list->ready = NULL;
+  list->count = list->capacity = 0;
+  list->lost = 0;
+  pthread_mutex_unlock(&list->mutex);
+  PyObject* result = lost ? Py_NewRef(Py_None) : PyList_New((Py_ssize_t)size);
+  for (size_t i = 0; result && !lost && i < size; ++i) {
+    PyObject* number = PyLong_FromUnsignedLongLong(numbers[i]);
+    if (!number || PyList_SetItem(result, (Py_ssize_t)i, number) < 0) Py_CLEAR(result);
+  }
+  free(numbers);
+  return result;
+}
+
+static PyMethodDef waker_methods[] = {
+    {"fileno", waker_fileno, METH_NOARGS, "A descriptor that is readable when a call can go on."},
+    {"take", waker_take, METH_NOARGS, "The numbers of the calls that can go on; None: any of them may."},
+    {NULL, NULL, 0, NULL}};
+static PyType_Slot waker_slots[] = {{Py_tp_doc, "Says which calls can go on, through a descriptor."},
+                                    {Py_tp_new, waker_new},
+                                    {Py_tp_dealloc, waker_free},
+                                    {Py_tp_methods, waker_methods},
+                                    {0, NULL}};
+static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, waker_slots};
+
+// ---- Call
+
+static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  static char* names[] = {"function", "waker", "number", NULL};
+  module_state* state = PyType_GetModuleState(type);
+  FunctionObject* function;
+  WakerObject* waker;
+  unsigned long long number;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!K:Call", names, state->function_type, &function,
+                                   state->waker_type, &waker, &number))
+    return NULL;
+  halyard_call_t handle = NULL;
+  if (raise_status(state, halyard_call_create(function->context->handle, &handle)) < 0) return NULL;
+  CallObject* self = PyObject_New(CallObject, type);
+  if (!self) {
+    halyard_release(handle);
+    return NULL;
+  }
+  self->handle = handle;
+  self->function = function;
+  Py_INCREF((PyObject*)function);
+  self->entry.list = retain_list(waker->list);
+  self->entry.number = number;
+  self->values = NULL;
+  self->value_count = 0;
+  self->state = HALYARD_CALL_DONE;
+  self->is_begun = 0;
+  self->holds_lock = 0;
+  halyard_call_on_ready(handle, on_ready, &self->entry);
+  return (PyObject*)self;
+}
+
+// The call is over, well or not.
+static void finish(CallObject* self) {
+  self->is_begun = 0;
+  release_values(self->values, self->value_count);
+  PyMem_Free(self->values);
+  self->values = NULL;
+  self->value_count = 0;
+  if (self->holds_lock) leave_context(self->function->context);
+  self->holds_lock = 0;
+}
+
+static void call_free(PyObject* object) {
+  CallObject* self = (CallObject*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  halyard_call_on_ready(self->handle, NULL, NULL);       // returns when a hook that runs is over
+  Py_BEGIN_ALLOW_THREADS halyard_release(self->handle);  // a call that waits is cancelled
+  Py_END_ALLOW_THREADS finish(self);
+  release_list(self->entry.list);
+  Py_DECREF((PyObject*)self->function);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static PyObject* call_begin(PyObject* object, PyObject* arguments) {
+  CallObject* self = (CallObject*)object;
+  FunctionObject* function = self->function;
+  module_state* state = state_of(object);
+  if (self->is_begun) return PyErr_Format(PyExc_RuntimeError, "the call has begun already");
+  const Py_ssize_t most = function->argument_count + 2;
+  if (enter_context(state, function->context) < 0) return NULL;
+  self->holds_lock = 1;
+  self->values = PyMem_Calloc((size_t)most, sizeof *self->values);
+  if (!self->values) {
+    finish(self);
+    return PyErr_NoMemory();
+  }
+  if (convert_arguments(function, arguments, self->values) < 0) {
+    finish(self);
+    return NULL;
+  }
+  self->value_count = function->argument_count;
+  if (function->is_async) {
+    halyard_value_t* signal = &self->values[function->argument_count + 1];
+    if (raise_status(state, halyard_fence_create(function->context->device, &signal->object)) < 0) {
+      finish(self);
+      return NULL;
+    }
+    signal->kind = HALYARD_VALUE_OBJECT;
+    self->value_count = most;
+  }
+  halyard_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = halyard_call_begin(self->handle, function->handle, self->values,
+                                                     (size_t)self->value_count, &self->state);
+  Py_END_ALLOW_THREADS if (raise_status(state, status) < 0) {
+    finish(self);
+    return NULL;
+  }
+  self->is_begun = 1;
+  return PyLong_FromUnsignedLong(self->state);
+}
+
+static PyObject* call_resume(PyObject* object, PyObject* unused) {
+  (void)unused;
+  CallObject* self = (CallObject*)object;
+  halyard_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = halyard_call_resume(self->handle, &self->state);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(object), status) < 0) {
+    finish(self);
+    return NULL;
+  }
+  return PyLong_FromUnsignedLong(self->state);
+}
+
+static PyObject* call_results(PyObject* object, PyObject* unused) {
+  (void)unused;
+  CallObject* self = (CallObject*)object;
+  module_state* state = state_of(object);
+  const Py_ssize_t count = self->function->result_count;
+  halyard_value_t* results = PyMem_Calloc((size_t)count + 1, sizeof *results);
+  if (!results) return PyErr_NoMemory();
+  halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
+  if (!status && self->function->is_async) {
+    const halyard_object_t fence = self->values[self->value_count - 1].object;
+    Py_BEGIN_ALLOW_THREADS status = halyard_fence_wait(fence, UINT32_MAX);
+    Py_END_ALLOW_THREADS if (status) release_values(results, count);
+  }
+  finish(self);
+  PyObject* result = raise_status(state, status) < 0 ? NULL : convert_results(state, results, count);
+  PyMem_Free(results);
+  return finish_result(self->function, result);
+}
+
+static PyObject* call_cancel(PyObject* object, PyObject* unused) {
+  (void)unused;
+  halyard_call_cancel(((CallObject*)object)->handle);
+  Py_RETURN_NONE;
+}
+
+// Seconds on the clock of time.monotonic, or None.
+static PyObject* call_deadline(PyObject* object, PyObject* unused) {
+  (void)unused;
+  const int64_t at = halyard_call_deadline(((CallObject*)object)->handle);
+  if (at == INT64_MAX) Py_RETURN_NONE;
+  return PyFloat_FromDouble((double)at * 1e-9);
+}
+
+static PyMethodDef call_methods[] = {
+    {"begin", call_begin, METH_VARARGS,
+     "Begins the call: 0 where it is done, 1 where it has yielded, 2 where it waits."},
+    {"resume", call_resume, METH_NOARGS, "Goes on with it; returns as begin does."},
+    {"results", call_results, METH_NOARGS, "The results of a call that is done, once."},
+    {"cancel", call_cancel, METH_NOARGS, "Ends it with CancelledError at the next opportunity. Any thread."},
+    {"deadline", call_deadline, METH_NOARGS,
+     "When a waiting call goes on by itself, by time.monotonic(); None: never."},
+    {NULL, NULL, 0, NULL}};
+static PyType_Slot call_slots[] = {
+    {Py_tp_doc,
+     "Call(function, waker, number)\n--\n\nOne call in steps. Function.call_async of the package uses it."},
+    {Py_tp_new, call_new},
+    {Py_tp_dealloc, call_free},
+    {Py_tp_methods, call_methods},
+    {0, NULL}};
+static PyType_Spec call_spec = {"halyard.Call", sizeof(CallObject), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, call_slots};
+
+int add_async_types(PyObject* module, module_state* state) {
+  return add_type(module, &waker_spec, &state->waker_type) < 0 ||
+                 add_type(module, &call_spec, &state->call_type) < 0
+             ? -1
+             : 0;
+}

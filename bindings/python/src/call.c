@@ -1,0 +1,489 @@
+// Function: an export that can be called, and calls that return when they are done.
+#include <string.h>
+
+#include "common.h"
+
+enum { kFewValues = 16 };  // in a call; more come from the heap
+
+// ---- Arguments
+
+static int scalar_error(FunctionObject* function, const argument_t* argument, const char* expected,
+                        PyObject* value) {
+  PyErr_Format(PyExc_TypeError, "%U(): argument '%U' must be %s, not %R", function->name, argument->name,
+               expected, Py_TYPE(value));
+  return -1;
+}
+
+static int convert_integer(FunctionObject* function, const argument_t* argument, PyObject* value, int bits,
+                           halyard_value_t* out) {
+  PyObject* index = PyNumber_Index(value);  // also numpy's integers, and bool
+  if (!index) {
+    PyErr_Clear();
+    return scalar_error(function, argument, "an int", value);
+  }
+  int overflow = 0;
+  long long number = PyLong_AsLongLongAndOverflow(index, &overflow);
+  if (overflow > 0 && bits == 64) {  // an unsigned number of 64 bits is the same bits
+    const unsigned long long whole = PyLong_AsUnsignedLongLong(index);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+    } else {
+      number = (long long)whole;
+      overflow = 0;
+    }
+  }
+  Py_DECREF(index);
+  if (overflow || (bits == 32 && (number < INT32_MIN || number > (long long)UINT32_MAX))) {
+    PyErr_Format(PyExc_OverflowError, "%U(): argument '%U' is %S, which does not fit an integer of %d bits",
+                 function->name, argument->name, value, bits);
+    return -1;
+  }
+  out->kind = bits == 32 ? HALYARD_VALUE_I32 : HALYARD_VALUE_I64;
+  if (bits == 32) {
+    out->i32 = (int32_t)number;
+  } else {
+    out->i64 = number;
+  }
+  return 0;
+}
+
+static int convert_float(FunctionObject* function, const argument_t* argument, PyObject* value, int bits,
+                         halyard_value_t* out) {
+  const double number = PyFloat_AsDouble(value);
+  if (number == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return scalar_error(function, argument, "a float", value);
+  }
+  out->kind = bits == 32 ? HALYARD_VALUE_F32 : HALYARD_VALUE_F64;
+  if (bits == 32) {
+    out->f32 = (float)number;
+  } else {
+    out->f64 = number;
+  }
+  return 0;
+}
+
+static int convert_reference(FunctionObject* function, const argument_t* argument, PyObject* value,
+                             halyard_value_t* out) {
+  module_state* state = state_of((PyObject*)function);
+  if (value == Py_None) {
+    out->kind = HALYARD_VALUE_NULL;
+    return 0;
+  }
+  out->kind = HALYARD_VALUE_OBJECT;
+  if (Py_TYPE(value) == state->object_type) {
+    out->object = ((ObjectObject*)value)->handle;
+    halyard_retain(out->object);
+    return 0;
+  }
+  const view_request_t request = {.state = state,
+                                  .device = function->context->device,
+                                  .element_type = argument->element_type,
+                                  .rank = argument->rank,
+                                  .shape = argument->shape,
+                                  .function_name = function->name,
+                                  .argument_name = argument->name};
+  return make_view(&request, value, &out->object);
+}
+
+static int convert_argument(FunctionObject* function, const argument_t* argument, PyObject* value,
+                            halyard_value_t* out) {
+  switch (argument->kind) {
+    case 'i':
+      return convert_integer(function, argument, value, 32, out);
+    case 'I':
+      return convert_integer(function, argument, value, 64, out);
+    case 'f':
+      return convert_float(function, argument, value, 32, out);
+    case 'F':
+      return convert_float(function, argument, value, 64, out);
+    default:
+      return convert_reference(function, argument, value, out);
+  }
+}
+
+void release_values(halyard_value_t* values, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (values[i].kind == HALYARD_VALUE_OBJECT) halyard_release(values[i].object);
+}
+
+int convert_arguments(FunctionObject* function, PyObject* arguments, halyard_value_t* values) {
+  const Py_ssize_t given = PyTuple_Size(arguments);
+  if (given != function->argument_count) {
+    PyErr_Format(PyExc_TypeError, "%U() takes %zd argument%s but %zd %s given: %U", function->name,
+                 function->argument_count, function->argument_count == 1 ? "" : "s", given,
+                 given == 1 ? "was" : "were", function->declaration);
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < given; ++i) {
+    values[i].kind = HALYARD_VALUE_NULL;
+    values[i].reserved = 0;
+    values[i].i64 = 0;
+    if (convert_argument(function, &function->arguments[i], PyTuple_GetItem(arguments, i), &values[i]) < 0) {
+      release_values(values, i);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+// Positional and keyword arguments in the order of the declaration: a new tuple.
+static PyObject* in_order(FunctionObject* function, PyObject* arguments, PyObject* keywords) {
+  const Py_ssize_t positional = PyTuple_Size(arguments);
+  PyObject* all = PyTuple_New(function->argument_count);
+  if (!all) return NULL;
+  Py_ssize_t used = 0;
+  for (Py_ssize_t i = 0; i < function->argument_count; ++i) {
+    PyObject* name = function->arguments[i].name;
+    PyObject* named = PyDict_GetItemWithError(keywords, name);
+    if (!named && PyErr_Occurred()) goto failed;
+    if (i < positional && named) {
+      PyErr_Format(PyExc_TypeError, "%U() got argument '%U' twice: by its place and by its name",
+                   function->name, name);
+      goto failed;
+    }
+    PyObject* value = i < positional ? PyTuple_GetItem(arguments, i) : named;
+    if (!value) {
+      PyErr_Format(PyExc_TypeError, "%U() lacks argument '%U': %U", function->name, name,
+                   function->declaration);
+      goto failed;
+    }
+    used += named != NULL;
+    Py_INCREF(value);
+    PyTuple_SetItem(all, i, value);
+  }
+  if (used != PyDict_Size(keywords) || positional > function->argument_count) {
+    PyErr_Format(PyExc_TypeError, "%U() got arguments that it does not have: expected %U", function->name,
+                 function->declaration);
+    goto failed;
+  }
+  return all;
+failed:
+  Py_DECREF(all);
+  return NULL;
+}
+
+PyObject* bind_arguments(FunctionObject* function, PyObject* arguments, PyObject* keywords) {
+  if (function->prepare) {
+    PyObject* flat = PyObject_Call(function->prepare, arguments, keywords);
+    if (flat && !PyTuple_Check(flat)) {
+      Py_DECREF(flat);
+      return PyErr_Format(PyExc_TypeError, "prepare must return a tuple");
+    }
+    return flat;
+  }
+  if (keywords && PyDict_Size(keywords) > 0) return in_order(function, arguments, keywords);
+  return Py_NewRef(arguments);
+}
+
+PyObject* finish_result(FunctionObject* function, PyObject* result) {
+  if (!result || !function->finish) return result;
+  PyObject* finished = PyObject_CallFunctionObjArgs(function->finish, result, NULL);
+  Py_DECREF(result);
+  return finished;
+}
+
+// ---- Results
+
+static PyObject* wrap_object(module_state* state, halyard_object_t handle) {
+  const char* type = halyard_object_type(handle);
+  if (strcmp(type, "hal.buffer_view") == 0) return wrap_tensor(state, handle);
+  if (strcmp(type, "vm.list") == 0) {
+    size_t size = 0;
+    int failed = raise_status(state, halyard_list_size(handle, &size)) < 0;
+    PyObject* list = failed ? NULL : PyList_New((Py_ssize_t)size);
+    for (size_t i = 0; list && i < size; ++i) {
+      halyard_value_t value = {0};
+      PyObject* item = NULL;
+      if (raise_status(state, halyard_list_get(handle, i, &value)) == 0) item = convert_value(state, &value);
+      if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
+    }
+    halyard_release(handle);
+    return list;
+  }
+  ObjectObject* object = PyObject_New(ObjectObject, state->object_type);
+  if (!object) {
+    halyard_release(handle);
+    return NULL;
+  }
+  object->handle = handle;
+  return (PyObject*)object;
+}
+
+PyObject* convert_value(module_state* state, halyard_value_t* value) {
+  switch (value->kind) {
+    case HALYARD_VALUE_I8:
+    case HALYARD_VALUE_I16:
+    case HALYARD_VALUE_I32:
+      return PyLong_FromLong(value->i32);
+    case HALYARD_VALUE_I64:
+      return PyLong_FromLongLong(value->i64);
+    case HALYARD_VALUE_F32:
+      return PyFloat_FromDouble(value->f32);
+    case HALYARD_VALUE_F64:
+      return PyFloat_FromDouble(value->f64);
+    case HALYARD_VALUE_OBJECT:
+      return wrap_object(state, value->object);
+    default:
+      Py_RETURN_NONE;
+  }
+}
+
+PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize_t count) {
+  if (count == 0) Py_RETURN_NONE;
+  if (count == 1) return convert_value(state, values);
+  PyObject* all = PyTuple_New(count);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = all ? convert_value(state, &values[i]) : NULL;
+    if (!item) {
+      release_values(values + i + (all ? 1 : 0), count - i - (all ? 1 : 0));
+      Py_XDECREF(all);
+      return NULL;
+    }
+    PyTuple_SetItem(all, i, item);
+  }
+  return all;
+}
+
+// ---- Calls
+
+static halyard_call_t take_call(FunctionObject* function) {
+  if (function->idle_count > 0) return function->idle[--function->idle_count];
+  halyard_call_t call = NULL;
+  if (raise_status(state_of((PyObject*)function), halyard_call_create(function->context->handle, &call)) < 0)
+    return NULL;
+  return call;
+}
+
+static void give_back_call(FunctionObject* function, halyard_call_t call) {
+  if (function->idle_count < (int)(sizeof function->idle / sizeof *function->idle)) {
+    function->idle[function->idle_count++] = call;
+  } else {
+    halyard_release(call);
+  }
+}
+
+// The fences of an async function whose call is to block: none to wait for, and one that is waited for here.
+static int add_fences(FunctionObject* function, halyard_value_t* values) {
+  halyard_value_t* wait = &values[function->argument_count];
+  halyard_value_t* signal = wait + 1;
+  *wait = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
+  *signal = (halyard_value_t){.kind = HALYARD_VALUE_OBJECT};
+  return raise_status(state_of((PyObject*)function),
+                      halyard_fence_create(function->context->device, &signal->object));
+}
+
+static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, halyard_value_t* results) {
+  module_state* state = state_of((PyObject*)function);
+  const Py_ssize_t argument_count = function->argument_count + (function->is_async ? 2 : 0);
+  PyObject* result = NULL;
+  halyard_call_t call = NULL;
+  if (enter_context(state, function->context) == 0) {
+    call = take_call(function);
+    halyard_status_t status = NULL;
+    if (call) {
+      Py_BEGIN_ALLOW_THREADS interrupt_begin(call);
+      status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count, results,
+                                   (size_t)function->result_count);
+      if (!status && function->is_async) {
+        status = halyard_fence_wait(arguments[argument_count - 1].object, UINT32_MAX);
+        if (status) release_values(results, function->result_count);
+      }
+      interrupt_end();
+      Py_END_ALLOW_THREADS give_back_call(function, call);
+    }
+    leave_context(function->context);
+    // A handler of Python's for the signal that ended the call comes first: Ctrl-C is a KeyboardInterrupt.
+    if (status && halyard_status_code(status) == HALYARD_CANCELLED && PyErr_CheckSignals() < 0) {
+      halyard_status_release(status);
+    } else if (call && raise_status(state, status) == 0) {
+      result = convert_results(state, results, function->result_count);
+    }
+  }
+  release_values(arguments, argument_count);
+  return result;
+}
+
+static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* keywords) {
+  FunctionObject* function = (FunctionObject*)object;
+  halyard_value_t few[kFewValues];
+  halyard_value_t* values = few;
+  const Py_ssize_t needed = function->argument_count + 2 + function->result_count;
+  if (needed > kFewValues && !(values = PyMem_Malloc(sizeof *values * (size_t)needed)))
+    return PyErr_NoMemory();
+  PyObject* ordered = bind_arguments(function, arguments, keywords);
+  PyObject* result = NULL;
+  if (ordered) {
+    int failed = convert_arguments(function, ordered, values) < 0;
+    if (!failed && function->is_async && add_fences(function, values) < 0) {
+      release_values(values, function->argument_count);
+      failed = 1;
+    }
+    if (!failed) result = invoke(function, values, values + function->argument_count + 2);
+  }
+  Py_XDECREF(ordered);
+  if (values != few) PyMem_Free(values);
+  return finish_result(function, result);
+}
+
+static PyObject* function_bind(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  return bind_arguments((FunctionObject*)self, arguments, keywords);
+}
+
+static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  PyObject* module = PyImport_ImportModule("halyard._async");  // asyncio is imported only where it is used
+  PyObject* flat = module ? bind_arguments((FunctionObject*)self, arguments, keywords) : NULL;
+  PyObject* coroutine = flat ? PyObject_CallMethod(module, "call_async", "OO", self, flat) : NULL;
+  Py_XDECREF(flat);
+  Py_XDECREF(module);
+  return coroutine;
+}
+
+// ---- The type
+
+// (name, kind, element type, shape or None)
+static int read_argument(PyObject* given, argument_t* argument) {
+  PyObject *name, *shape;
+  int kind;
+  unsigned int element_type;
+  if (!PyArg_ParseTuple(given, "UCIO", &name, &kind, &element_type, &shape)) return -1;
+  argument->kind = (char)kind;
+  argument->element_type = element_type;
+  argument->rank = -1;
+  if (shape != Py_None) {
+    const Py_ssize_t rank = PySequence_Size(shape);
+    if (rank < 0) return -1;
+    argument->shape = PyMem_Malloc(sizeof *argument->shape * (size_t)(rank + 1));
+    if (!argument->shape) {
+      PyErr_NoMemory();
+      return -1;
+    }
+    argument->rank = (int)rank;
+    for (Py_ssize_t i = 0; i < rank; ++i) {
+      PyObject* size = PySequence_GetItem(shape, i);
+      argument->shape[i] = size ? PyLong_AsLongLong(size) : -1;
+      Py_XDECREF(size);
+      if (PyErr_Occurred()) return -1;
+    }
+  }
+  Py_INCREF(name);
+  argument->name = name;
+  return 0;
+}
+
+static void function_free(PyObject* object) {
+  FunctionObject* self = (FunctionObject*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  while (self->idle_count > 0) halyard_release(self->idle[--self->idle_count]);
+  halyard_release(self->handle);
+  for (Py_ssize_t i = 0; self->arguments && i < self->argument_count; ++i) {
+    PyMem_Free(self->arguments[i].shape);
+    Py_XDECREF(self->arguments[i].name);
+  }
+  PyMem_Free(self->arguments);
+  Py_XDECREF(self->name);
+  Py_XDECREF(self->declaration);
+  Py_XDECREF(self->prepare);
+  Py_XDECREF(self->finish);
+  Py_XDECREF((PyObject*)self->context);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  static char* names[] = {"context",  "module",      "name",    "arguments", "result_count",
+                          "is_async", "declaration", "prepare", "finish",    NULL};
+  module_state* state = PyType_GetModuleState(type);
+  ContextObject* context;
+  const char* module = NULL;
+  PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL;
+  Py_ssize_t result_count;
+  int is_async = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOO:Function", names, state->context_type,
+                                   &context, &module, &name, &PyTuple_Type, &described, &result_count,
+                                   &is_async, &declaration, &prepare, &finish))
+    return NULL;
+  const char* utf8 = PyUnicode_AsUTF8AndSize(name, NULL);
+  halyard_function_t handle = NULL;
+  if (!utf8 || raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0)
+    return NULL;
+  FunctionObject* self = PyObject_New(FunctionObject, type);
+  if (!self) {
+    halyard_release(handle);
+    return NULL;
+  }
+  self->handle = handle;
+  self->result_count = result_count;
+  self->is_async = is_async;
+  self->idle_count = 0;
+  self->argument_count = 0;
+  self->context = context;
+  Py_INCREF((PyObject*)context);
+  self->name = name;
+  Py_INCREF(name);
+  self->declaration = declaration ? declaration : name;
+  Py_INCREF(self->declaration);
+  self->prepare = prepare && prepare != Py_None ? Py_NewRef(prepare) : NULL;
+  self->finish = finish && finish != Py_None ? Py_NewRef(finish) : NULL;
+  const Py_ssize_t count = PyTuple_Size(described);
+  self->arguments = PyMem_Calloc((size_t)count + 1, sizeof *self->arguments);
+  if (!self->arguments) PyErr_NoMemory();
+  for (Py_ssize_t i = 0; self->arguments && i < count; ++i) {
+    self->argument_count = i + 1;
+    if (read_argument(PyTuple_GetItem(described, i), &self->arguments[i]) < 0) break;
+  }
+  if (PyErr_Occurred()) Py_CLEAR(self);
+  return (PyObject*)self;
+}
+
+static PyObject* function_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<halyard.Function %U>", ((FunctionObject*)self)->declaration);
+}
+
+static PyObject* function_name(PyObject* self, void* unused) {
+  (void)unused;
+  return Py_NewRef(((FunctionObject*)self)->name);
+}
+
+static PyObject* function_declaration(PyObject* self, void* unused) {
+  (void)unused;
+  return Py_NewRef(((FunctionObject*)self)->declaration);
+}
+
+static PyObject* function_context(PyObject* self, void* unused) {
+  (void)unused;
+  return Py_NewRef((PyObject*)((FunctionObject*)self)->context);
+}
+
+static PyMethodDef function_methods[] = {
+    {"bind", (PyCFunction)(void (*)(void))function_bind, METH_VARARGS | METH_KEYWORDS,
+     "bind(*args, **kwargs)\n--\n\nThe arguments in the order of the declaration, as a tuple."},
+    {"call_async", (PyCFunction)(void (*)(void))function_call_async, METH_VARARGS | METH_KEYWORDS,
+     "call_async(*args, **kwargs)\n--\n\nThe same call for asyncio: await it. No thread waits for it; "
+     "cancelling the task cancels it."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef function_fields[] = {
+    {"context", function_context, NULL, "The Context that it belongs to.", NULL},
+    {"__name__", function_name, NULL, "The name of the export.", NULL},
+    {"declaration", function_declaration, NULL,
+     "As its source declares it, or as its calling convention does.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot function_slots[] = {
+    {Py_tp_doc,
+     "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, "
+     "prepare=None, finish=None)\n--\n\n"
+     "An export that can be called. `arguments` is a tuple of (name, kind, element type, shape or None)."},
+    {Py_tp_new, function_new},
+    {Py_tp_dealloc, function_free},
+    {Py_tp_call, function_call},
+    {Py_tp_repr, function_repr},
+    {Py_tp_methods, function_methods},
+    {Py_tp_getset, function_fields},
+    {0, NULL}};
+static PyType_Spec function_spec = {"halyard.Function", sizeof(FunctionObject), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, function_slots};
+
+int add_call_types(PyObject* module, module_state* state) {
+  return add_type(module, &function_spec, &state->function_type);
+}

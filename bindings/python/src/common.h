@@ -1,0 +1,196 @@
+// What all files of the extension share: the module's state, its object structs, and helpers.
+//
+// The extension uses the limited C API of Python 3.11, so one binary serves 3.11 and every later version. All
+// types are heap types; there is no static object.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "halyard/halyard.h"
+
+#define STATUS_CODE_COUNT 19
+
+typedef struct module_state {
+  PyObject* error;                      // halyard.Error
+  PyObject* errors[STATUS_CODE_COUNT];  // its subclass for each code; [0] is Error itself
+  PyTypeObject* instance_type;
+  PyTypeObject* device_type;
+  PyTypeObject* program_type;
+  PyTypeObject* trace_type;
+  PyTypeObject* context_type;
+  PyTypeObject* function_type;
+  PyTypeObject* call_type;
+  PyTypeObject* waker_type;
+  PyTypeObject* tensor_type;
+  PyTypeObject* object_type;
+} module_state;
+
+// The state of the module that made the object's type.
+static inline module_state* state_of(PyObject* object) {
+  return (module_state*)PyType_GetModuleState(Py_TYPE(object));
+}
+
+// ---- Objects. Each owns one reference of its handle.
+
+typedef struct {
+  PyObject_HEAD halyard_instance_t handle;
+  PyObject* trace;  // a Trace that lives as long, or null
+} InstanceObject;
+
+typedef struct {
+  PyObject_HEAD halyard_device_t handle;
+} DeviceObject;
+
+typedef struct {
+  PyObject_HEAD halyard_module_t handle;
+  halyard_instance_t instance;  // owned
+} ProgramObject;
+
+typedef struct {
+  PyObject_HEAD halyard_trace_t handle;
+} TraceObject;
+
+typedef struct {
+  PyObject_HEAD halyard_context_t handle;
+  halyard_device_t device;  // the first one, owned; null: a program without devices
+  PyThread_type_lock lock;  // held by the call under way
+  unsigned long owner;      // the thread that holds it, 0: none; guarded by the interpreter's lock
+  PyObject* observers;      // what callbacks use: a tuple, or null
+} ContextObject;
+
+// What one argument of a function takes.
+typedef struct {
+  char kind;              // 'i', 'I', 'f', 'F', 'r'
+  uint32_t element_type;  // of 'r': 0 where not known
+  int rank;               // of 'r': -1 where not known
+  int64_t* shape;         // -1: any size
+  PyObject* name;         // str
+} argument_t;
+
+typedef struct {
+  PyObject_HEAD halyard_function_t handle;
+  ContextObject* context;  // owned
+  PyObject* name;          // str
+  PyObject* declaration;   // str
+  argument_t* arguments;
+  Py_ssize_t argument_count;  // without the fences of an async function
+  Py_ssize_t result_count;
+  int is_async;       // coarse fences: two more arguments
+  PyObject* prepare;  // structured arguments to flat ones: prepare(*args, **kwargs) gives a tuple; or null
+  PyObject* finish;   // flat results to structured ones; or null
+  // Calls that are not in use, for reuse: a warm call allocates no handle. Guarded by the interpreter's lock.
+  halyard_call_t idle[4];
+  int idle_count;
+} FunctionObject;
+
+typedef struct {
+  PyObject_HEAD halyard_object_t handle;  // a buffer view
+  halyard_view_info_t info;
+  void* mapped;                   // its bytes, where they have been asked for
+  int is_mapped;                  // else `mapped` is a copy
+  int is_read_only;               // the bytes must not be written to
+  Py_ssize_t* shape_and_strides;  // for the buffer protocol, made when first asked for
+} TensorObject;
+
+typedef struct {
+  PyObject_HEAD halyard_object_t handle;  // a list, a buffer, an object of a native module
+} ObjectObject;
+
+// ---- errors.c
+int add_errors(PyObject* module, module_state* state);
+// Raises the exception for the status, which is taken over. Returns -1, or does nothing and returns 0 for
+// null.
+int raise_status(module_state* state, halyard_status_t status);
+// A status for the Python exception that is set, which is cleared: "ValueError: text".
+halyard_status_t status_of_exception(module_state* state);
+
+// ---- element_types.c
+typedef struct element_name {
+  uint32_t type;
+  const char* text;    // "f32"
+  const char* numpy;   // "float32"
+  const char* format;  // of the buffer protocol; null: it has none
+  uint8_t dl_code;     // DLPack's type code
+  uint8_t bits;
+} element_name_t;
+const element_name_t* element_by_type(uint32_t type);     // null: unknown
+const element_name_t* element_by_name(const char* name);  // numpy's or Halyard's name
+const element_name_t* element_by_format(const char* format, Py_ssize_t item_size);
+const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
+// Whether data of one type may be passed where the other is asked for: signed and signless integers are
+// alike.
+int same_element(uint32_t expected, uint32_t found);
+
+// ---- tensor.c
+PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes the view over
+// A view of what Python gives for an argument: arrays, tensors, nested lists, scalars. 0, or -1 with an
+// exception set. `what` names the argument in errors: "main(): argument 'x'".
+typedef struct view_request {
+  module_state* state;
+  halyard_device_t device;  // null: memory of the host
+  uint32_t element_type;    // 0: what the data is
+  int rank;                 // -1: any
+  const int64_t* shape;     // -1: any size
+  PyObject* function_name;  // for errors; may be null
+  PyObject* argument_name;
+} view_request_t;
+int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out);
+PyObject* shape_tuple(const int64_t* shape, size_t rank);
+
+// ---- memory.c
+// The tensor's bytes where the host can read them, in self->mapped. 0, or -1 with an exception set.
+int map_tensor(TensorObject* self);
+void unmap_tensor(TensorObject* self);
+// A view of what is in the buffer, shared where the device can, else copied. Takes the buffer over, also on
+// failure.
+int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
+                   Py_buffer* bytes, halyard_object_t* out);
+// DLPack: what the value offers, as a view; and a tensor as a capsule.
+int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_object_t* out);
+PyObject* tensor_to_dlpack(PyObject* self, PyObject* arguments, PyObject* keywords);
+PyObject* tensor_dlpack_device(PyObject* self, PyObject* unused);
+
+// ---- literals.c
+// A view of a number or of nested lists of numbers.
+int view_of_literal(const view_request_t* request, PyObject* value, halyard_object_t* out);
+// "main(): argument 'x'", for errors; a new reference.
+PyObject* place_of(const view_request_t* request);
+int check_shape(const view_request_t* request, const int64_t* shape, int rank);
+int check_element(const view_request_t* request, uint32_t found);
+
+// ---- call.c
+// Arguments as the function declares them; `values` has room. 0, or -1 with an exception set and nothing to
+// release.
+int convert_arguments(FunctionObject* function, PyObject* arguments, halyard_value_t* values);
+void release_values(halyard_value_t* values, Py_ssize_t count);
+// The arguments of a call in the order of the declaration: a new tuple.
+PyObject* bind_arguments(FunctionObject* function, PyObject* arguments, PyObject* keywords);
+// The result as the caller of the function sees it; takes it over.
+PyObject* finish_result(FunctionObject* function, PyObject* result);
+// Takes the values over, also on failure.
+PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize_t count);
+PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes it over
+int enter_context(module_state* state, ContextObject* context);        // 0, or -1: an exception is set
+void leave_context(ContextObject* context);
+
+// ---- interrupt.c
+// Ctrl-C cancels the call between these two, where it is made on the main thread.
+void interrupt_begin(halyard_call_t call);
+void interrupt_end(void);
+
+// ---- types, made as the module is imported: 0 or -1
+int add_element_types(PyObject* module, module_state* state);
+int add_instance_types(PyObject* module, module_state* state);
+int add_program_types(PyObject* module, module_state* state);
+int add_context_types(PyObject* module, module_state* state);
+int add_call_types(PyObject* module, module_state* state);
+int add_tensor_types(PyObject* module, module_state* state);
+int add_async_types(PyObject* module, module_state* state);
+int add_text_functions(PyObject* module);
+// native.c
+PyObject* native_module(PyObject* module, PyObject* arguments);
+
+// One type from its spec, added to the module under its name. 0 or -1.
+int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out);

@@ -1,0 +1,174 @@
+// Context: programs linked together, with their state.
+#include <string.h>
+
+#include "common.h"
+
+// Borrowed handles of a sequence of objects of one type, as an array to be freed. 0, or -1.
+static int handles_of(PyObject* sequence, PyTypeObject* type, const char* what, PyObject** keep, void*** out,
+                      size_t* count) {
+  PyObject* list = PySequence_List(sequence);
+  if (!list) return -1;
+  const Py_ssize_t size = PyList_Size(list);
+  void** handles = PyMem_Malloc(sizeof *handles * (size_t)(size + 1));
+  if (!handles) {
+    Py_DECREF(list);
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* item = PyList_GetItem(list, i);
+    if (Py_TYPE(item) != type) {
+      PyErr_Format(PyExc_TypeError, "%s must be a list of %R, but item %zd is %R", what, type, i,
+                   Py_TYPE(item));
+      PyMem_Free(handles);
+      Py_DECREF(list);
+      return -1;
+    }
+    // Every such object has its handle in the same place.
+    handles[i] = ((DeviceObject*)item)->handle;
+  }
+  *keep = list;
+  *out = handles;
+  *count = (size_t)size;
+  return 0;
+}
+
+_Static_assert(offsetof(DeviceObject, handle) == offsetof(ProgramObject, handle), "handles_of reads both");
+
+static int parameter_files(PyObject* sequence, PyObject** keep, halyard_parameter_file_t** out,
+                           size_t* count) {
+  PyObject* list = PySequence_List(sequence);
+  if (!list) return -1;
+  const Py_ssize_t size = PyList_Size(list);
+  halyard_parameter_file_t* files = PyMem_Malloc(sizeof *files * (size_t)(size + 1));
+  PyObject* paths = files ? PyList_New(0) : PyErr_NoMemory();
+  for (Py_ssize_t i = 0; paths && i < size; ++i) {
+    PyObject* path = NULL;
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sO&", &files[i].scope, PyUnicode_FSConverter, &path) ||
+        PyList_Append(paths, path) < 0) {
+      Py_CLEAR(paths);
+    } else {
+      files[i].path = PyBytes_AsString(path);
+    }
+    Py_XDECREF(path);
+  }
+  PyObject* both = paths ? PyTuple_Pack(2, list, paths) : NULL;
+  Py_DECREF(list);
+  Py_XDECREF(paths);
+  if (!both) {
+    PyMem_Free(files);
+    return -1;
+  }
+  *keep = both;
+  *out = files;
+  *count = (size_t)size;
+  return 0;
+}
+
+static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  static char* names[] = {"instance",     "programs",  "devices",     "parameters",
+                          "max_memory",   "max_stack", "max_time_ns", "lead_device",
+                          "capture_path", "preload",   NULL};
+  module_state* state = PyType_GetModuleState(type);
+  InstanceObject* instance;
+  PyObject *programs, *devices, *parameters, *capture = NULL;
+  unsigned long long max_memory = 0, max_stack = 0, max_time = 0;
+  unsigned int lead = 0;
+  int preload = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&p:Context", names, state->instance_type,
+                                   &instance, &programs, &devices, &parameters, &max_memory, &max_stack,
+                                   &max_time, &lead, PyUnicode_FSConverter, &capture, &preload))
+    return NULL;
+  halyard_context_options_t options = {.struct_size = sizeof options};
+  options.max_memory = max_memory;
+  options.max_stack = max_stack;
+  options.max_time_ns = max_time;
+  options.lead_device = lead;
+  options.flags = preload ? HALYARD_CONTEXT_PRELOAD_PARAMETERS : 0u;
+  options.capture_path = capture ? PyBytes_AsString(capture) : NULL;
+  PyObject *keep_programs = NULL, *keep_devices = NULL, *keep_files = NULL;
+  void **program_handles = NULL, **device_handles = NULL;
+  halyard_parameter_file_t* files = NULL;
+  ContextObject* self = NULL;
+  if (handles_of(programs, state->program_type, "programs", &keep_programs, &program_handles,
+                 &options.module_count) == 0 &&
+      handles_of(devices, state->device_type, "devices", &keep_devices, &device_handles,
+                 &options.device_count) == 0 &&
+      parameter_files(parameters, &keep_files, &files, &options.parameter_count) == 0) {
+    options.modules = (const halyard_module_t*)program_handles;
+    options.devices = (const halyard_device_t*)device_handles;
+    options.parameters = files;
+    halyard_context_t handle = NULL;
+    halyard_status_t status;
+    Py_BEGIN_ALLOW_THREADS status = halyard_context_create(instance->handle, &options, &handle);
+    Py_END_ALLOW_THREADS if (raise_status(state, status) == 0) self = PyObject_New(ContextObject, type);
+    if (self) {
+      self->handle = handle;
+      self->device = options.device_count ? (halyard_device_t)device_handles[0] : NULL;
+      halyard_retain(self->device);
+      self->lock = PyThread_allocate_lock();
+      self->owner = 0;
+      self->observers = NULL;
+    } else {
+      halyard_release(handle);
+    }
+  }
+  PyMem_Free(program_handles);
+  PyMem_Free(device_handles);
+  PyMem_Free(files);
+  Py_XDECREF(keep_programs);
+  Py_XDECREF(keep_devices);
+  Py_XDECREF(keep_files);
+  Py_XDECREF(capture);
+  return (PyObject*)self;
+}
+
+static void context_free(PyObject* object) {
+  ContextObject* self = (ContextObject*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  halyard_context_t handle = self->handle;
+  // The last release may wait for work, whose callbacks may want the interpreter.
+  Py_BEGIN_ALLOW_THREADS halyard_release(handle);
+  Py_END_ALLOW_THREADS halyard_release(self->device);
+  if (self->lock) PyThread_free_lock(self->lock);
+  Py_XDECREF(self->observers);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+int enter_context(module_state* state, ContextObject* context) {
+  const unsigned long self = PyThread_get_thread_ident();
+  if (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
+    if (context->owner == self) {
+      return raise_status(
+          state, halyard_status_create(
+                     HALYARD_FAILED_PRECONDITION,
+                     "another call of this model is under way on the same thread; await it first, or load "
+                     "the model once more for calls at the same time"));
+    }
+    Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(context->lock, WAIT_LOCK);
+    Py_END_ALLOW_THREADS
+  }
+  context->owner = self;
+  return 0;
+}
+
+void leave_context(ContextObject* context) {
+  context->owner = 0;
+  PyThread_release_lock(context->lock);
+}
+
+static PyType_Slot context_slots[] = {{Py_tp_doc,
+                                       "Context(instance, programs, devices, parameters, *, max_memory=0, "
+                                       "max_stack=0, max_time_ns=0, lead_device=0,\n"
+                                       "        capture_path=None, preload=False)\n--\n\nPrograms linked "
+                                       "together with their state. One call at a time: others wait."},
+                                      {Py_tp_new, context_new},
+                                      {Py_tp_dealloc, context_free},
+                                      {0, NULL}};
+static PyType_Spec context_spec = {"halyard.Context", sizeof(ContextObject), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, context_slots};
+
+int add_context_types(PyObject* module, module_state* state) {
+  return add_type(module, &context_spec, &state->context_type);
+}

@@ -1,0 +1,188 @@
+// Statuses as exceptions, and back.
+#include <string.h>
+
+#include "common.h"
+
+// The name of the class for each code, and which of Python's own it also is.
+typedef struct {
+  const char* name;
+  const char* also;
+} error_class_t;
+
+static const error_class_t kClasses[STATUS_CODE_COUNT] = {
+    {"Error", "RuntimeError"},
+    {"CancelledError", NULL},
+    {"UnknownError", NULL},
+    {"InvalidArgumentError", "ValueError"},
+    {"DeadlineExceededError", "TimeoutError"},
+    {"NotFoundError", "LookupError"},
+    {"AlreadyExistsError", NULL},
+    {"PermissionDeniedError", "PermissionError"},
+    {"ResourceExhaustedError", "MemoryError"},
+    {"FailedPreconditionError", NULL},
+    {"AbortedError", NULL},
+    {"OutOfRangeError", "IndexError"},
+    {"UnimplementedError", "NotImplementedError"},
+    {"InternalError", NULL},
+    {"UnavailableError", NULL},
+    {"DataLossError", NULL},
+    {"UnauthenticatedError", NULL},
+    {"DeferredError", NULL},
+    {"IncompatibleError", NULL},
+};
+
+static PyObject* builtin(const char* name) {
+  PyObject* builtins = PyImport_ImportModule("builtins");
+  if (!builtins) return NULL;
+  PyObject* found = PyObject_GetAttrString(builtins, name);
+  Py_DECREF(builtins);
+  return found;
+}
+
+// The class of one code. Python's classes with a layout of their own (OSError and what derives from it)
+// cannot stand beside RuntimeError, so Error derives from Exception and the others from it and from theirs.
+static PyObject* make_class(const char* name, PyObject* error, const char* also) {
+  char full[64] = "halyard.";
+  strncat(full, name, sizeof full - strlen(full) - 1);
+  PyObject* bases = NULL;
+  if (!error) {
+    PyObject* base = builtin("Exception");
+    if (!base) return NULL;
+    bases = PyTuple_Pack(1, base);
+    Py_DECREF(base);
+  } else if (also) {
+    PyObject* other = builtin(also);
+    if (!other) return NULL;
+    bases = PyTuple_Pack(2, error, other);
+    Py_DECREF(other);
+  } else {
+    bases = PyTuple_Pack(1, error);
+  }
+  if (!bases) return NULL;
+  PyObject* made = PyErr_NewExceptionWithDoc(
+      full,
+      error
+          ? "A failure with this status code. See Error."
+          : "Something failed.\n\n"
+            "code: the status code, as a number; name: its name (\"NOT_FOUND\");\n"
+            "message: what was expected and found; trace: where it passed, the program's own stack included.",
+      bases, NULL);
+  Py_DECREF(bases);
+  return made;
+}
+
+int add_errors(PyObject* module, module_state* state) {
+  state->error = make_class("Error", NULL, NULL);
+  if (!state->error) return -1;
+  for (int code = 0; code < STATUS_CODE_COUNT; ++code) {
+    if (code == 0) {
+      Py_INCREF(state->error);
+      state->errors[0] = state->error;
+    } else {
+      state->errors[code] = make_class(kClasses[code].name, state->error, kClasses[code].also);
+    }
+    if (!state->errors[code] || PyModule_AddObjectRef(module, kClasses[code].name, state->errors[code]) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+static int set_text(PyObject* object, const char* name, const char* text, Py_ssize_t size) {
+  PyObject* value = PyUnicode_DecodeUTF8(text, size, "replace");
+  if (!value) return -1;
+  const int result = PyObject_SetAttrString(object, name, value);
+  Py_DECREF(value);
+  return result;
+}
+
+// The notes of the status, one for each step that it passed on its way. The status's text is "CODE; message;
+// note; note...", and the message is known.
+static int set_notes(PyObject* exception, const char* text, const char* message) {
+  const char* at = strstr(text, message);
+  at = at && *message ? at + strlen(message) : NULL;
+  PyObject* trace = PyList_New(0);
+  if (!trace) return -1;
+  while (at && strncmp(at, "; ", 2) == 0) {
+    at += 2;
+    const char* end = strstr(at, "; ");
+    PyObject* note = PyUnicode_DecodeUTF8(at, end ? end - at : (Py_ssize_t)strlen(at), "replace");
+    if (!note || PyList_Append(trace, note) < 0) {
+      Py_XDECREF(note);
+      Py_DECREF(trace);
+      return -1;
+    }
+    // Tracebacks print what add_note was given.
+    PyObject* added = PyObject_CallMethod(exception, "add_note", "O", note);
+    Py_DECREF(note);
+    if (!added) {
+      Py_DECREF(trace);
+      return -1;
+    }
+    Py_DECREF(added);
+    at = end;
+  }
+  const int result = PyObject_SetAttrString(exception, "trace", trace);
+  Py_DECREF(trace);
+  return result;
+}
+
+static int raise_with(module_state* state, halyard_status_t status) {
+  const halyard_status_code_t code = halyard_status_code(status);
+  const char* message = halyard_status_message(status);
+  PyObject* type = state->errors[code > 0 && code < STATUS_CODE_COUNT ? code : 2];
+  const char* name = halyard_status_code_name(code);
+  PyObject* text = PyUnicode_FromFormat("%s; %s", name, message);
+  if (!text) return -1;
+  PyObject* exception = PyObject_CallFunctionObjArgs(type, text, NULL);
+  Py_DECREF(text);
+  if (!exception) return -1;
+  PyObject* number = PyLong_FromLong(code);
+  int failed = !number || PyObject_SetAttrString(exception, "code", number) < 0 ||
+               set_text(exception, "name", name, (Py_ssize_t)strlen(name)) < 0 ||
+               set_text(exception, "message", message, (Py_ssize_t)strlen(message)) < 0;
+  Py_XDECREF(number);
+  char* whole = failed ? NULL : halyard_status_text(status);
+  if (whole) {
+    failed = set_notes(exception, whole, message) < 0;
+    halyard_free(whole);
+  }
+  if (!failed) PyErr_SetObject(type, exception);
+  Py_DECREF(exception);
+  return -1;
+}
+
+int raise_status(module_state* state, halyard_status_t status) {
+  if (!status) return 0;
+  raise_with(state, status);
+  halyard_status_release(status);
+  return -1;
+}
+
+halyard_status_t status_of_exception(module_state* state) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  halyard_status_code_t code = HALYARD_UNKNOWN;
+  if (value && PyObject_IsInstance(value, state->error) == 1) {
+    PyObject* number = PyObject_GetAttrString(value, "code");
+    if (number) code = (halyard_status_code_t)PyLong_AsLong(number);
+    Py_XDECREF(number);
+    PyErr_Clear();
+  } else if (type && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
+    code = HALYARD_CANCELLED;
+  } else if (type && PyErr_GivenExceptionMatches(type, PyExc_MemoryError)) {
+    code = HALYARD_RESOURCE_EXHAUSTED;
+  }
+  PyObject* name = type ? PyType_GetName((PyTypeObject*)type) : NULL;
+  PyObject* text = name ? PyUnicode_FromFormat("%U: %S", name, value) : NULL;
+  const char* utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+  halyard_status_t status =
+      halyard_status_create(code, utf8 ? utf8 : "a Python function raised an exception");
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_XDECREF(name);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return status;
+}

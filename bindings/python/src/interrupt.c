@@ -1,0 +1,116 @@
+#define _GNU_SOURCE  // gettid
+// Ctrl-C during a call on the main thread.
+//
+// Python's own handler only notes the signal, and nobody looks at the note while a call runs. So the first
+// call on the main thread puts a handler before Python's that also wakes a thread, which cancels the call.
+// Cancelling takes locks, so a signal handler must not do it itself. The thread sleeps until then; a process
+// without Ctrl-C never sees it run.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static halyard_call_t current;  // of the main thread; guarded by the mutex
+static uint64_t call_number;    // counts them; guarded by the mutex
+static pthread_t main_thread;
+static atomic_int wake_descriptor = -1;
+static struct sigaction previous;
+static int is_set_up;  // only the main thread reads and writes it
+
+static void on_signal(int number, siginfo_t* info, void* context) {
+  const int saved = errno;
+  const uint64_t one = 1;
+  if (write(wake_descriptor, &one, sizeof one) < 0) { /* it is full: the thread will wake anyway */
+  }
+  errno = saved;
+  if (previous.sa_flags & SA_SIGINFO) {
+    previous.sa_sigaction(number, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
+  }
+}
+
+static void* watch(void* unused) {
+  (void)unused;
+  uint64_t count;
+  for (;;) {
+    if (read(wake_descriptor, &count, sizeof count) < 0) {
+      if (errno == EINTR) continue;
+      return NULL;
+    }
+    // Cancelling has no effect on a call that is just about to begin, so it is repeated until the call is
+    // over.
+    uint64_t number = 0;
+    for (;;) {
+      pthread_mutex_lock(&mutex);
+      const int is_there = current && (number == 0 || number == call_number);
+      if (is_there) {
+        number = call_number;
+        halyard_call_cancel(current);
+      }
+      pthread_mutex_unlock(&mutex);
+      if (!is_there) break;
+      const struct timespec pause = {0, 10 * 1000 * 1000};
+      nanosleep(&pause, NULL);
+    }
+  }
+}
+
+static void forget_in_child(void) {
+  is_set_up = 0;  // the thread is not there
+  pthread_mutex_init(&mutex, NULL);
+}
+
+static void set_up(void) {
+  static int has_fork_handler;
+  struct sigaction now;
+  is_set_up = 1;
+  // A program that ignores SIGINT, or has no handler, wants it that way.
+  if (sigaction(SIGINT, NULL, &now) != 0) return;
+  if (!(now.sa_flags & SA_SIGINFO) && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
+  if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_signal) {
+    previous = now;
+    struct sigaction ours = {.sa_sigaction = on_signal,
+                             .sa_flags = SA_SIGINFO | (now.sa_flags & (SA_RESTART | SA_ONSTACK)),
+                             .sa_mask = now.sa_mask};
+    if (sigaction(SIGINT, &ours, NULL) != 0) return;
+  }
+  wake_descriptor = eventfd(0, EFD_CLOEXEC);
+  if (wake_descriptor < 0) return;
+  if (!has_fork_handler) has_fork_handler = pthread_atfork(NULL, NULL, forget_in_child) == 0;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the other threads
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void interrupt_begin(halyard_call_t call) {
+  if (!pthread_equal(pthread_self(), main_thread)) return;
+  if (!is_set_up) set_up();
+  pthread_mutex_lock(&mutex);
+  current = call;
+  ++call_number;
+  pthread_mutex_unlock(&mutex);
+}
+
+void interrupt_end(void) {
+  if (!pthread_equal(pthread_self(), main_thread)) return;
+  pthread_mutex_lock(&mutex);
+  current = NULL;
+  pthread_mutex_unlock(&mutex);
+}
+
+// The thread that imports the extension first is taken for the main one where the process has one thread, as
+// is almost always the case; getpid() is the main thread's number on Linux.
+__attribute__((constructor)) static void find_main_thread(void) {
+  if (gettid() == getpid()) main_thread = pthread_self();
+}

@@ -1,0 +1,256 @@
+// What Python gives for a tensor: its checks, and numbers and nested lists as tensors.
+#include <string.h>
+
+#include "common.h"
+
+PyObject* place_of(const view_request_t* request) {
+  if (!request->function_name) return PyUnicode_FromString("the tensor");
+  return PyUnicode_FromFormat("%U(): argument '%U'", request->function_name, request->argument_name);
+}
+
+// Raises InvalidArgumentError with "PLACE text".
+static int refuse(const view_request_t* request, PyObject* text) {
+  PyObject* place = text ? place_of(request) : NULL;
+  PyObject* whole = place ? PyUnicode_FromFormat("%U %U", place, text) : NULL;
+  const char* utf8 = whole ? PyUnicode_AsUTF8AndSize(whole, NULL) : NULL;
+  if (utf8) raise_status(request->state, halyard_status_create(HALYARD_INVALID_ARGUMENT, utf8));
+  Py_XDECREF(whole);
+  Py_XDECREF(place);
+  Py_XDECREF(text);
+  return -1;
+}
+
+int check_shape(const view_request_t* request, const int64_t* shape, int rank) {
+  int fits = request->rank < 0 || request->rank == rank;
+  for (int i = 0; fits && request->rank >= 0 && i < rank; ++i)
+    fits = request->shape[i] < 0 || request->shape[i] == shape[i];
+  if (fits) return 0;
+  PyObject* found = shape_tuple(shape, (size_t)rank);
+  PyObject* expected = shape_tuple(request->shape, (size_t)request->rank);
+  PyObject* text = found && expected
+                       ? PyUnicode_FromFormat("has shape %R, expected %R (-1: any size)", found, expected)
+                       : NULL;
+  Py_XDECREF(found);
+  Py_XDECREF(expected);
+  return refuse(request, text);
+}
+
+int check_element(const view_request_t* request, uint32_t found) {
+  if (!request->element_type || same_element(request->element_type, found)) return 0;
+  const element_name_t *is = element_by_type(found), *wanted = element_by_type(request->element_type);
+  return refuse(request,
+                PyUnicode_FromFormat("has elements of type %s, expected %s; convert it with .astype(\"%s\")",
+                                     is ? is->numpy : "unknown", wanted ? wanted->numpy : "another",
+                                     wanted ? wanted->numpy : "?"));
+}
+
+// ---- Nested lists
+
+enum { kMaximumRank = 32 };
+
+// The shape of the list, by its first elements.
+static int literal_shape(PyObject* value, int64_t* shape, int* rank) {
+  *rank = 0;
+  PyObject* at = Py_NewRef(value);
+  while (PyList_Check(at) || PyTuple_Check(at)) {
+    const Py_ssize_t size = PySequence_Size(at);
+    if (*rank == kMaximumRank) {
+      Py_DECREF(at);
+      PyErr_SetString(PyExc_ValueError, "lists are nested more than 32 deep");
+      return -1;
+    }
+    shape[(*rank)++] = size;
+    if (size == 0) break;
+    PyObject* inner = PySequence_GetItem(at, 0);
+    Py_DECREF(at);
+    at = inner;
+    if (!at) return -1;
+  }
+  Py_DECREF(at);
+  return 0;
+}
+
+// The elements in order, appended to `flat`. Every list must have the shape's size.
+static int flatten(const view_request_t* request, PyObject* value, const int64_t* shape, int rank,
+                   PyObject* flat) {
+  const int is_list = PyList_Check(value) || PyTuple_Check(value);
+  if (is_list != (rank > 0) || (is_list && PySequence_Size(value) != shape[0]))
+    return refuse(request, PyUnicode_FromString("is a list whose rows differ in length or depth"));
+  if (rank == 0) return PyList_Append(flat, value);
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    PyObject* item = PySequence_GetItem(value, (Py_ssize_t)i);
+    const int failed = !item || flatten(request, item, shape + 1, rank - 1, flat) < 0;
+    Py_XDECREF(item);
+    if (failed) return -1;
+  }
+  return 0;
+}
+
+// The element type of numbers for which nothing is declared, as numpy chooses it; floats are f32, as models
+// are.
+static uint32_t guess_element(PyObject* flat) {
+  uint32_t type = 0x13000008;  // bool
+  for (Py_ssize_t i = 0; i < PyList_Size(flat); ++i) {
+    PyObject* item = PyList_GetItem(flat, i);
+    if (PyFloat_Check(item)) return 0x21000020;  // f32
+    if (!PyBool_Check(item)) type = 0x10000040;  // i64
+  }
+  return PyList_Size(flat) == 0 ? 0x21000020 : type;
+}
+
+// IEEE 754 binary16 nearest to the number, ties to even.
+static uint16_t half_of(double number) {
+  PyObject* packed = NULL;
+  PyObject* module = PyImport_ImportModule("struct");
+  if (module) packed = PyObject_CallMethod(module, "pack", "sd", "<e", number);
+  Py_XDECREF(module);
+  uint16_t bits = 0;
+  if (packed) memcpy(&bits, PyBytes_AsString(packed), 2);
+  Py_XDECREF(packed);
+  return bits;
+}
+
+static int store(const view_request_t* request, const element_name_t* element, PyObject* item, char* at) {
+  if (element->dl_code == 2) {  // floats
+    const double number = PyFloat_AsDouble(item);
+    if (number == -1.0 && PyErr_Occurred()) return -1;
+    if (element->bits == 64) memcpy(at, &number, 8);
+    if (element->bits == 32) memcpy(at, &(float){(float)number}, 4);
+    if (element->bits == 16) {
+      const uint16_t half = half_of(number);
+      if (PyErr_Occurred()) return -1;
+      memcpy(at, &half, 2);
+    }
+    return 0;
+  }
+  PyObject* index = PyNumber_Index(item);
+  if (!index) return -1;
+  int overflow = 0;
+  long long number = PyLong_AsLongLongAndOverflow(index, &overflow);
+  if (overflow > 0 && element->bits == 64) {
+    number = (long long)PyLong_AsUnsignedLongLong(index);
+    overflow = PyErr_Occurred() != NULL;
+    PyErr_Clear();
+  }
+  Py_DECREF(index);
+  if (element->dl_code == 6) number = number != 0;
+  if (element->bits < 64)
+    overflow |= number < -(1LL << (element->bits - 1)) || number >= (1LL << element->bits);
+  if (overflow)
+    return refuse(request,
+                  PyUnicode_FromFormat("has the element %S, which does not fit %s", item, element->numpy));
+  memcpy(at, &number, element->bits / 8);  // little endian
+  return 0;
+}
+
+int view_of_literal(const view_request_t* request, PyObject* value, halyard_object_t* out) {
+  int64_t shape[kMaximumRank];
+  int rank = 0;
+  if (literal_shape(value, shape, &rank) < 0 || check_shape(request, shape, rank) < 0) return -1;
+  PyObject* flat = PyList_New(0);
+  char* bytes = NULL;
+  int result = -1;
+  if (flat && flatten(request, value, shape, rank, flat) == 0) {
+    const uint32_t type = request->element_type ? request->element_type : guess_element(flat);
+    const element_name_t* element = element_by_type(type);
+    const Py_ssize_t count = PyList_Size(flat);
+    if (!element ||
+        (element->dl_code != 0 && element->dl_code != 1 && element->dl_code != 2 && element->dl_code != 6)) {
+      refuse(request,
+             PyUnicode_FromFormat("cannot be made of Python's numbers: its elements are %s; give an array",
+                                  element ? element->numpy : "of an unknown type"));
+    } else if (!(bytes = PyMem_Malloc((size_t)count * 8 + 8))) {
+      PyErr_NoMemory();
+    } else {
+      const Py_ssize_t size = element->bits / 8;
+      result = 0;
+      for (Py_ssize_t i = 0; result == 0 && i < count; ++i)
+        result = store(request, element, PyList_GetItem(flat, i), bytes + i * size);
+      if (result == 0)
+        result = raise_status(request->state, halyard_view_create(request->device, type, shape, (size_t)rank,
+                                                                  bytes, (size_t)(count * size), out));
+    }
+  }
+  PyMem_Free(bytes);
+  Py_XDECREF(flat);
+  return result;
+}
+
+// ---- Anything
+
+static int is_number(PyObject* value) {
+  return PyFloat_Check(value) || PyLong_Check(value) || PyList_Check(value) || PyTuple_Check(value);
+}
+
+int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out) {
+  if (Py_TYPE(value) == request->state->tensor_type) {
+    const TensorObject* tensor = (TensorObject*)value;
+    if (check_element(request, tensor->info.element_type) < 0 ||
+        check_shape(request, tensor->info.shape, (int)tensor->info.rank) < 0)
+      return -1;
+    *out = tensor->handle;
+    halyard_retain(*out);
+    return 0;
+  }
+  if (is_number(value)) return view_of_literal(request, value, out);
+  Py_buffer buffer;
+  if (PyObject_CheckBuffer(value)) {
+    if (PyObject_GetBuffer(value, &buffer, PyBUF_RECORDS_RO) == 0) {
+      const element_name_t* element = element_by_format(buffer.format, buffer.itemsize);
+      int64_t shape[kMaximumRank];
+      if (!element || buffer.ndim > kMaximumRank) {
+        refuse(request, PyUnicode_FromFormat("has elements of format '%s', which no tensor has",
+                                             buffer.format ? buffer.format : "B"));
+        PyBuffer_Release(&buffer);
+        return -1;
+      }
+      for (int i = 0; i < buffer.ndim; ++i) shape[i] = (int64_t)buffer.shape[i];
+      if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer.ndim) < 0) {
+        PyBuffer_Release(&buffer);
+        return -1;
+      }
+      // Signless where the function says so: the bits are the same.
+      const uint32_t type = request->element_type ? request->element_type : element->type;
+      return view_of_buffer(request, type, shape, buffer.ndim, &buffer, out);
+    }
+    PyErr_Clear();  // elements that the protocol has no format for: bfloat16 of ml_dtypes
+    PyObject* dtype = PyObject_GetAttrString(value, "dtype");
+    PyObject* name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
+    const char* text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const element_name_t* element = text ? element_by_name(text) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(name);
+    Py_XDECREF(dtype);
+    if (element) {
+      PyObject* plain = PyObject_CallMethod(value, "view", "s", element->bits == 16 ? "uint16" : "uint8");
+      if (!plain) return -1;
+      const int failed = PyObject_GetBuffer(plain, &buffer, PyBUF_RECORDS_RO) < 0;
+      Py_DECREF(plain);
+      if (failed) return -1;
+      int64_t shape[kMaximumRank];
+      for (int i = 0; i < buffer.ndim && i < kMaximumRank; ++i) shape[i] = (int64_t)buffer.shape[i];
+      if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer.ndim) < 0) {
+        PyBuffer_Release(&buffer);
+        return -1;
+      }
+      return view_of_buffer(request, element->type, shape, buffer.ndim, &buffer, out);
+    }
+  }
+  if (PyObject_HasAttrString(value, "__dlpack__")) return view_of_dlpack(request, value, out);
+  // numpy's scalars and the like have a buffer and are handled above; what else has __array__ gives an array.
+  if (PyObject_HasAttrString(value, "__array__")) {
+    PyObject* array = PyObject_CallMethod(value, "__array__", NULL);
+    const int result = array && array != value ? make_view(request, array, out) : -1;
+    Py_XDECREF(array);
+    return result;
+  }
+  PyObject* place = place_of(request);
+  if (place)
+    PyErr_Format(
+        PyExc_TypeError,
+        "%U must be an array (numpy, the buffer protocol or DLPack), a halyard.Tensor, a number or a list of "
+        "numbers, not %R",
+        place, Py_TYPE(value));
+  Py_XDECREF(place);
+  return -1;
+}

@@ -1,0 +1,177 @@
+// Functions in Python that programs import: a native module over callables.
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "halyard/module.h"
+
+// Lives as long as the module.
+typedef struct {
+  module_state* state;
+  PyObject* extension;  // keeps `state`
+  PyObject* callables;  // list, in the order of the exports
+} native_user;
+
+static halyard_status_t out_of_memory(module_state* state) {
+  PyErr_NoMemory();
+  return status_of_exception(state);
+}
+
+// What the callable returned, as the values that the program expects.
+static int take_results(module_state* state, PyObject* returned, halyard_module_call_t* call) {
+  const uint32_t count = call->result_count;
+  if (count == 0) return 0;
+  PyObject* all = count == 1 ? PyTuple_Pack(1, returned) : PySequence_Tuple(returned);
+  if (!all) return -1;
+  if (PyTuple_Size(all) != (Py_ssize_t)count) {
+    PyErr_Format(PyExc_ValueError, "the function returned %zd values, and its convention says %u",
+                 PyTuple_Size(all), count);
+    Py_DECREF(all);
+    return -1;
+  }
+  int failed = 0;
+  for (uint32_t i = 0; !failed && i < count; ++i) {
+    PyObject* item = PyTuple_GetItem(all, (Py_ssize_t)i);
+    halyard_value_t* out = &call->results[i];
+    switch (out->kind) {
+      case HALYARD_VALUE_I32: {
+        const long long number = PyLong_AsLongLong(item);
+        if (!PyErr_Occurred() && (number < INT32_MIN || number > (long long)UINT32_MAX))
+          PyErr_Format(PyExc_OverflowError, "result %u is %S, which does not fit an i32", i, item);
+        out->i32 = (int32_t)number;
+        break;
+      }
+      case HALYARD_VALUE_I64:
+        out->i64 = PyLong_AsLongLong(item);
+        break;
+      case HALYARD_VALUE_F32:
+        out->f32 = (float)PyFloat_AsDouble(item);
+        break;
+      case HALYARD_VALUE_F64:
+        out->f64 = PyFloat_AsDouble(item);
+        break;
+      default:
+        out->object = NULL;
+        if (item == Py_None) break;
+        if (Py_TYPE(item) == state->tensor_type) {
+          out->object = ((TensorObject*)item)->handle;
+        } else if (Py_TYPE(item) == state->object_type) {
+          out->object = ((ObjectObject*)item)->handle;
+        } else {
+          PyErr_Format(PyExc_TypeError,
+                       "result %u must be a halyard.Tensor, a halyard.Object or None, not %R", i,
+                       Py_TYPE(item));
+        }
+        halyard_retain(out->object);
+    }
+    failed = PyErr_Occurred() != NULL;
+    if (failed) {
+      for (uint32_t k = 0; k < i; ++k)
+        if (call->results[k].kind == HALYARD_VALUE_OBJECT || call->results[k].kind == HALYARD_VALUE_NULL)
+          halyard_release(call->results[k].object);
+    }
+  }
+  Py_DECREF(all);
+  return failed ? -1 : 0;
+}
+
+static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
+  native_user* self = user;
+  const PyGILState_STATE gil = PyGILState_Ensure();
+  halyard_status_t status = NULL;
+  PyObject* arguments = PyTuple_New((Py_ssize_t)call->argument_count);
+  for (uint32_t i = 0; arguments && i < call->argument_count; ++i) {
+    halyard_value_t value = call->arguments[i];
+    if (value.kind == HALYARD_VALUE_OBJECT)
+      halyard_retain(value.object);  // borrowed; convert_value takes over
+    PyObject* item = convert_value(self->state, &value);
+    if (item) {
+      PyTuple_SetItem(arguments, (Py_ssize_t)i, item);
+    } else {
+      Py_CLEAR(arguments);
+    }
+  }
+  if (!arguments) {
+    status = PyErr_Occurred() ? status_of_exception(self->state) : out_of_memory(self->state);
+  } else {
+    PyObject* callable = PyList_GetItem(self->callables, (Py_ssize_t)call->export_index);
+    PyObject* returned = PyObject_Call(callable, arguments, NULL);
+    if (!returned || take_results(self->state, returned, call) < 0) status = status_of_exception(self->state);
+    Py_XDECREF(returned);
+    Py_DECREF(arguments);
+  }
+  PyGILState_Release(gil);
+  return status;
+}
+
+static void release_user(void* user) {
+  native_user* self = user;
+  if (Py_IsInitialized()) {  // else the interpreter has freed them
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF(self->callables);
+    Py_DECREF(self->extension);
+    PyGILState_Release(gil);
+  }
+  free(self);
+}
+
+PyObject* native_module(PyObject* module, PyObject* arguments) {
+  module_state* state = PyModule_GetState(module);
+  InstanceObject* instance;
+  const char* name;
+  PyObject* functions;
+  if (!PyArg_ParseTuple(arguments, "O!sO!:native_module", state->instance_type, &instance, &name,
+                        &PyDict_Type, &functions))
+    return NULL;
+  const Py_ssize_t count = PyDict_Size(functions);
+  halyard_module_export_t* exports = PyMem_Calloc((size_t)count + 1, sizeof *exports);
+  native_user* user = calloc(1, sizeof *user);
+  PyObject* callables = PyList_New(0);
+  PyObject *key, *value, *result = NULL;
+  Py_ssize_t at = 0, index = 0;
+  int failed = !exports || !user || !callables;
+  if (failed) PyErr_NoMemory();
+  while (!failed && PyDict_Next(functions, &at, &key, &value)) {
+    PyObject* callable;
+    exports[index].name = PyUnicode_AsUTF8AndSize(key, NULL);
+    failed = !exports[index].name || !PyTuple_Check(value) ||
+             !PyArg_ParseTuple(value, "sO", &exports[index].convention, &callable) ||
+             PyList_Append(callables, callable) < 0;
+    if (failed && !PyErr_Occurred())
+      PyErr_SetString(PyExc_TypeError, "functions are {\"name\": (convention, callable)}");
+    exports[index++].frame = call_python;
+  }
+  if (!failed) {
+    user->state = state;
+    user->extension = Py_NewRef(module);
+    user->callables = Py_NewRef(callables);
+    const halyard_module_definition_t definition = {.struct_size = sizeof definition,
+                                                    .abi_version = HALYARD_MODULE_ABI_V1,
+                                                    .name = name,
+                                                    .export_size = sizeof *exports,
+                                                    .exports = exports,
+                                                    .export_count = (uint64_t)count,
+                                                    .user = user,
+                                                    .release = release_user};
+    halyard_module_t handle = NULL;
+    if (raise_status(state, halyard_module_create_native(instance->handle, &definition, &handle)) < 0) {
+      Py_DECREF(user->extension);
+      Py_DECREF(user->callables);
+    } else {
+      user = NULL;  // the module's now
+      ProgramObject* program = PyObject_New(ProgramObject, state->program_type);
+      if (program) {
+        program->handle = handle;
+        program->instance = instance->handle;
+        halyard_retain(program->instance);
+      } else {
+        halyard_release(handle);
+      }
+      result = (PyObject*)program;
+    }
+  }
+  free(user);
+  PyMem_Free(exports);
+  Py_XDECREF(callables);
+  return result;
+}

@@ -1,0 +1,309 @@
+// Tensor: a buffer view of a program, as Python sees it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+// ---- Making one
+
+PyObject* wrap_tensor(module_state* state, halyard_object_t view) {
+  TensorObject* self = PyObject_New(TensorObject, state->tensor_type);
+  if (!self) {
+    halyard_release(view);
+    return NULL;
+  }
+  self->handle = view;
+  self->mapped = NULL;
+  self->is_mapped = 0;
+  self->is_read_only = 0;
+  self->shape_and_strides = NULL;
+  self->info = (halyard_view_info_t){.struct_size = sizeof self->info};
+  if (raise_status(state, halyard_view_info(view, &self->info)) < 0) Py_CLEAR(self);
+  return (PyObject*)self;
+}
+
+static void tensor_free(PyObject* object) {
+  TensorObject* self = (TensorObject*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  if (self->mapped) unmap_tensor(self);
+  halyard_release(self->handle);
+  PyMem_Free(self->shape_and_strides);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyObject* shape_tuple(const int64_t* shape, size_t rank) {
+  PyObject* tuple = PyTuple_New((Py_ssize_t)rank);
+  for (size_t i = 0; tuple && i < rank; ++i) {
+    PyObject* size = PyLong_FromLongLong(shape[i]);
+    if (size) {
+      PyTuple_SetItem(tuple, (Py_ssize_t)i, size);
+    } else {
+      Py_CLEAR(tuple);
+    }
+  }
+  return tuple;
+}
+
+// ---- What it says of itself
+
+static PyObject* tensor_shape(PyObject* self, void* unused) {
+  (void)unused;
+  const halyard_view_info_t* info = &((TensorObject*)self)->info;
+  return shape_tuple(info->shape, info->rank);
+}
+
+static PyObject* tensor_dtype(PyObject* self, void* unused) {
+  (void)unused;
+  const uint32_t type = ((TensorObject*)self)->info.element_type;
+  const element_name_t* element = element_by_type(type);
+  if (element) return PyUnicode_FromString(element->numpy);
+  char* text = halyard_element_type_text(type);
+  PyObject* result = PyUnicode_FromString(text ? text : "unknown");
+  halyard_free(text);
+  return result;
+}
+
+static PyObject* tensor_element_type(PyObject* self, void* unused) {
+  (void)unused;
+  char* text = halyard_element_type_text(((TensorObject*)self)->info.element_type);
+  PyObject* result = PyUnicode_FromString(text ? text : "");
+  halyard_free(text);
+  return result;
+}
+
+static PyObject* tensor_nbytes(PyObject* self, void* unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLongLong(((TensorObject*)self)->info.byte_length);
+}
+
+static PyObject* tensor_ndim(PyObject* self, void* unused) {
+  (void)unused;
+  return PyLong_FromUnsignedLong(((TensorObject*)self)->info.rank);
+}
+
+static int64_t element_count(const halyard_view_info_t* info) {
+  int64_t count = 1;
+  for (uint32_t i = 0; i < info->rank; ++i) count *= info->shape[i];
+  return count;
+}
+
+static PyObject* tensor_size(PyObject* self, void* unused) {
+  (void)unused;
+  return PyLong_FromLongLong(element_count(&((TensorObject*)self)->info));
+}
+
+static PyObject* tensor_repr(PyObject* self) {
+  char* text = NULL;
+  if (raise_status(state_of(self), halyard_view_text(((TensorObject*)self)->handle, 64, &text)) < 0)
+    return NULL;
+  PyObject* result = PyUnicode_FromFormat("<halyard.Tensor %s>", text);
+  halyard_free(text);
+  return result;
+}
+
+// ---- The buffer protocol: numpy.asarray(tensor), memoryview(tensor)
+
+static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
+  TensorObject* self = (TensorObject*)object;
+  const element_name_t* element = element_by_type(self->info.element_type);
+  if (!element || !element->format) {
+    char* text = halyard_element_type_text(self->info.element_type);
+    PyErr_Format(PyExc_BufferError,
+                 "elements of type %s have no counterpart in the buffer protocol; use numpy()",
+                 text ? text : "?");
+    halyard_free(text);
+    return -1;
+  }
+  if (map_tensor(self) < 0) return -1;
+  if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && self->is_read_only) {
+    PyErr_SetString(PyExc_BufferError, "the memory of this tensor must not be written to");
+    return -1;
+  }
+  if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && self->info.rank > 1) {
+    PyErr_SetString(PyExc_BufferError, "tensors are row-major");
+    return -1;
+  }
+  const Py_ssize_t rank = (Py_ssize_t)self->info.rank;
+  if (!self->shape_and_strides) {
+    self->shape_and_strides = PyMem_Malloc(sizeof *self->shape_and_strides * (size_t)(2 * rank + 1));
+    if (!self->shape_and_strides) {
+      PyErr_NoMemory();
+      return -1;
+    }
+    Py_ssize_t stride = element->bits / 8;
+    for (Py_ssize_t i = rank; i-- > 0;) {
+      self->shape_and_strides[i] = (Py_ssize_t)self->info.shape[i];
+      self->shape_and_strides[rank + i] = stride;
+      stride *= self->info.shape[i] > 0 ? (Py_ssize_t)self->info.shape[i] : 1;
+    }
+  }
+  view->obj = Py_NewRef(object);
+  view->buf = self->mapped;
+  view->len = (Py_ssize_t)(element_count(&self->info) * (element->bits / 8));
+  view->itemsize = element->bits / 8;
+  view->readonly = self->is_read_only;
+  view->ndim = (int)rank;
+  view->format = flags & PyBUF_FORMAT ? (char*)element->format : NULL;
+  view->shape = flags & PyBUF_ND ? self->shape_and_strides : NULL;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->shape_and_strides + rank : NULL;
+  view->suboffsets = NULL;
+  view->internal = NULL;
+  return 0;
+}
+
+// ---- Values
+
+static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
+  (void)unused;
+  TensorObject* self = (TensorObject*)object;
+  PyObject* bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->info.byte_length);
+  if (!bytes) return NULL;
+  char* target = PyBytes_AsString(bytes);
+  halyard_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = halyard_view_read(self->handle, 0, target, (size_t)self->info.byte_length);
+  Py_END_ALLOW_THREADS if (raise_status(state_of(object), status) < 0) Py_CLEAR(bytes);
+  return bytes;
+}
+
+// What memoryview says of it: it knows every format that has one.
+static PyObject* through_memoryview(PyObject* self, const char* method) {
+  PyObject* view = PyMemoryView_FromObject(self);
+  PyObject* result = view ? PyObject_CallMethod(view, method, NULL) : NULL;
+  Py_XDECREF(view);
+  return result;
+}
+
+static PyObject* tensor_tolist(PyObject* self, PyObject* unused) {
+  (void)unused;
+  return through_memoryview(self, "tolist");
+}
+
+static PyObject* tensor_item(PyObject* object, PyObject* unused) {
+  (void)unused;
+  TensorObject* self = (TensorObject*)object;
+  if (element_count(&self->info) != 1)
+    return PyErr_Format(PyExc_ValueError, "item() is for tensors of one element; this one has %lld",
+                        (long long)element_count(&self->info));
+  PyObject* value = tensor_tolist(object, NULL);
+  while (value && PyList_Check(value)) {
+    PyObject* inner = Py_NewRef(PyList_GetItem(value, 0));
+    Py_DECREF(value);
+    value = inner;
+  }
+  return value;
+}
+
+static PyObject* tensor_float(PyObject* self) {
+  PyObject* item = tensor_item(self, NULL);
+  PyObject* number = item ? PyNumber_Float(item) : NULL;
+  Py_XDECREF(item);
+  return number;
+}
+
+static PyObject* tensor_int(PyObject* self) {
+  PyObject* item = tensor_item(self, NULL);
+  PyObject* number = item ? PyNumber_Long(item) : NULL;
+  Py_XDECREF(item);
+  return number;
+}
+
+static Py_ssize_t tensor_length(PyObject* object) {
+  const halyard_view_info_t* info = &((TensorObject*)object)->info;
+  if (info->rank > 0) return (Py_ssize_t)info->shape[0];
+  PyErr_SetString(PyExc_TypeError, "a tensor of rank 0 has no length");
+  return -1;
+}
+
+// Tensor(value, dtype=None, device=None)
+static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  static char* names[] = {"value", "dtype", "device", NULL};
+  module_state* state = PyType_GetModuleState(type);
+  PyObject *value, *device = NULL;
+  const char* dtype = NULL;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|zO:Tensor", names, &value, &dtype, &device))
+    return NULL;
+  view_request_t request = {.state = state, .rank = -1};
+  if (device && device != Py_None) {
+    if (Py_TYPE(device) != state->device_type)
+      return PyErr_Format(PyExc_TypeError, "device must be a halyard.Device or None, not %R",
+                          Py_TYPE(device));
+    request.device = ((DeviceObject*)device)->handle;
+  }
+  if (dtype) {
+    const element_name_t* element = element_by_name(dtype);
+    if (!element)
+      return PyErr_Format(PyExc_ValueError, "'%s' is no element type; they are in halyard.element_types",
+                          dtype);
+    request.element_type = element->type;
+  }
+  halyard_object_t view = NULL;
+  if (make_view(&request, value, &view) < 0) return NULL;
+  return wrap_tensor(state, view);
+}
+
+static PyMethodDef tensor_methods[] = {
+    {"tobytes", tensor_tobytes, METH_NOARGS, "A copy of its bytes."},
+    {"tolist", tensor_tolist, METH_NOARGS, "Its elements as nested lists."},
+    {"item", tensor_item, METH_NOARGS, "The one element of a tensor of one element."},
+    {"__dlpack__", (PyCFunction)(void (*)(void))tensor_to_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule that "
+     "shares its memory."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(device type, number) as DLPack counts them."},
+    {NULL, NULL, 0, NULL}};
+static PyGetSetDef tensor_fields[] = {
+    {"shape", tensor_shape, NULL, "Its sizes, as a tuple.", NULL},
+    {"dtype", tensor_dtype, NULL, "The name of its element type, as numpy writes it: \"float32\".", NULL},
+    {"element_type", tensor_element_type, NULL,
+     "The name of its element type, as compilers write it: \"f32\".", NULL},
+    {"nbytes", tensor_nbytes, NULL, "Its size in bytes.", NULL},
+    {"ndim", tensor_ndim, NULL, "How many dimensions it has.", NULL},
+    {"size", tensor_size, NULL, "How many elements it has.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot tensor_slots[] = {
+    {Py_tp_doc,
+     "Tensor(value, dtype=None, device=None)\n--\n\nA tensor of a program: a result, or an argument made "
+     "beforehand. numpy.asarray(tensor), "
+     "torch.from_dlpack(tensor)\nand memoryview(tensor) share its memory where the device's is the host's."},
+    {Py_tp_new, tensor_new},
+    {Py_tp_dealloc, tensor_free},
+    {Py_tp_repr, tensor_repr},
+    {Py_tp_methods, tensor_methods},
+    {Py_tp_getset, tensor_fields},
+    {Py_bf_getbuffer, tensor_get_buffer},
+    {Py_nb_float, tensor_float},
+    {Py_nb_int, tensor_int},
+    {Py_sq_length, tensor_length},
+    {0, NULL}};
+static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, tensor_slots};
+
+// ---- Objects that Python does not look into
+
+static void object_free(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  halyard_release(((ObjectObject*)object)->handle);
+  PyObject_Free(object);
+  Py_DECREF(type);
+}
+
+static PyObject* object_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<halyard.Object %s>", halyard_object_type(((ObjectObject*)self)->handle));
+}
+
+static PyType_Slot object_slots[] = {{Py_tp_doc,
+                                      "An object of a program that is no tensor: a buffer, an object of a "
+                                      "native module. It can be given back to it."},
+                                     {Py_tp_dealloc, object_free},
+                                     {Py_tp_repr, object_repr},
+                                     {0, NULL}};
+static PyType_Spec object_spec = {
+    "halyard.Object", sizeof(ObjectObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, object_slots};
+
+int add_tensor_types(PyObject* module, module_state* state) {
+  return add_type(module, &tensor_spec, &state->tensor_type) < 0 ||
+                 add_type(module, &object_spec, &state->object_type) < 0
+             ? -1
+             : 0;
+}

@@ -1,0 +1,140 @@
+"""Loading programs, and the errors of what cannot be loaded."""
+
+import gc
+import pathlib
+
+import pytest
+
+import halyard
+
+
+def test_functions_are_attributes(example):
+    model = halyard.load(example("fib"))
+    assert model.functions == ["recursive", "iterative"]
+    assert model.recursive(20) == 6765
+    assert model.iterative(90) == 2880067194370816120
+    assert "iterative" in dir(model) and model.recursive is model.recursive
+    assert model["recursive"](10) == 55
+
+
+def test_from_bytes_and_path_objects(example):
+    data = halyard.assemble(pathlib.Path(example("fib")).read_text())
+    assert halyard.load(data).recursive(10) == 55
+    assert halyard.load(memoryview(bytearray(data))).recursive(10) == 55
+    assert halyard.load(pathlib.Path(example("fib"))).recursive(10) == 55
+
+
+def test_unknown_function_suggests_one(example):
+    model = halyard.load(example("fib"))
+    with pytest.raises(AttributeError, match="did you mean 'recursive'"):
+        model.recursiv
+    with pytest.raises(AttributeError):
+        model._repr_html_
+
+
+def test_missing_file():
+    with pytest.raises(halyard.NotFoundError, match="nope.vmfb") as caught:
+        halyard.load("/nope.vmfb")
+    assert isinstance(caught.value, LookupError)
+    assert caught.value.code == 5 and caught.value.name == "NOT_FOUND" and "/nope.vmfb" in caught.value.message
+
+
+def test_no_module():
+    with pytest.raises(halyard.InvalidArgumentError):
+        halyard.load(b"not a module")
+    with pytest.raises(TypeError, match="path or the bytes"):
+        halyard.load(17)
+
+
+def test_missing_driver(example):
+    with pytest.raises(halyard.NotFoundError, match="'cuda'.*local-sync"):
+        halyard.load(example("elementwise_mul"), device="cuda")
+
+
+def test_device_and_devices(example):
+    with pytest.raises(TypeError, match="not both"):
+        halyard.load(example("elementwise_mul"), device="local-sync", devices=["local-sync"])
+
+
+def test_default_device(example):
+    model = halyard.load(example("elementwise_mul"))
+    assert model.devices[0].uri.startswith("local-task")
+    assert halyard.load(example("fib")).devices == []
+
+
+def test_program_without_devices(example):
+    model = halyard.load(example("inline_mul"))
+    assert model.devices == []
+    assert model.mul([1.0, 2.0], [3.0, 4.0]).tolist() == [3.0, 8.0]
+
+
+def test_limits(example):
+    with pytest.raises(halyard.ResourceExhaustedError):
+        halyard.load(example("fib"), max_stack=4096).recursive(1000)
+    with pytest.raises(halyard.DeadlineExceededError) as caught:
+        halyard.load(example("fib"), timeout=0.05).recursive(50)
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_failure_of_a_program_has_its_stack(example):
+    model = halyard.load(example("fib"))
+    with pytest.raises(halyard.OutOfRangeError, match="the index must be 0 or more") as caught:
+        model.iterative(-1)
+    assert any("fib.iterative" in line for line in caught.value.trace)
+    assert caught.value.__notes__ == caught.value.trace  # what a traceback prints
+
+
+def test_text_of_modules(example):
+    data = halyard.assemble(pathlib.Path(example("fib")).read_text())
+    text = halyard.disassemble(data)
+    assert "vm.func @recursive" in text and halyard.disassemble(halyard.assemble(text)) == text
+    assert "recursive" in halyard.describe(data) and halyard.describe(data, json=True).startswith("{")
+    with pytest.raises(halyard.InvalidArgumentError, match="<text>:1: .*'nonsense'"):
+        halyard.assemble("nonsense")
+
+
+def test_devices_describe_themselves(local_device):
+    device = halyard.device(local_device)
+    about = device.describe()
+    assert about["driver"] == local_device and about["queues"] >= 1
+    assert device.query("hal.nothing", "x") is None
+    assert device.memory()["host_live"] >= 0
+    assert any(uri.startswith(local_device) for uri, _ in halyard.devices(local_device))
+    assert any(local_device in row["drivers"] for row in halyard.drivers())
+
+
+def test_trace(tmp_path, example):
+    trace = halyard.Trace(tmp_path / "out.trace")
+    instance = halyard.Instance(trace=trace)
+    halyard.load(example("elementwise_mul"), device="local-sync", instance=instance).mul([1.0] * 8, [2.0] * 8)
+    trace.finish()
+    assert trace.totals()["events"] > 0 and (tmp_path / "out.trace").stat().st_size > 100
+
+
+def test_capture(tmp_path, example):
+    model = halyard.load(example("elementwise_mul"), device="local-sync", capture=tmp_path / "c.hcap")
+    model.mul([1.0] * 8, [2.0] * 8)
+    del model
+    gc.collect()
+    assert (tmp_path / "c.hcap").stat().st_size > 100
+
+
+def test_modules_that_import_from_each_other():
+    first = halyard.assemble("""
+vm.module @first
+vm.export @twice
+vm.func @twice(%i0: i32) -> (i32) {
+  %i0 = vm.add.i32 %i0, %i0
+  vm.return %i0
+}
+""")
+    second = halyard.assemble("""
+vm.module @second
+vm.import @first.twice cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i0 = vm.call @first.twice(%i0)
+  vm.return %i0
+}
+""")
+    assert halyard.load([first, second]).f(21) == 42

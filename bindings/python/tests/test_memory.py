@@ -1,0 +1,187 @@
+"""Memory is shared where it can be, lives as long as anybody uses it, and is given back."""
+
+import ctypes
+import gc
+import weakref
+
+import pytest
+
+import halyard
+
+np = pytest.importorskip("numpy")
+
+
+def aligned(count, dtype=np.float32, alignment=64):
+    """An array that begins at a multiple of `alignment` bytes, as devices want it."""
+    raw = np.empty(count * np.dtype(dtype).itemsize + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start:start + count * np.dtype(dtype).itemsize].view(dtype)
+
+
+def address(tensor):
+    return np.asarray(tensor).ctypes.data
+
+
+def test_aligned_arrays_are_used_in_place(local_device):
+    device = halyard.device(local_device)
+    array = aligned(4096)
+    array[:] = 1
+    tensor = halyard.Tensor(array, device=device)
+    assert address(tensor) == array.ctypes.data
+    array[7] = 5
+    assert np.asarray(tensor)[7] == 5
+
+
+def test_small_and_unaligned_arrays_are_copied(local_device):
+    device = halyard.device(local_device)
+    for array in (aligned(16), aligned(8192)[1:]):
+        array[:] = 1
+        tensor = halyard.Tensor(array, device=device)
+        assert address(tensor) != array.ctypes.data
+        array[3] = 9
+        assert np.asarray(tensor)[3] == 1
+
+
+def test_results_are_used_in_place(product):
+    y = product([2.0] * 8, [3.0] * 8)
+    first, second = np.asarray(y), np.asarray(y)
+    assert first.ctypes.data == second.ctypes.data
+    first[0] = 7
+    assert y.tolist()[0] == 7.0
+
+
+def test_the_array_lives_as_long_as_the_tensor(local_device):
+    class Array(np.ndarray):
+        pass
+
+    array = aligned(4096).view(Array)
+    array[:] = 3
+    gone = weakref.ref(array)
+    tensor = halyard.Tensor(array, device=halyard.device(local_device))
+    del array
+    gc.collect()
+    assert gone() is not None and np.asarray(tensor)[100] == 3
+    del tensor
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_tensor_lives_as_long_as_the_array(example, local_device):
+    model = halyard.load(example("elementwise_mul"), device=local_device)
+    view = np.asarray(model.mul([2.0] * 8, [3.0] * 8))
+    del model
+    gc.collect()
+    assert view.tolist() == [6.0] * 8
+
+
+def test_read_only_arrays(local_device):
+    array = aligned(4096)
+    array[:] = 1
+    array.flags.writeable = False
+    tensor = halyard.Tensor(array, device=halyard.device(local_device))
+    assert address(tensor) == array.ctypes.data
+    assert not np.asarray(tensor).flags.writeable
+    with pytest.raises((BufferError, TypeError)):
+        ctypes.c_char.from_buffer(tensor)
+
+
+def test_dlpack_to_numpy(product):
+    y = product([2.0] * 8, [3.0] * 8)
+    array = np.from_dlpack(y)
+    assert array.ctypes.data == address(y) and array.tolist() == [6.0] * 8
+    del y
+    gc.collect()
+    assert array.tolist() == [6.0] * 8
+
+
+def test_dlpack_from_numpy(product):
+    class OnlyDlpack:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **arguments):
+            return self.array.__dlpack__(**arguments)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    assert product(OnlyDlpack(np.full(8, 2, np.float32)), [3.0] * 8).tolist() == [6.0] * 8
+    strided = np.full((8, 2), 4, np.float32)[:, 0]
+    assert product(OnlyDlpack(strided), [3.0] * 8).tolist() == [12.0] * 8
+    with pytest.raises(halyard.InvalidArgumentError, match="float64, expected float32"):
+        product(OnlyDlpack(np.ones(8)), [3.0] * 8)
+    with pytest.raises(BufferError, match="no DLPack capsule"):
+        class Liar:
+            def __dlpack__(self, **arguments):
+                return 3
+
+        product(Liar(), [3.0] * 8)
+
+
+def test_dlpack_between_tensors(product):
+    class OnlyDlpack:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack__(self, **arguments):
+            return self.tensor.__dlpack__(**arguments)
+
+    y = product([2.0] * 8, [3.0] * 8)
+    again = halyard.Tensor(OnlyDlpack(y))
+    assert address(again) == address(y)
+
+
+def test_dlpack_arguments(product):
+    y = product([2.0] * 8, [3.0] * 8)
+    assert y.__dlpack_device__() == (1, 0)
+    assert "dltensor_versioned" in repr(y.__dlpack__(max_version=(1, 0)))
+    assert '"dltensor"' in repr(y.__dlpack__()) and '"dltensor"' in repr(y.__dlpack__(max_version=(0, 8)))
+    with pytest.raises(BufferError, match="stream"):
+        y.__dlpack__(stream=1)
+    with pytest.raises(BufferError, match="device type 2"):
+        y.__dlpack__(dl_device=(2, 0))
+    capsule = y.__dlpack__(copy=True)
+    assert capsule is not None
+
+
+def test_bfloat16():
+    try:
+        import ml_dtypes
+    except ImportError:
+        pytest.skip("ml_dtypes is not installed")
+    tensor = halyard.Tensor(np.array([0x3F80, 0x4000], np.uint16).view(ml_dtypes.bfloat16))
+    assert tensor.dtype == "bfloat16" and halyard.numpy(tensor).astype(np.float32).tolist() == [1.0, 2.0]
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def test_nothing_is_leaked(example, local_device):
+    instance = halyard.Instance(count_objects=True)
+    device = instance.open(local_device)
+    model = halyard.load(example("elementwise_mul"), device=device, instance=instance)
+    small = np.ones(8, np.float32)
+    large = aligned(1 << 18)
+
+    def work(times):
+        for _ in range(times):
+            y = model.mul(small, [2.0] * 8)
+            memoryview(y)
+            np.from_dlpack(y)
+            y.__dlpack__(max_version=(1, 0))  # never taken
+            halyard.Tensor(large, device=device)
+            try:
+                model.mul(small, [1.0])
+            except halyard.InvalidArgumentError:
+                pass
+
+    work(2000)
+    gc.collect()
+    objects, before, count = device.objects(), resident(), len(gc.get_objects())
+    work(20000)
+    gc.collect()
+    assert device.objects() == objects
+    assert resident() - before < 4 << 20
+    assert len(gc.get_objects()) - count < 100

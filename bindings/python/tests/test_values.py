@@ -1,0 +1,178 @@
+"""Arguments and results: what is taken, what is refused, and what comes back."""
+
+import array
+import json
+
+import pytest
+
+import halyard
+
+np = pytest.importorskip("numpy")
+
+
+def test_arrays(product):
+    a = np.arange(8, dtype=np.float32)
+    y = product(a, a)
+    assert isinstance(y, halyard.Tensor)
+    assert np.array_equal(np.asarray(y), a * a)
+    assert (y.shape, y.dtype, y.element_type, y.ndim, y.size, y.nbytes) == ((8,), "float32", "f32", 1, 8, 32)
+    assert len(y) == 8 and y.tolist() == (a * a).tolist()
+    assert y.tobytes() == (a * a).tobytes()
+    assert "8xf32=0 1 4" in repr(y)
+
+
+def test_everything_else_that_has_numbers(product):
+    expected = [2.0] * 8
+    ones = [1.0] * 8
+    for two in ([2] * 8, (2.0,) * 8, array.array("f", [2] * 8), memoryview(np.full(8, 2, np.float32)),
+                halyard.Tensor(np.full(8, 2, np.float32)), np.full(16, 2, np.float32)[::2],
+                np.full((8, 1), 2, np.float32)[:, 0]):
+        assert product(two, ones).tolist() == expected
+
+
+def test_results_as_arguments(product):
+    y = product([2.0] * 8, [3.0] * 8)
+    assert product(y, y).tolist() == [36.0] * 8
+
+
+def test_keywords(product):
+    assert product(input1=[3.0] * 8, input0=[2.0] * 8).tolist() == [6.0] * 8
+    assert product([2.0] * 8, input1=[3.0] * 8).tolist() == [6.0] * 8
+    with pytest.raises(TypeError, match="'input0' twice"):
+        product([2.0] * 8, input0=[3.0] * 8)
+    with pytest.raises(TypeError, match="lacks argument 'input1'"):
+        product(input0=[3.0] * 8)
+    with pytest.raises(TypeError, match="does not have"):
+        product([2.0] * 8, input1=[3.0] * 8, input2=1)
+    assert product.bind(input1=2, input0=1) == (1, 2)
+
+
+def test_wrong_counts(product):
+    with pytest.raises(TypeError, match=r"takes 2 arguments but 1 was given.*func @mul"):
+        product([1.0] * 8)
+    with pytest.raises(TypeError, match="3 were given"):
+        product(1, 2, 3)
+
+
+def test_wrong_shapes(product):
+    with pytest.raises(halyard.InvalidArgumentError, match=r"'input0' has shape \(5,\), expected \(8,\)") as caught:
+        product(np.ones(5, np.float32), [1.0] * 8)
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(halyard.InvalidArgumentError, match="'input1' has shape"):
+        product([1.0] * 8, np.ones((8, 1), np.float32))
+    with pytest.raises(halyard.InvalidArgumentError, match="rows differ"):
+        halyard.Tensor([[1.0, 2.0], [3.0]])
+
+
+def test_wrong_types(product):
+    with pytest.raises(halyard.InvalidArgumentError, match=r"float64, expected float32.*astype\(\"float32\"\)"):
+        product(np.ones(8), [1.0] * 8)
+    for wrong in ("text", object(), {}, b""[:0].decode):
+        with pytest.raises((TypeError, halyard.InvalidArgumentError)):
+            product(wrong, [1.0] * 8)
+    with pytest.raises(TypeError):
+        product(["a"] * 8, [1.0] * 8)
+
+
+def test_scalars_of_every_kind():
+    text = """
+vm.module @scalars
+vm.export @f
+vm.func @f(%i0: i32, %i2:3: i64, %i4: f32, %i6:7: f64) -> (i32, i64, f32, f64) {
+  vm.return %i0, %i2:3, %i4, %i6:7
+}
+vm.export @none
+vm.func @none() -> () {
+  vm.return
+}
+"""
+    model = halyard.load(halyard.assemble(text))
+    assert model.f(-1, 2**63 - 1, 0.5, 1e300) == (-1, 2**63 - 1, 0.5, 1e300)
+    assert model.f(2**32 - 1, 2**64 - 1, 1, 2) == (-1, -1, 1.0, 2.0)  # unsigned numbers are the same bits
+    assert model.f(np.int32(7), np.uint8(8), np.float32(0.25), np.float64(3)) == (7, 8, 0.25, 3.0)
+    assert model.f(True, False, True, False) == (1, 0, 1.0, 0.0)
+    assert model.none() is None
+    for wrong in ((2**32, 0, 0, 0), (0, 2**64, 0, 0), (-(2**31) - 1, 0, 0, 0)):
+        with pytest.raises(OverflowError, match="does not fit"):
+            model.f(*wrong)
+    for wrong in ((1.5, 0, 0, 0), (0, "1", 0, 0), (0, 0, "x", 0), (0, 0, 0, None)):
+        with pytest.raises(TypeError, match="must be a"):
+            model.f(*wrong)
+
+
+# A program that gives back what it gets, with a description of dicts, lists and tuples.
+def structured():
+    abi = {"a": [["named", "x", ["sdict", ["a", "i32"], ["b", ["slist", "i32", "i32"]]]], "i32"],
+           "r": [["sdict", ["sum", "i32"], ["pair", ["stuple", "i32", "i32"]]]], "v": 1}
+    text = f"""
+vm.module @structured
+vm.export @f
+vm.attr @f "iree.abi" ABI
+vm.func @f(%i0: i32, %i1: i32, %i2: i32, %i3: i32) -> (i32, i32, i32) {{
+  %i4 = vm.add.i32 %i0, %i3
+  vm.return %i4, %i1, %i2
+}}
+"""
+    quoted = 'e"' + json.dumps(abi).replace('"', '\\"') + '"'
+    return text.replace("ABI", quoted)
+
+
+def test_structures():
+    model = halyard.load(halyard.assemble(structured()))
+    assert model.f({"a": 1, "b": [2, 3]}, 10) == {"sum": 11, "pair": (2, 3)}
+    for wrong, message in ((({"a": 1}, 2), "keys 'a', 'b'"), (({"a": 1, "b": [1]}, 2), "list or tuple of 2"),
+                           (({"a": 1, "b": [1, 2]},), "lacks")):
+        with pytest.raises(TypeError, match=message):
+            model.f(*wrong)
+
+
+def test_element_types():
+    for name, (numpy_name, bits) in halyard.element_types.items():
+        if numpy_name.startswith(("bfloat", "float8")):
+            continue
+        tensor = halyard.Tensor(np.zeros((2, 3), numpy_name))
+        assert (tensor.shape, np.dtype(tensor.dtype).itemsize * 8) == ((2, 3), bits), name
+        assert np.asarray(tensor).dtype == np.dtype(numpy_name)
+
+
+def test_literals():
+    assert halyard.Tensor([[1, 2], [3, 4]]).dtype == "int64"
+    assert halyard.Tensor([True, False]).dtype == "bool"
+    assert halyard.Tensor([1.5]).dtype == "float32"
+    assert halyard.Tensor(2.5).shape == () and float(halyard.Tensor(2.5)) == 2.5 and int(halyard.Tensor(3)) == 3
+    assert halyard.Tensor([]).shape == (0,)
+    assert halyard.Tensor([1, 2], "uint8").tolist() == [1, 2]
+    assert halyard.Tensor([0.1], "float16").tobytes() == np.float16(0.1).tobytes()
+    assert halyard.Tensor([-1], "i8").tolist() == [-1]
+    with pytest.raises(halyard.InvalidArgumentError, match="300, which does not fit"):
+        halyard.Tensor([300], "int8")
+    with pytest.raises(ValueError, match="'float99' is no element type"):
+        halyard.Tensor([1], "float99")
+    with pytest.raises(ValueError, match="one element"):
+        halyard.Tensor([1, 2]).item()
+    deep = [1]
+    for _ in range(100):
+        deep = [deep]
+    with pytest.raises(ValueError, match="32 deep"):
+        halyard.Tensor(deep)
+
+
+def test_noncontiguous_results_of_strange_formats():
+    with pytest.raises(halyard.InvalidArgumentError, match="format"):
+        halyard.Tensor(np.zeros(2, "datetime64[s]").view("V8"))
+    assert halyard.Tensor(np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_no_references_are_lost(product):
+    import sys
+
+    a = np.ones(8, np.float32)
+    product(a, a)
+    before = sys.getrefcount(a)
+    for _ in range(1000):
+        product(a, a)
+        try:
+            product(a, 1.0)
+        except halyard.InvalidArgumentError:
+            pass
+    assert sys.getrefcount(a) == before

@@ -1,0 +1,82 @@
+// Patterns, copies and files.
+#include "bytes.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <system_error>
+
+namespace halyard::local {
+
+namespace {
+
+enum class Direction { read, write };
+
+Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direction direction) {
+  const char* const verb = direction == Direction::read ? "read" : "write";
+  constexpr uint64_t kLargestOffset = std::numeric_limits<off_t>::max();
+  if (transfer.file_offset > kLargestOffset || transfer.range.length > kLargestOffset - transfer.file_offset)
+    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: files end at {}", verb,
+                transfer.range.length, transfer.file_offset, kLargestOffset);
+  std::span<uint8_t> left = HALYARD_TRY(resolve(transfer.range, {}));
+  auto offset = static_cast<off_t>(transfer.file_offset);
+  while (!left.empty()) {
+    const ssize_t count = direction == Direction::read
+                              ? pread(transfer.fd, left.data(), left.size(), offset)
+                              : pwrite(transfer.fd, left.data(), left.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return fail(Code::UNAVAILABLE, "cannot {} {} bytes at offset {} of file descriptor {}: {}", verb,
+                  left.size(), offset, transfer.fd, std::generic_category().message(errno));
+    if (count == 0)
+      return fail(Code::OUT_OF_RANGE,
+                  "cannot {} {} bytes at offset {} of file descriptor {}: the file ends at {}", verb,
+                  transfer.range.length, transfer.file_offset, transfer.fd, offset);
+    left = left.subspan(static_cast<size_t>(count));
+    offset += count;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
+              const Execution& execution) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(target, execution));
+  // Eight bytes that hold the pattern once or more.
+  uint64_t block = pattern;
+  if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
+  if (pattern_size == 2) block = (block & 0xFFFF) * 0x00010001;
+  block |= block << 32;
+  size_t position = 0;
+  for (; bytes.size() - position >= sizeof block; position += sizeof block)
+    std::memcpy(&bytes[position], &block, sizeof block);
+  if (position < bytes.size()) std::memcpy(&bytes[position], &block, bytes.size() - position);
+  return {};
+}
+
+Result<> update(const void* source, const halyard_range_t& target, const Execution& execution) {
+  const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(target, execution));
+  if (!bytes.empty()) std::memcpy(bytes.data(), source, bytes.size());
+  return {};
+}
+
+Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution) {
+  // The target first: a copy of constants that is made for it is what the source may name, too.
+  const std::span<uint8_t> to = HALYARD_TRY(resolve_to_write(target, execution));
+  const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, execution));
+  std::memmove(to.data(), from.data(), from.size());  // slots may overlap
+  return {};
+}
+
+Result<> read_file(const halyard_operation_transfer_file_t& transfer) {
+  return transfer_file(transfer, Direction::read);
+}
+
+Result<> write_file(const halyard_operation_transfer_file_t& transfer) {
+  return transfer_file(transfer, Direction::write);
+}
+
+}  // namespace halyard::local

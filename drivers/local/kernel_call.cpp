@@ -1,0 +1,53 @@
+// Giving a kernel what it is given.
+#include "kernel_call.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "halyard/driver/trace.hpp"
+
+namespace halyard::local {
+
+Result<WorkgroupCount> workgroups_now(const halyard_command_dispatch_t& command, const Execution& execution) {
+  WorkgroupCount count = workgroups_of(command);
+  if (command.flags & HALYARD_DISPATCH_INDIRECT) {
+    const std::span<const uint8_t> bytes = HALYARD_TRY(resolve(command.indirect, execution));
+    std::memcpy(count.data(), bytes.data(), sizeof count);
+  }
+  return count;
+}
+
+bool is_sequential(const halyard_command_dispatch_t& command) {
+  return command.executable->kernel(command.function).sequential;
+}
+
+Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution) {
+  Executable::Lease worker = HALYARD_TRY(command.executable->lease());
+  HALYARD_TRY(worker->begin(command.executable->kernel(command.function),
+                            {command.constants, command.constant_count}, command.binding_count));
+  for (uint32_t i = 0; i < command.binding_count; ++i) {
+    const halyard_range_t& binding = command.bindings[i];
+    Memory& memory = memory_of(binding, execution);
+    const bool writable = memory.is_writable();
+    uint8_t* const bytes = HALYARD_TRY(writable ? memory.bytes_to_write() : memory.bytes());
+    const std::span<uint8_t> range(bytes + offset_of(binding, execution), binding.length);
+    HALYARD_TRY(worker->bind(i, range, writable));
+  }
+  return worker;
+}
+
+Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& execution) {
+  const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
+  const uint64_t total = local::total(count);
+  if (total == 0) return {};
+  const Stopwatch watch(execution.workers);
+  const kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
+  const Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
+  const std::atomic<uint64_t> end = total;
+  Tile tile = {0, total};
+  HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
+  watch.tell(command.executable->workgroup_cost(command.function), total);
+  return {};
+}
+
+}  // namespace halyard::local

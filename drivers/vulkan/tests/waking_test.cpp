@@ -1,0 +1,160 @@
+// How often the threads of queues wake up, and who is held up by a subscriber that takes its time. In some
+// tests the device is replaced by one that is done when the test says so.
+#include <condition_variable>
+
+#include "halyard/driver/trace.hpp"
+#include "harness.h"
+
+namespace halyard::vulkan_tests {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often threads of queues have gone to sleep so far.
+uint64_t sleeps() {
+  uint64_t count = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(thread.path() / "comm") >> std::ws, name);
+    if (name != "halyard-queue") continue;
+    std::ifstream status(thread.path() / "status");
+    for (std::string word; status >> word;)
+      if (word == "voluntary_ctxt_switches:") {
+        uint64_t switches = 0;
+        status >> switches;
+        count += switches;
+      }
+  }
+  return count;
+}
+
+class WakingTest : public VulkanTest {
+ public:
+  // Does nothing until the test says so.
+  void replace_device() {
+    done_ = 0;
+    done_by_waiting_ = false;
+    auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+    vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
+    vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
+      const std::lock_guard lock(mutex_);
+      *value = done_;
+      return VK_SUCCESS;
+    };
+    vk.WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
+      std::unique_lock lock(mutex_);
+      if (done_by_waiting_) done_ = std::max(done_, info->pValues[0]);
+      changed_.wait(lock, [&] { return done_ >= info->pValues[0]; });
+      return VK_SUCCESS;
+    };
+  }
+  static void set_done(uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    done_ = number;
+    changed_.notify_all();
+  }
+  // Work of the device's that takes as long as the test wants.
+  halyard_operation_t work() {
+    if (!list_) list_ = list(Recording().fill(range(allocate(64), 0, 64), 7, 4));
+    return execute(list_);
+  }
+
+  List list_ = nullptr;
+  inline static std::mutex mutex_;
+  inline static std::condition_variable changed_;
+  inline static uint64_t done_ = 0;
+  inline static bool done_by_waiting_ = false;  // whoever waits makes it done
+};
+
+TEST_F(WakingTest, ThreadsOfIdleQueuesSleep) {
+  EXPECT_OK(run(work()));
+  std::this_thread::sleep_for(50ms);
+  const uint64_t before = sleeps();
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LE(sleeps() - before, 1u);  // the last alarm, on a machine that is very busy
+}
+
+TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
+  replace_device();
+  for (const bool subscribed : {false, true}) {
+    Semaphore done = semaphore();
+    std::atomic<int> told = 0;
+    if (subscribed) {
+      EXPECT_OK(host_.take(table_.semaphore_subscribe(
+          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); }, &told)));
+    }
+    const uint64_t before = sleeps();
+    Completion completion;
+    EXPECT_OK(submit(work(), {}, {{done, 1}}, completion));
+    std::this_thread::sleep_for(300ms);
+    EXPECT_EQ(completion.calls, 0);
+    EXPECT_LE(sleeps() - before, 6u);
+    set_done(subscribed ? 2 : 1);
+    EXPECT_TRUE(is_done(completion)) << "nobody waits for it";
+    while (subscribed && told == 0) std::this_thread::yield();
+  }
+}
+
+TEST_F(WakingTest, ThreadsSleepWhereProgramsWaitThemselves) {
+  replace_device();
+  done_by_waiting_ = true;
+  Semaphore chain = semaphore();
+  uint64_t value = 0;
+  uint64_t late = 0;  // the program itself did not run for so long that the thread may have come
+  const uint64_t before = sleeps();
+  const uint64_t begin = kit::trace_time();
+  for (uint64_t last = begin; last < begin + 300'000'000;) {
+    Completion completion;
+    ++value;
+    ASSERT_TRUE(submit(work(), {}, {{chain, value}}, completion).ok());
+    ASSERT_TRUE(wait(chain, value).ok());
+    ASSERT_TRUE(is_done(completion));
+    const uint64_t now = kit::trace_time();
+    late += now - last > 500'000;
+    last = now;
+  }
+  EXPECT_GT(value, 100u);
+  EXPECT_LE(sleeps() - before, 4 * late + 6) << value << " submissions";
+}
+
+// A subscriber that does not come back before the test says so.
+struct Slow {
+  std::atomic<bool> entered = false;
+  std::atomic<bool> may_leave = false;
+  std::atomic<bool> has_left = false;
+  static void call(void* user, halyard_status_t) {
+    auto* self = static_cast<Slow*>(user);
+    self->entered = true;
+    while (!self->may_leave) std::this_thread::sleep_for(100us);
+    self->has_left = true;
+  }
+};
+
+TEST_F(WakingTest, SlowSubscribersHoldUpNeitherWaitsNorWork) {
+  for (const char* const inline_completion : {"1", "0"}) {
+    list_ = nullptr;
+    reopen({{"cache", ""}, {"inline_completion", inline_completion}});
+    Slow slow;
+    Semaphore first = semaphore();
+    EXPECT_OK(host_.take(table_.semaphore_subscribe(first, 1, Slow::call, &slow)));
+    Completion completions[8];
+    EXPECT_OK(submit(work(), {}, {{first, 1}}, completions[0]));
+    EXPECT_OK(wait(first, 1));  // would not come back if it called the subscriber
+    while (!slow.entered) std::this_thread::yield();
+    for (uint64_t value = 2; value <= 8; ++value) {
+      EXPECT_OK(submit(work(), {{first, value - 1}}, {{first, value}}, completions[value - 1]));
+      if (value % 2 == 0) {
+        EXPECT_OK(wait(first, value));
+      }
+    }
+    for (const Completion& completion : completions) EXPECT_TRUE(is_done(completion));
+    EXPECT_FALSE(slow.has_left);
+    slow.may_leave = true;
+    while (!slow.has_left) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+}  // namespace halyard::vulkan_tests

@@ -1,0 +1,300 @@
+// How timepoints are waited for. Those of one driver are, by a thread that blocks, waited for in that driver,
+// which may lend itself the thread and look for a while before it sleeps. All others are subscribed to.
+#include "hal/queue/wait.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "base/atomics.h"
+#include "base/c_boundary.h"
+#include "base/step.h"
+#include "hal/device/callback_scope.h"
+#include "hal/device/pooled.h"
+#include "hal/driver/driver_memory.h"
+#include "hal/queue/inline_vector.h"
+
+namespace halyard::hal {
+
+namespace {
+
+using Clock = Wait::Clock;  // as the driver ABI wants deadlines
+using Deadline = Wait::Deadline;
+using Unreached = InlineVector<const Timepoint*, 16>;
+
+std::string describe(const Timepoint& timepoint) {
+  const Result<uint64_t> now = timepoint.semaphore->query();
+  return fmt::format("value {} of semaphore {} of device '{}' (now {})", timepoint.value,
+                     fmt::ptr(timepoint.semaphore.get()), timepoint.semaphore->device().uri(),
+                     now ? std::to_string(*now) : "failed");
+}
+
+// Fills `unreached`; the first failure, if there is one.
+Status look(std::span<Fence* const> fences, Unreached& unreached) {
+  for (Fence* fence : fences) {
+    if (!fence) continue;
+    for (const Timepoint& timepoint : fence->timepoints()) {
+      const Result<uint64_t> value = timepoint.semaphore->query();
+      if (!value) return value.error();
+      if (*value < timepoint.value) unreached.push_back(&timepoint);
+    }
+  }
+  return {};
+}
+
+Status timeout_status(const Timepoint& timepoint, uint32_t milliseconds) {
+  return Status(Code::DEADLINE_EXCEEDED, fmt::format("fence not reached within {} ms: expected {}",
+                                                     milliseconds, describe(timepoint)));
+}
+
+bool process_has_one_thread() {
+  DIR* folder = ::opendir("/proc/self/task");
+  if (!folder) return false;  // cannot see: then it waits
+  int threads = 0;
+  while (const dirent* entry = ::readdir(folder)) threads += entry->d_name[0] != '.';
+  ::closedir(folder);
+  return threads == 1;
+}
+
+// Ruling 12, as far as the host can see it: devices that run in the caller act only when somebody calls, and
+// the only thread that could call is about to block.
+bool can_never_be_reached(Unreached& unreached) {
+  for (const Timepoint* timepoint : unreached) {
+    const uint32_t capabilities = timepoint->semaphore->device().properties().capabilities;
+    if (!(capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return false;
+  }
+  return process_has_one_thread();
+}
+
+Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
+  InlineVector<halyard_timepoint_t, 16> timepoints;
+  for (const Timepoint* timepoint : unreached)
+    timepoints.push_back({timepoint->semaphore->handle(), timepoint->value});
+  halyard_semaphore_wait_args_t args = {};
+  args.struct_size = sizeof(args);
+  args.timepoint_count = static_cast<uint32_t>(timepoints.size());
+  args.timepoints = timepoints.data();
+  args.deadline_ns =
+      deadline ? std::chrono::duration_cast<std::chrono::nanoseconds>(deadline->time_since_epoch()).count()
+               : HALYARD_WAIT_FOREVER;
+  const Device& device = unreached[0]->semaphore->device();
+  return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
+}
+
+// Not for much longer than one device may take [R89].
+void lend_thread(const Unreached& unreached) {
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(10);
+  for (const Timepoint* timepoint : unreached) {
+    if (Clock::now() >= end) return;
+    const Device& device = timepoint->semaphore->device();
+    if (!device.table().device_help) continue;
+    const halyard_timepoint_t point = {timepoint->semaphore->handle(), timepoint->value};
+    halyard_semaphore_wait_args_t args = {};
+    args.struct_size = sizeof(args);
+    args.timepoint_count = 1;
+    args.timepoints = &point;
+    args.deadline_ns = HALYARD_WAIT_FOREVER;
+    device.table().device_help(device.handle(), &args);
+  }
+}
+
+void do_then(Then then, Status status) noexcept {
+  static_cast<void>(outcome_of([&]() -> Result<> {
+    then(std::move(status));
+    return {};
+  }));
+}
+
+// A wait whose parts are timepoints, which their drivers are subscribed to for. Its references are those who
+// want the end; subscriptions are counted apart, and are taken back when the last reference goes.
+class FenceWait final : public Wait, Step {
+ public:
+  static const ObjectType kType;
+
+  // What is done at the end: at once, and as a step. A wait with a step keeps itself until the step is run;
+  // others are for a thread that blocks.
+  struct End {
+    Wakeup wakeup = {};
+    Then then = {};
+    Budget* memory = nullptr;  // is charged; may be null
+  };
+  // RESOURCE_EXHAUSTED, or what a driver says that refuses to subscribe: then the end is not told.
+  static Result<Ref<FenceWait>> begin(const Unreached& timepoints, End end) {
+    Device& home = timepoints[0]->semaphore->device();
+    auto wait = make_pooled<FenceWait>(home, Ref<Device>::share(&home), timepoints.size(), std::move(end));
+    HALYARD_TRY(wait->subscribe(timepoints));
+    return wait;
+  }
+
+  // Of several timepoints, being subscribed to all of them is a part as well.
+  FenceWait(Ref<Device> home, size_t timepoints, End end)
+      : Wait(&kType, static_cast<uint32_t>(timepoints == 1 ? 1 : timepoints + 1)),
+        home_(std::move(home)),
+        end_(std::move(end)),
+        has_step_(static_cast<bool>(end_.then)) {
+    run = [](Step& self) noexcept { static_cast<FenceWait&>(self).run_step_once(); };
+  }
+  Device& device() const { return *home_; }
+  Ref<Device> leave() { return std::move(home_); }
+
+ private:
+  struct Subscription {
+    FenceWait* wait;
+    Awaited awaited;
+  };
+
+  Result<> subscribe(const Unreached& timepoints) {
+    HALYARD_TRY(charge_.start(
+        end_.memory,
+        NodePool::footprint(sizeof(FenceWait)) + timepoints.size() * driver_memory::kSubscription,
+        "a wait for fences"));
+    subscriptions_.reserve(timepoints.size());  // they stay where they are
+    if (has_step_) self_ = Ref<FenceWait>::share(this);
+    for (const Timepoint* timepoint : timepoints) {
+      Semaphore& semaphore = *timepoint->semaphore;
+      subscriptions_.push_back({this, Awaited(semaphore, timepoint->value)});
+      fetch_add(holders_, 1, std::memory_order_relaxed);
+      ++subscribed_;
+      Status refused = Status::adopt(semaphore.device().table().semaphore_subscribe(
+          semaphore.handle(), timepoint->value, called, &subscriptions_.back()));
+      if (refused.ok()) continue;
+      --subscribed_;
+      let_go();
+      if (!abandon()) return {};  // another one has failed, and that was told
+      self_ = {};
+      return std::unexpected(std::move(refused).note(
+          fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
+    }
+    if (timepoints.size() > 1) tell({});
+    return {};
+  }
+
+  static void called(void* user, halyard_status_t handle) {
+    const CallbackScope scope;
+    FenceWait& wait = *static_cast<Subscription*>(user)->wait;
+    wait.tell(Status::adopt(handle));
+    wait.let_go();
+  }
+  void tell(Status status) noexcept {
+    if (!arrive(std::move(status))) return;
+    end_.wakeup.wake();
+    if (has_step_) run_step(*this);
+  }
+  void run_step_once() noexcept {
+    const Ref<FenceWait> kept = std::move(self_);
+    do_then(std::exchange(end_.then, nullptr), failure());
+  }
+
+  // The last reference has gone: nobody wants the end any more.
+  static void destroy(Object* object) {
+    auto* wait = static_cast<FenceWait*>(object);
+    for (size_t i = 0; i < wait->subscribed_; ++i) {
+      if (wait->holders_.load(std::memory_order_acquire) == 1) break;  // all have been called
+      Subscription& each = wait->subscriptions_[i];
+      const Semaphore& semaphore = each.awaited.semaphore();
+      if (semaphore.device().table().semaphore_unsubscribe(semaphore.handle(), called, &each) != 0)
+        wait->let_go();
+    }
+    wait->charge_ = {};
+    wait->let_go();
+  }
+  void let_go() noexcept {
+    if (fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
+  }
+
+  Ref<Device> home_;  // for its memory
+  End end_;
+  const bool has_step_;
+  Ref<FenceWait> self_;  // while there is a step to run
+  InlineVector<Subscription, 2> subscriptions_;
+  size_t subscribed_ = 0;             // of them
+  std::atomic<uint32_t> holders_{1};  // one for all references, one for each subscription that may be called
+  Charge charge_;
+};
+const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
+
+// Of several drivers, which have no common wait.
+Status wait_on_host(const Unreached& unreached, const Deadline& deadline) {
+  const Result<Ref<FenceWait>> wait = FenceWait::begin(unreached, {});
+  if (!wait) return wait.error();
+  if ((*wait)->block(deadline)) return (*wait)->failure();
+  return Status(Code::DEADLINE_EXCEEDED, "deadline");
+}
+
+Status never_reached(const Timepoint& timepoint) {
+  return Status(
+      Code::ABORTED,
+      fmt::format("waiting without limit for {}: the process has no other thread and no work under way that "
+                  "could signal it; signal the fence before awaiting it, or give a timeout",
+                  describe(timepoint)));
+}
+
+}  // namespace
+
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out) {
+  if (timed_out) *timed_out = false;
+  Unreached unreached;
+  if (Status failure = look(fences, unreached)) return failure;
+  if (unreached.empty()) return {};
+  if (timeout_milliseconds != 0) {
+    Deadline deadline;
+    if (timeout_milliseconds != kWaitForever) {
+      deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
+    } else {
+      if (can_never_be_reached(unreached)) return never_reached(*unreached[0]);
+      lend_thread(unreached);
+    }
+    bool one_driver = true;
+    for (const Timepoint* timepoint : unreached)
+      one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();
+    Status status = one_driver ? wait_in_driver(unreached, deadline) : wait_on_host(unreached, deadline);
+    if (status.code() != Code::DEADLINE_EXCEEDED || !deadline) return status;
+    // The deadline, or a failure with the same code. Looking again tells them apart.
+    Unreached still;
+    if (Status failure = look(fences, still)) return failure;
+    if (still.empty()) return {};
+  }
+  if (timed_out) *timed_out = true;
+  return timeout_status(*unreached[0], timeout_milliseconds);
+}
+
+Status check_reachable(std::span<Fence* const> fences) {
+  Unreached unreached;
+  if (Status failure = look(fences, unreached)) return failure;
+  if (!unreached.empty() && can_never_be_reached(unreached)) return never_reached(*unreached[0]);
+  return {};
+}
+
+void help(std::span<Fence* const> fences) {
+  Unreached unreached;
+  if (look(fences, unreached).ok()) lend_thread(unreached);
+}
+
+Result<Ref<Object>> watch(std::span<Fence* const> fences, Wakeup wakeup, Budget* memory) {
+  Unreached unreached;
+  if (Status failure = look(fences, unreached); !failure.ok() || unreached.empty()) {
+    wakeup.wake();
+    return Ref<Object>();
+  }
+  return FenceWait::begin(unreached, {.wakeup = std::move(wakeup), .memory = memory});
+}
+
+Result<> when_reached(std::span<const Timepoint> timepoints, Then then) {
+  if (timepoints.empty()) {
+    do_then(std::move(then), {});
+    return {};
+  }
+  Unreached all;
+  for (const Timepoint& timepoint : timepoints) all.push_back(&timepoint);
+  HALYARD_TRY(FenceWait::begin(all, {.then = std::move(then)}));
+  return {};
+}
+
+Result<> when_reached(const Fence* fence, Then then) {
+  return when_reached(fence ? fence->timepoints() : std::span<const Timepoint>(), std::move(then));
+}
+
+}  // namespace halyard::hal
