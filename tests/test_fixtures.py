@@ -20,9 +20,9 @@ OTHERWISE_RULED = (".fail_ok_code.",)
 NOT_FOUND_HERE = re.compile(r"FAILED cli/ref\(.*vm-run: NOT_FOUND; --input=.*cannot open .* lacks 'UNKNOWN' *$")
 
 
-def run(fixtures, script, *arguments):
+def run(fixtures, script, *arguments, runner=os.path.join(vmrun.BIN, "vm-run")):
     """How many passed, and the lines that name what failed."""
-    done = subprocess.run([sys.executable, os.path.join(fixtures, script), os.path.join(vmrun.BIN, "vm-run"), *arguments],
+    done = subprocess.run([sys.executable, os.path.join(fixtures, script), runner, *arguments],
                           capture_output=True, text=True)
     print(done.stdout[-4000:], done.stderr[-2000:])
     lines = done.stdout.splitlines()

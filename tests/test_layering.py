@@ -36,6 +36,7 @@ C_BASE = ["halyard/status.h", "halyard/abi.h", "halyard/value.h"]
 LAYERS = {
     "base": ("base/src", [*C_BASE, "base"]),
     "vm": ("vm/src", [*C_BASE, "halyard/module.h", "base", "vm"]),
+    "jit": ("jit/src", [*C_BASE, "halyard/module.h", "base", "vm"]),
     "hal": ("hal/src", [*C_BASE, "halyard/driver.h", "base", "hal"]),
     "modules": (
         "modules/src",
@@ -60,7 +61,7 @@ SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
 
 def reaching_out() -> list[str]:
     found = []
-    for folder in ("base", "vm", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
+    for folder in ("base", "vm", "jit", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
                    "examples"):
         for file in sorted((SOURCE / folder).rglob("*")):
             if file.suffix in SUFFIXES and file.is_file():

@@ -51,6 +51,11 @@ extern "C" {
 /* "0.1.0". Static storage. */
 HALYARD_API const char* halyard_version(void);
 
+/* The library that compiles bytecode for devices which are told to (docs/jit.md): its name with a version, and its
+ * path; either may be null. Opens it; both live as long as the process. NOT_FOUND: none is installed, which is
+ * no fault; UNAVAILABLE: what it needs is missing; INCOMPATIBLE: it is of another build. Any thread. */
+HALYARD_API halyard_status_t halyard_compiler_find(const char** name, const char** path);
+
 typedef struct halyard_instance* halyard_instance_t;
 typedef struct halyard_device* halyard_device_t;
 typedef struct halyard_module* halyard_module_t;
