@@ -1,6 +1,5 @@
-// What a call costs through the C ABI: an empty function, an addition, and whole programs that dispatch to a
-// local device. Beside them, in the same run, what they are compared with: one turn of a native loop, and the
-// product done natively.
+// The cost of a call through the C ABI: an empty function, an addition, and whole programs that dispatch to a
+// local device. Baselines in the same run: one iteration of a native loop, and a native product.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -90,8 +89,8 @@ void call_product(benchmark::State& state, const char* device, const std::string
   if (first != 4.0f) state.SkipWithError("2 * 2 is not 4");
 }
 
-// The same with a trace, to a file that takes everything at once: what an event costs is the difference to
-// the call without, shared out.
+// The same with a trace to /dev/null: the cost of an event is the difference to the call without, divided by
+// the number of events.
 void call_product_traced(benchmark::State& state, const std::string& path) {
   halyard_trace_t trace = nullptr;
   require(halyard_trace_create("/dev/null", &trace));
@@ -109,7 +108,7 @@ void call_product_traced(benchmark::State& state, const std::string& path) {
   state.counters["events"] = static_cast<double>(after.events - before.events) / calls;
 }
 
-// A whole warm call of forty dispatches, each of which needs the one before.
+// A whole warm call of forty dispatches, each depending on the previous one.
 void call_chain(benchmark::State& state, const char* device) {
   Program program;
   if (!program.load(state, fixtures() + "/compiled/pipeline_chain.llvm-cpu.vmfb", "chain", device)) return;

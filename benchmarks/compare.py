@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Two builds of Halyard side by side: is anything slower than before?
+"""Compares two builds of Halyard, to find slower rows.
 
 usage: benchmarks/compare.py BEFORE AFTER [--rounds=N] [--json] [--only=TEXT]
 
-BEFORE and AFTER are build folders (build/release of two work trees). Every program runs in turns, once from each
-build, for N rounds; a row compares the least time of each. A row is marked where AFTER takes more than 1.03 of BEFORE.
+BEFORE and AFTER are build folders (build/release of two work trees). Every program runs alternately from each build, for
+N rounds; a row compares the minimum times. A row is marked if AFTER takes more than 1.03 times BEFORE.
 
-Rows: the benchmark programs `call`, `cpu` and `machine`, the programs of core.vmasm by `vm-run` (where ../bench of
-HALYARD_FIXTURES is there), and Vulkan's dispatch, as the ratio to the hand-written one that the program itself measures.
+Rows: the benchmark programs `call`, `cpu` and `machine`, the programs of core.vmasm by `vm-run` (if ../bench of
+HALYARD_FIXTURES exists), and Vulkan's dispatch, as the ratio to the hand-written one that the program itself measures.
 """
 
 import argparse

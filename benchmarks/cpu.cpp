@@ -1,5 +1,6 @@
-// A whole warm call of a compiled matrix product on the local devices, through the C ABI, beside OpenBLAS on
-// one thread. Kernels alone are in drivers/local/benchmarks; cpu.py puts both into one table.
+// A whole warm call of a compiled matrix product on the local devices, through the C ABI, compared with
+// OpenBLAS on one thread. Benchmarks of single kernels are in drivers/local/benchmarks; cpu.py combines both
+// in one table.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

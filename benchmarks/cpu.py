@@ -19,7 +19,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
-# Products of each type are made by the instructions of one of these peaks, by instruction set.
+# The peak that limits products of each type, by instruction set.
 PEAKS = {
     "avx512-bf16": {"f32": "avx512_f32", "s16": "avx512_s16", "s8": "avx512_s8", "bf16": "avx512_bf16"},
     "avx512-vnni": {"f32": "avx512_f32", "s16": "avx512_s16", "s8": "avx512_s8", "bf16": "avx512_f32"},

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels three ways in one table: compiled from bytecode at load (jit=always), interpreted, and machine code that the
-module carries.
+"""Kernels in three forms in one table: compiled from bytecode at load (jit=always), interpreted, and native code in the
+module.
 
 usage: benchmarks/jit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER]
 
 The programs are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb. All three
-ways run in turn, N rounds, on local-sync; what counts is the least median of a warm call (the machine may do other things).
+forms run alternately, N rounds, on local-sync; the result is the minimum CPU time of a warm call.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def kernels_folder():
 
 
 def warm_call(build, folder, case, way):
-    """Seconds of a warm call, the median of one process."""
+    """Seconds of CPU time of a warm call, the mean of one process."""
     kind, device = WAYS[way]
     module = case["module"].replace(".vmvx.", f".{kind}.")
     done = subprocess.run([str(build / "bin" / "vm-bench"), f"--module={module}", f"--function={case['function']}",
@@ -35,7 +35,8 @@ def warm_call(build, folder, case, way):
                            "--benchmark_format=json", "--benchmark_min_time=0.1"], cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(done.args)} failed: {done.stderr}")
-    return json.loads(done.stdout)["benchmarks"][0]["median"]
+    row = json.loads(done.stdout)["benchmarks"][0]
+    return row["cpu_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[row["time_unit"]]
 
 
 def mean(values):

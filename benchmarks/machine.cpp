@@ -1,6 +1,6 @@
-// What the machine charges for its own work, beside one turn of a native loop in the same run: calls within a
-// module, of an import and from outside, and a kernel of a compiled module. machine.py puts these beside the
-// programs of core.vmasm against Lua; decoding is in vm/benchmarks.
+// The machine's own overhead, compared with one iteration of a native loop in the same run: calls within a
+// module, of an import and from outside, and a kernel of a compiled module. machine.py combines these with
+// the programs of core.vmasm against Lua; decoding is in vm/benchmarks.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// The turns of every loop here.
+// The iterations of every loop here.
 constexpr int32_t kTurns = 1 << 20;
 
 constexpr char kCallsText[] = R"(
@@ -78,7 +78,7 @@ void native_turn(benchmark::State& state) {
 }
 BENCHMARK(native_turn);
 
-// A loop whose turns do nothing, call a function of the module, or call an import.
+// A loop whose iterations do nothing, call a function of the module, or call an import.
 void loop(benchmark::State& state, const char* function) {
   Program program;
   program.load_text(kCallsText);

@@ -22,7 +22,7 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
-# Sizes at which the machine and Lua take 0.1 s and more, and how often native code repeats that for the same.
+# Sizes for which the machine and Lua take at least 0.1 s, and the repetitions that native code needs for that.
 PROGRAMS = {
     "loop_sum": (60_000_000, 8),
     "fib": (32, 16),

@@ -1,6 +1,5 @@
-// What a call of a C function costs a program: a loop that adds, with the addition done by an instruction, by
-// a function of the module, by a plain C function (through libffi), and by a frame function. The loop with
-// the instruction is what the others are compared with.
+// The cost of calling a C function from a program: a loop that adds by an instruction (the baseline), by a
+// function of the module, by a plain C function (through libffi), and by a frame function.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

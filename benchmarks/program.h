@@ -1,4 +1,4 @@
-// What the benchmarks here stand on: one function of one module, ready to be called through the C ABI.
+// Shared by the benchmarks: one function of one module, ready to be called through the C ABI.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -12,7 +12,7 @@
 
 #include "halyard/halyard.h"
 
-// A benchmark has no use for going on after an error.
+// Benchmarks end at the first error.
 inline void require(halyard_status_t status) {
   if (!status) return;
   char* text = halyard_status_text(status);
@@ -20,7 +20,7 @@ inline void require(halyard_status_t status) {
   std::exit(1);
 }
 
-// Where the programs lie that are not the project's own.
+// The folder of external programs.
 inline std::string fixtures() {
   const char* given = std::getenv("HALYARD_FIXTURES");
   return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
@@ -62,7 +62,7 @@ struct Program {
     require(halyard_context_find(context, nullptr, name, &function));
     require(halyard_call_create(context, &call));
   }
-  // A function of a file on a device. False, and the benchmark is skipped, where the file is not there.
+  // A function of a file on a device. If the file does not exist, returns false and the benchmark is skipped.
   bool load(benchmark::State& state, const std::string& path, const char* name,
             const char* uri = "local-sync") {
     if (!std::filesystem::exists(path)) {
@@ -83,14 +83,14 @@ struct Program {
                                 elements.size() * sizeof(float), &value.object));
     return value;
   }
-  // Calls as often as the benchmark wants. The last result.
+  // Runs the benchmark loop. Returns the last result.
   halyard_value_t repeat(benchmark::State& state, const std::vector<halyard_value_t>& arguments) const {
     halyard_value_t result = {};
     const auto once = [&] {
       halyard_release(result.object);
       require(halyard_call_invoke(call, function, arguments.data(), arguments.size(), &result, 1));
     };
-    for (int i = 0; i < 3; ++i) once();  // what is measured is warm
+    for (int i = 0; i < 3; ++i) once();  // warm-up
     for ([[maybe_unused]] auto _ : state) once();
     return result;
   }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a warm call costs from Python and from C, in one run: the product of two small tensors on local-sync.
+"""The cost of a warm call from Python and from C, in one run: the product of two small tensors on local-sync.
 
 usage: benchmarks/python.py [--json] [--rounds=N] [--build=FOLDER]
 
-Python and the program `call` take turns; of each row the least of N rounds counts. The program is simple_mul where the
-fixtures are (HALYARD_FIXTURES or ../shared/fixtures), else the example elementwise_mul.
+Python and the program `call` alternate; each row is the minimum of N rounds. The program is simple_mul if the fixtures
+exist (HALYARD_FIXTURES or ../shared/fixtures), else the example elementwise_mul.
 """
 
 import argparse

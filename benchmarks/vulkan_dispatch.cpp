@@ -1,7 +1,7 @@
-// What a dispatch costs through the Vulkan driver, against the least that a program written by hand for
-// Vulkan does: the same kernel, device and amount of work, in one run, in turns. Two rows: commands recorded
-// once and executed again, and commands recorded for one execution. The driver is used through
-// halyard/driver.h, as the host uses it.
+// The cost of a dispatch through the Vulkan driver, compared with a minimal hand-written Vulkan program: the
+// same kernel, device and amount of work, alternating in one run. Two rows: commands recorded once and
+// executed repeatedly, and commands recorded for each execution. The driver is used through halyard/driver.h,
+// like the host does.
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <vulkan/vulkan.h>
@@ -371,7 +371,7 @@ void compare(const char* name, const std::function<void()>& by_hand, const std::
   turn(by_hand);
   turn(driver);
   for (int i = 0; i < kTurns; ++i) {
-    // Who goes first changes: what goes second finds warmer caches.
+    // Alternates the order, because the second finds warmer caches.
     double hand = 0, ours = 0;
     if (i % 2 == 0) hand = turn(by_hand);
     ours = turn(driver);

@@ -31,14 +31,14 @@ add_compile_options(
   $<$<COMPILE_LANGUAGE:C>:-pedantic>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # -Wshadow=local: a constructor's parameter may bear the name of the member that it sets.
+  # -Wshadow=local: a constructor's parameter may have the name of the member that it sets.
   # -Wno-restrict: g++ 12 reports std::string's own operator+ (GCC bug 105651).
   add_compile_options(-Wshadow=local $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 else()
   add_compile_options(-Wshadow)
 endif()
 
-# Whatever does not use a library of a layer it links (libffi: only native modules do) does not need it at run time.
+# Targets that do not use a library of a linked layer (libffi: only native modules do) do not need it at run time.
 add_link_options("LINKER:--as-needed")
 
 # Addresses that the dynamic linker adjusts take two bits instead of 24 bytes, in every process that uses the libraries.
@@ -59,7 +59,7 @@ if(HALYARD_SANITIZE)
   add_compile_options(-fsanitize=${HALYARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HALYARD_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # With instrumented code g++ 12 takes its own checks for uses of what was never set.
+    # In instrumented code g++ 12 reports its own checks as uses of uninitialized values.
     add_compile_options(-Wno-maybe-uninitialized)
   endif()
   if(HALYARD_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -70,19 +70,19 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT HALYARD_SANITIZE)
   set(halyard_gnu_release TRUE)
 endif()
-# What is linked into the shared libraries of the product is compiled for both: for them, which are optimized as wholes,
-# and for tests, whose programs are linked as ever, since that is quicker.
+# Code of the product's shared libraries is compiled to fat LTO objects: the libraries use link-time optimization,
+# tests link normally, which is faster.
 if(HALYARD_LTO AND halyard_gnu_release)
   set(halyard_lto TRUE)
   add_link_options("$<IF:$<BOOL:$<TARGET_PROPERTY:HALYARD_LTO>>,-flto=auto,-fno-lto>")
 endif()
-# halyard_lto_objects(TARGET): its objects may become part of such a library.
+# halyard_lto_objects(TARGET): its objects may be linked into such a library.
 function(halyard_lto_objects target)
   if(halyard_lto)
     target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
   endif()
 endfunction()
-# halyard_lto_library(TARGET): it is such a library.
+# halyard_lto_library(TARGET): links it with link-time optimization.
 function(halyard_lto_library target)
   set_target_properties(${target} PROPERTIES HALYARD_LTO ON)
 endfunction()
@@ -91,6 +91,6 @@ if(HALYARD_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID}; expected clang for HALYARD_FUZZ. Use the preset fuzz")
   endif()
-  # Coverage of edges alone: what comparisons see costs a third of the speed, seeds and dictionaries do as well.
+  # Edge coverage only: tracing comparisons costs a third of the speed, and seeds and dictionaries replace it.
   add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
 endif()

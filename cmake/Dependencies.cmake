@@ -1,4 +1,4 @@
-# Every package of Debian 12 that the build needs. What is missing is named at once, with the package that has it.
+# Every Debian 12 package that the build needs. Reports all missing ones at once, with their package names.
 set(missing "")
 
 find_package(Threads REQUIRED)
@@ -14,7 +14,7 @@ if(NOT HALYARD_FFI_INCLUDE OR NOT HALYARD_FFI_LIBRARY)
   list(APPEND missing libffi-dev)
 endif()
 
-# Headers alone: Asio, the event loop. Debian 12 has 1.74 and 1.81; 1.81 is the one that is tested.
+# Headers only: Asio, the event loop. Debian 12 has 1.74 and 1.81; 1.81 is tested.
 find_path(HALYARD_BOOST_INCLUDE boost/asio/any_completion_handler.hpp)
 if(NOT HALYARD_BOOST_INCLUDE)
   list(APPEND missing libboost1.81-dev)
@@ -29,12 +29,12 @@ if(NOT HALYARD_FLATC)
   list(APPEND missing flatbuffers-compiler)
 endif()
 
-# Headers alone: its library would be loaded with the driver, and its initializers take 3 ms.
+# Headers only: the library would be loaded with the driver, and its initializers take 3 ms.
 find_path(HALYARD_HWY_INCLUDE hwy/highway.h)
 if(NOT HALYARD_HWY_INCLUDE)
   list(APPEND missing libhwy-dev)
 endif()
-# Headers alone: libvulkan is opened at run time.
+# Headers only: libvulkan is opened at run time.
 find_path(HALYARD_VULKAN_INCLUDE vulkan/vulkan_core.h)
 if(NOT HALYARD_VULKAN_INCLUDE)
   list(APPEND missing libvulkan-dev)
@@ -60,7 +60,7 @@ if(HALYARD_TESTS)
   endif()
 endif()
 
-# Of vm-bench and the benchmarks.
+# For vm-bench and the benchmarks.
 find_package(benchmark CONFIG QUIET)
 if(NOT TARGET benchmark::benchmark)
   list(APPEND missing libbenchmark-dev)
@@ -76,12 +76,12 @@ add_library(Ffi::ffi UNKNOWN IMPORTED)
 set_target_properties(Ffi::ffi PROPERTIES IMPORTED_LOCATION "${HALYARD_FFI_LIBRARY}"
                                           INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_FFI_INCLUDE}")
 
-# Its assertions call its library.
+# Without assertions, which call the library.
 add_library(Hwy::hwy INTERFACE IMPORTED)
 set_target_properties(Hwy::hwy PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${HALYARD_HWY_INCLUDE}"
                                           INTERFACE_COMPILE_DEFINITIONS HWY_IS_DEBUG_BUILD=0)
 
-# What the Vulkan driver needs: headers, and the library that judges SPIR-V.
+# For the Vulkan driver: headers, and the library that validates SPIR-V.
 add_library(Halyard::Vulkan INTERFACE IMPORTED)
 set_target_properties(
   Halyard::Vulkan

@@ -17,6 +17,6 @@ function(halyard_add_schemas name)
   add_custom_target(${name}_headers DEPENDS ${headers})
   add_library(${name} INTERFACE)
   add_dependencies(${name} ${name}_headers)
-  # Generated code is not held to this project's warnings.
+  # Generated code is exempt from this project's warnings.
   target_include_directories(${name} SYSTEM INTERFACE "${folder}" "${HALYARD_FLATBUFFERS_INCLUDE}")
 endfunction()

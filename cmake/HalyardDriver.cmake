@@ -1,7 +1,7 @@
-# halyard_add_driver(NAME source...): builds halyard-driver-NAME.so, which sees the driver ABI's headers and nothing
-# else of Halyard, exports halyard_driver_negotiate and nothing else, and is bound completely when it is loaded.
-# The target is `halyard-driver-NAME`; link to it what the driver itself needs. `cmake --install` puts it where an
-# installed Halyard looks for drivers. Used by this tree and, through find_package(Halyard), by drivers outside it.
+# halyard_add_driver(NAME source...): builds halyard-driver-NAME.so with only the driver ABI's headers of Halyard. It
+# exports only halyard_driver_negotiate and is linked with -z now. The target is `halyard-driver-NAME`; link the
+# driver's own dependencies to it. `cmake --install` installs it to the folder where an installed Halyard searches.
+# Used by this tree and, through find_package(Halyard), by drivers outside it.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 include("${CMAKE_CURRENT_LIST_DIR}/HalyardPlugin.cmake")

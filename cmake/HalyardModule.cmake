@@ -1,7 +1,7 @@
-# halyard_add_module(NAME source...): builds libNAME.so, a native module for `vm-run --module=libNAME.so`. It sees
-# halyard/module.h and nothing else of Halyard, exports halyard_module_negotiate and nothing else, and is bound
-# completely when it is loaded. The target is NAME; link to it what the module itself needs. Used by this tree and,
-# through find_package(Halyard), by modules outside it.
+# halyard_add_module(NAME source...): builds libNAME.so, a native module for `vm-run --module=libNAME.so`. It uses
+# only halyard/module.h of Halyard, exports only halyard_module_negotiate and is linked with -z now. The target is
+# NAME; link the module's own dependencies to it. Used by this tree and, through find_package(Halyard), by modules
+# outside it.
 include_guard(GLOBAL)
 include("${CMAKE_CURRENT_LIST_DIR}/HalyardPlugin.cmake")
 

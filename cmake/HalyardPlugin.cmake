@@ -1,5 +1,5 @@
-# What a library that Halyard loads at run time is built like: it exports what its version script says and nothing else,
-# and is bound completely when it is loaded. Used by HalyardDriver and HalyardModule, here and installed.
+# Link options of libraries that Halyard loads at run time: they export only the symbols of their version script and
+# are linked with -z now. Used by HalyardDriver and HalyardModule, here and installed.
 include_guard(GLOBAL)
 
 function(halyard_make_plugin target version_script prefix)
@@ -13,7 +13,8 @@ function(halyard_make_plugin target version_script prefix)
                LINK_DEPENDS "${version_script}")
   target_link_options(${target} PRIVATE "LINKER:--version-script=${version_script}" "LINKER:-z,now")
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
-    # An undefined symbol is an error here rather than at the user's. (With clang, sanitized code has such symbols.)
+    # Undefined symbols are errors at link time instead of on the user's machine. (With clang, sanitized code has
+    # undefined symbols.)
     target_link_options(${target} PRIVATE "LINKER:-z,defs")
   endif()
 endfunction()

@@ -1,5 +1,5 @@
-# What `cmake --install` leaves for embedders and driver authors, beside the programs and libraries themselves:
-# public headers, find_package(Halyard), pkg-config files, the template driver, the documents.
+# The installed files for embedders and driver authors besides programs and libraries: public headers,
+# find_package(Halyard), pkg-config files, the template drivers, the documents.
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Halyard")
 
@@ -15,7 +15,7 @@ install(FILES "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
               cmake/halyard-driver.map cmake/HalyardModule.cmake cmake/HalyardPlugin.cmake cmake/halyard-module.map DESTINATION "${package}")
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${package}")
 
-# The prefix of the .pc files follows the folder they lie in, so that an installed tree can be moved.
+# The prefix of the .pc files is relative to their folder, so that an installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE libdir)
 string(REGEX REPLACE "[^/]+" ".." up "${libdir}/pkgconfig")
 set(HALYARD_PC_PREFIX "\${pcfiledir}/${up}")
@@ -32,7 +32,8 @@ install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm dr
               drivers/vulkan/tests/shaders/spread.comp
         DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/hal-cts-kernels")
 
-# Documents and programs lie as in the source tree, so that links between them lead somewhere (tests/test_installed_documents.py).
+# Documents and programs have the layout of the source tree, so that links between them work
+# (tests/test_installed_documents.py).
 install(FILES README.md CONTRIBUTING.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"

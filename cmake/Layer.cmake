@@ -1,5 +1,5 @@
 # halyard_add_layer(NAME LINKS target...): a static library of src/**.cpp of the calling folder whose users see src/
-# (headers as "layer/file.h"). A layer that has only headers so far is an interface library with the same arrows.
+# (headers as "layer/file.h"). A layer with headers only is an interface library with the same links.
 function(halyard_add_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "src/*.cpp")

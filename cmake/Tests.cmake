@@ -5,7 +5,7 @@
 #     the header alone, as C11 and as C++17, both pedantic.
 set(HALYARD_TEST_TIMEOUT 300)
 if(HALYARD_SANITIZE STREQUAL "thread")
-  # ThreadSanitizer of g++ 12 does not know the memory layouts of newer kernels' address randomization.
+  # ThreadSanitizer of g++ 12 does not support the address space randomization of newer kernels.
   set(CMAKE_CROSSCOMPILING_EMULATOR setarch;--addr-no-randomize)
 endif()
 

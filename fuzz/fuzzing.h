@@ -1,4 +1,4 @@
-// What the targets share: how a finding is reported, and what libFuzzer gives and takes.
+// Shared by the targets: reporting of findings, and libFuzzer's interface.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ extern "C" {
 // Implemented by a target.
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
-// Implemented by libFuzzer: changes bytes in place, returns how many there are now.
+// Implemented by libFuzzer: mutates bytes in place, returns the new size.
 size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 }
 
 namespace halyard::fuzz {
 
-// Ends the process as a sanitizer would; libFuzzer keeps the input.
+// Aborts like a sanitizer; libFuzzer saves the input.
 [[noreturn]] inline void finding(std::string_view what) {
   std::fprintf(stderr, "FINDING: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();

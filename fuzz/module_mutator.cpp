@@ -1,4 +1,4 @@
-// Bytes of a FlatBuffer that are changed at random hardly ever load. These mostly do.
+// Randomly mutated FlatBuffers rarely load. These mutations mostly do.
 #include "module_mutator.h"
 
 #include <bytecode_module_generated.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace vm;
 
-// Where a module's functions are within its file.
+// The position of a module's functions in its file.
 struct Body {
   size_t offset;
   size_t length;
@@ -59,7 +59,7 @@ void change_instruction(std::span<uint8_t> body, test::Choices& choices) {
   uint8_t* at = body.data() + start;
   const uint32_t length = end - start;
   switch (choices.below(6)) {
-    case 0: {  // an opcode that is encoded alike
+    case 0: {  // an opcode with the same encoding
       const size_t prefix = at[0] >= 0xE0 && length > 1 ? 1 : 0;
       at[prefix] = choices.byte();
       break;

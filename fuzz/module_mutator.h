@@ -1,4 +1,4 @@
-// Changes a flat module file where it matters: instructions, counts, or all of it by a new one.
+// Mutates a flat module file: its instructions or counts, or replaces the whole module.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace halyard::fuzz {
 
-// As LLVMFuzzerCustomMutator.
+// Like LLVMFuzzerCustomMutator.
 size_t mutate_module(uint8_t* data, size_t size, size_t max_size, unsigned seed);
 
 }  // namespace halyard::fuzz

@@ -1,4 +1,4 @@
-// Text to module to text: a promise that two targets hold the assembler and the disassembler to.
+// Text to module to text: a property that two targets check.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace halyard::fuzz {
 
-// `text`, which the disassembler made, assembles, and what it assembles to prints as `expected` (or the same
-// text) and has the functions of `original`, where that is given.
+// Checks that `text`, a disassembly, assembles to a module that disassembles to `expected` (or the same text)
+// and has the functions of `original`, if given.
 inline void check_round_trip(const std::string& text, const vm::BytecodeModule* original,
                              std::string_view expected = {}) {
   const auto assembled = vm::assemble(text, {.bytecode_version = 0, .file = "f.vmasm"});

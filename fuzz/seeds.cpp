@@ -1,6 +1,6 @@
-// Writes what the targets start from: `seeds FOLDER` fills FOLDER/archive, verifier, run, assembler and
-// disassembler from generated programs, the examples, and the instruction table; FOLDER/elf from small
-// libraries, FOLDER/capture and FOLDER/parameters from files of every kind.
+// Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, assembler and disassembler
+// from generated programs, the examples, and the instruction table; FOLDER/elf from small libraries,
+// FOLDER/capture and FOLDER/parameters from files of every kind.
 #include "seeds.h"
 
 #include <filesystem>
@@ -32,7 +32,7 @@ File zipped(const File& file) {
   return zip;
 }
 
-// Text in which every mnemonic occurs, so that the fuzzer knows them all.
+// Text with every mnemonic, so that the fuzzer knows them all.
 std::string all_mnemonics() {
   std::string text = "vm.module @m\nvm.func @f(%i0: i32, %r0: !vm.buffer) -> (i32) {\n";
   for (const OpInfo& op : kOps) text += "  vm." + std::string(op.mnemonic) + " %i0, %r0\n";
@@ -69,7 +69,7 @@ std::string dictionary() {
   return text;
 }
 
-// Libraries for each architecture that is known, with every part that a loader looks at.
+// Libraries for each known architecture, with every part that a loader reads.
 void write_libraries(const fs::path& folder) {
   using local_tests::ElfWriter;
   struct Machine {
@@ -113,7 +113,7 @@ void run(const fs::path& folder) {
     File bytes(16 + seed * 2);
     for (uint8_t& byte : bytes) byte = choices.byte();
     fuzz::write_seed(folder / "run" / name, bytes);
-    // The programs that these bytes make, which are as large as the bytes are many.
+    // The programs generated from these bytes; their size grows with the number of bytes.
     test::Choices few{std::span<const uint8_t>(bytes)};
     for (const test::ModuleParts& parts : generate_program(few).modules) {
       const File file = parts.build();

@@ -1,4 +1,4 @@
-// The parts of the program that writes what targets start from.
+// The parts of the program that writes the seed corpora.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Captures, by the writer that programs have; and one with a kernel, record by record, since the writer wants
+// Captures, written by CaptureWriter; and one with a kernel, written record by record, since the writer needs
 // an executable of a device.
 #include <capture_generated.h>
 

@@ -21,7 +21,7 @@ void add_text(File& file, std::string_view text) {
   file.insert(file.end(), text.begin(), text.end());
 }
 
-// A pair of each kind that a reader must step over, and tensors of several types.
+// A pair of each kind that a reader must skip, and tensors of several types.
 File gguf(uint32_t version) {
   File file;
   add(file, uint32_t{0x46554747});

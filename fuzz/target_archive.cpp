@@ -1,5 +1,4 @@
-// A file as somebody sends it: zip or flat, whatever follows. What opens can be read from end to end,
-// wherever in memory it lies.
+// An arbitrary file, zip or flat. If it opens, it can be read completely, at any address.
 #include <cstring>
 #include <vector>
 
@@ -12,7 +11,7 @@ using namespace halyard::vm;
 
 namespace {
 
-// Looks at everything that a loaded module shows.
+// Reads everything that a loaded module exposes.
 uint64_t read_all(const BytecodeModule& module) {
   uint64_t sum = module.version() + module.features() + module.global_bytes() + module.global_refs();
   const auto add = [&](std::string_view text) {

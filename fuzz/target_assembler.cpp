@@ -1,5 +1,5 @@
-// Text: it assembles or it is an error with a line. What assembles is a file that the loader can read; it may
-// refuse it cleanly, since the assembler leaves to the loader and the verifier what they check.
+// Text: it assembles, or is an error with a line number. The loader can read the assembled file, or refuses
+// it with an error, since the assembler does not repeat the checks of the loader and the verifier.
 #include "differential.h"
 #include "fuzzing.h"
 #include "round_trip.h"

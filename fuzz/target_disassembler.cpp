@@ -1,5 +1,5 @@
-// A file to text and back: what loads can be printed, and what the text assembles to prints as the same text
-// and has the same bytecode.
+// A file to text and back: a module that loads can be disassembled, and the assembled text disassembles to
+// the same text and has the same bytecode.
 #include "fuzzing.h"
 #include "module_mutator.h"
 #include "round_trip.h"
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   fuzz::check_round_trip(*text, &view->module());
-  // With pcs, which the assembler drops.
+  // With pcs, which the assembler ignores.
   const Result<std::string> with_offsets = disassemble(file, {.offsets = true});
   if (with_offsets && size % 8 == 0) fuzz::check_round_trip(*with_offsets, nullptr, *text);
   return 0;

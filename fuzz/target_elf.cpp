@@ -1,5 +1,5 @@
-// A library of machine code as somebody sends it, for each architecture and page size: what is read can be
-// placed in memory, and only where it may be. Nothing of it is run.
+// An arbitrary native library, for each architecture and page size: if it can be read, it can be placed in
+// memory within its bounds. No code of it runs.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// A parameter file as somebody sends it, given to each reader: what it reads are ranges of the file or
-// patterns, the same at any address.
+// An arbitrary parameter file, passed to each reader: the entries are ranges of the file or patterns, the
+// same at any address.
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -27,13 +27,13 @@ void check(const Parameter& parameter, std::span<const uint8_t> file) {
   if (parameter.bytes.size() != parameter.length)
     fuzz::finding("a parameter has not as many bytes as it says");
   if (parameter.bytes.empty()) return;
-  const std::less_equal<const uint8_t*> not_after;  // of pointers into different objects, too
+  const std::less_equal<const uint8_t*> not_after;  // also defined for pointers into different objects
   if (!not_after(file.data(), parameter.bytes.data()) ||
       !not_after(parameter.bytes.data() + parameter.bytes.size(), file.data() + file.size()))
     fuzz::finding("a parameter lies outside of its file");
 }
 
-// What everything that was read comes to; nothing where it is no such file.
+// A checksum of everything that was read; no value if it is not such a file.
 std::optional<uint64_t> sum(Reader reader, const Ref<Bytes>& file) {
   const Result<ParameterEntries> entries = reader(file, "file");
   if (!entries) {

@@ -1,4 +1,4 @@
-// Programs made from the input's bytes: both machines must do the same.
+// Programs generated from the input: both machines must behave the same.
 #include "differential.h"
 #include "fuzzing.h"
 

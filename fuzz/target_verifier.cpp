@@ -1,5 +1,5 @@
-// Function bodies that nobody compiled. What the verifier accepts is decoded and run: the machine and the
-// reference machine must agree, so a rule that the verifier forgets shows as a bad access in one of them.
+// Mutated function bodies. If the verifier accepts them, the machine and the reference machine must agree, so
+// a missing verifier rule shows as an invalid access in one of them.
 #include "differential.h"
 #include "fuzzing.h"
 #include "module_mutator.h"

@@ -1,4 +1,4 @@
-"""For tests of an installed Halyard: where it comes from, and commands that must succeed."""
+"""For tests of an installed Halyard: installing it, and commands that must succeed."""
 import pathlib
 import subprocess
 import sys
@@ -9,7 +9,7 @@ BUILD, SOURCE = pathlib.Path(vmrun.BUILD).resolve(), pathlib.Path(vmrun.SOURCE).
 
 
 def run(*command, **options) -> str:
-    """What the command prints; ends the test where it fails."""
+    """The output of the command; ends the test if it fails."""
     result = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
     if result.returncode != 0:
         sys.exit(f"FAILED ({result.returncode}): {' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
@@ -17,7 +17,7 @@ def run(*command, **options) -> str:
 
 
 def cache(name: str) -> str:
-    """A variable of the build's CMake cache; empty where there is none."""
+    """A variable of the build's CMake cache; empty if it is not set."""
     for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
         if line.startswith(name + ":"):
             return line.split("=", 1)[1]

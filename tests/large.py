@@ -1,5 +1,5 @@
-"""Large programs, which lie beside the shared fixtures, and their weights, which are half a gigabyte and are written once for
-each build. Not a test: what the test and the benchmark share."""
+"""Large programs beside the shared fixtures, and their weights of half a gigabyte, which are written once for each
+build. Not a test: shared by the test and the benchmark."""
 import fcntl
 import os
 import subprocess
@@ -15,7 +15,7 @@ MOST_MEMORY = {"berttiny": 34, "resnet18": 57, "gpt2": 497}
 
 
 class Missing(Exception):
-    """Why there are none here."""
+    """Why they are not available."""
 
 
 def source():
@@ -35,7 +35,7 @@ def python_with_numpy():
 
 
 def write_weights(folder, script):
-    """Each file is there whole or not at all, whoever else is writing it."""
+    """Each file is written atomically, even with several writers."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
-"""The public headers against the ones that others have compiled in (tests/abi/baseline.xml): whatever a driver, a native
-module or an embedder relies on is still there and still the same. Additions are fine. And the comparison notices what it
-should: a copy of the headers is broken in one way after another."""
+"""Compares the public headers with the baseline (tests/abi/baseline.xml): everything that a driver, a native module
+or an embedder relies on must be unchanged. Additions are allowed. To test the comparison, a copy of the headers is
+broken in one way after another."""
 import os
 import pathlib
 import platform
@@ -55,7 +55,7 @@ CHANGES = [
 
 
 def compare(folder, headers=None):
-    """What is wrong with the headers, held against the baseline; "" where nothing is."""
+    """The differences of the headers from the baseline; "" for none."""
     folder.mkdir()
     try:
         description, called, gone = surface.write(folder, surface.BASELINE, headers)
@@ -68,7 +68,7 @@ def compare(folder, headers=None):
 
 
 def broken(folder, header, old, new):
-    """A copy of the headers with one change; its assertions about sizes, which would notice some, are left out."""
+    """A copy of the headers with one change, without the size assertions, which would detect some."""
     for layer in surface.LAYERS:
         shutil.copytree(surface.SOURCE / layer / "include", folder / layer / "include")
     path = folder / header

@@ -97,7 +97,7 @@ def damaged_modules(checks, folder, small):
 
 
 def damaged_programs_with_devices(checks, folder):
-    """Nested executables too. What a changed program computes, or how long it loops, is its own affair; a crash is ours."""
+    """Nested executables too. A modified program may compute or loop as it likes, but must not crash."""
     with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")) as file:
         whole = vmrun.assemble(file.read(), folder, "mul")
     chance = random.Random(20261121)

@@ -1,6 +1,5 @@
-"""Tools whose standard streams are closed, full or gone; that are asked to end by a signal; that are given files without an end,
-paths that lead nowhere, and inputs of 40 KB: the exit status says what happened, messages are short, and no file gets what
-was meant for another."""
+"""Tools with closed, full or broken standard streams, signals, endless files, missing paths, and inputs of 40 KB: the
+exit status is right, messages are short, and no output goes to the wrong file."""
 import os
 import re
 import resource
@@ -46,7 +45,7 @@ TALKATIVE = [
     (["hal-cts", NULL, "--filter=memory.sizes", "--json"], 0),
     (["hal-cts", "--driver=missing.so"], 1),
 ]
-STREAM_LIMIT = 1 << 30  # bytes that are read of what is no regular file
+STREAM_LIMIT = 1 << 30  # bytes read from a file that is not regular
 
 
 def shell(command, redirections, **options):
@@ -84,7 +83,7 @@ class StandardError(unittest.TestCase):
             for command, code in TALKATIVE:
                 with self.subTest(command[0]):
                     self.assertEqual(shell(command, "", stderr=writer).returncode, code)
-                    # Results that nobody reads are an error.
+                    # Results without a reader are an error.
                     both = shell(command, "", stdout=writer, stderr=writer)
                     self.assertEqual(both.returncode, code or 1)
         finally:
@@ -182,7 +181,7 @@ class Signals(unittest.TestCase):
             vmrun.assemble(SPIN, folder, "program")
             fifo = os.path.join(folder, "trace")
             os.mkfifo(fifo)
-            # Nobody reads: the trace cannot be finished.
+            # Without a reader the trace cannot be finished.
             process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={fifo}"], stderr=subprocess.DEVNULL)
             time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
@@ -244,7 +243,7 @@ class Endless(unittest.TestCase):
     def test_files_without_an_end_are_refused(self):
         for command in self.COMMANDS:
             with self.subTest(command):
-                # Without a bound of the tool's own it would take all of this; sanitizers take more for themselves.
+                # Without its own limit the tool would use all of this; sanitizers need more for themselves.
                 limit = resource.RLIM_INFINITY if installed.cache("HALYARD_SANITIZE") else 8 * STREAM_LIMIT
                 done = shell(command, "", preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
                 wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "'/dev/zero'", str(STREAM_LIMIT), "save it as one first")
@@ -323,7 +322,7 @@ class Paths(unittest.TestCase):
     def test_what_is_not_there_is_not_found(self):
         for path in (os.path.join(self.folder.name, "missing"), os.path.join(vmrun.SOURCE, "README.md", "missing")):
             for command in self.commands(path):
-                # A file, or a folder, that is made where there is none.
+                # Creates a file or folder at a missing path.
                 made = re.match(r"--(output|trace|capture|junit|benchmark_out|trace_tensors_folder)=", command[-1])
                 if made and path.startswith(self.folder.name):
                     continue

@@ -1,6 +1,6 @@
-"""Captures as a user makes them: vm-run --capture, hal-info print, hal-info replay. What was captured on local-sync comes out
-the same there and on the other devices of the CPU; captures without dispatches also on the null driver. A byte that is
-changed in a capture is found; a file that is cut anywhere, or is none, is an error that says so."""
+"""Captures as a user makes them: vm-run --capture, hal-info print, hal-info replay. Captures of local-sync replay
+with the same results there and on the other CPU devices, and those without dispatches on the null driver. A changed
+byte in a capture is found; a truncated or invalid file is an error."""
 import json
 import os
 import pathlib
@@ -10,8 +10,8 @@ import sys
 import test_examples
 import vmrun
 
-# Records a command buffer without dispatches: of an argument 8xf32 the first half comes back behind two 1.0 and the two
-# numbers of a constant. The target is a slot, the source the argument's buffer.
+# Records a command buffer without dispatches. The result is two 1.0, the two numbers of a constant, and the first
+# half of the argument 8xf32. The target is a slot, the source the argument's buffer.
 MOVES_BYTES = """
 vm.module @moves_bytes
 vm.dependency @hal 7
@@ -196,7 +196,7 @@ def changed_byte(checks, folder):
     expected = {"number": 0, "outcome": "differs", "buffer": 2, "offset": 5, "length": 1, "total": 1, "command": 0}
     checks.check("a changed byte, as JSON", None if done.returncode == 1 and expected.items() <= result.items() else "is wrong",
                  done)
-    # What goes in differs from what went in: so does what comes out.
+    # Different input gives different output.
     changed = bytearray(whole)
     changed[whole.index(struct.pack("<8f", *range(1, 9))) + 6] ^= 0x10
     path.write_bytes(changed)
@@ -226,7 +226,7 @@ def cut_short(checks, folder):
         if size:
             done = hal_info("print", path, "--incomplete")
             checks.check(f"print --incomplete of {size} bytes", good(done, "cut short"), done)
-    # The execution is there, with its result or without. The last records are that and the end.
+    # The execution is present, with or without its result: the last records are the result and the end.
     *_, outcome, end = records(whole)
     for size, part in ((end, ": same"), (outcome, "the capture has no result of it")):
         path.write_bytes(whole[:size])

@@ -1,7 +1,7 @@
-"""Citations in comments lead somewhere: `isa.md, section 5.2`, `hal-types.md, "Element types"`, ruling 11, rule R34.
+"""Citations in comments are valid: `isa.md, section 5.2`, `hal-types.md, "Element types"`, ruling 11, rule R34.
 
-Every page that a source names must be there, with that section or heading. The check itself is checked: wrong citations
-that are planted in a text must all be found.
+Every page that a source names must exist, with that section or heading. The check is tested with planted wrong
+citations, which it must all find.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Programs that write to their constants: on every local device, from a file that is mapped, one that is preloaded and one that
-is assembled; the file stays as it is, and validate=1 refuses. The program is examples/elementwise_mul.vmasm, adding its
-products to a constant instead of writing them to new memory."""
+"""Programs that write to their constants, on every local device, from mapped, preloaded and assembled files: the file
+never changes, and validate=1 refuses the writes. The program is examples/elementwise_mul.vmasm, adding its products
+to a constant instead of writing them to new memory."""
 import os
 import re
 import struct

@@ -1,5 +1,5 @@
-"""The interpreter jumps from each handler straight to the next: one indirect jump for every opcode at least. Compilers
-have been known to merge them all into one, which halves its speed and changes nothing else."""
+"""The interpreter jumps from each handler directly to the next, with at least one indirect jump per opcode. Some
+compilers merge them into one, which halves the speed without any other effect."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import sys
 
 SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent))
 BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release"))
-# By the format of the file, as objdump names it.
+# By objdump's name of the file format.
 INDIRECT_JUMP = {"elf64-x86-64": r"\t(?:notrack )?jmp +\*", "elf64-littleaarch64": r"\tbr\t"}
 
 

@@ -1,5 +1,5 @@
-"""What the documents say about tools is so: the flags of docs/switching-from-iree-run-module.md are taken or refused as its
-table says, flags in commands exist, and links between documents lead somewhere."""
+"""The documents are right about the tools: the flags of docs/switching-from-iree-run-module.md behave as its table
+says, flags in commands exist, and links between documents work."""
 import glob
 import os
 import re

@@ -1,5 +1,5 @@
-"""One bad driver hurts only itself: beside drivers that crash, or loop, as soon as they are loaded, programs run on the default
-device, and the lists of drivers and devices name the bad ones, say what happened, and show the others."""
+"""A bad driver does not affect the others: with drivers that crash or loop when loaded, programs still run on the
+default device, and the lists of drivers and devices report the bad ones and show the others."""
 import os
 import shutil
 import time

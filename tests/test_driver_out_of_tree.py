@@ -1,5 +1,5 @@
-"""A driver author with nothing but an installed Halyard: each template driver, copied away from this tree, builds with
-CMake and with one line of a compiler, exports one symbol, and an installed vm-run finds and loads it."""
+"""A driver author with only an installed Halyard: each template driver, copied away from this tree, builds with CMake
+and with one line of a compiler, exports one symbol, and an installed vm-run finds and loads it."""
 
 import os
 import pathlib

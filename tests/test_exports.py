@@ -23,9 +23,10 @@ def needed(library: pathlib.Path) -> set[str]:
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
 
 
-# What runs destructors of static objects at exit, while threads of a library may still use those objects.
+# Functions that register destructors of static objects for exit, when threads of a library may still use those
+# objects.
 AT_EXIT = {"__cxa_atexit", "atexit", "__cxa_thread_atexit_impl", "__cxa_thread_atexit"}
-# The libraries that check shaders, which come with the system, bring some; no thread of ours uses them.
+# The system's libraries that check shaders have some; no thread of ours uses them.
 OTHERS_AT_EXIT = {"halyard-driver-vulkan.so"}
 
 
@@ -53,7 +54,7 @@ def main() -> int:
         if names != {NEGOTIATE}:
             failures.append(f"{driver.name} exports {sorted(names)}; expected {NEGOTIATE} alone")
     for library in [runtime] * runtime.exists() + drivers:
-        foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard"))}
+        foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard", "libhwy"))}
         failures += [f"{library.name} needs {name} at run time" for name in sorted(foreign)]
     for library in [runtime] * runtime.exists() + drivers:
         names = undefined(library)

@@ -14,15 +14,15 @@ PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("constants", ["--only", ".vmvx"]
             ("inline", ["--only", ".inline-static."])]
 CHECKS = ["vmvx", "params", "cli"]
 CHECKS_FOR_X86_64 = ["cpu"]
-# Ruling 11: a fence failed with code 0 has failed, with UNKNOWN; these want it to be as if nothing had happened.
+# Ruling 11: a fence failed with code 0 has failed, with UNKNOWN; these expect no effect.
 OTHERWISE_RULED = (".fail_ok_code.",)
-# An input that is not there is NOT_FOUND; these want UNKNOWN, as the reference runtime has it.
+# A missing input is NOT_FOUND; these expect UNKNOWN, like the reference runtime.
 NOT_FOUND_HERE = re.compile(r"FAILED cli/ref\(.*vm-run: NOT_FOUND; --input=.*cannot open .* lacks 'UNKNOWN' *$")
 
 
-def run(fixtures, script, *arguments):
+def run(fixtures, script, *arguments, runner=os.path.join(vmrun.BIN, "vm-run")):
     """How many passed, and the lines that name what failed."""
-    done = subprocess.run([sys.executable, os.path.join(fixtures, script), os.path.join(vmrun.BIN, "vm-run"), *arguments],
+    done = subprocess.run([sys.executable, os.path.join(fixtures, script), runner, *arguments],
                           capture_output=True, text=True)
     print(done.stdout[-4000:], done.stderr[-2000:])
     lines = done.stdout.splitlines()

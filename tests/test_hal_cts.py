@@ -1,5 +1,5 @@
-"""hal-cts as a driver author uses it: the drivers of this tree pass, each of the bad ones (bad_drivers/) fails in fitting
-cases and in no others, and flags, reports and known failures do what they say."""
+"""hal-cts as a driver author uses it: the drivers of this tree pass, each bad one (bad_drivers/) fails the expected
+cases and no others; flags, reports and known failures."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import vmrun
 BAD = os.path.join(vmrun.BUILD, "tests", "bad_drivers")
 LAST_LINE = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z")
 
-# Driver: (cases that must fail, patterns of further ones that may, what the report must say, flags).
+# Driver: (cases that must fail, patterns of others that may fail, required text of the report, flags).
 BUGS = {
     "fill-too-far": (["transfer.fill_in_lists", "transfer.fill_through_slots"], r"transfer\.",
                      ["[R103]", "leave alone"], []),
@@ -50,10 +50,10 @@ BUGS = {
                      ["--filter=executable.n*", "--filter=executable.f*"]),
 }
 
-# A race, which shows in most runs and not in each.
+# A race, which is detected in most runs.
 ATTEMPTS = {"subscription-lost": 10, "shared-arguments": 10}
 
-# The same, of what only --leaks finds.
+# The same, for bugs that only --leaks finds.
 LEAKS = {
     "leaks-list": (["list.empty", "list.never_submitted"], "$", ["[R24]", "command_list_create"],
                    ["--leaks", "--filter=list.empty", "--filter=list.never*", "--filter=memory.sizes"]),
@@ -246,7 +246,8 @@ vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i
             good = f"--executable=vmvx-bytecode-fb={os.path.join(folder, 'other.vmfb')}"
             done = cts(driver("local"), good, "--filter=executable.functions")
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        # What cannot be loaded although the device says that it knows the format is not run, and not hidden.
+        # An executable that cannot be loaded although the device accepts its format is reported, and its cases do not
+        # run.
         wrong = f"--executable=vmvx-bytecode-fb={os.path.join(vmrun.SOURCE, 'README.md')}"
         done = cts(driver("null"), wrong, "--filter=executable.functions")
         self.assertIn("README.md", done.stdout)

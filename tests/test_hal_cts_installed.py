@@ -1,5 +1,5 @@
-"""A driver author with nothing but an installed Halyard: hal-cts, moved with its prefix, tests the installed drivers and
-one that was built by hand from the installed template."""
+"""A driver author with only an installed Halyard: hal-cts, moved with its prefix, tests the installed drivers and one
+that was built by hand from the installed template."""
 
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""hal-info as a user types it: the tables, JSON, one device, formats, queries; and every way in which a file can be no
-driver, or a bad one: a line that says why, exit status 0, and the good driver beside it still works."""
+"""hal-info as a user types it: the tables, JSON, one device, formats, queries; and every kind of invalid or bad
+driver: a line with the reason, exit status 0, and the good driver beside it still works."""
 import json
 import os
 import pathlib
@@ -224,7 +224,7 @@ def check_search(checks, places):
     checks.check("no HALYARD_DRIVER_PATH", succeeded(none, "named by $HALYARD_DRIVER_PATH\n  it is not set, or empty\n"), none)
     none = places.run("--explain", path="", environment={"HOME": "relative"})
     checks.check("a HOME that is none", succeeded(none, "$HOME/.local/lib/halyard/drivers", "HOME is not the path"), none)
-    # vm-run tells the same, and tries nothing.
+    # vm-run prints the same without trying drivers.
     ran = vmrun.run("vm-run", "--list_drivers", *arguments, env={**os.environ, "HOME": str(places.home), "HALYARD_DRIVER_PATH": path})
     checks.check("vm-run --explain", None if ran.stdout == places.run(*arguments, path=path).stdout else "differs", ran)
     # A driver named with --driver that is refused is an error for its kinds, even if another one has them.
@@ -232,7 +232,7 @@ def check_search(checks, places):
     bad.write_text("junk")
     done = places.run("devices", "sample", f"--driver={bad}", path=good)
     checks.check("a named driver that is refused", bad_failure(done, str(bad), "no ELF file"), done)
-    # A driver that leaves a process behind, which holds the pipes: judged by its own end.
+    # A driver that leaves a process with open pipes behind: only its own end counts.
     place = places.with_samples("leaves_a_process", "sample")
     done = places.run("--explain", "--timeout=1s", path=place)
     checks.check("a process left behind", None if explained(done.stdout, place / library("leaves_a_process"))[0] == "taken"

@@ -1,5 +1,4 @@
-"""What the tools tell about themselves, all from one table: --help, manual pages, completions for bash and zsh. Of every
-tool of the build, whichever there are."""
+"""The help of every tool of the build, all from one table: --help, manual pages, completions for bash and zsh."""
 import os
 import re
 import shlex

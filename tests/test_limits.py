@@ -1,4 +1,4 @@
-"""--timeout and --max_memory: what a program may take, and what is said when it takes more."""
+"""--timeout and --max_memory: the limits of a program, and the errors when it exceeds them."""
 import os
 import sys
 
@@ -31,7 +31,7 @@ vm.func @big() -> (i32) {
 }
 """
 
-# Waits for a fence that nobody signals, in a call that cannot give its thread back.
+# Waits for a fence that is never signalled, in a call that is not yieldable.
 WAITS = """vm.module @waits
 vm.import @hal.devices.get cconv "0i_r"
 vm.import @hal.fence.create cconv "0rI_r"

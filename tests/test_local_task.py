@@ -1,5 +1,5 @@
-"""The device with worker threads: the examples print there what they print on local-sync, whatever its options; programs that use
-both kinds of device at once; wrong options."""
+"""The device with worker threads: the examples print the same as on local-sync, with all options; programs that use
+both kinds of device; wrong options."""
 import os
 import sys
 import unittest
@@ -10,7 +10,7 @@ import vmrun
 
 DEVICES = ["local-task", "local-task?workers=1", "local-task?workers=7", "local-task?workers=2&queues=3&validate=1",
            "local-task://?validate=1", "local-sync?validate=1"]
-# The program uses the first; the second is there.
+# The program uses only the first.
 PAIRS = [("local-task", "local-sync"), ("local-sync", "local-task"), ("local-task", "local-task?workers=1")]
 
 
@@ -59,7 +59,7 @@ vm.func @main(%i0: i32) -> (i32) {
 """
 
 
-# So many times: two fills of 512 KiB that no barrier parts, and the wait for them.
+# The number of repetitions of two fills of 512 KiB without a barrier, and the wait for them.
 FILLS = """
 vm.module @fills
 vm.dependency @hal 7

@@ -1,9 +1,9 @@
-"""--max_memory holds: programs that take memory in every way there is, each in a process of its own.
+"""--max_memory holds: programs that allocate in every possible way, each in a process of its own.
 
 A way is the body of a loop that makes something and keeps it, or makes something that holds more and more. Each must
 end in RESOURCE_EXHAUSTED, with a message that names the limit and the flag, before the process has grown by more than
-1.25 times the limit: in what is resident, and, by a limit of the system on its writable memory, in what is reserved and
-never touched. The fixed part of a process, what it takes before the program begins, is not counted."""
+1.25 times the limit: in what is resident, and, by a limit of the system on its writable memory, in what is reserved
+and never touched. The fixed part of a process, what it takes before the program begins, is not counted."""
 import os
 import re
 import resource

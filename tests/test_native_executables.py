@@ -1,4 +1,4 @@
-"""Programs whose device code is machine code, as a user runs them: results, refusal, plugins, damaged code."""
+"""Programs with native device code, from the command line: results, refusal, plugins, damaged code."""
 import os
 import platform
 import sys
@@ -53,14 +53,14 @@ def main():
                     run = ["vm-run", good, "--device=" + device, *INPUTS]
                     expect(f"{kind} {revision} on {device}", vmrun.run(*run))
                     expect("allowed", vmrun.run(*run, "--allow-native=yes"))
-                    # A program that looks for a device which runs its format finds none.
+                    # A program that searches for a device with its format finds none.
                     expect("refused", vmrun.run(*run, "--allow-native=no"), "no device runs")
             # Cut off, the header wrong, for another processor: an error, and none of it runs.
             for name, bad in {"cut": code[:200], "magic": b"\x7fELG" + code[4:],
                               "machine": code[:18] + b"\x02\x00" + code[20:], "empty": b""}.items():
                 expect(f"{kind} {name}", vmrun.run("vm-run", module(kind, bad, name), "--device=local-sync", *INPUTS),
                        "FAILED_PRECONDITION")
-        # Compilers leave the processor that they compile for in the text of a failure.
+        # Compilers write the target processor into the text of a failure.
         target = ('#hal.executable.target<\\"llvm-cpu\\", \\"%s\\", {cpu = \\"x\\", cpu_features = \\"+%s,-x\\"}>')
         for feature in "sse3", "xop", "fma4", "sse4a", "amx-tile", "fp-armv8", "sme2p1":
             answer = vmrun.run("hal-info", "query", "local-sync", "hal.cpu", feature).stdout.split()
@@ -78,7 +78,7 @@ def main():
         expect("no plugin", vmrun.run(*run, "--executable_plugin=/no/such/plugin.so"), "NOT_FOUND", "/no/such/plugin.so")
         expect("plugin of nothing", vmrun.run(*run, plugin, "--allow-native=no"), "INVALID_ARGUMENT", "plugin.so")
         expect("neither", vmrun.run(*run, "--allow-native=perhaps"), "INVALID_ARGUMENT", "perhaps")
-        # VMVX code is no native code.
+        # VMVX code is not native code.
         done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--device=local-sync", *INPUTS,
                          "--allow-native=no")
         expect("vmvx", done)

@@ -1,6 +1,6 @@
-"""Native modules as their authors meet them: the example, copied away from this tree, builds against an installed Halyard
-with CMake and with one line of cc, and an installed vm-run loads it; so does a module of ten lines. Files that are
-not native modules get a clear message and no crash."""
+"""Native modules from the view of their authors: the example, copied away from this tree, builds against an installed
+Halyard with CMake and with one line of cc, and an installed vm-run loads it; so does a module of ten lines. Files
+that are not native modules get a clear message and no crash."""
 import os
 import pathlib
 import shutil

@@ -1,6 +1,6 @@
-"""Kernels that do not end, or take too much: stopped by --timeout and by Ctrl-C, held to --max_memory, on devices that work
-in the caller and on those that have workers; and the process can end in the middle of work. The programs are
-examples/elementwise_mul.vmasm with another kernel."""
+"""Kernels that do not end or take too much memory: stopped by --timeout, Ctrl-C and --max_memory, on devices with and
+without worker threads; and the process can end in the middle of work. The programs are examples/elementwise_mul.vmasm
+with another kernel."""
 import os
 import re
 import signal
@@ -43,7 +43,7 @@ BIG = """
     %r3 = vm.buffer.alloc %i10:11, %i12
     vm.buffer.fill.i8 %r3, %i14:15, %i10:11, %i13
 """
-# A microkernel in a loop: its table must be there as long as it is.
+# A microkernel in a loop: its table must outlive it.
 FILL = """
     %i9 = vm.const.i32.zero
     %i10 = vm.const.i32 2
@@ -122,7 +122,7 @@ class Stop(unittest.TestCase):
                 with self.subTest(program=name, device=device):
                     self.fails(path, device, ["--max_memory=64MiB", "--timeout=60s"], "RESOURCE_EXHAUSTED", "67108864")
 
-    # What a worker uses must be there until the process is gone, whenever it ends.
+    # Data of workers must live until the process ends, at any time.
     def test_exit_at_work(self):
         path = program(self.folder, "fill", FILL, '  vm.import @vmvx.fill.2d.x32 cconv "0irIIII_v"\n')
         for turn in range(8):

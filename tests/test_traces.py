@@ -165,7 +165,7 @@ class Traces(unittest.TestCase):
             flow = [(step.name, step.kind) for step in trace.flow(event.flows[0])]
             self.assertEqual(flow[0], (event.name, INSTANT))
             self.assertIn(flow[1][0], (event.name, "waiting"))
-        # Fences: from the work that signals one to who waited for it.
+        # Fences: from the signalling work to the waiter.
         alloca, execute = (next(s for s in trace.slices() if s.category == "queue" and s.name == name)
                            for name in ("alloca", "execute"))
         self.assertEqual(len(set(alloca.flows) & set(execute.flows)), 1)

@@ -1,4 +1,4 @@
-"""vm-as as a user types it: where text comes from and modules go, versions, and what it refuses."""
+"""vm-as from the command line: sources of text, targets of modules, versions, and errors."""
 import os
 import pty
 import struct

@@ -1,5 +1,5 @@
-"""vm-bench as a user types it: which rows there are, what they say, Google Benchmark's flags and forms, batches, threads,
-another runner beside it, failures, Ctrl-C. Never how long anything takes."""
+"""vm-bench from the command line: its rows and counters, Google Benchmark's flags and forms, batches, threads,
+another runner beside it, failures, Ctrl-C. No times."""
 import csv
 import io
 import json
@@ -21,7 +21,7 @@ MUL = ["--module=examples/elementwise_mul.vmasm", "--device=local-sync", "--func
        "--input=8xf32=10"]
 PROGRAM_ROWS = ["load", "verify", "decode", "init"]
 
-# @limited works 300 times in one context: more often than it is called to warm up.
+# @limited works 300 times in one context: more often than the warm-up calls it.
 MODULE = """
 vm.module @bench
 vm.global.i32 mutable @calls
@@ -138,7 +138,7 @@ vm.func @limited_async(%r0: !hal.fence, %r1: !hal.fence) -> () {
 }
 """
 
-# As compilers make them to repeat a dispatch: the argument says how often.
+# Compilers generate these to repeat a dispatch; the argument is the number of repetitions.
 DISPATCH = """
 vm.module @dispatches
 vm.export @seven
@@ -168,7 +168,7 @@ vm.func @empty() -> () {
 }
 """
 
-# Another runner: notes how it was called, then does what the test says (Python, in which `turn` counts its runs).
+# Another runner: records its arguments, then runs the test's Python code, in which `turn` counts its runs.
 RUNNER = """#!{python}
 import json, os, signal, sys, time
 log = {log!r}

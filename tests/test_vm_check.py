@@ -1,4 +1,4 @@
-"""vm-check as a user types it: which tests there are, what it prints, filters, lists, reports, several modules and threads,
+"""vm-check from the command line: finding tests, output, filters, lists, reports, several modules and threads,
 modules that must fail, limits, Ctrl-C, wrong command lines; and the shared test programs on every device."""
 import json
 import os
@@ -16,7 +16,7 @@ from test_interrupt import CTRL_C, Terminal
 INTERRUPTED = 130
 TIMES = re.compile(r"\d+ ms")
 
-# Every way in which a test ends. What is no test: names with __, arguments, results.
+# Every outcome of a test. Not tests: names with __, arguments, results.
 MIXED = """
 vm.module @mixed
 vm.import @check.expect_true cconv "0i_v"

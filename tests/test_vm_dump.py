@@ -1,4 +1,4 @@
-"""vm-dump as a user types it: the summary, its JSON, the disassembly and its way back, and what it refuses."""
+"""vm-dump from the command line: the summary, its JSON, the disassembly and assembling it again, and errors."""
 import json
 import os
 import random
@@ -243,7 +243,7 @@ def what_is_refused(dump):
 
 
 def damaged_modules(dump):
-    """Anything may be wrong in a file: an error, or a text that comes back."""
+    """Any damage to a file gives an error, or a text that assembles again."""
     whole = vmrun.assemble(PROGRAM, dump.folder, "assembled")
     chance = random.Random(20261121)
     dumped = 0

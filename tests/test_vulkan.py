@@ -1,5 +1,5 @@
-"""The Vulkan driver as a user meets it: hal-cts passes on it, also with the validation layer; it says why where there is no
-Vulkan; memory of local and vulkan is one, with no copy between them; the shared fixtures give the reference's results."""
+"""The Vulkan driver from the view of a user: hal-cts passes, also with the validation layer; without Vulkan it
+reports the reason; local and vulkan share memory without copies; the shared fixtures give the reference's results."""
 import json
 import os
 import re

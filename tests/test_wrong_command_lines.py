@@ -1,7 +1,8 @@
-"""What the tools say to wrong command lines: the reviewed table wrong_command_lines.md, line by line. Each is run among the
-files that `make_files` makes; its message on standard error and its exit code must be those of the table.
+"""The messages of wrong command lines: checks the reviewed table wrong_command_lines.md, line by line. Each command
+runs in a folder with the files of `make_files`; its message on standard error and its exit code must be those of the
+table.
 
-`test_wrong_command_lines.py --write` writes what the tools say now into the table, for a review of the difference."""
+`test_wrong_command_lines.py --write` updates the table with the current messages, for a review of the difference."""
 import os
 import re
 import shlex

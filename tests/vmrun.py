@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: where the build is, how a tool is run, what a good error looks like."""
+"""Shared by the end-to-end tests: the build folder, running tools, checking errors."""
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ CODES = ("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY
 
 
 def fixtures():
-    """The folder of the shared fixtures, or None where it is not there."""
+    """The folder of the shared fixtures, or None if it does not exist."""
     folder = os.environ.get("HALYARD_FIXTURES", os.path.join(SOURCE, "..", "shared", "fixtures"))
     return folder if os.path.isdir(folder) else None
 
@@ -49,7 +49,7 @@ def assemble(text, folder, name="module"):
 
 
 def why_bad_failure(done, *parts):
-    """None where the tool failed as it should: a code, a sentence, every part; else what is wrong."""
+    """None if the tool failed as expected, with a code, a sentence and every part; else the problem."""
     if done.returncode < 0:
         return f"died of signal {-done.returncode}"
     if done.returncode == 0:

@@ -224,7 +224,7 @@ TEST(AlarmTest, AClearedAlarmDoesNotRing) {
   Alarm alarm(loop, [&] { ++rung; });
   alarm.set(Clock::now() + 1ms);
   alarm.clear();
-  EXPECT_EQ(loop->run(Clock::now() + kLong), 1u);  // its timer expires, for nobody
+  EXPECT_EQ(loop->run(Clock::now() + kLong), 1u);  // its timer expires without effect
   EXPECT_EQ(rung, 0);
 }
 

@@ -1,4 +1,4 @@
-// Waits: when they end, who is told, and what comes too late.
+// Waits: their end, notification, and late arrivals.
 #include "base/wait.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(Wait, BlocksUntilTheDeadlineOrTheEnd) {
   EXPECT_TRUE(wait.block(soon)) << "it had ended, whatever the time";
 }
 
-// A blocked thread may free the wait at once, while whoever ended it is still in arrive().
+// A blocked thread may free the wait at once, while the thread that ended it is still in arrive().
 TEST(Wait, MayGoAsSoonAsItHasEnded) {
   for (int i = 0; i < 200; ++i) {
     auto wait = std::make_unique<Wait>();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of the README, as SVG on standard output, from what programs have measured.
+"""Draws the pictures of the README as SVG on standard output, from measured data.
 
 usage: docs/pictures/draw.py trace run.perfetto > docs/pictures/trace.svg
        docs/pictures/draw.py machine machine.json > docs/pictures/machine.svg

@@ -14,6 +14,7 @@
 #include "halyard/driver/options.hpp"
 #include "native/library.h"
 #include "queue.h"
+#include "vm/compile/compiler.h"
 
 namespace halyard::local {
 
@@ -34,6 +35,7 @@ Device::Device(Instance& owner, const DeviceOptions& chosen)
 }
 
 Result<> Device::start() {
+  if (options.jit) HALYARD_TRY(vm::Compiler::find());
   const abi::Environment environment = new_environment();
   for (const std::string& plugin : options.plugins) HALYARD_TRY(plugins.load(plugin, environment));
   return workers_ ? workers_->start() : Result<>();

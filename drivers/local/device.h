@@ -61,7 +61,7 @@ struct Device {
   Heap heap;
   Plugins plugins;  // what native executables may import
 
-  // RESOURCE_EXHAUSTED: no thread. Or a plugin's failure. Before anything else.
+  // RESOURCE_EXHAUSTED: no thread. Or a plugin's failure, or the compiler's. Before anything else.
   Result<> start();
   Workers* workers() { return workers_ ? &*workers_ : nullptr; }  // null: there are none
   const Services& services() const { return instance.host; }

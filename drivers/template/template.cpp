@@ -194,7 +194,13 @@ class TemplateDevice final : public kit::QueuedDevice {
   static Result<> write(const halyard_range_t& target, kit::Table table, const void* source, uint64_t size) {
     Result<uint8_t*> to = address_of(target, table);
     if (!to) return std::move(to.failure());
-    for (uint64_t at = 0; at < target.length; at += size) std::memmove(*to + at, source, size);
+    if (target.length == 0) return {};
+    std::memmove(*to, source, size);
+    for (uint64_t done = size; done < target.length;) {  // twice as much each time
+      const uint64_t more = std::min(done, target.length - done);
+      std::memcpy(*to + done, *to, more);
+      done += more;
+    }
     return {};
   }
 

@@ -1,4 +1,4 @@
-/* toolbox: a native module that shows each thing that one can do, smallest first. Built without CMake:
+/* toolbox: a native module that shows each feature, simplest first. To build it without CMake:
  *
  *   cc -shared -fPIC $(pkg-config --cflags halyard-module) toolbox.c -lm -o libtoolbox.so
  *
@@ -20,7 +20,7 @@ static halyard_status_t divide(host_t host, int64_t dividend, int64_t divisor, i
                                int64_t* remainder) {
   if (divisor == 0)
     return host->status_create(HALYARD_INVALID_ARGUMENT, "the divisor is 0; expected another");
-  if (divisor == -1) { /* INT64_MIN / -1 has no answer in 64 bits: it wraps */
+  if (divisor == -1) { /* INT64_MIN / -1 overflows: it wraps */
     *quotient = (int64_t)(0 - (uint64_t)dividend);
     *remainder = 0;
     return NULL;
@@ -53,7 +53,7 @@ static halyard_status_t sum(void* state, halyard_module_call_t* call) {
   return NULL;
 }
 
-/* State: one for each context, made with what stands after '@' in --module=libtoolbox.so@100. */
+/* State: one for each context, made from the text after '@' in --module=libtoolbox.so@100. */
 struct toolbox {
   host_t host;
   halyard_type_t counter;

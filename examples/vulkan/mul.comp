@@ -1,6 +1,7 @@
 #version 450
-// A kernel written by hand for the program elementwise_mul: each workgroup multiplies `count` elements. Bindings
-// are storage buffers of set 0 in the order of the dispatch's bindings; constants are push constants in theirs.
+// A kernel written by hand for the program elementwise_mul: each workgroup multiplies `count` elements.
+// Bindings are storage buffers of set 0 in the order of the dispatch's bindings; constants are push constants
+// in the order of the dispatch's constants.
 layout(local_size_x = 4) in;
 layout(set = 0, binding = 0) readonly buffer Left { float left[]; };
 layout(set = 0, binding = 1) readonly buffer Right { float right[]; };

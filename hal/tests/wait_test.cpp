@@ -1,4 +1,4 @@
-// Waiting for timepoints without a thread that blocks: what is woken or run, when, and what is given up.
+// Waiting for timepoints without a blocked thread: wake-ups, steps, and unreachable waits.
 #include "hal/queue/wait.h"
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST_F(WaitTest, WhatAStepThrowsIsLost) {
   EXPECT_OK(when_reached(nullptr, [](const Status&) { throw std::runtime_error("thrown"); }));
 }
 
-// A step holds nothing that could signal what it waits for: it is told, and goes.
+// A step without any reference that could signal its fence: it is notified and destroyed.
 TEST_F(WaitTest, WaitsForWhatNobodyCanReachFail) {
   std::optional<Code> told;
   Ref<Fence> fence = make_fence();

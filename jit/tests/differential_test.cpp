@@ -7,8 +7,6 @@
 
 #include <cstdlib>
 
-#include "vm/compile/compiler.h"
-
 namespace halyard::vm::test {
 namespace {
 
@@ -18,8 +16,6 @@ uint64_t from_environment(const char* name, uint64_t otherwise) {
 }
 
 TEST(Compiled, GeneratedPrograms) {
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
   const uint64_t seeds = from_environment("HALYARD_SEEDS", 300);
   const uint64_t only = from_environment("HALYARD_SEED", UINT64_MAX);
   const uint64_t first = only == UINT64_MAX ? 0 : only;
@@ -28,7 +24,7 @@ TEST(Compiled, GeneratedPrograms) {
   for (uint64_t seed = first; seed < (only == UINT64_MAX ? seeds : only + 1); ++seed) {
     Choices choices(seed);
     const Program program = generate_program(choices);
-    const Comparison comparison = compare_machines(program, true, *compiler);
+    const Comparison comparison = compare_machines(program);
     ASSERT_EQ(comparison.difference, "") << "HALYARD_SEED=" << seed << '\n' << describe(program);
     for (size_t code = 0; code < codes.size(); ++code) codes[code] += comparison.codes[code];
     not_compared += !comparison.not_compared.empty();

@@ -1,8 +1,8 @@
-"""The public headers as something abidiff can compare: a small library with one variable that holds every public
-type, and an enumeration of every number that others have compiled in. Structs that grow (they begin with struct_size)
-are laid out field by field, because abidiff cannot tell a field appended from a change: where a field lies is a number,
-what it is stands in that number's name or, where it is more than a number itself, is a member of the variable; the
-struct itself is left without its members. All other structs never change.
+"""Describes the public headers for abidiff: a small library with one variable that contains every public type, and an
+enumeration of every public number. Structs that grow (they begin with struct_size) are described field by field,
+because abidiff cannot distinguish an appended field from a change: each offset is a number with the field's type in its
+name, or, for other types than numbers, also a member of the variable; the struct itself has no members. All other
+structs never change.
 
     python3 tests/abi/surface.py FILE      writes the description of the headers as they are (./dev abi does)
 """

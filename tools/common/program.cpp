@@ -116,7 +116,7 @@ Result<> make_instance(const Flags& flags, Program& program) {
 Result<uint32_t> module_options(const Flags& flags) {
   const std::string mode = flags.value("module_mode", "preload");
   const std::string verify = flags.value("verify", "lazy");
-  uint32_t options = 0;
+  uint32_t options = HALYARD_MODULE_NATIVE;  // who names a library on the command line trusts it
   if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
   return options;

@@ -75,7 +75,8 @@ Result<> explain(const Request& request) {
 Result<> summary(const Request& request) {
   const Survey survey = TOOL_TRY(request.all());
   print(request.json() ? survey_json(survey)
-                       : drivers_text(survey) + "\n" + devices_text(survey.devices) + refused_text(survey));
+                       : drivers_text(survey) + "\n" + devices_text(survey.devices) + compiler_text() +
+                             refused_text(survey));
   return {};
 }
 

@@ -46,6 +46,14 @@ std::vector<std::string> bit_names(uint64_t bits, const char* (*name)(uint32_t b
   return names;
 }
 
+std::string compiler_text() {
+  const char* name = nullptr;
+  const char* path = nullptr;
+  const Result<> found = check(halyard_compiler_find(&name, &path));
+  if (found) return fmt::format("\ncompiler: {}, {}\n", printable(name), printable(path));
+  return fmt::format("\ncompiler: none; {}\n", printable(found.error().line()));
+}
+
 std::string drivers_text(const Survey& survey) {
   std::vector<Row> rows;
   std::string failures;

@@ -14,6 +14,8 @@ std::string device_text(const DeviceInfo& device);
 std::string devices_text(const std::vector<DeviceInfo>& devices);
 std::string sharing_text(const std::vector<DeviceInfo>& devices);  // "" for fewer than two
 std::string grades_text(const std::vector<FormatGrade>& grades);
+// Whether there is a compiler for bytecode, which, and why not.
+std::string compiler_text();
 // A hint that there is more to know; "" where nothing was refused.
 std::string refused_text(const Survey& survey);
 

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <stdexcept>
 
 #include "base/bytes.h"
 #include "reference_interpreter.h"
+#include "vm/compile/compiler.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
@@ -423,6 +425,16 @@ bool may_make_cycles(const BytecodeModule& module) {
   return false;
 }
 
+const Compiler* compiler() {
+#ifdef HALYARD_TEST_COMPILED
+  const Result<const Compiler*> found = Compiler::find();
+  if (!found) throw std::runtime_error(found.error().text());
+  return *found;
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace
 
 const TypeRegistry& known_types() {
@@ -452,13 +464,13 @@ const std::vector<NativeSignature>& native_signatures() {
   return signatures;
 }
 
-Comparison compare_machines(const Program& program, bool fuse, const Compiler* compiler) {
+Comparison compare_machines(const Program& program, bool fuse) {
   Comparison comparison;
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
-    Result<Ref<BytecodeModule>> module = BytecodeModule::load(
-        Bytes::own(parts.build()), known_types(),
-        {.verify_eagerly = true, .fuse = program.fuse && fuse, .compiler = compiler});
+    Result<Ref<BytecodeModule>> module =
+        BytecodeModule::load(Bytes::own(parts.build()), known_types(),
+                             {.verify_eagerly = true, .fuse = program.fuse && fuse, .compiler = compiler()});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;

@@ -18,9 +18,9 @@ struct Comparison {
   std::array<uint32_t, 32> codes = {};  // how the calls ended
 };
 
-// Without `fuse`, the machine fuses no instructions. With a compiler, it runs what that takes as machine
-// code.
-Comparison compare_machines(const Program& program, bool fuse = true, const Compiler* compiler = nullptr);
+// Without `fuse`, the machine fuses no instructions. Built with HALYARD_TEST_COMPILED, it runs what the compiler takes as
+// machine code.
+Comparison compare_machines(const Program& program, bool fuse = true);
 
 // The same for any module that passes the verifier, however odd: calls every export once. Nothing is compared
 // where one of its functions could make a list hold itself, or where its imports are not those of generated

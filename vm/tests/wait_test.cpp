@@ -325,6 +325,113 @@ TEST(TimeLimit, StopsLoopsAndWaits) {
   machine.expect("through", {i32(1)}, {i32(2)});  // in time
 }
 
+TEST(TimeLimit, OfOneCall) {
+  Gates gates;
+  Limits limits;
+  limits.time = 1h;
+  Machine machine(limits);
+  machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
+  machine.add(kText);
+  Invocation invocation(machine.context);
+  const Values arguments = {i32(0)};
+  Values results(1);
+  for (const char* name : {"endless", "through"}) {  // a loop, and a wait
+    const Callable callee = *machine.find(name);
+    results.resize(callee.convention.results.size());
+    ASSERT_TRUE(invocation.set_deadline(Clock::now() + 20ms));
+    const auto done = invocation.call(callee, arguments, results);
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), Code::DEADLINE_EXCEEDED) << name;
+  }
+  // A call that is suspended already.
+  ASSERT_EQ(*invocation.begin(*machine.find("through"), arguments), Outcome::waiting);
+  ASSERT_TRUE(invocation.set_deadline(Clock::now() - 1ms));
+  while (!invocation.resume()) {
+    const auto ended = invocation.resume();
+    if (!ended && ended.error().code() != Code::FAILED_PRECONDITION) break;
+  }
+  // Forgotten at its end.
+  gates.open_all();
+  results.resize(1);
+  const Values one = {i32(1)};
+  std::this_thread::sleep_for(30ms);
+  EXPECT_TRUE(invocation.call(*machine.find("through"), one, results));
+}
+
+TEST(TimeLimit, WorkOfACallDoesNotStopAtTheLimitOfAnEarlierOne) {
+  Gates gates;
+  gates.open_all();
+  Limits limits;
+  limits.time = 1h;
+  Machine machine(limits);
+  machine.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
+  machine.add(kText);
+  Invocation invocation(machine.context);
+  const Values one = {i32(1)};
+  Values results(1);
+  const Callable callee = *machine.find("through");
+  ASSERT_TRUE(invocation.call(callee, one, results));
+  const Ref<WorkScope> first = Ref<WorkScope>::share(&invocation.work_scope());
+  ASSERT_TRUE(invocation.call(callee, one, results));
+  EXPECT_NE(&invocation.work_scope(), first.get());
+
+  // Nor at a deadline of its own.
+  Machine unlimited;
+  EXPECT_FALSE(Invocation(unlimited.context).set_deadline(Clock::now())) << "nobody measures it";
+  unlimited.context = Context::create({}, {}, Loop::create());
+  unlimited.add_native("gate", {{"pass", convention_of<&pass>, bind<&pass>}}, &gates);
+  unlimited.add(kText);
+  Invocation other(unlimited.context);
+  const Callable through = *unlimited.find("through");
+  ASSERT_TRUE(other.call(through, one, results));
+  const Ref<WorkScope> shared = Ref<WorkScope>::share(&other.work_scope());
+  ASSERT_TRUE(other.call(through, one, results));
+  EXPECT_EQ(&other.work_scope(), shared.get()) << "without limits one will do";
+  ASSERT_TRUE(other.set_deadline(Clock::now() + 1h));
+  ASSERT_TRUE(other.call(through, one, results));
+  EXPECT_NE(&other.work_scope(), shared.get());
+}
+
+// Calls `quick` of module m in the context that it is called from.
+struct Nested {
+  Context* context;
+  Result<> inner;
+};
+Status call_back(NativeCall& call) {
+  auto& nested = *static_cast<Nested*>(call.state);
+  const Callable callee = *nested.context->find("m", "quick");
+  Values none;
+  nested.inner = Invocation(Ref<Context>::share(nested.context)).call(callee, none, none);
+  return {};
+}
+
+TEST(ConcurrentCalls, AreRefusedByNameWhereOnlyOneMayRun) {
+  Limits limits;
+  limits.concurrent_calls = false;
+  Machine machine(limits);
+  Nested nested{machine.context.get(), {}};
+  machine.add_native("nest", {{"call", "0v_v", &call_back, nullptr}}, &nested);
+  machine.add(R"(
+vm.module @m
+vm.import @nest.call cconv "0v_v"
+vm.export @outer
+vm.func @outer() -> () {
+  vm.call @nest.call()
+  vm.return
+}
+vm.export @quick
+vm.func @quick() -> () {
+  vm.return
+}
+)");
+  machine.expect("outer", {}, {});
+  ASSERT_FALSE(nested.inner);
+  EXPECT_EQ(nested.inner.error().code(), Code::FAILED_PRECONDITION);
+  for (const char* name : {"'quick'", "'outer'"})
+    EXPECT_NE(nested.inner.error().message().find(name), std::string::npos) << nested.inner.error().text();
+  machine.expect("quick", {}, {});  // the context is free again
+}
+
 TEST(MemoryLimit, CountsBuffersListsGlobalsAndStacks) {
   Gates gates;
   const auto budget = make<Budget>(1 << 20);

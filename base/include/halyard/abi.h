@@ -1,12 +1,12 @@
-/* What the contracts with other people's shared libraries have in common: how structs grow, which sanitizer a
- * library was built with, and the ELF note that says what a file is before any of its code runs. Plain C11.
+/* Shared by the ABIs of drivers and native modules: growth of structs, sanitizer kinds, and the ELF note that
+ * identifies a file before any of its code runs. Plain C11.
  *
- * DOES: give the macros that halyard/driver.h and halyard/module.h stand on. DOES NOT: declare either
- * contract; include their headers.
+ * DOES: define the macros for halyard/driver.h and halyard/module.h. DOES NOT: declare either ABI; include
+ * their headers.
  *
  * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it.
- * Readers use a field only where HALYARD_HAS_FIELD says that the writer knew it; what is missing counts as
- * zero. Fields are only appended.
+ * Readers use a field only if HALYARD_HAS_FIELD says that the writer knew it; a missing field counts as zero.
+ * Fields are only appended.
  */
 #ifndef HALYARD_ABI_H_
 #define HALYARD_ABI_H_
@@ -32,7 +32,7 @@ enum {
   HALYARD_SANITIZER_MEMORY = 3,
 };
 
-/* Of the code that is being compiled. */
+/* The sanitizer of the code being compiled. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HALYARD_SANITIZER_KIND 1u
 #elif defined(__SANITIZE_THREAD__)
@@ -60,8 +60,8 @@ enum {
 #define HALYARD_NOTE_TYPE_DRIVER 1u /* halyard_driver_note_t, halyard/driver.h */
 #define HALYARD_NOTE_TYPE_MODULE 2u /* halyard_module_note_t, halyard/module.h */
 
-/* How a record in a note's section is declared. */
-#if defined(__clang__) /* a red zone behind the record would belong to no note */
+/* Attributes of a record in a note's section. */
+#if defined(__clang__) /* no red zone: it would corrupt the note section */
 #define HALYARD_NOTE_PLAIN_ __attribute__((no_sanitize("address")))
 #else
 #define HALYARD_NOTE_PLAIN_

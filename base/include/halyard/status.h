@@ -1,11 +1,11 @@
 /* Halyard: status codes and the status handle. Plain C11, no dependencies.
  *
- * A status is null for success; otherwise a handle to an error that carries a canonical code, a message (what
- * was expected, what was found, what to do), notes of where it passed, and possibly a cause.
+ * A status is null for success; otherwise a handle to an error with a canonical code, a message (what was
+ * expected, what was found, what to do), notes added on the way up, and possibly a cause.
  *
  * DOES: name the codes, declare the handle and the text type. DOES NOT: declare functions on the handle,
- * because who may call what differs: an embedder uses the functions of halyard/halyard.h, a driver those of
- * its host's halyard_host_services (halyard/driver.h), a native module those of halyard/module.h.
+ * because these differ: an embedder uses the functions of halyard/halyard.h, a driver those of its host's
+ * halyard_host_services (halyard/driver.h), a native module those of halyard/module.h.
  *
  * Ownership: a function that returns a halyard_status_t gives it to its caller, who releases it or passes it
  * on. Threads: a status may be used by one thread at a time; retaining and releasing may happen on any
@@ -55,7 +55,7 @@ enum {
 #undef HALYARD_STATUS_ENUM_
 };
 
-/* Text that need not be terminated. */
+/* Text, not necessarily terminated. */
 typedef struct halyard_text {
   const char* data;
   size_t size;

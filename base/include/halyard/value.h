@@ -1,8 +1,8 @@
-/* Values as they cross Halyard's C contracts: what an embedder passes to a program (halyard/halyard.h), and
- * what a program passes to a native module (halyard/module.h). Plain C11.
+/* Values in Halyard's C ABIs: between an embedder and a program (halyard/halyard.h), and between a program
+ * and a native module (halyard/module.h). Plain C11.
  *
  * An object is anything that programs pass by reference: buffers, lists, views, fences, objects of native
- * modules. It is counted; who counts for whom stands at each function that takes or gives one.
+ * modules. It is reference-counted; each function documents the ownership of its objects.
  */
 #ifndef HALYARD_VALUE_H_
 #define HALYARD_VALUE_H_

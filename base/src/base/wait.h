@@ -1,7 +1,6 @@
-// Wait: when everything that is waited for has happened, or the first part of it has failed, a blocked thread
-// goes on or something is done. An invocation has one, begun anew for each wait of its calls; a set of fences
-// makes one (hal/queue/wait.h). Whoever makes a part happen calls the wait, or holds a Wakeup for it.
-// Thread-safe.
+// Wait: ends when all its parts have arrived or the first one has failed, and then unblocks a thread or calls
+// a hook. An invocation has one and begins it again for each wait of its calls; a set of fences creates one
+// (hal/queue/wait.h). The signaller of a part calls the wait, or holds a Wakeup for it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -26,8 +25,8 @@ class Wait : public Object {
   Wait() : Object(&kType) {}
   ~Wait() = default;
 
-  // Called at the end of each wait that nobody blocks for, on the thread that ends it and under the lock: it
-  // must neither block nor call the wait. The hook before is not running any more when set_hook() returns.
+  // Called at the end of each wait without a blocked thread, on the thread that ends it and under the lock:
+  // it must neither block nor call the wait. When set_hook() returns, the previous hook is not running.
   struct Hook {
     void (*function)(void* user) = nullptr;
     void* user = nullptr;
@@ -37,28 +36,28 @@ class Wait : public Object {
     hook_ = hook;
   }
 
-  // Begins a wait for `parts` things. Its number, which tells it from earlier ones.
+  // Begins a wait for `parts` parts. Returns its number, which distinguishes it from earlier waits.
   uint64_t begin(uint32_t parts = 1);
-  // From now on, the end of this wait calls the hook. False: it has ended already, and calls nothing.
+  // Lets the end of this wait call the hook. False: it has already ended, without calling the hook.
   bool settle();
-  // Ends the wait without doing anything: what still happens has no effect. False: it has ended already. Free
-  // where no wait is under way, as in most calls: only one thread at a time begins and abandons waits.
+  // Ends the wait silently: later arrivals have no effect. False: it has already ended. Costs nothing if no
+  // wait is in progress, as in most calls: only one thread at a time begins and abandons waits.
   bool abandon();
   bool waiting() const { return waiting_; }
 
-  // Blocks until the wait has ended or the deadline has come. Whether it has ended.
+  // Blocks until the wait has ended or the deadline. Returns whether it has ended.
   bool block(const Deadline& deadline);
-  // Why it has ended, once it has: OK, or the first failure.
+  // The result of an ended wait: OK, or the first failure.
   Status failure() const { return failure_; }
 
-  // A part has happened, or, with a failure, never will. True: that has ended the wait, and what is to be
-  // done then is up to the caller.
+  // A part has arrived or, with a failure, never will. True: this ended the wait, and the caller must do the
+  // follow-up work.
   bool arrive(Status status = {}) noexcept { return arrive_at(kAny, std::move(status), false); }
-  // The same, of the wait with this number only.
+  // The same for the wait with this number only.
   bool arrive(uint64_t number, Status status = {}) noexcept {
     return arrive_at(number, std::move(status), false);
   }
-  // Ends the wait that is under way, whatever is missing.
+  // Ends the current wait, regardless of missing parts.
   void end() noexcept { arrive_at(kAny, {}, true); }
 
  protected:
@@ -79,8 +78,8 @@ class Wait : public Object {
   std::atomic<bool> waiting_ = false;  // written under the lock
 };
 
-// The right to tell one wait that a part of it has happened, which may come late or never. Copies are the
-// same; an empty one tells nobody.
+// The right to report the arrival of a part to one wait; it may be used late or never. Copies are equivalent;
+// an empty one has no effect.
 class Wakeup {
  public:
   Wakeup() = default;

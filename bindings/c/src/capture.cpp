@@ -87,7 +87,7 @@ halyard_status_t halyard_capture_open(const char* path, uint32_t flags, halyard_
 
 halyard_status_t halyard_capture_info(halyard_capture_t capture, halyard_capture_info_t* info) {
   return guarded([&]() -> Result<> {
-    const hal::CaptureFile& file = from_handle<Capture>(capture)->file;
+    const hal::CaptureFile& file = HALYARD_TRY(checked<Capture>(capture))->file;
     halyard_capture_info_t filled = {};
     filled.is_complete = file.is_complete;
     filled.execution_count = file.executions.size();
@@ -99,7 +99,7 @@ halyard_status_t halyard_capture_info(halyard_capture_t capture, halyard_capture
 halyard_status_t halyard_capture_execution(halyard_capture_t capture, uint64_t number,
                                            halyard_captured_execution_t* execution) {
   return guarded([&]() -> Result<> {
-    const hal::CaptureFile& file = from_handle<Capture>(capture)->file;
+    const hal::CaptureFile& file = HALYARD_TRY(checked<Capture>(capture))->file;
     HALYARD_TRY(check_number(file, number));
     const hal::CapturedExecution& of = file.executions[number];
     halyard_captured_execution_t filled = {};
@@ -113,7 +113,7 @@ halyard_status_t halyard_capture_execution(halyard_capture_t capture, uint64_t n
 halyard_status_t halyard_capture_describe(halyard_capture_t capture, uint64_t number, uint32_t form,
                                           char** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
-    const hal::CaptureFile& file = from_handle<Capture>(capture)->file;
+    const hal::CaptureFile& file = HALYARD_TRY(checked<Capture>(capture))->file;
     HALYARD_TRY(check_form(form));
     Executions executions = {0, file.executions.size()};
     if (number != HALYARD_EVERY_EXECUTION) {
@@ -130,8 +130,9 @@ halyard_status_t halyard_capture_describe(halyard_capture_t capture, uint64_t nu
 halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
                                        halyard_replay_t* out) {
   return guarded([&]() -> Result<> {
-    *out = give<halyard_replay_t>(make<Replay>(Ref<Capture>::share(from_handle<Capture>(capture)),
-                                               Ref<hal::Device>::share(from_handle<hal::Device>(device))));
+    *out = give<halyard_replay_t>(
+        make<Replay>(Ref<Capture>::share(HALYARD_TRY(checked<Capture>(capture))),
+                     Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)))));
     return {};
   });
 }
@@ -139,7 +140,7 @@ halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device
 halyard_status_t halyard_replay_execute(halyard_replay_t replay, uint64_t number,
                                         halyard_replay_result_t* result) {
   return guarded([&]() -> Result<> {
-    const hal::ReplayResult found = HALYARD_TRY(from_handle<Replay>(replay)->replay.execute(number));
+    const hal::ReplayResult found = HALYARD_TRY(HALYARD_TRY(checked<Replay>(replay))->replay.execute(number));
     return fill_info(result, to_result(found));
   });
 }

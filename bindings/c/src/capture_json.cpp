@@ -107,8 +107,9 @@ class Writer {
   template <typename Command>
   void members(const Command& command) {
     json_.field("kind", hal::word_of(command));
-    hal::for_each_field(
-        command, [this](auto kind, std::string_view name, const auto& value) { member(kind, name, value); });
+    hal::for_each_field(command, [this](auto kind, std::string_view name, const auto& value) {
+      this->member(kind, name, value);
+    });
   }
   void member(hal::command_field::Number, std::string_view name, uint32_t value) { json_.field(name, value); }
   void member(hal::command_field::Text, std::string_view name, std::string_view value) {

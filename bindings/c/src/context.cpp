@@ -8,6 +8,7 @@
 #include "modules/hal_loader_module.h"
 #include "modules/hal_module.h"
 #include "modules/parameters.h"
+#include "scalars.h"
 
 namespace halyard::c {
 
@@ -16,9 +17,34 @@ const ObjectType Call::kType = object_type<Call>("halyard.call");
 
 namespace {
 
-bool needs(std::span<const halyard_module_t> given, std::string_view builtin) {
-  return std::ranges::any_of(
-      given, [&](auto handle) { return uses_module(*from_handle<vm::Module>(handle), builtin); });
+using Modules = std::vector<vm::Module*>;  // borrowed from the caller's array
+
+bool needs(const Modules& given, std::string_view builtin) {
+  return std::ranges::any_of(given, [&](const vm::Module* module) { return uses_module(*module, builtin); });
+}
+
+Result<Modules> modules_of(const halyard_context_options_t& options) {
+  HALYARD_TRY(check_array(options.modules, options.module_count, "modules"));
+  if (options.module_count == 0)
+    return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
+  Modules given;
+  for (size_t i = 0; i < options.module_count; ++i)
+    given.push_back(HALYARD_TRY(with_note(module_of(options.modules[i]), fmt::format("modules[{}]", i))));
+  return given;
+}
+
+// What the options say that does not depend on anything else.
+Result<> check_options(const halyard_context_options_t& options) {
+  HALYARD_TRY(check_flags(options.flags,
+                          HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS,
+                          "HALYARD_CONTEXT_*"));
+  HALYARD_TRY(check_reserved(options.reserved, "halyard_context_options_t"));
+  HALYARD_TRY(check_array(options.devices, options.device_count, "devices"));
+  HALYARD_TRY(check_array(options.parameters, options.parameter_count, "parameter files"));
+  HALYARD_TRY(check_array(options.loader_settings, options.loader_setting_count, "loader settings"));
+  for (size_t i = 0; i < options.device_count; ++i)
+    HALYARD_TRY(with_note(checked<hal::Device>(options.devices[i]), fmt::format("devices[{}]", i)));
+  return {};
 }
 
 modules::TraceSink trace_sink(const halyard_context_options_t& options) {
@@ -31,9 +57,9 @@ modules::TraceSink trace_sink(const halyard_context_options_t& options) {
   };
 }
 
-modules::TargetFeatures target_features(std::span<const halyard_module_t> given) {
+modules::TargetFeatures target_features(const Modules& given) {
   modules::TargetFeatures targets;
-  for (halyard_module_t module : given) targets.add(*from_handle<vm::Module>(module));
+  for (const vm::Module* module : given) targets.add(*module);
   return targets;
 }
 
@@ -84,6 +110,7 @@ vm::Limits limits_of(const halyard_context_options_t& options, const Instance* i
   if (options.max_stack) limits.stack_bytes = options.max_stack;
   constexpr uint64_t kLongest = uint64_t{1} << 62;  // more than a century, and no clock overflows
   limits.time = std::chrono::nanoseconds(std::min(options.max_time_ns, kLongest));
+  limits.concurrent_calls = (options.flags & HALYARD_CONTEXT_CONCURRENT_CALLS) != 0;
   return limits;
 }
 
@@ -127,11 +154,10 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
                                         halyard_context_t* out) {
   return guarded([&]() -> Result<> {
     const halyard_context_options_t known = known_fields(options);
-    const std::span<const halyard_module_t> given(known.modules, known.module_count);
-    if (given.empty())
-      return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
+    HALYARD_TRY(check_options(known));
+    const Modules given = HALYARD_TRY(modules_of(known));
     modules::ParameterScopes parameters = HALYARD_TRY(parameter_scopes(known));
-    const Instance* const owner = instance ? from_handle<Instance>(instance) : nullptr;
+    const Instance* const owner = instance ? HALYARD_TRY(checked<Instance>(instance)) : nullptr;
     const vm::Limits limits = limits_of(known, owner);
     Ref<hal::Capture> capture;
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
@@ -161,8 +187,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     if (needs(given, "check"))
       HALYARD_TRY(context->add(
           modules::create_check_module({.failed = expectation_sink(known), .memory = limits.memory})));
-    for (halyard_module_t module : given)
-      HALYARD_TRY(context->add(Ref<vm::Module>::share(from_handle<vm::Module>(module))));
+    for (vm::Module* module : given) HALYARD_TRY(context->add(Ref<vm::Module>::share(module)));
     *out = give<halyard_context_t>(std::move(context));
     return {};
   });
@@ -171,7 +196,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
 halyard_status_t halyard_context_find(halyard_context_t handle, const char* module, const char* name,
                                       halyard_function_t* out) {
   return guarded([&]() -> Result<> {
-    auto* context = from_handle<vm::Context>(handle);
+    auto* context = HALYARD_TRY(checked<vm::Context>(handle));
     const std::string_view main = context->modules().back()->module->name();
     vm::Callable callable = HALYARD_TRY(context->find(module ? std::string_view(module) : main, view(name)));
     auto function = make<Function>();
@@ -184,7 +209,8 @@ halyard_status_t halyard_context_find(halyard_context_t handle, const char* modu
 
 halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out) {
   return guarded([&]() -> Result<> {
-    *out = give<halyard_call_t>(make<Call>(Ref<vm::Context>::share(from_handle<vm::Context>(context))));
+    *out =
+        give<halyard_call_t>(make<Call>(Ref<vm::Context>::share(HALYARD_TRY(checked<vm::Context>(context)))));
     return {};
   });
 }
@@ -196,8 +222,16 @@ Result<> take_arguments(Call& call, const Function& function, const halyard_valu
   if (function.context.get() != &call.invocation.context())
     return fail(Code::INVALID_ARGUMENT, "function '{}' belongs to another context than the call",
                 function.callable.function->name);
+  HALYARD_TRY(check_array(arguments, count, "arguments"));
   call.arguments.clear();
-  for (size_t i = 0; i < count; ++i) call.arguments.push_back(to_variant(arguments[i]));
+  const std::vector<vm::ValueType>& wanted = function.callable.arguments;
+  for (size_t i = 0; i < count; ++i) {
+    vm::Variant argument = to_variant(arguments[i]);
+    const bool is_plain = arguments[i].kind <= HALYARD_VALUE_OBJECT;
+    if (i < wanted.size() && (argument.type() != wanted[i] || !is_plain)) [[unlikely]]
+      argument = HALYARD_TRY(convert_argument(function, i, arguments[i], wanted[i]));
+    call.arguments.push_back(std::move(argument));
+  }
   return {};
 }
 
@@ -222,9 +256,10 @@ halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t f
                                      const halyard_value_t* arguments, size_t argument_count,
                                      halyard_value_t* results, size_t result_count) {
   return guarded([&]() -> Result<> {
-    Call* call = from_handle<Call>(handle);
-    const Function* callee = from_handle<Function>(function);
+    Call* call = HALYARD_TRY(checked<Call>(handle));
+    const Function* callee = HALYARD_TRY(checked<Function>(function));
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
+    HALYARD_TRY(check_array(results, result_count, "results"));
     call->results.resize(result_count);
     auto done = call->invocation.call_moving(callee->callable, call->arguments, call->results);
     call->arguments.clear();
@@ -238,8 +273,8 @@ halyard_status_t halyard_call_begin(halyard_call_t handle, halyard_function_t fu
                                     const halyard_value_t* arguments, size_t argument_count,
                                     uint32_t* state) {
   return guarded([&]() -> Result<> {
-    Call* call = from_handle<Call>(handle);
-    const Function* callee = from_handle<Function>(function);
+    Call* call = HALYARD_TRY(checked<Call>(handle));
+    const Function* callee = HALYARD_TRY(checked<Function>(function));
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
     const auto outcome = call->invocation.begin(callee->callable, call->arguments);
     call->arguments.clear();
@@ -250,7 +285,7 @@ halyard_status_t halyard_call_begin(halyard_call_t handle, halyard_function_t fu
 
 halyard_status_t halyard_call_resume(halyard_call_t handle, uint32_t* state) {
   return guarded([&]() -> Result<> {
-    Call* call = from_handle<Call>(handle);
+    Call* call = HALYARD_TRY(checked<Call>(handle));
     *state = state_of(HALYARD_TRY(call->invocation.resume()));
     return {};
   });
@@ -258,7 +293,7 @@ halyard_status_t halyard_call_resume(halyard_call_t handle, uint32_t* state) {
 
 halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* results, size_t result_count) {
   return guarded([&]() -> Result<> {
-    Call* call = from_handle<Call>(handle);
+    Call* call = HALYARD_TRY(checked<Call>(handle));
     const size_t there = call->invocation.result_count();
     if (there != result_count)
       return fail(Code::INVALID_ARGUMENT, "the call has {} results, but there is room for {}", there,
@@ -271,16 +306,25 @@ halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* re
 }
 
 int64_t halyard_call_deadline(halyard_call_t handle) {
-  const Call* call = from_handle<Call>(handle);
-  const vm::Deadline& deadline = call->invocation.wait_deadline();
+  const Result<Call*> call = checked<Call>(handle);
+  if (!call) return INT64_MAX;
+  const vm::Deadline& deadline = (*call)->invocation.wait_deadline();
   if (!deadline) return INT64_MAX;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(deadline->time_since_epoch()).count();
 }
 
 void halyard_call_on_ready(halyard_call_t handle, void (*ready)(void* user), void* user) {
-  from_handle<Call>(handle)->invocation.set_ready_hook({ready, user});
+  if (const Result<Call*> call = checked<Call>(handle)) (*call)->invocation.set_ready_hook({ready, user});
 }
 
 void halyard_call_cancel(halyard_call_t handle) {
-  from_handle<Call>(handle)->invocation.interrupt(Code::CANCELLED);
+  if (const Result<Call*> call = checked<Call>(handle)) (*call)->invocation.interrupt(Code::CANCELLED);
+}
+
+halyard_status_t halyard_call_set_deadline(halyard_call_t handle, int64_t deadline_ns) {
+  return guarded([&]() -> Result<> {
+    vm::Deadline deadline;
+    if (deadline_ns != INT64_MAX) deadline = vm::Clock::time_point(std::chrono::nanoseconds(deadline_ns));
+    return HALYARD_TRY(checked<Call>(handle))->invocation.set_deadline(deadline);
+  });
 }

@@ -28,7 +28,7 @@ static_assert(sizeof(halyard_executable_fit_t::reason) == sizeof(halyard_executa
 
 halyard_status_t halyard_device_describe(halyard_device_t device, halyard_device_description_t* description) {
   return guarded([&]() -> Result<> {
-    const auto* of = from_handle<hal::Device>(device);
+    const auto* of = HALYARD_TRY(checked<hal::Device>(device));
     const halyard_device_properties_t& properties = of->properties();
     halyard_device_description_t filled = {};
     filled.capabilities = properties.capabilities;
@@ -60,7 +60,7 @@ const char* halyard_operation_name(uint32_t operation) {
 halyard_status_t halyard_device_query(halyard_device_t device, const char* category, const char* key,
                                       int32_t* known, int64_t* value) {
   return guarded([&]() -> Result<> {
-    const auto answer = from_handle<hal::Device>(device)->query_i64(view(category), view(key));
+    const auto answer = HALYARD_TRY(checked<hal::Device>(device))->query_i64(view(category), view(key));
     *known = answer.known;
     *value = answer.value;
     return {};
@@ -70,7 +70,7 @@ halyard_status_t halyard_device_query(halyard_device_t device, const char* categ
 halyard_status_t halyard_device_judge(halyard_device_t device, const char* format, const void* data,
                                       size_t size, halyard_executable_fit_t* fit) {
   return guarded([&]() -> Result<> {
-    const auto grade = from_handle<hal::Device>(device)->grade_executable(view(format), data, size);
+    const auto grade = HALYARD_TRY(checked<hal::Device>(device))->grade_executable(view(format), data, size);
     halyard_executable_fit_t filled = {};
     filled.fit = grade.grade;
     grade.reason.copy(filled.reason, sizeof filled.reason - 1);
@@ -79,13 +79,15 @@ halyard_status_t halyard_device_judge(halyard_device_t device, const char* forma
 }
 
 uint32_t halyard_device_sharing(halyard_device_t owner, halyard_device_t user) {
-  return static_cast<uint32_t>(
-      hal::sharing(*from_handle<hal::Device>(owner), *from_handle<hal::Device>(user)));
+  const Result<hal::Device*> from = checked<hal::Device>(owner);
+  const Result<hal::Device*> to = checked<hal::Device>(user);
+  return from && to ? static_cast<uint32_t>(hal::sharing(**from, **to)) : uint32_t{HALYARD_SHARING_NONE};
 }
 
 halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use) {
   return guarded([&]() -> Result<> {
-    const halyard_memory_statistics_t counted = HALYARD_TRY(from_handle<hal::Device>(device)->statistics());
+    const halyard_memory_statistics_t counted =
+        HALYARD_TRY(HALYARD_TRY(checked<hal::Device>(device))->statistics());
     return fill_info(use, halyard_memory_use_t{0, 0, counted.host_bytes_live, counted.host_bytes_peak,
                                                counted.host_bytes_allocated, counted.host_bytes_freed,
                                                counted.device_bytes_live, counted.device_bytes_peak,
@@ -94,5 +96,5 @@ halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_u
 }
 
 halyard_status_t halyard_device_trim(halyard_device_t device) {
-  return guarded([&]() -> Result<> { return from_handle<hal::Device>(device)->trim(); });
+  return guarded([&]() -> Result<> { return HALYARD_TRY(checked<hal::Device>(device))->trim(); });
 }

@@ -41,6 +41,39 @@ T* from_handle(Handle handle) {
   return static_cast<T*>(reinterpret_cast<Object*>(handle));
 }
 
+// The kind of a handle as people read it, by the type of the object behind it.
+std::string kind_of(const Object* object);
+// INVALID_ARGUMENT: null, or a handle of another kind than `expected`.
+[[gnu::cold]] std::unexpected<Status> wrong_handle(const Object* found, const ObjectType& expected);
+
+// The object behind a handle, which is checked: a program in C may mix up its handles, or pass null.
+template <typename T, typename Handle>
+Result<T*> checked(Handle handle) {
+  auto* const object = reinterpret_cast<Object*>(handle);
+  if (object && object->type() == &T::kType) [[likely]]
+    return static_cast<T*>(object);
+  return wrong_handle(object, T::kType);
+}
+// Modules are of two types.
+Result<vm::Module*> module_of(halyard_module_t handle);
+
+// INVALID_ARGUMENT: `count` elements at a null pointer.
+inline Result<> check_array(const void* elements, size_t count, const char* what) {
+  if (elements || count == 0) return {};
+  return fail(Code::INVALID_ARGUMENT, "expected an array of {} {}, found a null pointer", count, what);
+}
+// INVALID_ARGUMENT: bits that are not `known`, which are those of `of`.
+inline Result<> check_flags(uint32_t flags, uint32_t known, const char* of) {
+  if ((flags & ~known) == 0) return {};
+  return fail(Code::INVALID_ARGUMENT, "expected flags of {}, found unknown ones: {:#x}", of, flags & ~known);
+}
+// INVALID_ARGUMENT: a reserved field that is not 0, which a later version may give a meaning.
+inline Result<> check_reserved(uint32_t reserved, const char* of) {
+  if (reserved == 0) return {};
+  return fail(Code::INVALID_ARGUMENT,
+              "expected 0 in the field `reserved` of {}, found {}; clear the struct first", of, reserved);
+}
+
 inline std::string_view view(halyard_text_t text) {
   return {text.data ? text.data : "", text.data ? text.size : 0};
 }

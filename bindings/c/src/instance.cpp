@@ -51,13 +51,20 @@ using namespace halyard::c;
 halyard_status_t halyard_instance_create(const halyard_instance_options_t* options, halyard_instance_t* out) {
   return guarded([&]() -> Result<> {
     const halyard_instance_options_t known = known_fields(options);
+    HALYARD_TRY(check_flags(known.flags,
+                            HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS |
+                                HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER,
+                            "HALYARD_INSTANCE_*"));
+    HALYARD_TRY(check_reserved(known.reserved, "halyard_instance_options_t"));
+    HALYARD_TRY(check_array(known.driver_libraries, known.driver_library_count, "driver libraries"));
+    HALYARD_TRY(check_array(known.driver_folders, known.driver_folder_count, "driver folders"));
     auto instance = make<Instance>();
     instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
     hal::RegistryOptions registry;
     registry.libraries = strings(known.driver_libraries, known.driver_library_count);
     registry.folders = strings(known.driver_folders, known.driver_folder_count);
-    if (known.trace) instance->tracer = Ref<Tracer>::share(from_handle<Tracer>(known.trace));
+    if (known.trace) instance->tracer = Ref<Tracer>::share(HALYARD_TRY(checked<Tracer>(known.trace)));
     registry.tracer = instance->tracer;
     registry.loop = instance->loop;
     registry.counts_objects = (known.flags & HALYARD_INSTANCE_COUNT_OBJECTS) != 0;
@@ -72,7 +79,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
 
 halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeout_ns, size_t* ran) {
   return guarded([&]() -> Result<> {
-    Loop& loop = *from_handle<Instance>(instance)->loop;
+    Loop& loop = *HALYARD_TRY(checked<Instance>(instance))->loop;
     if (!loop.is_run_by_embedder())
       return fail(
           Code::FAILED_PRECONDITION,
@@ -90,14 +97,14 @@ halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeo
 }
 
 void halyard_instance_interrupt_run(halyard_instance_t instance) {
-  from_handle<Instance>(instance)->loop->interrupt_run();
+  if (const Result<Instance*> known = checked<Instance>(instance)) (*known)->loop->interrupt_run();
 }
 
 halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out,
                                           size_t* count) {
   return guarded([&]() -> Result<> {
     EntryBlock<halyard_driver_entry_t> block;
-    for (const auto& kind : from_handle<Instance>(instance)->drivers->kinds()) {
+    for (const auto& kind : HALYARD_TRY(checked<Instance>(instance))->drivers->kinds()) {
       block.add();
       block.text(&halyard_driver_entry_t::name, kind.name);
       block.text(&halyard_driver_entry_t::description, kind.description);
@@ -112,7 +119,8 @@ halyard_status_t halyard_instance_devices(halyard_instance_t instance, const cha
                                           halyard_device_entry_t** out, size_t* count) {
   return guarded([&]() -> Result<> {
     EntryBlock<halyard_device_entry_t> block;
-    for (const auto& device : HALYARD_TRY(from_handle<Instance>(instance)->drivers->devices(view(driver)))) {
+    for (const auto& device :
+         HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->devices(view(driver)))) {
       block.add();
       block.text(&halyard_device_entry_t::uri, device.uri);
       block.text(&halyard_device_entry_t::name, device.name);
@@ -126,7 +134,7 @@ halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyar
                                              size_t* count) {
   return guarded([&]() -> Result<> {
     EntryBlock<halyard_driver_candidate_t> block;
-    for (const auto& candidate : from_handle<Instance>(instance)->drivers->explain()) {
+    for (const auto& candidate : HALYARD_TRY(checked<Instance>(instance))->drivers->explain()) {
       block.add().accepted = candidate.status.ok();
       block.text(&halyard_driver_candidate_t::path, candidate.path);
       block.text(&halyard_driver_candidate_t::drivers, joined(candidate.kinds));
@@ -145,10 +153,11 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
                                           const halyard_device_setting_t* settings, size_t count,
                                           halyard_device_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_array(settings, count, "settings"));
     std::vector<hal::DeviceOption> options;
     for (size_t i = 0; i < count; ++i) options.emplace_back(settings[i].key, settings[i].value);
     Ref<hal::Device> device =
-        HALYARD_TRY(from_handle<Instance>(instance)->drivers->open_device(view(uri), options));
+        HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->open_device(view(uri), options));
     device->add_user();
     *out = give<halyard_device_t>(std::move(device));
     return {};
@@ -156,13 +165,14 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
 }
 
 const char* halyard_device_uri(halyard_device_t device) {
-  return from_handle<hal::Device>(device)->uri().c_str();
+  const Result<hal::Device*> known = checked<hal::Device>(device);
+  return known ? (*known)->uri().c_str() : "";
 }
 
 halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
                                         size_t* count) {
   return guarded([&]() -> Result<> {
-    const auto* of = from_handle<hal::Device>(device);
+    const auto* of = HALYARD_TRY(checked<hal::Device>(device));
     if (!of->live())
       return fail(Code::FAILED_PRECONDITION,
                   "device '{}' does not count its objects; make its instance with "
@@ -176,7 +186,7 @@ halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_
 halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_object_count_t** out,
                                           size_t* count) {
   return guarded([&]() -> Result<> {
-    const auto& objects = from_handle<Instance>(instance)->objects;
+    const auto& objects = HALYARD_TRY(checked<Instance>(instance))->objects;
     if (!objects)
       return fail(Code::FAILED_PRECONDITION,
                   "the instance does not count objects; make it with HALYARD_INSTANCE_COUNT_OBJECTS");

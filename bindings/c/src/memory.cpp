@@ -17,7 +17,7 @@ constexpr uint32_t kUsage =
     HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM;
 
 Result<Ref<hal::Device>> device_or_host(halyard_device_t device) {
-  if (device) return Ref<hal::Device>::share(from_handle<hal::Device>(device));
+  if (device) return Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)));
   return hal::open_host_memory();
 }
 
@@ -29,11 +29,6 @@ Result<hal::Buffer*> buffer_of(halyard_object_t handle) {
   if (auto* buffer = cast<hal::Buffer>(object)) return buffer;
   return fail(Code::INVALID_ARGUMENT, "expected a {} or a {}, found {}", hal::BufferView::kType.name,
               hal::Buffer::kType.name, object ? object->type()->name : "null");
-}
-
-Result<> check_flags(uint32_t flags, uint32_t known, const char* of) {
-  if ((flags & ~known) == 0) return {};
-  return fail(Code::INVALID_ARGUMENT, "expected flags of {}, found unknown ones: {:#x}", of, flags & ~known);
 }
 
 Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
@@ -75,6 +70,7 @@ halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_t
                                      halyard_release_fn release, void* user, uint32_t* is_copy,
                                      halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_array(shape, rank, "dimensions"));
     HALYARD_TRY(check_flags(flags, HALYARD_IMPORT_READ_ONLY | HALYARD_IMPORT_NO_COPY, "HALYARD_IMPORT_*"));
     std::function<void()> released;
     if (release) released = [release, user] { release(user); };
@@ -90,6 +86,7 @@ halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint3
                                    const int64_t* shape, size_t rank, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
     hal::Buffer* const whole = HALYARD_TRY(buffer_of(view));
+    HALYARD_TRY(check_array(shape, rank, "dimensions"));
     const std::span<const int64_t> dimensions(shape, rank);
     const uint64_t size = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
     Ref<hal::Buffer> part = HALYARD_TRY(whole->subspan(offset, size));

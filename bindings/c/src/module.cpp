@@ -23,12 +23,14 @@ using namespace halyard::c;
 namespace {
 
 constexpr std::string_view kAsync = "coarse-fences";
+constexpr uint32_t kLoadFlags =
+    HALYARD_MODULE_VERIFY_EAGERLY | HALYARD_MODULE_PRELOAD | HALYARD_MODULE_NATIVE;
 
 Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t flags, halyard_module_t* out) {
   const vm::BytecodeModule::LoadOptions options{.verify_eagerly =
                                                     (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0};
   *out = give<halyard_module_t>(HALYARD_TRY(
-      vm::BytecodeModule::load(std::move(bytes), from_handle<Instance>(instance)->types, options)));
+      vm::BytecodeModule::load(std::move(bytes), HALYARD_TRY(checked<Instance>(instance))->types, options)));
   return {};
 }
 
@@ -55,10 +57,22 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
                                           halyard_module_t* out) {
   return guarded([&]() -> Result<> {
     const std::string name(view(path));
-    Instance& owner = *from_handle<Instance>(instance);
-    if (auto shared = shared_path(name)) return give_shared(owner, *std::move(shared), out);
+    Instance& owner = *HALYARD_TRY(checked<Instance>(instance));
+    HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
+    if (auto shared = shared_path(name)) {
+      if (!(flags & HALYARD_MODULE_NATIVE))
+        return fail(Code::PERMISSION_DENIED,
+                    "'{}' is a shared library, whose code would run in this process; allow it with "
+                    "HALYARD_MODULE_NATIVE where it is trusted",
+                    name);
+      return give_shared(owner, *std::move(shared), out);
+    }
     Ref<Bytes> bytes = HALYARD_TRY(Bytes::map_file(name));
-    if (name != "-" && is_shared_library(bytes->span())) return give_shared(owner, {name, ""}, out);
+    if (is_shared_library(bytes->span()))
+      return fail(Code::INVALID_ARGUMENT,
+                  "'{}' is a shared library (ELF), found where a module was expected; a native module's name "
+                  "ends in .so",
+                  name);
     if (name.ends_with(".vmasm")) {
       const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
       bytes = HALYARD_TRY(assembled(text, {.file = name}));
@@ -72,13 +86,15 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
 halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size,
                                             uint32_t flags, halyard_module_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
+    HALYARD_TRY(check_array(data, size, "bytes"));
     return give_module(instance, Bytes::copy({static_cast<const uint8_t*>(data), size}), flags, out);
   });
 }
 
 halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info) {
   return guarded([&]() -> Result<> {
-    const auto* loaded = from_handle<vm::Module>(module);
+    const auto* loaded = HALYARD_TRY(module_of(module));
     return fill_info(info, {.struct_size = 0,
                             .version = loaded->version(),
                             .bytecode_version = bytecode_version(*loaded),
@@ -90,7 +106,7 @@ halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_inf
 
 halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
-    const auto* loaded = from_handle<vm::Module>(module);
+    const auto* loaded = HALYARD_TRY(module_of(module));
     std::string text;
     if (loaded->kind() == vm::ModuleKind::bytecode)
       for (const std::string& warning : warnings_about(static_cast<const vm::BytecodeModule&>(*loaded)))
@@ -103,7 +119,7 @@ halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, si
 halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint32_t index, const char* key,
                                                    halyard_text_t* value) {
   return guarded([&]() -> Result<> {
-    *value = to_text(HALYARD_TRY(find_export(*from_handle<vm::Module>(module), index))->attribute(view(key)));
+    *value = to_text(HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index))->attribute(view(key)));
     return {};
   });
 }
@@ -113,7 +129,7 @@ halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase)
     if (phase != HALYARD_PREPARE_VERIFY && phase != HALYARD_PREPARE_DECODE)
       return fail(Code::INVALID_ARGUMENT,
                   "phase {} does not exist; choose HALYARD_PREPARE_VERIFY or HALYARD_PREPARE_DECODE", phase);
-    const auto* any = from_handle<vm::Module>(module);
+    const auto* any = HALYARD_TRY(module_of(module));
     if (any->kind() != vm::ModuleKind::bytecode) return {};
     const auto& loaded = static_cast<const vm::BytecodeModule&>(*any);
     for (uint32_t i = 0; i < loaded.functions().size(); ++i) {
@@ -130,7 +146,7 @@ halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase)
 halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index,
                                          halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
-    const vm::Export& function = *HALYARD_TRY(find_export(*from_handle<vm::Module>(module), index));
+    const vm::Export& function = *HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index));
     const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
     return fill_info(description, {.struct_size = 0,
                                    .argument_count = static_cast<uint32_t>(convention.arguments.size()),

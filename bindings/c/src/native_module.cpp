@@ -41,8 +41,8 @@ halyard_status_t halyard_module_create_native(halyard_instance_t instance,
                                               const struct halyard_module_definition* definition,
                                               halyard_module_t* out) {
   return guarded([&]() -> Result<> {
-    *out = give<halyard_module_t>(
-        HALYARD_TRY(vm::create_native_module(definition, {}, from_handle<Instance>(instance)->types)));
+    *out = give<halyard_module_t>(HALYARD_TRY(
+        vm::create_native_module(definition, {}, HALYARD_TRY(checked<Instance>(instance))->types)));
     return {};
   });
 }

@@ -1,7 +1,5 @@
 // Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
 #include "hal/device/host_memory.h"
-#include "hal/queue/fence.h"
-#include "hal/queue/wait.h"
 #include "hal/view/buffer_view.h"
 #include "handles.h"
 #include "vm/object/list.h"
@@ -10,15 +8,6 @@ using namespace halyard;
 using namespace halyard::c;
 
 namespace {
-
-// The object as a T, or INVALID_ARGUMENT naming what it is.
-template <typename T>
-Result<T*> as(halyard_object_t handle) {
-  Object* object = from_handle<Object>(handle);
-  if (T* typed = cast<T>(object)) return typed;
-  return fail(Code::INVALID_ARGUMENT, "expected a {}, found {}", T::kType.name,
-              object ? object->type()->name : "null");
-}
 
 // Header, shape and data in one block.
 void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, const std::vector<uint8_t>* data,
@@ -37,18 +26,21 @@ void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, con
 
 }  // namespace
 
-const char* halyard_object_type(halyard_object_t object) { return from_handle<Object>(object)->type()->name; }
+const char* halyard_object_type(halyard_object_t object) {
+  return object ? from_handle<Object>(object)->type()->name : "";
+}
 
 halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type, const int64_t* shape,
                                      size_t rank, const void* data, size_t size, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_array(shape, rank, "dimensions"));
     const std::span<const int64_t> dimensions(shape, rank);
     const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
     if (expected != size)
       return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
                   hal::shape_text(dimensions), rank ? "x" : "", hal::element_type_text(element_type),
                   expected, size);
-    const Ref<hal::Device> owner = device ? Ref<hal::Device>::share(from_handle<hal::Device>(device))
+    const Ref<hal::Device> owner = device ? Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)))
                                           : HALYARD_TRY(hal::open_host_memory());
     Ref<hal::Buffer> buffer = HALYARD_TRY(owner->allocate(
         hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
@@ -63,7 +55,7 @@ halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_t
 
 halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t* info) {
   return guarded([&]() -> Result<> {
-    const hal::BufferView* view = HALYARD_TRY(as<hal::BufferView>(handle));
+    const hal::BufferView* view = HALYARD_TRY(checked<hal::BufferView>(handle));
     return fill_info(info, {.struct_size = 0,
                             .element_type = view->type(),
                             .encoding = view->encoding(),
@@ -75,59 +67,38 @@ halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t*
 
 halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target, size_t size) {
   return guarded([&]() -> Result<> {
-    return HALYARD_TRY(as<hal::BufferView>(view))->buffer().read(offset, target, size);
+    return HALYARD_TRY(checked<hal::BufferView>(view))->buffer().read(offset, target, size);
   });
 }
 
 halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements, char** out) {
   return guarded([&]() -> Result<> {
-    *out = to_c_string(HALYARD_TRY(HALYARD_TRY(as<hal::BufferView>(view))->text(max_elements)));
+    *out = to_c_string(HALYARD_TRY(HALYARD_TRY(checked<hal::BufferView>(view))->text(max_elements)));
     return {};
   });
 }
 
 halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
-    *out = give<halyard_object_t>(Ref<hal::Buffer>::share(&HALYARD_TRY(as<hal::BufferView>(view))->buffer()));
+    *out = give<halyard_object_t>(
+        Ref<hal::Buffer>::share(&HALYARD_TRY(checked<hal::BufferView>(view))->buffer()));
     return {};
   });
 }
 
 halyard_status_t halyard_list_size(halyard_object_t list, size_t* size) {
   return guarded([&]() -> Result<> {
-    *size = HALYARD_TRY(as<vm::List>(list))->size();
+    *size = HALYARD_TRY(checked<vm::List>(list))->size();
     return {};
   });
 }
 
 halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_value_t* value) {
   return guarded([&]() -> Result<> {
-    const vm::List* elements = HALYARD_TRY(as<vm::List>(list));
+    const vm::List* elements = HALYARD_TRY(checked<vm::List>(list));
     if (index >= elements->size())
       return fail(Code::OUT_OF_RANGE, "element {} of a list of {} asked for", index, elements->size());
     *value = to_value(HALYARD_TRY(elements->get(static_cast<uint32_t>(index))));
-    return {};
-  });
-}
-
-halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out) {
-  return guarded([&]() -> Result<> {
-    if (!device)
-      return fail(Code::INVALID_ARGUMENT,
-                  "a fence needs a device; open one, such as local-sync, and give it to the program");
-    *out = give<halyard_object_t>(
-        HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(from_handle<hal::Device>(device)))));
-    return {};
-  });
-}
-
-halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms) {
-  return guarded([&]() -> Result<> {
-    hal::Fence* const awaited = HALYARD_TRY(as<hal::Fence>(fence));
-    const hal::DeviceTrace* trace = awaited->device().trace();
-    const TraceScope waiting(trace ? &trace->tracer() : nullptr, TraceCategory::wait, "waiting");
-    HALYARD_TRY(to_result(hal::await({&awaited, 1}, timeout_ms)));
-    hal::trace_fence(*awaited, "reached");
     return {};
   });
 }

@@ -48,7 +48,7 @@ using namespace halyard::c;
 halyard_status_t halyard_instance_search(halyard_instance_t instance, halyard_search_t* out) {
   return guarded([&]() -> Result<> {
     auto search = make<Search>();
-    for (auto& step : from_handle<Instance>(instance)->drivers->search())
+    for (auto& step : HALYARD_TRY(checked<Instance>(instance))->drivers->search())
       search->entries.emplace_back(std::move(step));
     *out = give<halyard_search_t>(std::move(search));
     return {};
@@ -57,7 +57,7 @@ halyard_status_t halyard_instance_search(halyard_instance_t instance, halyard_se
 
 halyard_status_t halyard_search_entry(halyard_search_t search, size_t index, halyard_search_entry_t* entry) {
   return guarded([&]() -> Result<> {
-    const std::vector<Entry>& entries = from_handle<Search>(search)->entries;
+    const std::vector<Entry>& entries = HALYARD_TRY(checked<Search>(search))->entries;
     if (index >= entries.size())
       return fail(Code::OUT_OF_RANGE, "entry {} of a search for drivers that has {}", index, entries.size());
     const Entry& from = entries[index];

@@ -23,7 +23,4 @@ Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> s
 // The buffer of a view, or the buffer that it is. INVALID_ARGUMENT.
 Result<hal::Buffer*> buffer_of(halyard_object_t handle);
 
-// INVALID_ARGUMENT: bits that are not `known`, which are those of `of`.
-Result<> check_flags(uint32_t flags, uint32_t known, const char* of);
-
 }  // namespace halyard::c

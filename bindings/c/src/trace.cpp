@@ -13,20 +13,20 @@ halyard_status_t halyard_trace_create(const char* path, halyard_trace_t* out) {
 }
 
 halyard_status_t halyard_trace_finish(halyard_trace_t trace) {
-  return guarded([&] { return from_handle<Tracer>(trace)->finish(); });
+  return guarded([&]() -> Result<> { return HALYARD_TRY(checked<Tracer>(trace))->finish(); });
 }
 
 void halyard_trace_begin(halyard_trace_t trace, const char* name) {
-  if (trace) from_handle<Tracer>(trace)->begin(TraceCategory::phase, view(name));
+  if (const Result<Tracer*> known = checked<Tracer>(trace)) (*known)->begin(TraceCategory::phase, view(name));
 }
 
 void halyard_trace_end(halyard_trace_t trace) {
-  if (trace) from_handle<Tracer>(trace)->end();
+  if (const Result<Tracer*> known = checked<Tracer>(trace)) (*known)->end();
 }
 
 halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals) {
   return guarded([&]() -> Result<> {
-    const Tracer::Totals now = from_handle<Tracer>(trace)->totals();
+    const Tracer::Totals now = HALYARD_TRY(checked<Tracer>(trace))->totals();
     const auto time = [&](TraceCategory category) { return now.nanoseconds[static_cast<size_t>(category)]; };
     halyard_trace_totals_t given = {};
     given.events = now.events;

@@ -138,8 +138,7 @@ static void functions_of_the_program(halyard_instance_t instance) {
   if (OK(call(context, "app", "add", arguments, 1, &result))) EXPECT(result.i64 == 63 && adder.sum == 63);
   if (OK(call(context, NULL, "pick", arguments, 2, &result))) EXPECT(result.i64 == 77);
   arguments[1] = i32_value(2);
-  FAILS(call(context, NULL, "pick", arguments, 2, &result), HALYARD_OUT_OF_RANGE,
-        "no such entry; in native");
+  FAILS(call(context, NULL, "pick", arguments, 2, &result), HALYARD_OUT_OF_RANGE, "no such entry; in native");
 
   const halyard_module_services_t* const host = halyard_module_services();
   EXPECT(host->struct_size == sizeof *host);
@@ -178,10 +177,13 @@ static void definitions_that_are_wrong(halyard_instance_t instance) {
 
 static void shared_libraries(halyard_instance_t instance) {
   halyard_module_t native = NULL;
-  FAILS(halyard_module_load_file(instance, "/none/x.so", 0, &native), HALYARD_NOT_FOUND, "/none/x.so");
-  FAILS(halyard_module_load_file(instance, HALYARD_BUILD_DIR "/lib/libhalyard.so", 0, &native),
+  FAILS(halyard_module_load_file(instance, "/none/x.so", HALYARD_MODULE_NATIVE, &native), HALYARD_NOT_FOUND,
+        "/none/x.so");
+  FAILS(halyard_module_load_file(instance, HALYARD_BUILD_DIR "/lib/libhalyard.so", HALYARD_MODULE_NATIVE,
+                                 &native),
         HALYARD_NOT_FOUND, "not a Halyard native module");
-  if (!OK(halyard_module_load_file(instance, HALYARD_BUILD_DIR "/examples/libtoolbox.so@7", 0, &native)))
+  if (!OK(halyard_module_load_file(instance, HALYARD_BUILD_DIR "/examples/libtoolbox.so@7",
+                                   HALYARD_MODULE_NATIVE, &native)))
     return;
   halyard_context_t context = NULL;
   const halyard_context_options_t options = {

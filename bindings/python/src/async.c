@@ -29,11 +29,13 @@ typedef struct {
 } wake_entry;
 
 typedef struct {
-  PyObject_HEAD wake_list* list;
+  PyObject_HEAD
+  wake_list* list;
 } WakerObject;
 
 typedef struct {
-  PyObject_HEAD halyard_call_t handle;
+  PyObject_HEAD
+  halyard_call_t handle;
   FunctionObject* function;
   wake_entry entry;
   halyard_value_t* values;  // arguments, until the call is done
@@ -204,9 +206,11 @@ static void finish(CallObject* self) {
 static void call_free(PyObject* object) {
   CallObject* self = (CallObject*)object;
   PyTypeObject* type = Py_TYPE(object);
-  halyard_call_on_ready(self->handle, NULL, NULL);       // returns when a hook that runs is over
-  Py_BEGIN_ALLOW_THREADS halyard_release(self->handle);  // a call that waits is cancelled
-  Py_END_ALLOW_THREADS finish(self);
+  halyard_call_on_ready(self->handle, NULL, NULL);  // returns when a hook that runs is over
+  Py_BEGIN_ALLOW_THREADS
+  halyard_release(self->handle);  // a call that waits is cancelled
+  Py_END_ALLOW_THREADS
+  finish(self);
   release_list(self->entry.list);
   Py_DECREF((PyObject*)self->function);
   PyObject_Free(self);
@@ -241,9 +245,11 @@ static PyObject* call_begin(PyObject* object, PyObject* arguments) {
     self->value_count = most;
   }
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_call_begin(self->handle, function->handle, self->values,
-                                                     (size_t)self->value_count, &self->state);
-  Py_END_ALLOW_THREADS if (raise_status(state, status) < 0) {
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_call_begin(self->handle, function->handle, self->values, (size_t)self->value_count,
+                              &self->state);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state, status) < 0) {
     finish(self);
     return NULL;
   }
@@ -255,8 +261,10 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   (void)unused;
   CallObject* self = (CallObject*)object;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_call_resume(self->handle, &self->state);
-  Py_END_ALLOW_THREADS if (raise_status(state_of(object), status) < 0) {
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_call_resume(self->handle, &self->state);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state_of(object), status) < 0) {
     finish(self);
     return NULL;
   }
@@ -273,8 +281,10 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
   halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
   if (!status && self->function->is_async) {
     const halyard_object_t fence = self->values[self->value_count - 1].object;
-    Py_BEGIN_ALLOW_THREADS status = halyard_fence_wait(fence, UINT32_MAX);
-    Py_END_ALLOW_THREADS if (status) release_values(results, count);
+    Py_BEGIN_ALLOW_THREADS
+    status = halyard_fence_wait(fence, UINT32_MAX);
+    Py_END_ALLOW_THREADS
+    if (status) release_values(results, count);
   }
   finish(self);
   PyObject* result = raise_status(state, status) < 0 ? NULL : convert_results(state, results, count);

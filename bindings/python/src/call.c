@@ -282,7 +282,8 @@ static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, ha
     call = take_call(function);
     halyard_status_t status = NULL;
     if (call) {
-      Py_BEGIN_ALLOW_THREADS interrupt_begin(call);
+      Py_BEGIN_ALLOW_THREADS
+      interrupt_begin(call);
       status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count, results,
                                    (size_t)function->result_count);
       if (!status && function->is_async) {
@@ -290,7 +291,8 @@ static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, ha
         if (status) release_values(results, function->result_count);
       }
       interrupt_end();
-      Py_END_ALLOW_THREADS give_back_call(function, call);
+      Py_END_ALLOW_THREADS
+      give_back_call(function, call);
     }
     leave_context(function->context);
     // A handler of Python's for the signal that ended the call comes first: Ctrl-C is a KeyboardInterrupt.

@@ -35,25 +35,30 @@ static inline module_state* state_of(PyObject* object) {
 // ---- Objects. Each owns one reference of its handle.
 
 typedef struct {
-  PyObject_HEAD halyard_instance_t handle;
+  PyObject_HEAD
+  halyard_instance_t handle;
   PyObject* trace;  // a Trace that lives as long, or null
 } InstanceObject;
 
 typedef struct {
-  PyObject_HEAD halyard_device_t handle;
+  PyObject_HEAD
+  halyard_device_t handle;
 } DeviceObject;
 
 typedef struct {
-  PyObject_HEAD halyard_module_t handle;
+  PyObject_HEAD
+  halyard_module_t handle;
   halyard_instance_t instance;  // owned
 } ProgramObject;
 
 typedef struct {
-  PyObject_HEAD halyard_trace_t handle;
+  PyObject_HEAD
+  halyard_trace_t handle;
 } TraceObject;
 
 typedef struct {
-  PyObject_HEAD halyard_context_t handle;
+  PyObject_HEAD
+  halyard_context_t handle;
   halyard_device_t device;  // the first one, owned; null: a program without devices
   PyThread_type_lock lock;  // held by the call under way
   unsigned long owner;      // the thread that holds it, 0: none; guarded by the interpreter's lock
@@ -70,7 +75,8 @@ typedef struct {
 } argument_t;
 
 typedef struct {
-  PyObject_HEAD halyard_function_t handle;
+  PyObject_HEAD
+  halyard_function_t handle;
   ContextObject* context;  // owned
   PyObject* name;          // str
   PyObject* declaration;   // str
@@ -86,7 +92,8 @@ typedef struct {
 } FunctionObject;
 
 typedef struct {
-  PyObject_HEAD halyard_object_t handle;  // a buffer view
+  PyObject_HEAD
+  halyard_object_t handle;  // a buffer view
   halyard_view_info_t info;
   void* mapped;                   // its bytes, where they have been asked for
   int is_mapped;                  // else `mapped` is a copy
@@ -95,7 +102,8 @@ typedef struct {
 } TensorObject;
 
 typedef struct {
-  PyObject_HEAD halyard_object_t handle;  // a list, a buffer, an object of a native module
+  PyObject_HEAD
+  halyard_object_t handle;  // a list, a buffer, an object of a native module
 } ObjectObject;
 
 // ---- errors.c

@@ -100,8 +100,10 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
     options.parameters = files;
     halyard_context_t handle = NULL;
     halyard_status_t status;
-    Py_BEGIN_ALLOW_THREADS status = halyard_context_create(instance->handle, &options, &handle);
-    Py_END_ALLOW_THREADS if (raise_status(state, status) == 0) self = PyObject_New(ContextObject, type);
+    Py_BEGIN_ALLOW_THREADS
+    status = halyard_context_create(instance->handle, &options, &handle);
+    Py_END_ALLOW_THREADS
+    if (raise_status(state, status) == 0) self = PyObject_New(ContextObject, type);
     if (self) {
       self->handle = handle;
       self->device = options.device_count ? (halyard_device_t)device_handles[0] : NULL;
@@ -128,8 +130,10 @@ static void context_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   halyard_context_t handle = self->handle;
   // The last release may wait for work, whose callbacks may want the interpreter.
-  Py_BEGIN_ALLOW_THREADS halyard_release(handle);
-  Py_END_ALLOW_THREADS halyard_release(self->device);
+  Py_BEGIN_ALLOW_THREADS
+  halyard_release(handle);
+  Py_END_ALLOW_THREADS
+  halyard_release(self->device);
   if (self->lock) PyThread_free_lock(self->lock);
   Py_XDECREF(self->observers);
   PyObject_Free(self);
@@ -146,7 +150,8 @@ int enter_context(module_state* state, ContextObject* context) {
                      "another call of this model is under way on the same thread; await it first, or load "
                      "the model once more for calls at the same time"));
     }
-    Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(context->lock, WAIT_LOCK);
+    Py_BEGIN_ALLOW_THREADS
+    PyThread_acquire_lock(context->lock, WAIT_LOCK);
     Py_END_ALLOW_THREADS
   }
   context->owner = self;

@@ -34,8 +34,10 @@ static void trace_free(PyObject* self) { release_object(self, ((TraceObject*)sel
 static PyObject* trace_finish(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_trace_finish(((TraceObject*)self)->handle);
-  Py_END_ALLOW_THREADS if (raise_status(state_of(self), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_trace_finish(((TraceObject*)self)->handle);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state_of(self), status) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -175,9 +177,10 @@ static PyObject* instance_devices(PyObject* self, PyObject* arguments) {
   halyard_device_entry_t* entries = NULL;
   size_t count = 0;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status =
-      halyard_instance_devices(((InstanceObject*)self)->handle, driver, &entries, &count);
-  Py_END_ALLOW_THREADS if (raise_status(state_of(self), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_instance_devices(((InstanceObject*)self)->handle, driver, &entries, &count);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state_of(self), status) < 0) return NULL;
   PyObject* list = PyList_New((Py_ssize_t)count);
   for (size_t i = 0; list && i < count; ++i) {
     PyObject* row = Py_BuildValue("(ss)", entries[i].uri, entries[i].name);
@@ -204,9 +207,10 @@ static PyObject* instance_open(PyObject* self, PyObject* arguments) {
   }
   halyard_device_t handle = NULL;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status =
-      halyard_device_open_with(((InstanceObject*)self)->handle, uri, pairs, count, &handle);
-  Py_END_ALLOW_THREADS if (raise_status(state, status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_device_open_with(((InstanceObject*)self)->handle, uri, pairs, count, &handle);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state, status) < 0) return NULL;
   DeviceObject* device = PyObject_New(DeviceObject, state->device_type);
   if (!device) {
     halyard_release(handle);

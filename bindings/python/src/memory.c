@@ -30,8 +30,10 @@ int map_tensor(TensorObject* self) {
     PyErr_NoMemory();
     return -1;
   }
-  Py_BEGIN_ALLOW_THREADS status = halyard_view_read(self->handle, 0, bytes, size);
-  Py_END_ALLOW_THREADS if (raise_status(state, status) < 0) {
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_view_read(self->handle, 0, bytes, size);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state, status) < 0) {
     PyMem_Free(bytes);
     return -1;
   }

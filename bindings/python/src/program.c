@@ -17,26 +17,27 @@ static PyObject* program_new(PyTypeObject* type, PyObject* arguments, PyObject* 
                                    &instance, &source, &verify, &preload, &native))
     return NULL;
   uint32_t flags = (verify ? HALYARD_MODULE_VERIFY_EAGERLY : 0u) | (preload ? HALYARD_MODULE_PRELOAD : 0u);
-#ifdef HALYARD_HAS_MODULE_NATIVE
   if (native) flags |= HALYARD_MODULE_NATIVE;
-#endif
   halyard_module_t handle = NULL;
   halyard_status_t status;
   PyObject* path = NULL;
   if (PyUnicode_Check(source) || PyObject_HasAttrString(source, "__fspath__")) {
     if (!PyUnicode_FSConverter(source, &path)) return NULL;
     const char* name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS status = halyard_module_load_file(instance->handle, name, flags, &handle);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+    status = halyard_module_load_file(instance->handle, name, flags, &handle);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
   } else {
     Py_buffer bytes;
     if (PyObject_GetBuffer(source, &bytes, PyBUF_SIMPLE) < 0) {
       PyErr_Format(PyExc_TypeError, "a module is a path or the bytes of one, not %R", Py_TYPE(source));
       return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status =
-        halyard_module_load_memory(instance->handle, bytes.buf, (size_t)bytes.len, flags, &handle);
-    Py_END_ALLOW_THREADS PyBuffer_Release(&bytes);
+    Py_BEGIN_ALLOW_THREADS
+    status = halyard_module_load_memory(instance->handle, bytes.buf, (size_t)bytes.len, flags, &handle);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&bytes);
   }
   if (raise_status(state, status) < 0) return NULL;
   ProgramObject* self = PyObject_New(ProgramObject, type);
@@ -108,9 +109,10 @@ static PyObject* program_warnings(PyObject* self, PyObject* unused) {
 static PyObject* program_prepare(PyObject* self, PyObject* unused) {
   (void)unused;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status =
-      halyard_module_prepare(((ProgramObject*)self)->handle, HALYARD_PREPARE_DECODE);
-  Py_END_ALLOW_THREADS if (raise_status(state_of(self), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_module_prepare(((ProgramObject*)self)->handle, HALYARD_PREPARE_DECODE);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state_of(self), status) < 0) return NULL;
   Py_RETURN_NONE;
 }
 

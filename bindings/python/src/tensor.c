@@ -161,8 +161,10 @@ static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
   if (!bytes) return NULL;
   char* target = PyBytes_AsString(bytes);
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_view_read(self->handle, 0, target, (size_t)self->info.byte_length);
-  Py_END_ALLOW_THREADS if (raise_status(state_of(object), status) < 0) Py_CLEAR(bytes);
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_view_read(self->handle, 0, target, (size_t)self->info.byte_length);
+  Py_END_ALLOW_THREADS
+  if (raise_status(state_of(object), status) < 0) Py_CLEAR(bytes);
   return bytes;
 }
 

@@ -16,8 +16,10 @@ static PyObject* assemble(PyObject* module, PyObject* arguments, PyObject* keywo
   void* bytes = NULL;
   size_t length = 0;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_assemble(source, (size_t)size, &options, &bytes, &length);
-  Py_END_ALLOW_THREADS if (raise_status(module_state_of(module), status) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_assemble(source, (size_t)size, &options, &bytes, &length);
+  Py_END_ALLOW_THREADS
+  if (raise_status(module_state_of(module), status) < 0) return NULL;
   PyObject* result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)length);
   halyard_free(bytes);
   return result;
@@ -34,8 +36,10 @@ static PyObject* disassemble(PyObject* module, PyObject* arguments, PyObject* ke
   char* text = NULL;
   size_t length = 0;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_disassemble(data.buf, (size_t)data.len, &options, &text, &length);
-  Py_END_ALLOW_THREADS PyBuffer_Release(&data);
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_disassemble(data.buf, (size_t)data.len, &options, &text, &length);
+  Py_END_ALLOW_THREADS
+  PyBuffer_Release(&data);
   if (raise_status(module_state_of(module), status) < 0) return NULL;
   PyObject* result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
   halyard_free(text);
@@ -50,9 +54,11 @@ static PyObject* describe(PyObject* module, PyObject* arguments, PyObject* keywo
   char* text = NULL;
   size_t length = 0;
   halyard_status_t status;
-  Py_BEGIN_ALLOW_THREADS status = halyard_module_describe(
-      data.buf, (size_t)data.len, json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT, &text, &length);
-  Py_END_ALLOW_THREADS PyBuffer_Release(&data);
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_module_describe(data.buf, (size_t)data.len,
+                                   json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT, &text, &length);
+  Py_END_ALLOW_THREADS
+  PyBuffer_Release(&data);
   if (raise_status(module_state_of(module), status) < 0) return NULL;
   PyObject* result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
   halyard_free(text);

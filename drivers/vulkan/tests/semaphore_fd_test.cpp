@@ -236,6 +236,14 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
                                               .deadline_ns = HALYARD_WAIT_FOREVER};
   EXPECT_OK(host_.take(table_.semaphore_wait(other_, &args)));
   later.join();
+  // Nothing is left behind by a wait that ends without the import.
+  const halyard_timepoint_t never[] = {{first, 100}, {plain, 2}};
+  const auto soon = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::milliseconds(20);
+  const halyard_semaphore_wait_args_t in_vain = {.struct_size = sizeof in_vain,
+                                                 .timepoint_count = 2,
+                                                 .timepoints = never,
+                                                 .deadline_ns = std::chrono::nanoseconds(soon).count()};
+  EXPECT_CODE(DEADLINE_EXCEEDED, host_.take(table_.semaphore_wait(other_, &in_vain)));
   // What is exported may go first.
   Semaphore brief = nullptr;
   EXPECT_OK(host_.take(table_.semaphore_create(device_, 6, &brief)));

@@ -1,8 +1,8 @@
 /* Halyard driver ABI, version 1. Plain C11; needs only halyard/status.h and halyard/abi.h.
  *
- * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (what it is, readable
- * without running it) and exports one function, halyard_driver_negotiate. Through it host and driver agree on
- * a version and the driver hands out a table of functions. docs/driver-abi.md states the contract as numbered
+ * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (its identity, readable
+ * without running it) and exports one function, halyard_driver_negotiate, in which host and driver agree on a
+ * version and the driver returns its table of functions. docs/driver-abi.md states the contract as numbered
  * rules; [Rn] below refers to them.
  *
  * THE SHAPE, in the order in which a host uses it:
@@ -10,23 +10,22 @@
  * command lists, queue_submit ...) -> device_close -> shutdown. The library stays mapped after shutdown.
  *
  * DOES: describe devices, memory, timeline semaphores, executables, command lists, and queue work.
- * DOES NOT: buffers and subspans, fences, buffer views, URIs, validation of what a program asks, lifetimes of
- * what is in flight. The host does these once for every driver. A driver never checks what the host has
- * checked [R40].
  *
- * HANDLES. Opaque pointers that the driver creates and destroys when told. The host never looks inside, never
- * passes a handle to another driver's library, and keeps what queued work uses until `completed` was called
- * for it [R20, R21].
+ * DOES NOT: buffers and subspans, fences, buffer views, URIs, validation of requests, lifetimes of objects in
+ * flight. The host does these once for every driver. A driver never repeats the host's checks [R40].
+ *
+ * HANDLES. Opaque pointers that the driver creates and destroys on request. The host never dereferences them,
+ * never passes a handle to another driver's library, and keeps the objects of queued work until its
+ * `completed` was called [R20, R21].
  *
  * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it.
- * Readers use a field only where `struct_size >= HALYARD_FIELD_END(type, field)`; what is missing counts as
- * zero. Fields are only appended. The small plain ones without a size (text, option, timepoint, range,
- * binding, kind, the commands and the members of halyard_operation_t's union) are frozen [R10-R13].
+ * Readers use a field only if `struct_size >= HALYARD_FIELD_END(type, field)`; a missing field counts as
+ * zero. Fields are only appended. The small structs without a size (text, option, timepoint, range, binding,
+ * kind, the commands and the members of halyard_operation_t's union) are frozen [R10-R13].
  *
  * THREADS. Every function may be called from any thread, concurrently, unless its comment says otherwise; a
- * handle is destroyed only when no other call uses it. No function calls back into the host except through
- * the services and the callbacks it was given [R30-R33]. A callback never closes a device and never shuts
- * down [R31].
+ * handle is destroyed only when no other call uses it. Drivers call the host only through its services and
+ * callbacks [R30-R33]. A callback never closes a device and never shuts down [R31].
  *
  * FAILURE. A function returns null for success, else a status made by services->status_create, which the host
  * releases. On failure outputs are left untouched [R50].
@@ -73,11 +72,11 @@ typedef struct halyard_driver_note {
       sanitizer;     /* HALYARD_SANITIZER_*: an instrumented driver loads only into a host of the same kind */
   uint32_t reserved; /* 0 */
   char library[32];  /* NAME of halyard-driver-NAME.so */
-  char version[32];  /* the driver's own version, for people */
+  char version[32];  /* the driver's own version, for display */
   char kinds[192];   /* driver names that users write in URIs, separated by commas: "local-sync,local-task" */
 } halyard_driver_note_t;
 
-/* The note as it stands in the file. */
+/* The note's record in the file. */
 typedef struct halyard_driver_note_record {
   uint32_t owner_size;
   uint32_t description_size;
@@ -104,11 +103,11 @@ typedef struct halyard_driver_note_record {
 enum { HALYARD_LOG_ERROR = 0, HALYARD_LOG_WARNING = 1, HALYARD_LOG_INFO = 2 };
 
 enum {
-  /* The waits of `submission` were reached at begin_ns and its operation begins; no name. */
+  /* The waits of `submission` were reached at begin_ns and its operation began; no name. */
   HALYARD_SPAN_BEGAN = 0,
-  /* Done by the calling thread, which says so when it is over: a dispatch, or its share of one. */
+  /* Run by the calling thread and reported at its end: a dispatch, or the thread's share of one. */
   HALYARD_SPAN_THREAD = 1,
-  /* Done by the device itself for `submission`, on one of its queues. Spans of one queue do not overlap. */
+  /* Run by the device for `submission`, on one of its queues. Spans of one queue do not overlap. */
   HALYARD_SPAN_QUEUE = 2,
 };
 
@@ -117,20 +116,20 @@ typedef struct halyard_trace_span {
   uint32_t kind;     /* HALYARD_SPAN_* */
   uint64_t begin_ns; /* of CLOCK_MONOTONIC */
   uint64_t end_ns;
-  const char* name; /* what users call it: the function of an executable, "copy" */
+  const char* name; /* the name for users: the function of an executable, "copy" */
   size_t name_size;
   void* submission; /* its completed_user, which has not been called back yet; null for HALYARD_SPAN_THREAD */
   uint32_t queue;   /* HALYARD_SPAN_QUEUE: which, from 0 */
   uint32_t reserved;
 } halyard_trace_span_t;
 
-/* Valid until `shutdown` of the last instance returns. All of version 1 is always there. */
+/* Valid until `shutdown` of the last instance returns. All functions of version 1 are set. */
 typedef struct halyard_host_services {
   uint32_t struct_size;
   uint32_t reserved;
   void* host; /* passed as first argument below */
-  /* A new status owned by the caller. `message` says what was expected, what was found and what to do; it is
-   * copied. Never null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes become UNKNOWN. */
+  /* A new status owned by the caller. `message` (copied) says what was expected, what was found and what to
+   * do. Never null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes become UNKNOWN. */
   halyard_status_t (*status_create)(void* host, halyard_status_code_t code, const char* message,
                                     size_t message_size);
   /* Another reference to the same status; null gives null. */
@@ -139,12 +138,12 @@ typedef struct halyard_host_services {
   halyard_status_code_t (*status_code)(void* host, halyard_status_t status); /* HALYARD_OK for null */
   /* Terminated text, valid while the status lives. */
   const char* (*status_message)(void* host, halyard_status_t status);
-  /* Adds where it passed; takes and returns ownership; null gives null. */
+  /* Appends context; takes and returns ownership; null gives null. */
   halyard_status_t (*status_note)(void* host, halyard_status_t status, const char* note, size_t note_size);
   /* One line for the host's log. May be called from any thread; must not be called from a signal handler. */
   void (*log)(void* host, int32_t severity, const char* line, size_t line_size);
-  /* Since 0.2. Null unless the host records a trace: a driver looks once, when it is initialized. Tells what
-   * was done when; the span and its name are copied. Any thread [R36]. */
+  /* Since 0.2. Null unless the host records a trace: a driver checks it once, when it is initialized. Reports
+   * a span, which is copied with its name. Any thread [R36]. */
   void (*trace_span)(void* host, const halyard_trace_span_t* span);
 } halyard_host_services_t;
 
@@ -169,7 +168,7 @@ typedef struct halyard_device_info {
   uint32_t reserved;
   const char* kind; /* one of the note's kinds: "vulkan" */
   const char* path; /* what follows "kind://" in its URI; "" for the only one of its kind */
-  const char* name; /* for people: "NVIDIA H200", "inline CPU" */
+  const char* name; /* for display: "NVIDIA H200", "inline CPU" */
 } halyard_device_info_t;
 
 typedef struct halyard_option {
@@ -202,7 +201,7 @@ enum {
   /* Since 0.2. Kernels, and commands through slots, may write to imports without HALYARD_MAP_WRITE: to the
    * bytes themselves with HALYARD_MAP_PRIVATE, else to a copy that the driver makes [R77]. */
   HALYARD_DEVICE_WRITES_CONSTANTS = 1u << 6,
-  /* Since 0.2. Looks at halyard_submission.stop while it does the work [R69]. */
+  /* Since 0.2. Checks halyard_submission.stop while it runs work [R69]. */
   HALYARD_DEVICE_STOPS_WORK = 1u << 7,
 };
 
@@ -215,8 +214,8 @@ typedef struct halyard_device_properties {
   uint64_t memory_alignment;   /* bytes, a power of two: every allocation starts at a multiple of it */
   uint64_t maximum_allocation; /* bytes in one allocation */
   uint64_t import_alignment;   /* bytes; host pointers must be multiples of it to be imported; 0: no import */
-  /* With SEMAPHORE_EXPORT: what its descriptors are. Devices, of this driver or of another, can import each
-   * other's where kinds and groups are the same [R110]. */
+  /* With SEMAPHORE_EXPORT: the kind and group of its descriptors. Devices with equal kind and group, of any
+   * driver, can import each other's [R110]. */
   uint32_t semaphore_fd_kind; /* HALYARD_SEMAPHORE_FD_* */
   uint32_t reserved2;
   uint8_t semaphore_fd_group[32]; /* OPAQUE of Vulkan: deviceUUID, then driverUUID */
@@ -257,17 +256,17 @@ enum {
   HALYARD_USAGE_MAPPING_SEQUENTIAL_WRITE = 0x10000000,
 };
 
-/* What is wanted. Type 0 and usage 0 never reach a driver: the host has put OPTIMAL and DEFAULT. */
+/* A request. The host replaces type 0 and usage 0 by OPTIMAL and DEFAULT. */
 typedef struct halyard_memory_request {
   uint32_t struct_size;
-  uint32_t memory_type; /* bits that must be there; with OPTIMAL set, the rest are wishes */
-  uint32_t usage;       /* bits that must be allowed */
+  uint32_t memory_type; /* required bits; with OPTIMAL set, the rest are preferences */
+  uint32_t usage;       /* required bits */
   uint32_t reserved;
   uint64_t affinity; /* queues that will use it; never 0 */
-  uint64_t size;     /* bytes; may be 0: a valid memory that holds nothing */
+  uint64_t size;     /* bytes; may be 0: a valid memory without bytes */
 } halyard_memory_request_t;
 
-/* What was given: at least what was asked for (without OPTIMAL). */
+/* The properties of allocated memory: at least those requested (without OPTIMAL). */
 typedef struct halyard_memory_info {
   uint32_t struct_size;
   uint32_t memory_type;
@@ -296,8 +295,8 @@ enum {
   HALYARD_MAP_READ = 1,
   HALYARD_MAP_WRITE = 2,
   HALYARD_MAP_DISCARD = 4,
-  /* Since 0.2, of imports without WRITE: constants of a program. The bytes can be written and belong to this
-   * process alone; the program's kernels may write to them, the host never does. */
+  /* Since 0.2, of imports without WRITE: constants of a program. The bytes are writable and private to this
+   * process; the program's kernels may write to them, the host does not. */
   HALYARD_MAP_PRIVATE = 8,
 };
 
@@ -324,38 +323,38 @@ typedef struct halyard_timepoint {
 
 typedef struct halyard_semaphore_wait_args {
   uint32_t struct_size;
-  uint32_t any; /* 0: all timepoints; else one suffices; with no timepoint either way is reached */
+  uint32_t any; /* 0: all timepoints; else any; without timepoints the wait succeeds */
   uint32_t timepoint_count;
   uint32_t reserved;
   const halyard_timepoint_t* timepoints;
   int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER */
 } halyard_semaphore_wait_args_t;
 
-/* What a descriptor of a semaphore is. */
+/* Kinds of semaphore descriptors. */
 enum {
   HALYARD_SEMAPHORE_FD_NONE = 0,
-  HALYARD_SEMAPHORE_FD_OPAQUE = 1, /* only those of its group know: Vulkan's OPAQUE_FD of a timeline */
+  HALYARD_SEMAPHORE_FD_OPAQUE = 1, /* private to its group: Vulkan's OPAQUE_FD of a timeline */
 };
 
 /* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the
  * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. It
- * may take long: that delays other callbacks at most, no work and no wait [R88]. */
+ * may be slow: that may delay other callbacks, but no work and no wait [R88]. */
 typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
 
 /* ---- Memory limits
  * -------------------------------------------------------------------------------------------------------------
  */
 
-/* Since 0.2. What is left of a program's memory limit. The host's; any thread. */
+/* Since 0.2. A program's memory limit, owned by the host. Any thread. */
 typedef struct halyard_memory_budget {
   uint32_t struct_size;
   uint32_t reserved;
   void* user;     /* passed as first argument below */
   uint64_t limit; /* bytes, for messages */
-  /* 1: taken, to be given back. 0: that would pass the limit, and nothing is taken. */
+  /* 1: charged; give it back later. 0: it would exceed the limit, and nothing is charged. */
   int32_t (*take)(void* user, uint64_t bytes);
   void (*give_back)(void* user, uint64_t bytes);
-  uint64_t (*used)(void* user); /* bytes that are taken now, for messages */
+  uint64_t (*used)(void* user); /* bytes charged now, for messages */
 } halyard_memory_budget_t;
 
 /* ---- Executables
@@ -365,14 +364,14 @@ typedef struct halyard_memory_budget {
 enum {
   HALYARD_GRADE_NO = 0,        /* cannot run here */
   HALYARD_GRADE_RECOMPILE = 1, /* could run if compiled again: newer format, other features */
-  HALYARD_GRADE_LOADABLE = 2,  /* runs after translation (source code), or in a slower way [R90] */
+  HALYARD_GRADE_LOADABLE = 2,  /* runs after compilation (source code), or more slowly [R90] */
   HALYARD_GRADE_NATIVE = 3,    /* made for this device */
 };
 
 typedef struct halyard_executable_grade {
   uint32_t struct_size;
   uint32_t grade;   /* HALYARD_GRADE_* */
-  char reason[256]; /* terminated; why, for a person; empty when NATIVE */
+  char reason[256]; /* terminated; a reason for users; empty when NATIVE */
 } halyard_executable_grade_t;
 
 typedef struct halyard_executable_args {
@@ -385,12 +384,12 @@ typedef struct halyard_executable_args {
   const uint32_t* constants; /* executable-level constants; borrowed for the call */
   uint64_t affinity;         /* queues that will use it */
   const halyard_extension_t* extensions;
-  /* Since 0.2. Null, or what host memory that its kernels allocate while they run is charged to; valid until
-   * executable_destroy returns, by when all of it is given back [R95]. */
+  /* Since 0.2. Null, or the budget for host memory that its kernels allocate while they run; valid until
+   * executable_destroy returns, before which all charges must be given back [R95]. */
   const halyard_memory_budget_t* memory;
 } halyard_executable_args_t;
 
-/* A count that the executable does not say: dispatches have any number. */
+/* A count that the executable does not declare: dispatches may have any number. */
 #define HALYARD_COUNT_UNDECLARED UINT32_MAX
 
 /* Functions are numbered from 0. Texts live as long as the executable. */
@@ -405,10 +404,11 @@ typedef struct halyard_function_info {
   uint32_t reserved;
 } halyard_function_info_t;
 
-/* What a function leaves open about its interface. */
+/* Flags of functions with a loose interface. */
 enum {
-  HALYARD_FUNCTION_FEWER_CONSTANTS = 1u << 0, /* constant_count is the most; what is not given is undefined */
-  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 1,  /* constants fill a range: more of them is OUT_OF_RANGE */
+  HALYARD_FUNCTION_FEWER_CONSTANTS =
+      1u << 0, /* constant_count is the maximum; missing constants are undefined */
+  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 1, /* constants fill a range: more of them is OUT_OF_RANGE */
 };
 
 /* ---- Commands
@@ -446,8 +446,8 @@ typedef struct halyard_command {
   uint32_t kind;
 } halyard_command_t;
 
-/* All commands before it complete, their writes visible, before any after it starts. Between barriers
- * commands may run in any order and at once. */
+/* All commands before it complete, and their writes are visible, before any command after it starts. Between
+ * barriers commands may run in any order and concurrently. */
 typedef struct halyard_command_barrier {
   halyard_command_t header;
   uint32_t source_stages;
@@ -522,8 +522,8 @@ typedef struct halyard_command_list_args {
  */
 
 /* Kinds of operation. ORDER: numbers never change; new ones are appended; each is a bit of
- * halyard_device_properties.operations. FILL, UPDATE, COPY and DISPATCH that are missing the host records as
- * a one-shot list, READ and WRITE it stages. */
+ * halyard_device_properties.operations. The host emulates missing operations: FILL, UPDATE, COPY and DISPATCH
+ * as a one-shot list, READ and WRITE by staging. */
 enum {
   HALYARD_OPERATION_BARRIER = 0, /* mandatory: only waits and signals */
   HALYARD_OPERATION_ALLOCA = 1,  /* with HALYARD_DEVICE_QUEUE_ALLOCA */
@@ -544,9 +544,8 @@ typedef struct halyard_binding {
 } halyard_binding_t;
 
 /* ALLOCA: *memory and *info are filled before queue_submit returns; the handle may be named in later
- * submissions at once, its bytes exist between this operation's signal and the wait of its DEALLOCA. From
- * DEALLOCA on the driver may take them back, in queue order, or keep them until memory_free, until which the
- * handle lives. */
+ * submissions at once, its bytes exist between this operation's signal and the wait of its DEALLOCA. DEALLOCA
+ * may free them, in queue order, or leave that to memory_free, which ends the handle. */
 typedef struct halyard_operation_alloca {
   const halyard_memory_request_t* request; /* borrowed for the call */
   halyard_driver_memory_t* memory;
@@ -583,8 +582,7 @@ typedef struct halyard_operation_execute {
   uint64_t binding_count;            /* at least the list's; checked by the host */
 } halyard_operation_execute_t;
 
-/* struct_size covers the members of the union that the writer knew: whoever copies an operation copies no
- * more than that. */
+/* struct_size covers the union members that the writer knew: never copy more than that. */
 typedef struct halyard_operation {
   uint32_t struct_size;
   uint32_t kind; /* HALYARD_OPERATION_* */
@@ -601,14 +599,14 @@ typedef struct halyard_operation {
   };
 } halyard_operation_t;
 
-/* Called exactly once for each submission that queue_submit accepted, when its work is done and its signals
- * are made (status null) or it has failed (status, owned by the callee). From now on the driver no longer
- * uses what the submission named. May run before queue_submit returns, on any thread, without any lock of the
- * driver held. Its order against subscribers of the same signals is not defined. */
+/* Called exactly once for each submission that queue_submit accepted, after its work is complete and its
+ * signals are signalled (status null) or it has failed (status, owned by the callee). From now on the driver
+ * must not use the submission's objects. May run before queue_submit returns, on any thread, without any lock
+ * of the driver held. Its order against subscribers of the same signals is not defined. */
 typedef void (*halyard_completed_fn)(void* user, halyard_status_t status);
 
-/* One piece of queue work. When every wait is reached, the operation is done, then every signal is made. If a
- * wait fails, the operation is skipped and every signalled semaphore fails with the same status; if the
+/* One piece of queue work. When all waits are reached, the operation runs, then all signals are signalled. If
+ * a wait fails, the operation is skipped and every signalled semaphore fails with the same status; if the
  * operation fails, likewise [R60-R65]. Waits and signals name semaphores of this instance only, of any of its
  * devices. Arrays are borrowed for the call. */
 typedef struct halyard_submission {
@@ -623,9 +621,9 @@ typedef struct halyard_submission {
   halyard_completed_fn completed; /* never null */
   void* completed_user;
   const halyard_extension_t* extensions;
-  /* Since 0.2. Null, or a word of the host's, valid until `completed`: 0, or the status code that the work is
-   * to fail with as soon as that can be. It changes once, at any time, on any thread; it is read by atomic
-   * loads, and no order is needed [R69]. */
+  /* Since 0.2. Null, or a word of the host, valid until `completed`: 0, or a status code with which the work
+   * must fail as soon as possible. It changes once, at any time, on any thread; read it with relaxed atomic
+   * loads [R69]. */
   const uint32_t* stop;
 } halyard_submission_t;
 
@@ -640,39 +638,37 @@ typedef struct halyard_driver_init_args {
   const halyard_extension_t* extensions;
 } halyard_driver_init_args_t;
 
-/* Functions marked M are mandatory in version 1: a driver without one is refused, all missing ones named.
- * Others may be null: the host then does without, or answers UNIMPLEMENTED naming the function. */
+/* Functions marked M are mandatory in version 1: the host refuses a driver without them and names all missing
+ * ones. Others may be null: the host then emulates them, or returns UNIMPLEMENTED naming the function. */
 typedef struct halyard_driver_table {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* M. Makes an instance. Looks for hardware at the earliest here, never in negotiate or a static
-   * constructor. UNAVAILABLE with the reason where there is nothing to drive (a library or device is
-   * missing). May block. */
+  /* M. Creates an instance. Hardware is accessed here at the earliest, never in negotiate or a static
+   * constructor. UNAVAILABLE with the reason if a library or device is missing. May block. */
   halyard_status_t (*initialize)(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance);
   /* M. Ends *instance after all its devices are closed, joins its threads, sets *instance to null. Null: no
    * effect. */
   void (*shutdown)(halyard_driver_instance_t* instance);
-  /* M. Writes up to `capacity` infos and the number there are to *count. The host has set struct_size in
-   * each; the distance from one to the next is infos[0].struct_size. Same order every time. capacity 0 asks
-   * for the number. */
+  /* M. Writes up to `capacity` infos, and the total number to *count. The host has set struct_size in each;
+   * the stride is infos[0].struct_size. The order never changes. capacity 0 queries the number. */
   halyard_status_t (*enumerate_devices)(halyard_driver_instance_t instance, uint32_t capacity,
                                         halyard_device_info_t* infos, uint32_t* count);
-  /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the paths there are. May
+  /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the available paths. May
    * block. */
   halyard_status_t (*device_open)(halyard_driver_instance_t instance, const halyard_device_open_args_t* args,
                                   halyard_driver_device_t* device);
-  /* M. All its work is done and all its handles are destroyed before. May block. */
+  /* M. Called after all its work is complete and all its handles are destroyed. May block. */
   void (*device_close)(halyard_driver_device_t device);
   /* M. Constant for the life of the device. */
   halyard_status_t (*device_properties)(halyard_driver_device_t device,
                                         halyard_device_properties_t* properties);
   /* M. One integer about the device, by category and key (hal-semantics.md, "Device queries"). *known is 0
-   * where the driver does not know the key; that is not an error. "hal.device.id" and "hal.executable.format"
-   * are answered by the host. */
+   * for an unknown key, which is not an error. The host answers "hal.device.id" and "hal.executable.format".
+   */
   halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
                                        halyard_text_t key, int32_t* known, int64_t* value);
-  /* Gives back memory that is kept for reuse. */
+  /* Frees memory that is kept for reuse. */
   halyard_status_t (*device_trim)(halyard_driver_device_t device);
   halyard_status_t (*device_memory_statistics)(halyard_driver_device_t device,
                                                halyard_memory_statistics_t* statistics);
@@ -685,11 +681,11 @@ typedef struct halyard_driver_table {
   void (*memory_free)(halyard_driver_device_t device, halyard_driver_memory_t memory);
   /* M for devices with HOST_VISIBLE memory. *pointer addresses byte `offset`; valid until memory_unmap of the
    * same memory. Mappings nest and may overlap. `access` is HALYARD_MAP_*. FAILED_PRECONDITION: alloca's
-   * bytes not there yet or gone. */
+   * bytes do not exist yet or any more. */
   halyard_status_t (*memory_map)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                  uint32_t access, uint64_t offset, uint64_t length, void** pointer);
   void (*memory_unmap)(halyard_driver_device_t device, halyard_driver_memory_t memory);
-  /* Needed where memory is HOST_VISIBLE without HOST_COHERENT: after host writes, before host reads. */
+  /* Needed if memory is HOST_VISIBLE without HOST_COHERENT: after host writes, before host reads. */
   halyard_status_t (*memory_flush)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                    uint64_t offset, uint64_t length);
   halyard_status_t (*memory_invalidate)(halyard_driver_device_t device, halyard_driver_memory_t memory,
@@ -707,42 +703,43 @@ typedef struct halyard_driver_table {
                                        halyard_driver_semaphore_t* semaphore);
   /* M. After all work, waits and subscriptions that name it. */
   void (*semaphore_destroy)(halyard_driver_device_t device, halyard_driver_semaphore_t semaphore);
-  /* M. The value now. A failed semaphore: returns its first failure (another reference), *value untouched.
+  /* M. The current value. A failed semaphore: returns a new reference to its first failure, *value untouched.
    * Never blocks. */
   halyard_status_t (*semaphore_query)(halyard_driver_semaphore_t semaphore, uint64_t* value);
-  /* M. From the host. Not larger than the value now: INVALID_ARGUMENT. Failed: no effect, success. May call
-   * subscribers before it returns, on any device [R34]. */
+  /* M. A signal by the host. Not larger than the current value: INVALID_ARGUMENT. Failed: no effect, success.
+   * May call subscribers before it returns, on any device [R34]. */
   halyard_status_t (*semaphore_signal)(halyard_driver_semaphore_t semaphore, uint64_t value);
-  /* M. Fails the timeline for good; the first failure stays. Takes over `status`, which is not null. */
+  /* M. Fails the timeline permanently; the first failure is kept. Takes over `status`, which is not null. */
   void (*semaphore_fail)(halyard_driver_semaphore_t semaphore, halyard_status_t status);
-  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. A failed semaphore: its failure, looked
-   * for before anything else and without waiting for the others. */
+  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. A failed semaphore: its failure, checked
+   * first and without waiting for the others. */
   halyard_status_t (*semaphore_wait)(halyard_driver_device_t device,
                                      const halyard_semaphore_wait_args_t* args);
-  /* M. `subscriber` is called once; at once, on this thread, where there is nothing to wait for. On failure
-   * never. */
+  /* M. Calls `subscriber` once; at once, on this thread, if the value is already reached or the timeline has
+   * failed. Never if subscribing fails. */
   halyard_status_t (*semaphore_subscribe)(halyard_driver_semaphore_t semaphore, uint64_t value,
                                           halyard_subscriber_fn subscriber, void* user);
-  /* M. Takes back the subscription of (subscriber, user). 1: it will not be called; 0: it was or is being
+  /* M. Removes the subscription of (subscriber, user). 1: it will not be called; 0: it was or is being
    * called. */
   int32_t (*semaphore_unsubscribe)(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
                                    void* user);
   /* A semaphore that follows an exported one. Takes the descriptor over on success, and only then.
-   * INVALID_ARGUMENT: it is none of this device's kind and group. The host queries it, waits for it, fails it
-   * and destroys it; it neither signals it nor subscribes to it [R111]. */
+   * INVALID_ARGUMENT: the descriptor is not of this device's kind and group. The host only queries it, waits
+   * for it, fails it and destroys it; it neither signals it nor subscribes to it [R111]. */
   halyard_status_t (*semaphore_import)(halyard_driver_device_t device, int32_t fd,
                                        halyard_driver_semaphore_t* semaphore);
-  /* A new descriptor, the caller's to close, for one import: what it gives reaches each value when this one
-   * does. It does not carry failures [R112]. UNIMPLEMENTED: an imported semaphore. A failed one: its failure.
+  /* A new descriptor for one import; the caller closes it. The imported semaphore reaches each value when
+   * this one does. It does not carry failures [R112]. UNIMPLEMENTED: an imported semaphore. A failed one: its
+   * failure.
    */
   halyard_status_t (*semaphore_export)(halyard_driver_semaphore_t semaphore, int32_t* fd);
 
-  /* M. Judges an executable without loading it. `data` may be null: the format alone is judged. Never fails.
+  /* M. Grades an executable without loading it; with null `data`, the format alone. Never fails.
    */
   void (*executable_grade)(halyard_driver_device_t device, halyard_text_t format, const void* data,
                            uint64_t data_size, halyard_executable_grade_t* grade);
-  /* M. NOT_FOUND: unknown format, naming those there are. INVALID_ARGUMENT: bad data. INCOMPATIBLE: made for
-   * something else, saying what is missing. May block for long. */
+  /* M. NOT_FOUND: unknown format, naming the known ones. INVALID_ARGUMENT: bad data. INCOMPATIBLE: made for
+   * another device, naming what is missing. May block for long. */
   halyard_status_t (*executable_create)(halyard_driver_device_t device, const halyard_executable_args_t* args,
                                         halyard_driver_executable_t* executable);
   void (*executable_destroy)(halyard_driver_device_t device, halyard_driver_executable_t executable); /* M */
@@ -751,28 +748,29 @@ typedef struct halyard_driver_table {
   halyard_status_t (*executable_function_info)(halyard_driver_executable_t executable, uint32_t function,
                                                halyard_function_info_t* info);
 
-  /* M. May bake the list into whatever the device likes. */
+  /* M. May convert the list to a form of the device. */
   halyard_status_t (*command_list_create)(halyard_driver_device_t device,
                                           const halyard_command_list_args_t* args,
                                           halyard_driver_command_list_t* list);
   void (*command_list_destroy)(halyard_driver_device_t device, halyard_driver_command_list_t list); /* M */
 
-  /* M. Success: accepted, `completed` will be called once, and later failure is told through the signals and
-   * `completed`. Failure: nothing happened, no signal is touched, `completed` is not called. Blocks only on
-   * RUNS_IN_CALLER devices, for the work itself, never for a wait: work that is not due is kept until the
-   * wait is reached. */
+  /* M. Success: accepted, `completed` will be called once, and later failures are reported through the
+   * signals and `completed`. Failure: nothing happened, no signal changed, `completed` is not called. Blocks
+   * only on RUNS_IN_CALLER devices, for the work itself, never for a wait: the driver keeps work until its
+   * waits are reached. */
   halyard_status_t (*queue_submit)(halyard_driver_device_t device, const halyard_submission_t* submission);
-  /* A hint that submissions collected so far should go to the device. */
+  /* A hint to pass collected submissions to the device. */
   halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint64_t affinity);
 
-  /* 1: the value is reached, or comes without any further call or work: what brings it has been handed to the
-   * device, and so has all that it waits for. 0: not so, or it has failed. Null: never so. Never blocks
-   * [R111].
+  /* 1: the value is reached, or will be without any further call or work: the work that signals it, and
+   * everything that it waits for, is on the device. 0: otherwise, or if it has failed. Null: always 0. Never
+   * blocks [R111].
    */
   int32_t (*semaphore_underway)(halyard_driver_semaphore_t semaphore, uint64_t value);
-  /* The calling thread is about to block for these timepoints (the deadline is ignored): it may do work of
-   * the device instead, with its `completed`. Returns when the wait is over, when there is nothing for it to
-   * do, and after some 10 ms at the latest [R89]. Null: the device needs no help. */
+  /* Runs pending work of the device, including its `completed`, on the calling thread, which is about to
+   * block for these timepoints (the deadline is ignored). Returns when the wait is over, when there is no
+   * suitable work, and after about 10 ms at the latest [R89]. Null: the device does not use waiting threads.
+   */
   void (*device_help)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
 } halyard_driver_table_t;
 
@@ -795,18 +793,18 @@ typedef struct halyard_driver_kind {
 } halyard_driver_kind_t;
 
 typedef struct halyard_driver_reply {
-  uint32_t struct_size;                /* set by the host to what it knows; the driver writes no further */
+  uint32_t struct_size;                /* set by the host; the driver writes no further */
   uint32_t abi_version;                /* the highest common version */
   const halyard_driver_table_t* table; /* static storage */
   const halyard_driver_kind_t* kinds;  /* static storage */
   uint32_t kind_count;
   uint32_t reserved;
-  char refusal[256]; /* why not, terminated, where the driver returns 0 */
+  char refusal[256]; /* the reason, terminated, if the driver returns 0 */
 } halyard_driver_reply_t;
 
-/* The one exported function. Runs no hardware code, allocates nothing, may be called any number of times.
- * Returns 1 where there is a common version and the reply is filled, 0 where the driver refuses and `refusal`
- * says why. */
+/* The one exported function. Does not access hardware or allocate, and may be called any number of times.
+ * Returns 1 with a filled reply if there is a common version, 0 if the driver refuses, with the reason in
+ * `refusal`. */
 typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* request,
                                                halyard_driver_reply_t* reply);
 #define HALYARD_DRIVER_NEGOTIATE_SYMBOL "halyard_driver_negotiate"

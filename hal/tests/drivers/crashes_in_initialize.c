@@ -1,4 +1,4 @@
-/* Dies while it is initialized, with a last word. */
+/* Dies while it is initialized, after writing a message. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

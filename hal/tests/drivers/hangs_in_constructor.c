@@ -1,4 +1,4 @@
-/* Never comes back from being loaded. */
+/* Hangs while it is loaded. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

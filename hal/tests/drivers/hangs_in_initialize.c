@@ -1,4 +1,4 @@
-/* Never comes back from being initialized. */
+/* Hangs while it is initialized. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Never comes back from being shut down. */
+/* Hangs while it is shut down. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Starts a process that outlives it and holds what it has open. */
+/* Starts a process that outlives it and keeps its open descriptors. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Was built against a header from the future: its table is longer than this host knows, with what is no
- * function behind it, and it fills fields that came later wherever a struct of the host has room for them. */
+/* Built against a future header: its table is longer than this host's, with bytes that are not functions at
+ * the end, and it fills newer fields if a struct of the host has room for them. */
 #define SAMPLE_LIBRARY "newer"
 #define SAMPLE_KINDS "newer"
 #define SAMPLE_TABLE newer_table
@@ -10,7 +10,7 @@ static struct newer_table {
 } newer_table;
 #include "sample.h"
 
-/* What the host says to have behind the fields of today is overwritten. */
+/* Overwrites the fields after today's that the host's size allows. */
 static halyard_status_t fill_later(void* target, uint32_t struct_size, size_t known) {
   if (struct_size > known) memset((char*)target + known, 0xEE, struct_size - known);
   return NULL;

@@ -1,4 +1,4 @@
-/* Its table ends before queue_submit, and memory_allocate is not there either. */
+/* Its table ends before queue_submit and lacks memory_allocate. */
 #define SAMPLE_LIBRARY "older"
 #define SAMPLE_KINDS "older"
 #define SAMPLE_TABLE older_table

@@ -1,4 +1,4 @@
-/* Its table ends with the last mandatory function, and what lies behind it is no function. */
+/* Its table ends with the last mandatory function; the bytes behind it are not functions. */
 #define SAMPLE_LIBRARY "shorter"
 #define SAMPLE_KINDS "shorter"
 #define SAMPLE_TABLE shorter_table

@@ -1,4 +1,4 @@
-/* Needs a function that is nowhere. */
+/* Needs a function that does not exist. */
 #define SAMPLE_LIBRARY "unresolved"
 #define SAMPLE_KINDS "unresolved"
 #include "sample.h"

@@ -111,7 +111,7 @@ Engine* Engine::get(std::string& reason) {
     Engine* engine = nullptr;
     std::string reason;
   };
-  static const Made made = []() -> Made {
+  static const Made& made = *new Made([]() -> Made {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     auto target = llvm::orc::JITTargetMachineBuilder::detectHost();
@@ -126,7 +126,7 @@ Engine* Engine::get(std::string& reason) {
     parts->machine = std::move(*machine);
     parts->jit = std::move(*jit);
     return {new Engine(parts), {}};
-  }();
+  }());  // not destroyed at exit
   if (!made.engine) reason = made.reason;
   return made.engine;
 }

@@ -170,7 +170,7 @@ void Registers::find_forms() {
 }
 
 void Registers::write_constants(const Word* word, std::span<Known> known) const {
-  const auto put = [&](uint32_t slot, uint32_t bits) { known[slot] = {Known::constant, bits}; };
+  const auto put = [&](uint32_t slot, uint32_t bits) { known[slot] = {Known::one, bits}; };
   if (is(word, InnerOp::move_32)) {
     known[word->b] = known[word->a];
     return;

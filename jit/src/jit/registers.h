@@ -30,7 +30,7 @@ class Registers {
   // known.
   std::optional<uint32_t> constant(uint32_t word, uint32_t slot) const {
     const Known& known = constants_[size_t{word} * slots_ + slot];
-    return known.state == Known::constant ? std::optional(known.bits) : std::nullopt;
+    return known.state == Known::one ? std::optional(known.bits) : std::nullopt;
   }
   // Whether some instruction takes the slot, or the other of its pair, by itself; whether one takes the pair.
   bool has_single(uint32_t slot) const { return single_[slot / 2]; }
@@ -40,7 +40,7 @@ class Registers {
 
  private:
   struct Known {
-    enum State : uint8_t { unreached, constant, varies } state = unreached;
+    enum State : uint8_t { unreached, one, varies } state = unreached;
     uint32_t bits = 0;
     bool operator==(const Known&) const = default;
   };

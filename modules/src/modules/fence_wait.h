@@ -1,6 +1,5 @@
-// How a call of a native function waits for fences: it gives its thread back where it can be deferred, and is
-// called again; otherwise the thread sits it out. Either way the time limit of the call, or cancelling it,
-// ends the wait.
+// Waiting for fences in a call of a native function: a yieldable call is deferred and called again; otherwise
+// the thread blocks. In both cases the time limit of the call, or cancelling it, ends the wait.
 #pragma once
 
 #include <span>
@@ -13,12 +12,12 @@
 
 namespace halyard::modules {
 
-// Until all fences are reached, one has failed, or the deadline has come; which, the caller looks at. True:
-// the call is deferred, and `watch` is to be kept until it resumes. CANCELLED, DEADLINE_EXCEEDED: the call
-// was stopped; RESOURCE_EXHAUSTED: the wait passes the limit of `memory` (may be null).
+// Waits until all fences are reached, one has failed, or the deadline; the caller checks which. True: the
+// call is deferred, and the caller must keep `watch` until it resumes. CANCELLED, DEADLINE_EXCEEDED: the call
+// was stopped; RESOURCE_EXHAUSTED: the wait exceeds the limit of `memory` (may be null).
 inline Result<bool> wait_for(vm::CallContext& call, std::span<hal::Fence* const> fences,
                              const vm::Deadline& deadline, Budget* memory, Ref<Object>& watch) {
-  watch = {};  // of the attempt before
+  watch = {};  // of the previous attempt
   if (call.may_defer()) {
     watch = HALYARD_TRY(hal::watch(fences, call.wait(deadline), memory));
     return true;

@@ -17,11 +17,11 @@
 namespace halyard::modules {
 
 struct HalLoaderOptions {
-  Ref<hal::Device> device;           // what runs the kernels; null: a device of kLoaderDevice is opened
-  Ref<hal::DriverRegistry> drivers;  // where from; may be null where a device is given
-  std::vector<hal::DeviceOption> settings;  // with what
-  TargetFeatures targets;                   // what the modules of the context say about their code
-  Ref<Budget> memory;                       // executables are charged to it; null: not counted
+  Ref<hal::Device> device;                  // runs the kernels; null: a device of kLoaderDevice is opened
+  Ref<hal::DriverRegistry> drivers;         // opens it; may be null if there is a device
+  std::vector<hal::DeviceOption> settings;  // its options
+  TargetFeatures targets;                   // features stated by the modules of the context
+  Ref<Budget> memory;                       // executables are charged to it; null: not charged
   Ref<hal::TensorTrace> tensors;            // of the dispatches; null: none
 };
 

@@ -1,10 +1,10 @@
 /* Halyard native modules, ABI version 1: functions in C, or in anything that can be called like C, that
  * compiled programs import. Plain C11; needs only halyard/status.h, halyard/abi.h and halyard/value.h.
  *
- * A native module is a shared library of any name. It carries an ELF note (what it is, readable without
- * running it) and exports one function, halyard_module_negotiate; HALYARD_MODULE writes both. Or it is no
- * library at all: an embedder fills the same definition and gives it to halyard_module_create_native
- * (halyard/halyard.h). docs/native-modules.md shows how to write one and states the contract.
+ * A native module is a shared library of any name. It carries an ELF note (its identity, readable without
+ * running it) and exports one function, halyard_module_negotiate; HALYARD_MODULE defines both. Or an embedder
+ * passes the same definition to halyard_module_create_native (halyard/halyard.h), without a library.
+ * docs/native-modules.md shows how to write one and states the contract.
  *
  * THE SHAPE, in the order in which a host uses it:
  *   note -> negotiate -> create_state for each context -> calls -> destroy_state. A library stays mapped
@@ -12,28 +12,28 @@
  *
  * TWO KINDS OF FUNCTION. A plain function is a C function with the C types of its calling convention, called
  * through libffi: no glue to write, `{"hypot", "0FF_F", hypot}` is enough. A frame function gets its call as
- * a struct: for arguments of variable number and for functions that take more than one attempt.
+ * a struct: for variable numbers of arguments and for functions that need more than one attempt.
  *
  * CALLING CONVENTIONS are texts: "0", arguments, "_", results; "v" for none. i: 32-bit integer, I: 64-bit
  * integer, f: float, F: double, r: reference to an object, C...D: any number of tuples of the types between
- * (only in arguments, only of frame functions). "0iI_F" takes an int32_t and an int64_t and gives a double.
- * An import links to the export whose name and convention are equal to its own, character by character. At
- * most 256 arguments and 256 results.
+ * (only in arguments, only of frame functions). "0iI_F" takes an int32_t and an int64_t and returns a double.
+ * An import links to the export with the same name and the same convention string. At most 256 arguments and
+ * 256 results.
  *
- * DOES: describe functions, their state, their objects, and what they may ask of their host. DOES NOT:
- * devices; a module sees buffers of the machine (vm.buffer) and lists, but nothing of buffers on devices.
+ * DOES: describe functions, their state, their objects, and the services of the host. DOES NOT: devices; a
+ * module can access buffers of the machine (vm.buffer) and lists, but no device buffers.
  *
- * OWNERSHIP. Argument objects are borrowed for the call: what is to be kept is retained. Result objects are
- * owned references that the function gives away. A null reference is a null pointer, in both directions.
+ * OWNERSHIP. Argument objects are borrowed for the call: retain those to keep. Result objects are owned
+ * references that the function gives away. A null reference is a null pointer, in both directions.
  *
  * GROWTH. As halyard/abi.h says. Arrays state the size of one element beside their count.
  *
- * THREADS. Functions are called on the thread that runs the program. Calls within one context come one after
- * the other unless the embedder allows more; several contexts may call at once, each with its own state. All
+ * THREADS. Functions are called on the thread that runs the program. Calls within one context are sequential
+ * unless the embedder allows more; several contexts may call concurrently, each with its own state. All
  * services may be used from any thread. A function must not call into the context that called it.
  *
- * FAILURE. A status is null for success, else one made by services->status_create, given away. On failure
- * results are not looked at. A C++ exception, or a longjmp, must not leave a function: the behaviour is
+ * FAILURE. A status is null for success, else one made by services->status_create and given away. On failure
+ * the host ignores the results. A C++ exception, or a longjmp, must not leave a function: the behaviour is
  * undefined.
  */
 #ifndef HALYARD_MODULE_H_
@@ -58,22 +58,22 @@ extern "C" {
 /* A type of object that the module has defined, as the host knows it. */
 typedef struct halyard_type* halyard_type_t;
 
-/* The right to end one wait of one call. Counted by whoever holds it, not by the call. */
+/* The right to end one wait of one call. Reference-counted, independently of the call. */
 typedef struct halyard_wakeup* halyard_wakeup_t;
 
 struct halyard_module_call;
 
 /* The bytes of a vm.buffer. Frozen. */
 typedef struct halyard_buffer_bytes {
-  uint8_t* data;       /* at least 16-byte aligned where buffer_create made it; else any alignment */
+  uint8_t* data;       /* at least 16-byte aligned if made by buffer_create; else any alignment */
   uint64_t length;     /* bytes */
-  uint32_t is_mutable; /* 0: must not be written to; it may be on read-only pages */
+  uint32_t is_mutable; /* 0: do not write to it; it may be on read-only pages */
   uint32_t reserved;
 } halyard_buffer_bytes_t;
 
-/* Valid until the process ends; the same for all modules. All of version 1 is always there. Functions that
- * give an object through `out` give an owned reference. They fail with INVALID_ARGUMENT for an object of
- * another type than they are for, null included, and with RESOURCE_EXHAUSTED where memory is short. */
+/* Valid until the process ends; the same for all modules. All services of version 1 are set. Functions with
+ * an `out` object return an owned reference. They fail with INVALID_ARGUMENT for an object of the wrong type,
+ * including null, and with RESOURCE_EXHAUSTED without memory. */
 typedef struct halyard_module_services {
   uint32_t struct_size;
   uint32_t reserved;
@@ -95,38 +95,38 @@ typedef struct halyard_module_services {
 
   /* A zero-filled, mutable vm.buffer. `alignment` is 0 or a power of two (INVALID_ARGUMENT). */
   halyard_status_t (*buffer_create)(uint64_t length, uint32_t alignment, halyard_object_t* out);
-  /* A vm.buffer over bytes of the caller's, which stay until `released` (may be null) is called with `user`:
-   * once, on the thread that drops the last reference. Not called on failure. */
+  /* A vm.buffer over bytes of the caller, which must stay valid until `released` (may be null) is called with
+   * `user`: once, on the thread that drops the last reference. Not called on failure. */
   halyard_status_t (*buffer_wrap)(void* data, uint64_t length, uint32_t is_mutable,
                                   void (*released)(void* user), void* user, halyard_object_t* out);
-  /* Where the bytes are; good as long as the buffer is held. */
+  /* The address of the bytes; valid as long as the buffer is held. */
   halyard_status_t (*buffer_bytes)(halyard_object_t buffer, halyard_buffer_bytes_t* bytes);
 
-  /* An empty vm.list of values of one kind (I8, I16, I32, I64, F32, F64) or, with HALYARD_VALUE_NULL, of
-   * anything. Lists are not guarded: one thread at a time. */
+  /* An empty vm.list of values of one kind (I8, I16, I32, I64, F32, F64) or, with HALYARD_VALUE_NULL, of any
+   * kind. Lists are not synchronized: one thread at a time. */
   halyard_status_t (*list_create)(uint32_t element_kind, halyard_object_t* out);
   halyard_status_t (*list_size)(halyard_object_t list, uint64_t* size);
   halyard_status_t (*list_resize)(halyard_object_t list, uint64_t size); /* new elements are zero or null */
-  /* The element as it is; an object is an owned reference. OUT_OF_RANGE. */
+  /* The element without conversion; an object is an owned reference. OUT_OF_RANGE. */
   halyard_status_t (*list_get)(halyard_object_t list, uint64_t index, halyard_value_t* value);
   /* Converts numbers to the list's kind as a program would; an object is borrowed. OUT_OF_RANGE. */
   halyard_status_t (*list_set)(halyard_object_t list, uint64_t index, const halyard_value_t* value);
 
-  /* A new object of a type of the module, with the module's own pointer in it. On failure `destroy` is not
-   * called. */
+  /* A new object of a type of the module that wraps the module's pointer. On failure `destroy` is not called.
+   */
   halyard_status_t (*object_create)(halyard_type_t type, void* pointer, halyard_object_t* out);
-  /* The pointer of an object of that type; borrowed, good as long as the object is held. */
+  /* The pointer of an object of that type; borrowed, valid as long as the object is held. */
   halyard_status_t (*object_pointer)(halyard_type_t type, halyard_object_t object, void** pointer);
 
-  /* Services that came later: a module that wants to run in an older host asks HALYARD_HAS_FIELD. */
+  /* Later services: a module that must run in an older host checks HALYARD_HAS_FIELD. */
 
-  /* For a frame function that is about to defer: sets call->deferred, and the next attempt comes when the
-   * wakeup is used, where otherwise it might come at once. Until then no thread is held. An owned wakeup
-   * through `out`. Once for each attempt, on the thread that makes it. FAILED_PRECONDITION: the program calls
-   * the function where it cannot wait for results, or this attempt waits already. */
+  /* For a frame function that defers: sets call->deferred, and delays the next attempt until the wakeup is
+   * used. Until then no thread is held. Returns an owned wakeup through `out`. Once for each attempt, on its
+   * thread. FAILED_PRECONDITION: the program cannot wait for the results of this call, or this attempt
+   * already waits. */
   halyard_status_t (*call_wait)(struct halyard_module_call* call, halyard_wakeup_t* out);
-  /* Ends the wait. Any thread, at any time; without effect the second time and where the call has ended or
-   * was dropped meanwhile. Never makes the next attempt itself. */
+  /* Ends the wait. Any thread, at any time; no effect if repeated or if the call has ended or was dropped.
+   * Never runs the next attempt itself. */
   void (*wakeup_wake)(halyard_wakeup_t wakeup);
   void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; ends no wait */
 } halyard_module_services_t;
@@ -151,11 +151,11 @@ enum {
  *   where results go through pointers, for each an int32_t*, int64_t*, float*, double* or halyard_object_t*.
  * Results: none is void, one is the return value, several go through pointers and the function returns void.
  * With HALYARD_PLAIN_STATUS the function returns a status, and every result, also a single one, goes through
- * a pointer. What pointers point to is zero at first; on failure it is not looked at. "0ii_i" int32_t
+ * a pointer. The pointed-to results are zero at first; on failure they are ignored. "0ii_i" int32_t
  * f(int32_t, int32_t) "0FF_FF"              void f(double, double, double*, double*) "0r_i", HOST|STATUS
  * halyard_status_t f(const halyard_module_services_t*, halyard_object_t, int32_t*) */
 
-/* FRAME FUNCTIONS get one call. All arrays are the host's and good for the call. */
+/* FRAME FUNCTIONS get one call. The host owns all arrays; they are valid for the call. */
 typedef struct halyard_module_call {
   uint32_t struct_size;
   uint32_t resumed;        /* not 0: called again after it had deferred, with the same arguments */
@@ -169,17 +169,16 @@ typedef struct halyard_module_call {
   const void* invocation;           /* names the activity: the same for all attempts at one call */
   const halyard_module_services_t* services;
   const halyard_type_t* types; /* the module's types, in the order of its definition */
-  /* Fields that came later: a module that wants to run in an older host asks HALYARD_HAS_FIELD. */
+  /* Later fields: a module that must run in an older host checks HALYARD_HAS_FIELD. */
   uint32_t
       export_index; /* place of the function in the definition's exports: one C function can serve many */
   uint32_t reserved;
 } halyard_module_call_t;
 
 /* Returns null, or a failure. A function that cannot finish yet sets call->deferred to 1 and returns null: it
- * is called again, with call->resumed set, when the invocation is resumed; nothing is promised about when
- * that is, and it may be at once or, where the call is dropped, never. services->call_wait says what it waits
- * for. A program must call such a function with call.yieldable if it takes results (UNIMPLEMENTED
- * otherwise). */
+ * is called again, with call->resumed set, when the invocation is resumed, which may be at once or, if the
+ * call is dropped, never. Use services->call_wait to wait for an event. A program must call such a function
+ * with call.yieldable if it has results (UNIMPLEMENTED otherwise). */
 typedef halyard_status_t (*halyard_frame_function_t)(void* state, halyard_module_call_t* call);
 
 /* One function. Exactly one of `plain` and `frame` is not null. */
@@ -206,14 +205,14 @@ typedef struct halyard_module_type {
   void (*destroy)(void* pointer); /* when the last reference goes, on the thread that drops it; may be null */
 } halyard_module_type_t;
 
-/* Borrowed for the call, but for what `services` and `types` point to: the types live as long as the state.
+/* Borrowed for the call, except the targets of `services` and `types`: the types live as long as the state.
  */
 typedef struct halyard_module_state_args {
   uint32_t struct_size;
   uint32_t type_count;
   const halyard_module_services_t* services;
-  void* user;           /* of the definition */
-  const char* argument; /* what stands after '@' in --module=library.so@argument; "" where nothing does */
+  void* user;                  /* of the definition */
+  const char* argument;        /* the text after '@' in --module=library.so@argument; "" if there is none */
   const halyard_type_t* types; /* the module's types, in the order of its definition */
 } halyard_module_state_args_t;
 
@@ -221,18 +220,18 @@ typedef struct halyard_module_definition {
   uint32_t struct_size;
   uint32_t abi_version; /* HALYARD_MODULE_ABI_V1; 0 is refused */
   const char* name;     /* as imports write it before the '.': letters, digits, '_', '$', '-' */
-  uint32_t version;     /* of the module: programs may depend on a lowest one */
+  uint32_t version;     /* of the module: programs may require a minimum */
   uint32_t export_size; /* sizeof(halyard_module_export_t) */
-  const halyard_module_export_t* exports; /* one name may stand with several conventions */
+  const halyard_module_export_t* exports; /* a name may occur with several conventions */
   uint64_t export_count;
-  void* user; /* for create_state; the state itself where there is no create_state */
-  /* Makes the state of the module in one context. On failure *state is not looked at and the context is not
-   * made. May be null. */
+  void* user; /* for create_state; the state itself if there is no create_state */
+  /* Creates the state of the module in one context. On failure *state is ignored and the context is not
+   * created. May be null. */
   halyard_status_t (*create_state)(const halyard_module_state_args_t* args, void** state);
-  /* Ends a state of create_state's, on the thread that drops the context. May be null. */
+  /* Destroys a state of create_state, on the thread that drops the context. May be null. */
   void (*destroy_state)(void* state);
-  /* Called once, when nothing uses the module any longer, on the thread that drops it last. Not called where
-   * making the module fails. May be null. */
+  /* Called once, when the module is no longer used, on the thread that drops its last reference. Not called
+   * if creating the module fails. May be null. */
   void (*release)(void* user);
   const halyard_module_type_t* types;
   uint32_t type_count;
@@ -252,10 +251,10 @@ typedef struct halyard_module_note {
       sanitizer;     /* HALYARD_SANITIZER_*: an instrumented module loads only into a host of the same kind */
   uint32_t reserved; /* 0 */
   char name[64];     /* the definition's name */
-  char version[32];  /* the library's own version, for people */
+  char version[32];  /* the library's own version, for display */
 } halyard_module_note_t;
 
-/* The note as it stands in the file. */
+/* The note's record in the file. */
 typedef struct halyard_module_note_record {
   uint32_t owner_size;
   uint32_t description_size;
@@ -288,14 +287,14 @@ typedef struct halyard_module_request {
 } halyard_module_request_t;
 
 typedef struct halyard_module_reply {
-  uint32_t struct_size; /* set by the host to what it knows; the module writes no further */
+  uint32_t struct_size; /* set by the host; the module writes no further */
   uint32_t reserved;
   const halyard_module_definition_t* definition; /* of the highest common version; static storage */
-  char refusal[256];                             /* why not, terminated, where the module returns 0 */
+  char refusal[256];                             /* the reason, terminated, if the module returns 0 */
 } halyard_module_reply_t;
 
-/* The one exported function. Allocates nothing, may be called any number of times. Returns 1 where there is a
- * common version and the reply is filled, 0 where the module refuses and `refusal` says why. */
+/* The one exported function. Does not allocate, and may be called any number of times. Returns 1 with a
+ * filled reply if there is a common version, 0 if the module refuses, with the reason in `refusal`. */
 typedef int32_t (*halyard_module_negotiate_fn)(const halyard_module_request_t* request,
                                                halyard_module_reply_t* reply);
 #define HALYARD_MODULE_NEGOTIATE_SYMBOL "halyard_module_negotiate"
@@ -308,7 +307,7 @@ typedef int32_t (*halyard_module_negotiate_fn)(const halyard_module_request_t* r
 HALYARD_MODULE_EXPORT int32_t halyard_module_negotiate(const halyard_module_request_t* request,
                                                        halyard_module_reply_t* reply);
 
-/* The answer of a module that speaks one version: its definition's. */
+/* The reply of a module that supports one version: that of its definition. */
 static inline int32_t halyard_module_offer(const halyard_module_request_t* request,
                                            halyard_module_reply_t* reply,
                                            const halyard_module_definition_t* definition) {
@@ -322,7 +321,7 @@ static inline int32_t halyard_module_offer(const halyard_module_request_t* reque
   return 0;
 }
 
-/* All that a library needs, at file scope: HALYARD_MODULE("toolbox", "1.0", &definition) */
+/* Defines everything that a library needs, at file scope: HALYARD_MODULE("toolbox", "1.0", &definition) */
 #define HALYARD_MODULE(name_, version_, definition_)                                                         \
   HALYARD_MODULE_NOTE(name_, version_);                                                                      \
   int32_t halyard_module_negotiate(const halyard_module_request_t* request, halyard_module_reply_t* reply) { \

@@ -61,8 +61,8 @@ struct Entries {
   template <typename Handle, typename Make>
   static halyard_status_t make(const Services& services, Handle* handle,
                                const halyard_extension_t* extensions, Make&& make) {
-    if (Result<> known = check_extensions(extensions); !known) [[unlikely]]
-      return to_status(services, known).release();
+    if (extensions) [[unlikely]]
+      if (Result<> known = check_extensions(extensions); !known) return to_status(services, known).release();
     return give(services, make, [&](auto made) { *handle = reinterpret_cast<Handle>(made.release()); });
   }
 
@@ -292,8 +292,9 @@ struct Entries {
     DueList due;  // what the work makes due is done when the list goes
     return guarded(services,
                    [&] {
-                     if (Result<> known = check_extensions(submission->extensions); !known) [[unlikely]]
-                       return to_status(services, known);
+                     if (submission->extensions) [[unlikely]]
+                       if (Result<> known = check_extensions(submission->extensions); !known)
+                         return to_status(services, known);
                      return to_status(services, of(device).submit(*submission, due));
                    })
         .release();

@@ -292,7 +292,7 @@ class Reader {
     return bindings;
   }
 
-  // What fields must be to each other.
+  // Consistency checks between fields.
   static Result<> check(const auto&) { return {}; }
   static Result<> check(const FillCommand& fill) {
     if (const uint32_t size = fill.pattern_size; size != 1 && size != 2 && size != 4)

@@ -41,7 +41,7 @@ Result<> check_size(const char* what, uint64_t size) {
               kMostBytes);
 }
 
-// Adds what is not of one size.
+// Adds the size of variable-length fields.
 struct Sizes {
   uint64_t& size;
   void operator()(command_field::Text, std::string_view, std::string_view text) const { size += text.size(); }
@@ -67,7 +67,7 @@ struct Carried {
   void operator()(Kind, std::string_view, const Value&) const {}
 };
 
-// At least what the execution's record takes, but for the contents.
+// An upper bound for the execution's record, without the contents.
 uint64_t record_size(const CapturedExecution& execution) {
   constexpr uint64_t kCommand = 160;
   uint64_t size = execution.entries.size() * sizeof(schema::Entry);
@@ -191,7 +191,7 @@ struct CaptureWriter::Records {
   // Blobs and executables are separate records, before the execution that names them.
   struct Named {
     std::vector<uint32_t> executables;  // by the execution's number
-    std::vector<uint32_t> updates;      // what commands carry, in their order
+    std::vector<uint32_t> updates;      // bytes of commands, in their order
   };
 
   // Makes the record of a command, field by field.
@@ -224,7 +224,7 @@ struct CaptureWriter::Records {
       return builder.CreateVectorOfStructs(ranges);
     }
 
-    // As the generated functions take them: structs by a pointer.
+    // The form that the generated functions take: structs by pointer.
     template <typename T>
     static T passed(const T& value) {
       return value;

@@ -88,13 +88,13 @@ struct CommandBuffer::Recorder {
     const halyard_range_t& range;
     const Needs& needs;
   };
-  // What a command keeps besides itself.
+  // The objects and bytes that a command retains.
   struct Keeps {
     std::span<const Use> ranges = {};
     std::array<size_t, 2> stored = {};  // bytes of each array that it stores
     Executable* executable = nullptr;
   };
-  // Records the command that `make` gives, and what it uses. What that takes is charged before; from there on
+  // Records the command that `make` returns, and retains its objects. Memory is charged first; after that
   // nothing fails.
   template <typename Make>
   static Result<> record(CommandBuffer& self, uint32_t kind, const Keeps& keeps, Make&& make) {

@@ -62,7 +62,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   Result<> advise(BufferRange range);
   Result<> fill(BufferRange target, uint64_t pattern, uint32_t pattern_length);
   Result<> update(BufferRange target,
-                  std::span<const uint8_t> source);  // is copied; the target is as long
+                  std::span<const uint8_t> source);  // copied; the target has the same length
   Result<> copy(BufferRange source, BufferRange target);
   struct Dispatch {
     Executable* executable = nullptr;

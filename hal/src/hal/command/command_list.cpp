@@ -66,7 +66,7 @@ struct CommandBuffer::Lister {
     return to;
   }
 
-  // ---- The fields that a driver gets
+  // ---- The fields of the driver's structs
 
   uint32_t field(command_field::Number, uint32_t from) { return from; }
   std::string_view field(command_field::Text, halyard_text_t from) { return {from.data, from.size}; }
@@ -79,7 +79,7 @@ struct CommandBuffer::Lister {
     return {from[0], from[1], from[2]};
   }
 
-  // Those of which the driver's struct says the same in its own way.
+  // Fields with another form in the driver's struct.
   std::span<const uint8_t> own_field(command_field::Bytes, const halyard_command_update_t& from) {
     return {static_cast<const uint8_t*>(from.source), from.target.length};
   }
@@ -136,8 +136,8 @@ struct Uses {
   void operator()(command_field::Bindings, std::string_view, const std::vector<CommandRange>& ranges) const {
     for (const CommandRange& range : ranges) uses.push_back({range, true});
   }
-  // Fields of other kinds name no ranges. (The overloads above take the exact type of their kind: this would
-  // be chosen otherwise.)
+  // Fields of other kinds have no ranges. (The overloads above take the exact type of their kind; otherwise
+  // overload resolution would choose this one.)
   template <typename Kind, typename Value>
   void operator()(Kind, std::string_view, const Value&) const {}
 };

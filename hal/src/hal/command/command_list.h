@@ -53,7 +53,7 @@ struct Name {  // of a function
 struct Workgroups {
   using Type = std::array<uint32_t, 3>;
 };
-struct Counts {  // where the workgroups are read from, if they are
+struct Counts {  // the range of the workgroup counts, if indirect
   using Type = std::optional<CommandRange>;
 };
 struct Constants {
@@ -83,7 +83,7 @@ using Command = internal::VariantOf<void
 >;
 // clang-format on
 
-// The command in a word, as people read it.
+// The name of the command in texts.
 #define HALYARD_COMMAND(Name, name, KIND, word, record, fields) \
   constexpr std::string_view word_of(const Name##Command&) { return word; }
 #include "hal/command/commands.inc"

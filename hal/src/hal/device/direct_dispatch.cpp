@@ -76,7 +76,7 @@ class Completion : public WorkTrace {
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
     self.trace_done(nullptr);
     self.status_ = Status::adopt(handle);
-    // Nothing of this is touched any more where nobody blocks: it may be gone.
+    // If no thread blocks for it, this must not be accessed any more: it may be destroyed.
     if (exchange(self.state_, State::over, std::memory_order_acq_rel) == State::awaited) self.wait_.arrive();
   }
   Status wait() {

@@ -2,7 +2,7 @@
 //
 //   class T : public Object { static const ObjectType kType; Device& device() const; Ref<U> leave(); ... };
 //   const ObjectType T::kType = pooled_object_type<T>("hal.t");
-//   Ref<T> t = make_pooled<T>(device, arguments...);    // `device` is what t->device() says
+//   Ref<T> t = make_pooled<T>(device, arguments...);    // `device` is t->device()
 //
 // leave() is called before the destructor and returns the reference that kept the device alive, because the
 // device must outlive the node.

@@ -102,12 +102,14 @@ constexpr size_t kMaximumTimepoints = 65534;
 }  // namespace
 
 Result<Ref<Fence>> Fence::create(Ref<Device> device, Budget* memory) {
-  Timepoints timepoints;
-  timepoints.push_back({HALYARD_TRY(Semaphore::create(std::move(device), 0, memory)), 1});
-  return of(std::move(timepoints), memory);
+  Device& home = *device;
+  Ref<Semaphore> semaphore = HALYARD_TRY(Semaphore::create(std::move(device), 0, memory));
+  Ref<Fence> fence = make_pooled<Fence>(home, Timepoint{std::move(semaphore), 1});
+  HALYARD_TRY(fence->charge_.start(memory, NodePool::footprint(sizeof(Fence)), "a fence"));
+  return fence;
 }
 
-Result<Ref<Fence>> Fence::of(Timepoints timepoints, Budget* memory) {
+Result<Ref<Fence>> Fence::of(Timepoints&& timepoints, Budget* memory) {
   Device& home = timepoints[0].semaphore->device();
   // An array of its own has grown by doubling.
   const uint64_t array = timepoints.size() > 1 ? block_bytes(2 * timepoints.size() * sizeof(Timepoint)) : 0;

@@ -91,7 +91,7 @@ class Fence final : public ObjectOf<Fence> {
   static Result<Ref<Fence>> create(Ref<Device> device, Budget* memory = nullptr);
   // Union; for each semaphore the largest value. Null when there is no timepoint. Nulls are skipped.
   static Result<Ref<Fence>> join(std::span<Fence* const> fences, Budget* memory = nullptr);
-  static Result<Ref<Fence>> of(Timepoints timepoints, Budget* memory = nullptr);  // at least one
+  static Result<Ref<Fence>> of(Timepoints&& timepoints, Budget* memory = nullptr);  // at least one
 
   std::span<const Timepoint> timepoints() const { return timepoints_; }
   // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
@@ -99,9 +99,10 @@ class Fence final : public ObjectOf<Fence> {
   Result<> signal();                // INVALID_ARGUMENT: reached already
   void fail(const Status& status);  // all of its semaphores
 
-  explicit Fence(Timepoints timepoints) : timepoints_(std::move(timepoints)) {}
+  explicit Fence(Timepoints&& timepoints) : timepoints_(std::move(timepoints)) {}
+  explicit Fence(Timepoint timepoint) { timepoints_.push_back(std::move(timepoint)); }
   Device& device() const { return timepoints_[0].semaphore->device(); }  // of the first
-  Timepoints leave() { return std::move(timepoints_); }
+  Ref<Device> leave() { return Ref<Device>::share(&device()); }
 
  private:
   Timepoints timepoints_;

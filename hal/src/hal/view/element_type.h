@@ -53,7 +53,7 @@ Result<> parse_element(std::string_view text, ElementType type, std::vector<uint
 Result<> format_element(const uint8_t* element, ElementType type, std::string& out);
 
 // "2x3xf32=[1 2 3][4 5 6]": contents of a view, at most `max_elements` (the rest as "..."). OUT_OF_RANGE:
-// `bytes` are fewer than the shape needs, elements that are no whole bytes, more than 128 dimensions;
+// `bytes` are fewer than the shape needs, elements that are not whole bytes, more than 128 dimensions;
 // INVALID_ARGUMENT: a shape without a valid size; RESOURCE_EXHAUSTED: a shape without elements whose text
 // would still be huge.
 Result<std::string> format_contents(std::span<const int64_t> shape, ElementType type,

@@ -96,7 +96,7 @@ Result<Compiler> Compiler::look_for() {
 }
 
 Result<const Compiler*> Compiler::find() {
-  static const Result<Compiler> found = look_for();
+  static const Result<Compiler>& found = *new Result<Compiler>(look_for());  // not destroyed at exit
   if (!found) return fail(found.error().code(), "{}", found.error().message());
   return &*found;
 }

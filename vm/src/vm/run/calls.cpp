@@ -329,6 +329,7 @@ Status interruption(const Stack& stack) {
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);
+  if (limit.count() == 0) return Status(code, "the call was not over at its deadline");
   return Status(
       code, fmt::format("the call took longer than its time limit of {} ms; raise it where that is too short",
                         limit.count()));

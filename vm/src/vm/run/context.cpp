@@ -243,4 +243,12 @@ Result<Callable> Context::callable(ModuleInstance* instance, const Export& funct
                   .results = std::move(results)};
 }
 
+std::unexpected<Status> Context::is_running(const Export& running, const Export& refused) {
+  return fail(
+      Code::FAILED_PRECONDITION,
+      "'{}' cannot be called while the context is in a call of '{}', on another thread or further up on "
+      "this one; wait for it, or make a context for each thread",
+      refused.name, running.name);
+}
+
 }  // namespace halyard::vm

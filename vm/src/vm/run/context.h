@@ -3,6 +3,7 @@
 // same time only where the program allows it (globals are not locked).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@ struct Limits {
   uint32_t list_elements = 1u << 28;           // of one vm.list
   Ref<Budget> memory;                          // of all that the program takes; null: no limit
   std::chrono::nanoseconds time{0};            // of one call from outside, waits included; 0: no limit
+  bool concurrent_calls = true;                // else a second call at the same time is refused
 };
 
 struct ModuleInstance;
@@ -87,13 +89,25 @@ class Context final : public ObjectOf<Context> {
   const Ref<Loop>& loop() const { return loop_; }  // null where calls have no time limit
   std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
 
+  // For contexts without concurrent calls: takes the context for a call, or FAILED_PRECONDITION naming the
+  // one that has it.
+  Result<> enter(const Export& function) {
+    const Export* running = nullptr;
+    if (running_.compare_exchange_strong(running, &function, std::memory_order_acquire)) return {};
+    return is_running(*running, function);
+  }
+  void leave() { running_.store(nullptr, std::memory_order_release); }
+
   Context(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop);
 
  private:
+  static std::unexpected<Status> is_running(const Export& running, const Export& refused);
+
   Limits limits_;
   Ref<Tracer> tracer_;
   Ref<Loop> loop_;
   std::vector<std::unique_ptr<ModuleInstance>> modules_;
+  std::atomic<const Export*> running_ = nullptr;
 };
 
 }  // namespace halyard::vm

@@ -136,12 +136,35 @@ Invocation::~Invocation() {
   end();
 }
 
+namespace {
+
+// The context, for as long as a call runs in it, where only one may.
+class Entered {
+ public:
+  static Result<Entered> enter(Context& context, const Export& function) {
+    if (context.limits().concurrent_calls) return Entered(nullptr);
+    HALYARD_TRY(context.enter(function));
+    return Entered(&context);
+  }
+  Entered(Entered&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
+  ~Entered() {
+    if (context_) context_->leave();
+  }
+
+ private:
+  explicit Entered(Context* context) : context_(context) {}
+  Context* context_;
+};
+
+}  // namespace
+
 template <typename V>
 Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results) {
   if (results.size() != callee.convention.results.size()) {
     return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}",
                 callee.function->name, callee.convention.results.size(), results.size());
   }
+  const Entered entered = HALYARD_TRY(Entered::enter(*context_, *callee.function));
   blocks_ = true;
   Result<Outcome> begun = begin_with(callee, arguments);
   while (begun && *begun != Outcome::done) {
@@ -149,7 +172,7 @@ Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, s
       const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
       wait_->block(wait_deadline_);
     }
-    begun = resume();
+    begun = continue_call();
   }
   blocks_ = false;
   if (!begun) return std::unexpected(std::move(begun).error());
@@ -168,6 +191,7 @@ Result<> Invocation::call_moving(const Callable& callee, std::span<Variant> argu
 }
 
 Result<Outcome> Invocation::begin(const Callable& callee, std::span<const Variant> arguments) {
+  const Entered entered = HALYARD_TRY(Entered::enter(*context_, *callee.function));
   return begin_with(callee, arguments);
 }
 
@@ -204,6 +228,11 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
 
 Result<Outcome> Invocation::resume() {
   if (!stack_->top) return fail(Code::FAILED_PRECONDITION, "no call is suspended");
+  const Entered entered = HALYARD_TRY(Entered::enter(*context_, *stack_->callee));
+  return continue_call();
+}
+
+Result<Outcome> Invocation::continue_call() {
   if (wait_->waiting()) {
     if (!wait_deadline_ || Clock::now() < *wait_deadline_)
       return fail(
@@ -273,7 +302,8 @@ WorkScope& Invocation::new_scope() {
   const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
   if (scope_ && code() != Code::OK) return *scope_;  // it is this call that was stopped
   auto made = make<WorkScope>();
-  if (time_limit_) made->stop_at(context_->loop(), deadline_);
+  if (const Clock::time_point end = std::min(limit_, own_deadline_); end != Clock::time_point::max())
+    made->stop_at(context_->loop(), end);
   is_scope_of_this_call_ = true;
   const std::lock_guard lock(scope_mutex_);
   std::swap(scope_, made);
@@ -285,16 +315,42 @@ void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop; }
 
 void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;
-  if (limit.count() == 0) return;
+  if (limit.count() != 0) limit_ = Clock::now() + limit;
+  if (limit.count() != 0 || own_deadline_ != Clock::time_point::max()) set_time_limit();
+}
+
+void Invocation::set_time_limit() {
+  is_scope_of_this_call_ = false;  // work of this call must not stop at the limit of an earlier one
+  const Clock::time_point end = std::min(limit_, own_deadline_);
+  if (end == Clock::time_point::max()) {
+    if (time_limit_) time_limit_->clear();
+    return;
+  }
   if (!time_limit_) time_limit_.emplace(context_->loop(), [this] { interrupt(Code::DEADLINE_EXCEEDED); });
-  deadline_ = Clock::now() + limit;
-  is_scope_of_this_call_ = false;
-  time_limit_->set(deadline_);
+  time_limit_->set(end);
+}
+
+Result<> Invocation::set_deadline(const Deadline& deadline) {
+  if (deadline && !context_->loop())
+    return fail(Code::FAILED_PRECONDITION,
+                "a deadline needs an event loop, which the context has not; make it with an instance");
+  own_deadline_ = deadline.value_or(Clock::time_point::max());
+  if (!stack_->top) return {};
+  try {
+    set_time_limit();
+  } catch (const std::exception&) {  // no memory, or no thread
+    return to_result(caught_exception());
+  }
+  return {};
 }
 
 // What a call leaves behind besides its frames: its time limit, a wait, and what was kept for one.
 void Invocation::end() {
   if (time_limit_) time_limit_->clear();
+  if (own_deadline_ != Clock::time_point::max()) {
+    own_deadline_ = Clock::time_point::max();
+    is_scope_of_this_call_ = false;  // its scope stops at this deadline; the next call gets another
+  }
   wait_->abandon();
   wait_state_ = {};
 }

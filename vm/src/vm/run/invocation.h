@@ -61,8 +61,15 @@ class Invocation {
   // interrupted.
   void interrupt(Code code);
 
+  // Ends the next call, or the one that is suspended, with DEADLINE_EXCEEDED at that time, unless the
+  // context's limit comes first; none: at that limit only. Forgotten at the end of the call.
+  // FAILED_PRECONDITION: the context has no event loop; RESOURCE_EXHAUSTED.
+  Result<> set_deadline(const Deadline& deadline);
+
   // The scope of the work that the call submits. The invocation's thread.
-  WorkScope& work_scope() { return scope_ && !scope_->is_stopped() ? *scope_ : new_scope(); }
+  WorkScope& work_scope() {
+    return scope_ && is_scope_of_this_call_ && !scope_->is_stopped() ? *scope_ : new_scope();
+  }
   // For kernels, whose work somebody else submitted: the word that stops it, null for none, from the next
   // call on. It lives as long as such calls do.
   void set_stop(const uint32_t* stop);
@@ -89,20 +96,24 @@ class Invocation {
   template <typename V>
   Result<> call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results);
   void begin_time_limit();
+  void set_time_limit();
   WorkScope& new_scope();
   void stop_work(Code code);
   void end();
   Result<Outcome> go_on();
+  Result<Outcome> continue_call();  // the suspended one
 
   Ref<Context> context_;
   std::unique_ptr<Stack> stack_;
   Ref<Wait> wait_;  // begun anew for each
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
-  std::optional<Alarm> time_limit_;   // made by the first call that has one
-  std::mutex scope_mutex_;            // who replaces the scope and who stops it
-  Ref<WorkScope> scope_;              // null until a call submits work
-  Loop::Clock::time_point deadline_;  // of the call, where it has a time limit
+  std::optional<Alarm> time_limit_;  // made by the first call that has one
+  std::mutex scope_mutex_;           // who replaces the scope and who stops it
+  Ref<WorkScope> scope_;             // null until a call submits work
+  // When the call ends at the latest: by the context's limit, by set_deadline(), the earlier of both.
+  Clock::time_point limit_ = Clock::time_point::max();
+  Clock::time_point own_deadline_ = Clock::time_point::max();
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
 };

@@ -1,0 +1,35 @@
+// What handles are called, for messages.
+#include "handles.h"
+
+#include "hal/device/device.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/native/native_module.h"
+
+namespace halyard::c {
+
+std::string kind_of(const Object* object) {
+  if (!object) return "null";
+  std::string_view name = object->type()->name;
+  if (name == "vm.native_module") name = "vm.module";
+  // Objects of programs have the names that programs know them by, the others are this header's.
+  for (const std::string_view prefix : {"halyard.", "vm.context", "vm.module", "hal.device"})
+    if (name.starts_with(prefix)) return fmt::format("a {}", name.substr(name.find('.') + 1));
+  return fmt::format("a {}", name);
+}
+
+std::unexpected<Status> wrong_handle(const Object* found, const ObjectType& expected) {
+  struct Named : Object {
+    explicit Named(const ObjectType* type) : Object(type) {}
+  };
+  const Named wanted(&expected);
+  return fail(Code::INVALID_ARGUMENT, "expected {}, found {}", kind_of(&wanted), kind_of(found));
+}
+
+Result<vm::Module*> module_of(halyard_module_t handle) {
+  auto* const object = reinterpret_cast<Object*>(handle);
+  if (object && (object->type() == &vm::BytecodeModule::kType || object->type() == &vm::NativeModule::kType))
+    return static_cast<vm::Module*>(object);
+  return wrong_handle(object, vm::BytecodeModule::kType);
+}
+
+}  // namespace halyard::c
