@@ -44,8 +44,8 @@ TEST(Differential, GeneratedPrograms) {
   EXPECT_LT(not_compared * 4, seeds);
 }
 
-// The same without joined instructions, on every fifth program.
-TEST(Differential, GeneratedProgramsWithoutJoining) {
+// The same without fused instructions, on every fifth program.
+TEST(Differential, GeneratedProgramsWithoutFusing) {
   const uint64_t seeds = from_environment("HALYARD_SEEDS", 10000);
   const uint64_t only = from_environment("HALYARD_SEED", UINT64_MAX);
   const uint64_t first = only == UINT64_MAX ? 0 : only;

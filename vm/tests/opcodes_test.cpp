@@ -8,6 +8,7 @@
 
 #include "module_builder.h"
 #include "vm/format/bytecode_reader.h"
+#include "vm/format/opcode_traits.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -102,6 +103,41 @@ TEST(Opcodes, MoveIsForRefs) {
   EXPECT_TRUE(find("assign.ref")->operands[0].move);
   EXPECT_FALSE(find("cmp.eq.ref")->operands[0].move);
   EXPECT_FALSE(find("call")->operands[2].move);
+}
+
+// What opcodes.inc says in TRAITS, SAME_BITS and NEGATED against what it says of the operands.
+TEST(Opcodes, TraitsAgreeWithOperands) {
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    const OpInfo& row = kOps[i];
+    const auto operand = [&](size_t index) { return row.operands[index]; };
+    const bool lists_results = row.operand_count > 0 &&
+                               operand(row.operand_count - 1u).kind == OperandKind::reg_list &&
+                               operand(row.operand_count - 1u).writes;
+    EXPECT_EQ(has_trait(op, CALLS), lists_results) << row.mnemonic;
+    if (has_trait(op, SUSPENDS)) {
+      EXPECT_TRUE(row.terminator()) << row.mnemonic;
+    }
+    if (has_trait(op, CALLS)) {
+      EXPECT_EQ(has_trait(op, SUSPENDS), row.terminator()) << row.mnemonic;
+    }
+    EXPECT_EQ(has_trait(op, CONSTANT), row.mnemonic.starts_with("const.i")) << row.mnemonic;
+    EXPECT_EQ(has_trait(op, PICKS), row.mnemonic.starts_with("switch.")) << row.mnemonic;
+    EXPECT_EQ(has_trait(op, SHIFTS), row.mnemonic.starts_with("sh")) << row.mnemonic;
+    if (has_trait(op, COMMUTES)) {
+      EXPECT_EQ(operand(0).bank, operand(1).bank) << row.mnemonic;
+    }
+    if (has_trait(op, TAKES)) {
+      const Operand& result = operand(row.operand_count - 1u);
+      EXPECT_TRUE(result.writes && result.move && result.bank == Bank::ref) << row.mnemonic;
+    }
+    for (const Op other : {kSameBits[i], kNegated[i]}) {
+      if (other == Op::kCount || other == op) continue;
+      ASSERT_EQ(info(other).operand_count, row.operand_count) << row.mnemonic;
+      for (size_t k = 0; k < row.operand_count; ++k)
+        EXPECT_EQ(is_wide(info(other).operands[k].bank), is_wide(operand(k).bank)) << row.mnemonic;
+    }
+  }
 }
 
 // An instruction with every operand as short as it can be.

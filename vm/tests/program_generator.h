@@ -33,7 +33,7 @@ struct ProgramCall {
 struct Program {
   std::vector<ModuleParts> modules;  // in the order of loading
   std::vector<ProgramCall> calls;    // of functions of the last module, one after another
-  bool fuse = true;                  // whether decoding may join instructions
+  bool fuse = true;                  // whether decoding may fuse instructions
 };
 
 Program generate_program(Choices& choices);

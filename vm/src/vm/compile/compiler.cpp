@@ -106,7 +106,7 @@ Result<CompiledFunction> Compiler::compile(const FunctionCode& code) const {
   const std::span<const void* const> helpers = compiled_helpers();
   uint32_t entries = 0;
   for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
-    entries += code.words[at].op == static_cast<uint16_t>(InnerOp::enter_compiled);
+    entries += code.words[at].op == static_cast<uint16_t>(DecodedOp::enter_compiled);
   const halyard_jit_function_t function = {.struct_size = sizeof function,
                                            .name = name.c_str(),
                                            .words = code.words.data(),

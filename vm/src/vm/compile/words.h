@@ -12,6 +12,9 @@
 
 namespace halyard::vm {
 
+// What the sources of jit/ call it.
+using InnerOp = DecodedOp;
+
 // Bits of this many values stand in a word of their own or in the upper half of the first.
 struct WordShape {
   uint8_t registers = 0;  // fields, in the order of the operands
@@ -41,7 +44,7 @@ inline constexpr auto kWordShapes = [] {
 // Words of the instruction that begins with `word`.
 inline uint32_t word_count(const Word& word) {
   if (word.op >= kOpCount)
-    return word.op == static_cast<uint16_t>(InnerOp::call_import) ? kImportCallWords : 1;
+    return word.op == static_cast<uint16_t>(DecodedOp::call_import) ? kImportCallWords : 1;
   if (word.op == static_cast<uint16_t>(Op::br_table)) return 2 + word.wide();
   return kWordShapes[word.op].words;
 }
@@ -73,7 +76,7 @@ void for_each_successor(std::span<const Word> words, uint32_t at, Visit visit) {
   const auto to = [&](int32_t distance) {
     visit(static_cast<uint32_t>(static_cast<int64_t>(at) + distance));
   };
-  if (word->op == static_cast<uint16_t>(InnerOp::end) || word->op == static_cast<uint16_t>(Op::return_))
+  if (word->op == static_cast<uint16_t>(DecodedOp::end) || word->op == static_cast<uint16_t>(Op::return_))
     return;
   if (word->op == static_cast<uint16_t>(Op::br) || word->op == static_cast<uint16_t>(Op::yield))
     return to(word->distance());
@@ -104,18 +107,18 @@ void for_each_value(const Word* word, std::span<const uint16_t> lists, Visit vis
     }
   };
   if (word->op >= kOpCount) {
-    switch (static_cast<InnerOp>(word->op)) {
-      case InnerOp::move_32:
+    switch (static_cast<DecodedOp>(word->op)) {
+      case DecodedOp::move_32:
         value(word->a, false, false);
         return value(word->b, false, true);
-      case InnerOp::move_64:
+      case DecodedOp::move_64:
         value(word->a, true, false);
         return value(word->b, true, true);
-      case InnerOp::return_32:
+      case DecodedOp::return_32:
         return value(word->a, false, false);
-      case InnerOp::return_64:
+      case DecodedOp::return_64:
         return value(word->a, true, false);
-      case InnerOp::call_import: {
+      case DecodedOp::call_import: {
         const CallSite& site = call_site(word);
         return read_list(site.arguments, site.argument_count, true);
       }
@@ -216,8 +219,8 @@ inline constexpr uint64_t kCodeFormat = [] {
     }
   }
   for (size_t op = 0; op < kOpCount; ++op) add(is_compiled(static_cast<Op>(op)) ? 1 : 0);
-  add(static_cast<uint64_t>(InnerOp::enter_compiled));
-  add(static_cast<uint64_t>(InnerOp::kCount));
+  add(static_cast<uint64_t>(DecodedOp::enter_compiled));
+  add(static_cast<uint64_t>(DecodedOp::kCount));
   add(kCallWords);
   add(sizeof(CallSite));
   return hash;

@@ -19,10 +19,10 @@ namespace halyard::vm {
 class BytecodeModule;
 struct FunctionCode;
 
-// Instructions that only decoded code has (inner_ops.inc); their numbers follow those of Op.
-enum class InnerOp : uint16_t {
+// Instructions that only decoded code has (decoded_ops.inc); their numbers follow those of Op.
+enum class DecodedOp : uint16_t {
   kBefore = kOpCount - 1,
-#define INNER(name) name,
+#define DECODED(name) name,
 #define IMMEDIATE(op) op##_imm,
 #define IMMEDIATE_LEFT(op) op##_imm_left,
 #define BRANCH(op) br_##op,
@@ -30,14 +30,14 @@ enum class InnerOp : uint16_t {
 #define BRANCH_IMMEDIATE_LEFT(op) br_##op##_imm_left,
 #define LOOP(op) loop_##op,
 #define LOOP_BY(op) loop_by_##op,
-#define CHAIN(type, first, second) first##_##second##_##type,
-#define CHAIN_RIGHT(type, first, second) first##_##second##_right_##type,
-#define CHAIN_OF_THREE(type, first, second, third) first##_##second##_##third##_##type,
+#define ARITHMETIC(type, first, second) first##_##second##_##type,
+#define ARITHMETIC_RIGHT(type, first, second) first##_##second##_right_##type,
+#define ARITHMETIC_OF_THREE(type, first, second, third) first##_##second##_##third##_##type,
 #define LAST_OF(kind, first, loop) first##_last_of_##loop,
 #define INDEXED(op) op##_at_sum,
 #define INDEXED_KEPT(op) op##_at_kept_sum,
 #define INDEXED_PRODUCT(op) op##_at_product,
-#include "vm/decode/inner_ops.inc"
+#include "vm/decode/decoded_ops.inc"
   kCount
 };
 

@@ -1,5 +1,5 @@
 // CodeBuilder: a function's code as it is put out, one instruction after another, and taken back when a later
-// one joins them. Grows in memory of the decoding; the finished code has one block of its own.
+// one is fused with them. Grows in memory of the decoding; the finished code has one block of its own.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class CodeBuilder {
     history_.reserve(instructions);
   }
 
-  static Word word(InnerOp op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) {
+  static Word word(DecodedOp op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) {
     return {static_cast<uint16_t>(op), a, b, c};
   }
   static Word word(Op op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) {
@@ -66,7 +66,7 @@ class CodeBuilder {
   // A call instruction: its words but the first are filled in when the code is finished.
   void call(const CallSite& site, uint16_t result) {
     call_words_.push_back(here());
-    emit(site.is_import ? with_wide(static_cast<uint16_t>(InnerOp::call_import), result, 0)
+    emit(site.is_import ? with_wide(static_cast<uint16_t>(DecodedOp::call_import), result, 0)
                         : with_wide(static_cast<uint16_t>(Op::call), result, 0));
     for (uint32_t i = 1; i < (site.is_import ? kImportCallWords : kCallWords); ++i) emit(data(uint64_t{0}));
     calls_.push_back(site);
@@ -83,13 +83,13 @@ class CodeBuilder {
   uint32_t value_slots() const { return value_slots_; }
   uint32_t ref_slots() const { return ref_slots_; }
 
-  // A plain instruction of one value result, which what follows in the block may join.
-  struct Joinable {
+  // A plain instruction of one value result, which what follows in the block may be fused with.
+  struct Fusible {
     uint32_t word;          // its first
     uint32_t result_field;  // 16-bit fields from there to the one that names the result
     bool wide_result;
   };
-  void joinable(Joinable instruction) { history_.push_back(instruction); }
+  void fusible(Fusible instruction) { history_.push_back(instruction); }
   void enter_block() {
     history_.clear();
     block_ = here();
@@ -101,9 +101,9 @@ class CodeBuilder {
     if (count < 2 || places_[count - 2].word < block_) return {};
     return places_[count - 2].word;
   }
-  // The last instruction if it is joinable, and the one before; null where it is not.
-  const Joinable* last() const { return ending_at(here(), 0); }
-  const Joinable* before(const Joinable& instruction) const {
+  // The last instruction if it is fusible, and the one before; null where it is not.
+  const Fusible* last() const { return ending_at(here(), 0); }
+  const Fusible* before(const Fusible& instruction) const {
     return ending_at(instruction.word, static_cast<size_t>(&history_.back() - &instruction) + 1);
   }
   // Takes back everything from `word` on; the place of it is the instruction being decoded now.
@@ -114,12 +114,12 @@ class CodeBuilder {
     while (!places_.empty() && places_.back().word >= word) places_.pop_back();
     place(pc);
   }
-  uint16_t result_of(const Joinable& instruction) const {
+  uint16_t result_of(const Fusible& instruction) const {
     uint16_t reg;
     std::memcpy(&reg, field_at(instruction), sizeof reg);
     return reg;
   }
-  void set_result(const Joinable& instruction, uint16_t reg) {
+  void set_result(const Fusible& instruction, uint16_t reg) {
     std::memcpy(field_at(instruction), &reg, sizeof reg);
   }
 
@@ -127,16 +127,16 @@ class CodeBuilder {
   void finish(FunctionCode& code);
 
  private:
-  const char* field_at(const Joinable& instruction) const {
+  const char* field_at(const Fusible& instruction) const {
     return reinterpret_cast<const char*>(words_.data() + instruction.word) + 2 * instruction.result_field;
   }
-  char* field_at(const Joinable& instruction) {
+  char* field_at(const Fusible& instruction) {
     return reinterpret_cast<char*>(words_.data() + instruction.word) + 2 * instruction.result_field;
   }
-  // Joinable instructions are as long as their result's field says.
-  const Joinable* ending_at(uint32_t word, size_t skip) const {
+  // Fusible instructions are as long as their result's field says.
+  const Fusible* ending_at(uint32_t word, size_t skip) const {
     if (history_.size() <= skip) return nullptr;
-    const Joinable& found = history_[history_.size() - 1 - skip];
+    const Fusible& found = history_[history_.size() - 1 - skip];
     return found.word + found.result_field / 4 + 1 == word ? &found : nullptr;
   }
 
@@ -146,7 +146,7 @@ class CodeBuilder {
   Array<CallSite> calls_;
   Array<uint32_t> call_words_;  // where each of them is made
   Array<uint16_t> arguments_;
-  Array<Joinable> history_;
+  Array<Fusible> history_;
   uint32_t block_ = 0;  // its first word
   uint32_t value_slots_ = 0;
   uint32_t ref_slots_ = 0;

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "vm/decode/fusion.h"
+#include "vm/decode/fusion_tables.h"
 
 namespace halyard::vm {
 
@@ -23,7 +23,7 @@ constexpr auto kFoldable = [] {
     const Op op = static_cast<Op>(i);
     if (!takes_immediate(op)) continue;
     table[i] = {.right = true,
-                .left = commutes(op) || fused(kFusions.immediate_left, op) != kNoInner,
+                .left = commutes(op) || fused(kFusions.immediate_left, op) != kNotFused,
                 .wide = {is_wide(kOps[i].operands[0].bank), is_wide(kOps[i].operands[1].bank)}};
   }
   return table;
@@ -32,24 +32,8 @@ constexpr auto kFoldable = [] {
 }  // namespace
 
 std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide) {
-  switch (op) {
-    case Op::sub_i32:
-    case Op::sub_i64:
-      bits = 0 - bits;  // added
-      break;
-    case Op::shl_i32:
-    case Op::shr_i32_s:
-    case Op::shr_i32_u:
-      bits &= 31;
-      break;
-    case Op::shl_i64:
-    case Op::shr_i64_s:
-    case Op::shr_i64_u:
-      bits &= 63;
-      break;
-    default:
-      break;
-  }
+  if (kNegated[static_cast<size_t>(op)] != Op::kCount) bits = 0 - bits;
+  if (has_trait(op, SHIFTS)) bits &= is_wide(info(op).operands[2].bank) ? 63 : 31;
   const int64_t value = wide ? static_cast<int64_t>(bits) : static_cast<int32_t>(bits);
   if (value != static_cast<int16_t>(value)) return {};
   return static_cast<int16_t>(value);

@@ -8,24 +8,23 @@
 #include <span>
 
 #include "vm/decode/flow.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/run/arena.h"
 
 namespace halyard::vm {
 
 // Instructions that write a constant integer.
-constexpr bool writes_constant(Op op) {
-  return op == Op::const_i32 || op == Op::const_i32_zero || op == Op::const_i64 || op == Op::const_i64_zero;
-}
+constexpr bool writes_constant(Op op) { return has_trait(op, CONSTANT); }
 struct ConstantWrite {
   uint16_t result;
   bool wide;
   uint64_t bits;
 };
 inline ConstantWrite constant_write(const Instruction& instruction) {
-  const Op op = instruction.op;
-  const bool zero = op == Op::const_i32_zero || op == Op::const_i64_zero;
+  const OpInfo& op = info(instruction.op);
+  const bool zero = op.operand_count == 1;
   return {.result = instruction.operands[zero ? 0 : 1].reg,
-          .wide = op == Op::const_i64 || op == Op::const_i64_zero,
+          .wide = is_wide(op.operands[zero ? 0 : 1].bank),
           .bits = zero ? 0 : instruction.operands[0].immediate};
 }
 

@@ -8,8 +8,8 @@
 #include "vm/decode/code_builder.h"
 #include "vm/decode/constants.h"
 #include "vm/decode/flow.h"
-#include "vm/decode/fusion.h"
-#include "vm/decode/joining.h"
+#include "vm/decode/fusing.h"
+#include "vm/decode/fusion_tables.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/module/calling_convention.h"
@@ -66,11 +66,11 @@ class Decoder {
     fixups_.reserve(2 * flow_.blocks().size());
     constants_ = Constants::of(function_, flow_, arena_);
     is_resumed_ = std::ranges::any_of(flow_.steps(), [](const Flow::Step& step) {
-      return step.op == Op::yield || step.op == Op::call_yieldable || step.op == Op::call_variadic_yieldable;
+      return step.op != Op::kCount && has_trait(step.op, SUSPENDS);
     });
     for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
-    build_.emit(CodeBuilder::word(InnerOp::end));
+    build_.emit(CodeBuilder::word(DecodedOp::end));
     lay_out_frame();
     resolve();
     build_.finish(code_);
@@ -114,7 +114,7 @@ class Decoder {
   void emit_entry(Op op) {
     const bool compiled = is_compiled(op);
     if (compiled && std::exchange(wants_entry_, false))
-      build_.emit(CodeBuilder::word(InnerOp::enter_compiled, entry_count_++));
+      build_.emit(CodeBuilder::word(DecodedOp::enter_compiled, entry_count_++));
     wants_entry_ |= !compiled;
   }
 
@@ -191,9 +191,7 @@ class Decoder {
   uint16_t field(Op op, const Operand& operand, uint16_t reg) {
     build_.mention(reg, is_wide(operand.bank));
     if (!(reg & kRefBit)) return reg;
-    const bool result_moves =
-        op == Op::global_load_ref || op == Op::global_load_indirect_ref || op == Op::list_get_ref;
-    const bool moves = version_ >= 16 && operand.move && (!operand.writes || result_moves);
+    const bool moves = version_ >= 16 && operand.move && (!operand.writes || has_trait(op, TAKES));
     return reg & (moves ? kRegisterMask | kMoveBit : kRegisterMask);
   }
 
@@ -261,8 +259,8 @@ class Decoder {
   }
 
   // Lets the last instruction write where the first move would bring its result.
-  bool join_move(size_t pair) {
-    const CodeBuilder::Joinable* last = build_.last();
+  bool fuse_move(size_t pair) {
+    const CodeBuilder::Fusible* last = build_.last();
     if (!fuse_ || !last || last->wide_result != (pair == 1)) return false;
     const Remap move = moves_[0].remap;
     const uint16_t source = pair ? move.source & ~1 : move.source;
@@ -272,23 +270,23 @@ class Decoder {
     return true;
   }
 
-  void emit_moves(bool may_join) {
+  void emit_moves(bool may_fuse) {
     for (size_t i = 0; i < moves_.size(); ++i) {
       const Remap move = moves_[i].remap;
       const size_t pair = is_pair(i) ? 1 : 0;
       constants_forget_move(move, pair);
-      if (i == 0 && may_join && join_move(pair)) {
+      if (i == 0 && may_fuse && fuse_move(pair)) {
         i += pair;
         continue;
       }
       i += pair;
       if (move.source & kRefBit) {
-        build_.emit(CodeBuilder::word(move.source & kMoveBit ? InnerOp::move_ref : InnerOp::copy_ref,
+        build_.emit(CodeBuilder::word(move.source & kMoveBit ? DecodedOp::move_ref : DecodedOp::copy_ref,
                                       move.source & kRegisterMask, move.destination & kRegisterMask));
       } else if (pair) {
-        build_.emit(CodeBuilder::word(InnerOp::move_64, move.source & ~1, move.destination & ~1));
+        build_.emit(CodeBuilder::word(DecodedOp::move_64, move.source & ~1, move.destination & ~1));
       } else {
-        build_.emit(CodeBuilder::word(InnerOp::move_32, move.source, move.destination));
+        build_.emit(CodeBuilder::word(DecodedOp::move_32, move.source, move.destination));
       }
     }
   }
@@ -329,11 +327,14 @@ class Decoder {
 
   void decode(const Instruction& instruction) {
     const auto& operands = instruction.operands;
+    const uint16_t traits = kOpTraits[static_cast<size_t>(instruction.op)];
+    if (traits & (CALLS | JUMPS | PICKS | DIAGNOSTIC)) {
+      if (traits & CALLS) return decode_call(Call(instruction), instruction);
+      if (traits & JUMPS) return decode_branch(flow_.edges(block_)[0]);
+      if (traits & PICKS) return decode_switch(instruction);
+      return decode_discard(operands[1].regs, true);
+    }
     switch (instruction.op) {
-      case Op::br:
-      case Op::break_:
-      case Op::cond_break:
-        return decode_branch(flow_.edges(block_)[0]);
       case Op::cond_br:
         decode_cond_br(instruction);
         return;
@@ -349,32 +350,6 @@ class Decoder {
         build_.emit(CodeBuilder::word(Op::yield));
         return;
       }
-      case Op::call:
-        decode_call({.callee = operands[0].index, .arguments = operands[1].regs, .results = operands[2].regs},
-                    instruction);
-        return;
-      case Op::call_variadic:
-        decode_call({.callee = operands[0].index,
-                     .segments = operands[1].regs,
-                     .arguments = operands[2].regs,
-                     .results = operands[3].regs},
-                    instruction);
-        return;
-      case Op::call_yieldable:
-        decode_call({.callee = operands[0].index,
-                     .arguments = operands[1].regs,
-                     .results = operands[3].regs,
-                     .resume = operands[2].index},
-                    instruction);
-        return;
-      case Op::call_variadic_yieldable:
-        decode_call({.callee = operands[0].index,
-                     .segments = operands[1].regs,
-                     .arguments = operands[2].regs,
-                     .results = operands[4].regs,
-                     .resume = operands[3].index},
-                    instruction);
-        return;
       case Op::return_:
         decode_return(operands[0].regs);
         return;
@@ -385,25 +360,11 @@ class Decoder {
         build_.emit(CodeBuilder::data(message.data()));
         return;
       }
-      case Op::trace:
-      case Op::print:
-        decode_discard(operands[1].regs, true);
-        return;
       case Op::discard_refs:
         decode_discard(operands[0].regs, false);
         return;
-      case Op::switch_i32:
-      case Op::switch_i64:
-      case Op::switch_f32:
-      case Op::switch_f64:
-        decode_switch(instruction, operands[2].regs, operands[3].reg);
-        return;
-      case Op::switch_ref:
-        decode_switch(instruction, operands[3].regs, operands[4].reg);
-        build_.emit(CodeBuilder::data(type(operands[1].index).object));
-        return;
       default:
-        if (!fuse_ || !joiner_.join(step_)) decode_plain(instruction);
+        if (!fuse_ || !fuser_.fuse(step_)) decode_plain(instruction);
         return;
     }
   }
@@ -424,15 +385,15 @@ class Decoder {
     const uint32_t start = build_.here();
     build_.emit(CodeBuilder::word(instruction.op, fields[0], fields[1], fields[2]));
     if (op.operand_count > 3) build_.emit({fields[3], fields[4], fields[5], fields[6]});
-    note_joinable(op, start, op.operand_count);
+    note_fusible(op, start, op.operand_count);
   }
 
-  // Whether what follows may join an instruction of so many fields, none of which is anything but a register
-  // or a narrow constant.
-  void note_joinable(const OpInfo& op, uint32_t start, uint32_t fields) {
+  // Whether what follows may be fused with an instruction of so many fields, none of which is anything but a
+  // register or a narrow constant.
+  void note_fusible(const OpInfo& op, uint32_t start, uint32_t fields) {
     const Operand& last = op.operands[op.operand_count - 1u];
     if (last.kind != OperandKind::reg || !last.writes || last.bank == Bank::ref) return;
-    build_.joinable({.word = start, .result_field = fields, .wide_result = is_wide(last.bank)});
+    build_.fusible({.word = start, .result_field = fields, .wide_result = is_wide(last.bank)});
   }
 
   // Registers and one thing of another kind.
@@ -486,7 +447,7 @@ class Decoder {
     if (extra) {
       build_.emit(*extra);
     } else {
-      note_joinable(op, start, static_cast<uint32_t>(count));
+      note_fusible(op, start, static_cast<uint32_t>(count));
     }
   }
 
@@ -510,15 +471,15 @@ class Decoder {
   bool is_test(size_t index) const {
     const Flow::Block& block = flow_.blocks()[index];
     if (block.step_count != 2 || flow_.steps()[block.first_step + 1].op != Op::cond_br) return false;
-    return fused(kFusions.branch, flow_.steps()[block.first_step].op) != kNoInner;
+    return fused(kFusions.branch, flow_.steps()[block.first_step].op) != kNotFused;
   }
 
   void decode_cond_br(const Instruction& instruction) {
     const uint16_t condition = instruction.operands[0].reg;
     build_.mention(condition, false);
-    if (!fuse_ || !joiner_.join_condition(step_, condition))
+    if (!fuse_ || !fuser_.fuse_condition(step_, condition))
       build_.emit(CodeBuilder::word(Op::cond_br, condition));
-    // A joined comparison is one word, too.
+    // A comparison that was fused is one word, too.
     const uint32_t start = build_.here() - 1;
     build_.emit(CodeBuilder::data(uint64_t{0}));
     const std::span<const Flow::Edge> edges = flow_.edges(block_);
@@ -540,14 +501,19 @@ class Decoder {
     emit_edges(targets);
   }
 
-  void decode_switch(const Instruction& instruction, const RegList& values, uint16_t result) {
+  // The index, the default, the list and the result; of refs the type, too.
+  void decode_switch(const Instruction& instruction) {
     const OpInfo& op = info(instruction.op);
-    const size_t fallback = instruction.op == Op::switch_ref ? 2 : 1;
-    build_.emit(
-        CodeBuilder::word(instruction.op, field(instruction.op, op.operands[0], instruction.operands[0].reg),
-                          field(instruction.op, op.operands[fallback], instruction.operands[fallback].reg),
-                          field(instruction.op, op.operands[op.operand_count - 1u], result)));
-    build_.emit(CodeBuilder::data(values.size(), emit_list(values, true)));
+    const auto& operands = instruction.operands;
+    const bool of_refs = op.operands[1].kind == OperandKind::type;
+    const size_t fallback = of_refs ? 2 : 1;
+    const size_t values = fallback + 1;
+    const size_t result = fallback + 2;
+    build_.emit(CodeBuilder::word(instruction.op, field(instruction.op, op.operands[0], operands[0].reg),
+                                  field(instruction.op, op.operands[fallback], operands[fallback].reg),
+                                  field(instruction.op, op.operands[result], operands[result].reg)));
+    build_.emit(CodeBuilder::data(operands[values].regs.size(), emit_list(operands[values].regs, true)));
+    if (of_refs) build_.emit(CodeBuilder::data(type(operands[1].index).object));
   }
 
   // Refs to release. trace and print release those that are marked only.
@@ -581,9 +547,9 @@ class Decoder {
     if (code_.has_convention && count < 2 && result_types_ != "r") {
       returns_.push_back(build_.here());
       const uint16_t reg = count ? values[0] : 0;
-      const InnerOp op = count == 0                                     ? InnerOp::return_none
-                         : result_types_ == "I" || result_types_ == "F" ? InnerOp::return_64
-                                                                        : InnerOp::return_32;
+      const DecodedOp op = count == 0                                     ? DecodedOp::return_none
+                           : result_types_ == "I" || result_types_ == "F" ? DecodedOp::return_64
+                                                                          : DecodedOp::return_32;
       build_.emit(CodeBuilder::word(op, reg));
       build_.emit(
           CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
@@ -593,12 +559,37 @@ class Decoder {
         CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
   }
 
+  // The operands of a call, whichever of them its form has.
   struct Call {
-    uint32_t callee;
-    std::optional<RegList> segments = {};
+    uint32_t callee = 0;
+    std::optional<RegList> segments;
     RegList arguments;
     RegList results;
-    std::optional<uint32_t> resume = {};
+    std::optional<uint32_t> resume;
+
+    explicit Call(const Instruction& instruction) {
+      const OpInfo& op = info(instruction.op);
+      for (size_t i = 0; i < op.operand_count; ++i) {
+        const DecodedOperand& operand = instruction.operands[i];
+        switch (op.operands[i].kind) {
+          case OperandKind::func:
+            callee = operand.index;
+            break;
+          case OperandKind::u16_list:
+            segments = operand.regs;
+            break;
+          case OperandKind::reg_list:
+            (op.operands[i].writes ? results : arguments) = operand.regs;
+            break;
+          case OperandKind::block:
+            resume = operand.index;
+            break;
+          default:
+            assert(false && "not an operand of a call");
+            break;
+        }
+      }
+    }
   };
 
   void decode_call(const Call& call, const Instruction& instruction) {
@@ -692,8 +683,8 @@ class Decoder {
   const uint32_t version_;
   const bool fuse_;
   const bool entries_;
-  bool is_resumed_ = false;    // some block is where a suspended call goes on
-  bool wants_entry_ = false;   // before the next instruction that the compiler takes
+  bool is_resumed_ = false;   // some block is where a suspended call goes on
+  bool wants_entry_ = false;  // before the next instruction that the compiler takes
   uint16_t entry_count_ = 0;
   FunctionCode& code_;
   // What decoding needs for itself: enough for most functions.
@@ -702,7 +693,7 @@ class Decoder {
   CodeBuilder build_{arena_};
   Flow flow_{arena_};
   Constants constants_{arena_};
-  Joiner joiner_{build_, flow_, constants_};
+  Fuser fuser_{build_, flow_, constants_};
   size_t block_ = 0;  // whose instructions are being decoded
   size_t step_ = 0;
   std::string result_types_;

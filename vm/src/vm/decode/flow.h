@@ -1,5 +1,5 @@
 // Flow: where the values of a function live. Blocks, what each instruction reads and writes, and whether a
-// value is looked at again: what decoding needs to know before it joins instructions or leaves some out.
+// value is looked at again: what decoding needs to know before it fuses instructions or leaves some out.
 // Refs are not followed, since a program can see when they are released.
 #pragma once
 

@@ -44,8 +44,8 @@ class BytecodeModule final : public Module {
   static const ObjectType kType;
 
   struct LoadOptions {
-    bool verify_eagerly = false;  // verify and decode every function now
-    bool fuse = true;             // join instructions; without, to compare both in tests
+    bool verify_eagerly = false;         // verify and decode every function now
+    bool fuse = true;                    // fuse instructions; without, to compare both in tests
     const Compiler* compiler = nullptr;  // compiles what it takes of every function when that is decoded
   };
 

@@ -1,4 +1,4 @@
-// The loop. Handlers are written once, in interpreter_ops.inc and interpreter_joined.inc, and dispatched by a
+// The loop. Handlers are written once, in interpreter_ops.inc and interpreter_fused.inc, and dispatched by a
 // jump out of each (computed goto), or by a switch in sanitizer builds and with HALYARD_DISPATCH=switch.
 // They never allocate and never call through a virtual function; what is slow or rare is in object_ops.h and
 // calls.h.
@@ -105,32 +105,32 @@ CallOutcome interpret(Stack& stack) {
 #endif
 #ifdef HALYARD_DISPATCH_SWITCH
 #define HANDLER(name) case static_cast<uint16_t>(Op::name):
-#define INNER_HANDLER(name) case static_cast<uint16_t>(InnerOp::name):
+#define DECODED_HANDLER(name) case static_cast<uint16_t>(DecodedOp::name):
 #define DISPATCH() goto dispatch
 #else
 #define HANDLER(name) op_##name:
-#define INNER_HANDLER(name) inner_##name:
+#define DECODED_HANDLER(name) decoded_##name:
 #define DISPATCH() goto* kHandlers[ip->op]
   static const void* const kHandlers[] = {
 #define OP(set, byte, identifier, mnemonic, since, flags, operands) &&op_##identifier,
 #include "vm/format/opcodes.inc"
 #undef OP
-#define INNER(name) &&inner_##name,
-#define IMMEDIATE(op) &&inner_##op##_imm,
-#define IMMEDIATE_LEFT(op) &&inner_##op##_imm_left,
-#define BRANCH(op) &&inner_br_##op,
-#define BRANCH_IMMEDIATE(op) &&inner_br_##op##_imm,
-#define BRANCH_IMMEDIATE_LEFT(op) &&inner_br_##op##_imm_left,
-#define LOOP(op) &&inner_loop_##op,
-#define LOOP_BY(op) &&inner_loop_by_##op,
-#define CHAIN(type, first, second) &&inner_##first##_##second##_##type,
-#define CHAIN_RIGHT(type, first, second) &&inner_##first##_##second##_right_##type,
-#define CHAIN_OF_THREE(type, first, second, third) &&inner_##first##_##second##_##third##_##type,
-#define LAST_OF(kind, first, loop) &&inner_##first##_last_of_##loop,
-#define INDEXED(op) &&inner_##op##_at_sum,
-#define INDEXED_KEPT(op) &&inner_##op##_at_kept_sum,
-#define INDEXED_PRODUCT(op) &&inner_##op##_at_product,
-#include "vm/decode/inner_ops.inc"
+#define DECODED(name) &&decoded_##name,
+#define IMMEDIATE(op) &&decoded_##op##_imm,
+#define IMMEDIATE_LEFT(op) &&decoded_##op##_imm_left,
+#define BRANCH(op) &&decoded_br_##op,
+#define BRANCH_IMMEDIATE(op) &&decoded_br_##op##_imm,
+#define BRANCH_IMMEDIATE_LEFT(op) &&decoded_br_##op##_imm_left,
+#define LOOP(op) &&decoded_loop_##op,
+#define LOOP_BY(op) &&decoded_loop_by_##op,
+#define ARITHMETIC(type, first, second) &&decoded_##first##_##second##_##type,
+#define ARITHMETIC_RIGHT(type, first, second) &&decoded_##first##_##second##_right_##type,
+#define ARITHMETIC_OF_THREE(type, first, second, third) &&decoded_##first##_##second##_##third##_##type,
+#define LAST_OF(kind, first, loop) &&decoded_##first##_last_of_##loop,
+#define INDEXED(op) &&decoded_##op##_at_sum,
+#define INDEXED_KEPT(op) &&decoded_##op##_at_kept_sum,
+#define INDEXED_PRODUCT(op) &&decoded_##op##_at_product,
+#include "vm/decode/decoded_ops.inc"
   };
 #endif
 #define NEXT(words) \
@@ -198,14 +198,14 @@ dispatch:
   switch (ip->op) {
 #include "vm/run/interpreter_ops.inc"
 // Uses its macros.
-#include "vm/run/interpreter_joined.inc"
+#include "vm/run/interpreter_fused.inc"
   }
   __builtin_unreachable();
 #else
   DISPATCH();
 #include "vm/run/interpreter_ops.inc"
 // Uses its macros.
-#include "vm/run/interpreter_joined.inc"
+#include "vm/run/interpreter_fused.inc"
 #endif
 
 other_loop:
@@ -223,7 +223,7 @@ raise:
   return CallOutcome::failed;
 
 #undef HANDLER
-#undef INNER_HANDLER
+#undef DECODED_HANDLER
 #undef DISPATCH
 #undef NEXT
 #undef RAISE

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vm/format/bytecode_reader.h"
+#include "vm/format/opcode_traits.h"
 
 namespace halyard::vm {
 
@@ -179,14 +180,12 @@ struct Call {
   }
 };
 
-bool is_call(Op op) {
-  return op == Op::call || op == Op::call_variadic || op == Op::call_yieldable ||
-         op == Op::call_variadic_yieldable;
-}
+bool is_call(Op op) { return has_trait(op, CALLS); }
 
-std::string describe_call(const BytecodeModule& module, Op op, uint32_t callee) {
-  const bool yieldable = op == Op::call_yieldable || op == Op::call_variadic_yieldable;
-  const bool variadic = op == Op::call_variadic || op == Op::call_variadic_yieldable;
+std::string describe_call(const BytecodeModule& module, Op op, const Call& call) {
+  const uint32_t callee = call.callee;
+  const bool yieldable = has_trait(op, SUSPENDS);
+  const bool variadic = call.variadic;
   const std::string form =
       fmt::format("{}{}call to ", yieldable ? "yieldable " : "", variadic ? "variadic " : "");
   if (callee & kImportBit)
@@ -393,7 +392,7 @@ class FunctionVerifier {
   Result<> check_call(const Instruction& instruction) {
     const Call call(instruction);
     Result<> result = check_callee(call);
-    if (!result) return in_place(describe_call(module_, instruction.op, call.callee), std::move(result));
+    if (!result) return in_place(describe_call(module_, instruction.op, call), std::move(result));
     return {};
   }
 
@@ -454,7 +453,7 @@ Result<> check_import_calls(const BytecodeModule& module, std::span<const Conven
       if (!(call.callee & kImportBit) || import >= providers.size() || !providers[import]) continue;
       Result<> result = call.check(registers, *providers[import]);
       if (!result)
-        return with_note(in_place(describe_call(module, instruction->op, call.callee), std::move(result)),
+        return with_note(in_place(describe_call(module, instruction->op, call), std::move(result)),
                          code_location(module, ordinal, instruction->pc));
     }
   }

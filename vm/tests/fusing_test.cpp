@@ -1,5 +1,5 @@
-// Joined instructions against the same programs with every instruction on its own: LoadOptions::fuse is the
-// switch that turns joining off.
+// Fused instructions against the same programs with every instruction on its own: LoadOptions::fuse is the
+// switch that turns fusing off.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +33,7 @@ std::string benchmark_programs() {
   return text.str();
 }
 
-TEST(Joining, BenchmarkProgramsGiveTheSame) {
+TEST(Fusing, BenchmarkProgramsGiveTheSame) {
   const std::string text = benchmark_programs();
   if (text.empty()) GTEST_SKIP() << "the benchmark programs are not here";
   const std::pair<const char*, std::vector<int>> programs[] = {
@@ -52,7 +52,7 @@ struct Case {
   std::vector<int> inputs;
 };
 
-// Where what joining leaves out or puts together can be seen from outside.
+// Where what fusing leaves out or puts together can be seen from outside.
 const Case kCases[] = {
     {"HalvesOfPairsInSwitches",  // an edge moves into the high half of a pair that only a list names
      R"(
@@ -91,7 +91,7 @@ const Case kCases[] = {
      {0, 1, 2, 3, -1}},
 };
 
-TEST(Joining, CasesGiveTheSame) {
+TEST(Fusing, CasesGiveTheSame) {
   for (const Case& each : kCases) {
     const std::string text =
         std::string("vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {") + each.body + "}\n";
@@ -102,7 +102,7 @@ TEST(Joining, CasesGiveTheSame) {
 }
 
 // What is computed from what was just computed from what was just computed, by all of four registers.
-TEST(Joining, ChainsGiveTheSame) {
+TEST(Fusing, ArithmeticGivesTheSame) {
   struct Type {
     const char* name;
     std::string load;   // constants into A, B, C and D, which stand for registers
@@ -154,9 +154,9 @@ TEST(Joining, ChainsGiveTheSame) {
   }
 }
 
-// What ends the body of a loop, before each kind of loop that it is joined with; stores and lists also past
+// What ends the body of a loop, before each kind of loop that it is fused with; stores and lists also past
 // their ends.
-TEST(Joining, EndsOfLoopsGiveTheSame) {
+TEST(Fusing, EndsOfLoopsGiveTheSame) {
   const char* const ends[] = {
       "%i1 = vm.add.i32 %i1, %i4",
       "%i6:7 = vm.add.i64 %i6:7, %i8:9",
@@ -228,7 +228,7 @@ vm.func @f(%i0: i32, %i1: i32) -> (i32, i32, i64, f32, f64, i64, i32) {{
 }
 
 // Loops within loops, and calls of functions with loops: each goes on where it belongs.
-TEST(Joining, LoopsGiveTheSame) {
+TEST(Fusing, LoopsGiveTheSame) {
   const char* const text = R"(
 vm.module @m
 vm.export @f

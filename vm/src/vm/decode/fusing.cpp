@@ -1,7 +1,7 @@
 // What an instruction does together with what was put out before it.
-#include "vm/decode/joining.h"
+#include "vm/decode/fusing.h"
 
-#include "vm/decode/fusion.h"
+#include "vm/decode/fusion_tables.h"
 
 namespace halyard::vm {
 
@@ -12,7 +12,7 @@ struct Ways {
   bool constant = false;
   bool immediate = false;
   bool index = false;
-  bool chain = false;
+  bool arithmetic = false;
 };
 constexpr auto kWays = [] {
   std::array<Ways, kOpCount> table;
@@ -21,15 +21,15 @@ constexpr auto kWays = [] {
     Ways& ways = table[i];
     ways.constant = writes_constant(op);
     ways.immediate = takes_immediate(op);
-    ways.index = fused(kFusions.at_sum, op) != kNoInner;
-    ways.chain = arithmetic(op).type != Arithmetic::Type::none;
+    ways.index = fused(kFusions.at_sum, op) != kNotFused;
+    ways.arithmetic = arithmetic(op).type != Arithmetic::Type::none;
   }
   return table;
 }();
 
 }  // namespace
 
-bool Joiner::join(size_t step) {
+bool Fuser::fuse(size_t step) {
   const Instruction& instruction = flow_.instruction(step);
   const Ways ways = kWays[static_cast<size_t>(instruction.op)];
   if (ways.constant) {
@@ -40,33 +40,32 @@ bool Joiner::join(size_t step) {
   // An operand that is a constant without a register leaves no choice.
   if (ways.immediate && (constants_.needs_no_register(instruction.operands[0].reg) ||
                          constants_.needs_no_register(instruction.operands[1].reg)))
-    return join_immediate(instruction);
-  return (ways.index && join_index(step, instruction)) || (ways.chain && join_chain(step, instruction)) ||
-         (ways.immediate && join_immediate(instruction));
+    return fuse_immediate(instruction);
+  return (ways.index && fuse_index(step, instruction)) ||
+         (ways.arithmetic && fuse_arithmetic(step, instruction)) ||
+         (ways.immediate && fuse_immediate(instruction));
 }
 
-std::optional<int16_t> Joiner::small_constant(const Instruction& instruction, size_t operand) const {
+std::optional<int16_t> Fuser::small_constant(const Instruction& instruction, size_t operand) const {
   const bool wide = is_wide(info(instruction.op).operands[operand].bank);
   const auto value = constants_.value(instruction.operands[operand].reg, wide);
   if (!value) return {};
   return small_operand(instruction.op, *value, wide);
 }
 
-bool Joiner::join_immediate(const Instruction& instruction) {
+bool Fuser::fuse_immediate(const Instruction& instruction) {
   const OpInfo& op = info(instruction.op);
   const uint16_t left = instruction.operands[0].reg;
   const uint16_t right = instruction.operands[1].reg;
   const uint16_t result = instruction.operands[2].reg;
-  const InnerOp to_right = instruction.op == Op::sub_i32   ? InnerOp::add_i32_imm
-                           : instruction.op == Op::sub_i64 ? InnerOp::add_i64_imm
-                                                           : fused(kFusions.immediate, instruction.op);
-  const InnerOp to_left = fused(kFusions.immediate_left, instruction.op);
+  const DecodedOp to_right = fused(kFusions.immediate, instruction.op);
+  const DecodedOp to_left = fused(kFusions.immediate_left, instruction.op);
   Word word;
   const auto right_value = small_constant(instruction, 1);
   if (right_value && !constants_.needs_no_register(left)) {
     word = CodeBuilder::word(to_right, left, static_cast<uint16_t>(*right_value), result);
   } else if (const auto left_value = small_constant(instruction, 0);
-             left_value && (commutes(instruction.op) || to_left != kNoInner)) {
+             left_value && (commutes(instruction.op) || to_left != kNotFused)) {
     const auto bits = static_cast<uint16_t>(*left_value);
     word = commutes(instruction.op) ? CodeBuilder::word(to_right, right, bits, result)
                                     : CodeBuilder::word(to_left, bits, right, result);
@@ -74,13 +73,13 @@ bool Joiner::join_immediate(const Instruction& instruction) {
     return false;
   }
   for (size_t i = 0; i < 3; ++i) build_.mention(instruction.operands[i].reg, is_wide(op.operands[i].bank));
-  build_.joinable({.word = build_.here(), .result_field = 3, .wide_result = is_wide(op.operands[2].bank)});
+  build_.fusible({.word = build_.here(), .result_field = 3, .wide_result = is_wide(op.operands[2].bank)});
   build_.emit(word);
   return true;
 }
 
 // Whether this step is the last to look at the slot, or pair.
-bool Joiner::last_read(size_t step, uint16_t slot, bool wide) const {
+bool Fuser::last_read(size_t step, uint16_t slot, bool wide) const {
   bool low = false;
   bool high = !wide;
   for (const Access each : flow_.accesses(step)) {
@@ -92,8 +91,8 @@ bool Joiner::last_read(size_t step, uint16_t slot, bool wide) const {
 }
 
 // A load or store at an index that was added up just before.
-bool Joiner::join_index(size_t step, const Instruction& instruction) {
-  const CodeBuilder::Joinable* last = build_.last();
+bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
+  const CodeBuilder::Fusible* last = build_.last();
   if (!last) return false;
   const uint32_t start = last->word;
   const Word sum = build_.at(start);
@@ -115,7 +114,7 @@ bool Joiner::join_index(size_t step, const Instruction& instruction) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_sum, instruction.op), buffer, sum.a, sum.b));
     build_.emit({value, 0, 0, 0});
-  } else if (sum.op == static_cast<uint16_t>(InnerOp::mul_add_i64)) {
+  } else if (sum.op == static_cast<uint16_t>(DecodedOp::mul_add_i64)) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_product, instruction.op), buffer, sum.a, sum.b));
     build_.emit({sum.c, value, 0, 0});
@@ -128,8 +127,8 @@ bool Joiner::join_index(size_t step, const Instruction& instruction) {
 }
 
 // Arithmetic on what was computed just before, for nothing else.
-bool Joiner::join_chain(size_t step, const Instruction& instruction) {
-  const CodeBuilder::Joinable* last = build_.last();
+bool Fuser::fuse_arithmetic(size_t step, const Instruction& instruction) {
+  const CodeBuilder::Fusible* last = build_.last();
   if (!last) return false;
   const uint32_t start = last->word;
   const Word first = build_.at(start);
@@ -139,54 +138,55 @@ bool Joiner::join_chain(size_t step, const Instruction& instruction) {
   if ((left == middle) == (right == middle)) return false;
   const Arithmetic second = arithmetic(instruction.op);
   const bool of_two = first.op < kOpCount;
-  const InnerOp chained = of_two ? chain_of(arithmetic(static_cast<Op>(first.op)), second, right == middle)
-                                 : chain_of_three(first.op, second);
+  const DecodedOp both =
+      of_two ? arithmetic_of_two(arithmetic(static_cast<Op>(first.op)), second, right == middle)
+             : arithmetic_of_three(first.op, second);
   const bool wide = last->wide_result;
-  if (chained == kNoInner || !last_read(step, middle, wide)) return false;
+  if (both == kNotFused || !last_read(step, middle, wide)) return false;
   build_.retract(start);
   const uint16_t other = left == middle ? right : left;
   const uint16_t result = instruction.operands[2].reg;
   if (of_two) {
-    build_.joinable({.word = start, .result_field = 4, .wide_result = wide});
-    build_.emit(CodeBuilder::word(chained, first.a, first.b, other));
+    build_.fusible({.word = start, .result_field = 4, .wide_result = wide});
+    build_.emit(CodeBuilder::word(both, first.a, first.b, other));
     build_.emit({result, 0, 0, 0});
   } else {
-    build_.joinable({.word = start, .result_field = 5, .wide_result = wide});
-    build_.emit(CodeBuilder::word(chained, first.a, first.b, first.c));
+    build_.fusible({.word = start, .result_field = 5, .wide_result = wide});
+    build_.emit(CodeBuilder::word(both, first.a, first.b, first.c));
     build_.emit({other, result, 0, 0});
   }
   for (const uint16_t reg : {left, right, result}) build_.mention(reg, wide);
   return true;
 }
 
-bool Joiner::join_condition(size_t step, uint16_t condition) {
-  const CodeBuilder::Joinable* last = build_.last();
+bool Fuser::fuse_condition(size_t step, uint16_t condition) {
+  const CodeBuilder::Fusible* last = build_.last();
   if (!last || build_.result_of(*last) != condition || last->wide_result ||
       !last_read(step, condition, false))
     return false;
   const Word compare = build_.at(last->word);
   const uint32_t start = last->word;
-  InnerOp joined;
+  DecodedOp both;
   if (compare.op < kOpCount) {
     const Op op = static_cast<Op>(compare.op);
-    joined = fused(kFusions.branch, op);
-    if (joined == kNoInner) return false;
-    const CodeBuilder::Joinable* addition = build_.before(*last);
-    if (addition && fused(kFusions.loop, op) != kNoInner && join_loop(*addition, op, compare)) return true;
+    both = fused(kFusions.branch, op);
+    if (both == kNotFused) return false;
+    const CodeBuilder::Fusible* addition = build_.before(*last);
+    if (addition && fused(kFusions.loop, op) != kNotFused && fuse_loop(*addition, op, compare)) return true;
   } else {
-    joined = kBranchOfCompare[compare.op - kOpCount];
-    if (joined == kNoInner) return false;
+    both = kBranchOfCompare[compare.op - kOpCount];
+    if (both == kNotFused) return false;
   }
   build_.retract(start);
-  build_.emit(CodeBuilder::word(joined, compare.a, compare.b));
+  build_.emit(CodeBuilder::word(both, compare.a, compare.b));
   return true;
 }
 
-bool Joiner::join_loop(const CodeBuilder::Joinable& addition, Op op, Word compare) {
+bool Fuser::fuse_loop(const CodeBuilder::Fusible& addition, Op op, Word compare) {
   const Word add = build_.at(addition.word);
   const bool wide = is_wide(info(op).operands[0].bank);
   const bool by_constant =
-      add.op == static_cast<uint16_t>(wide ? InnerOp::add_i64_imm : InnerOp::add_i32_imm);
+      add.op == static_cast<uint16_t>(wide ? DecodedOp::add_i64_imm : DecodedOp::add_i32_imm);
   if (!by_constant && add.op != static_cast<uint16_t>(wide ? Op::add_i64 : Op::add_i32)) return false;
   const bool swapped = commutes(op) && compare.b == add.c;
   const uint16_t counter = swapped ? compare.b : compare.a;
@@ -196,21 +196,21 @@ bool Joiner::join_loop(const CodeBuilder::Joinable& addition, Op op, Word compar
   if (add.a != counter && (by_constant || add.b != counter)) return false;
   const uint16_t step = add.a == counter ? add.b : add.a;
   const uint32_t word = addition.word;
-  const InnerOp loop = by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op);
+  const DecodedOp loop = by_constant ? fused(kFusions.loop, op) : fused(kFusions.loop_by, op);
   build_.retract(word);
-  join_last(loop, word);
+  fuse_loop_end(loop, word);
   build_.emit(CodeBuilder::word(loop, counter, bound, step));
   return true;
 }
 
 // The instruction before the one that closes a loop at `word`.
-void Joiner::join_last(InnerOp loop, uint32_t word) {
+void Fuser::fuse_loop_end(DecodedOp loop, uint32_t word) {
   const std::optional<uint32_t> previous = build_.previous();
   if (!previous) return;
   Word& first = build_.at(*previous);
-  const InnerOp joined = last_of_loop(first.op, loop);
-  if (joined != kNoInner && *previous + (first.op < kOpCount ? 1 : 2) == word)
-    first.op = static_cast<uint16_t>(joined);
+  const DecodedOp both = last_of_loop(first.op, loop);
+  if (both != kNotFused && *previous + (first.op < kOpCount ? 1 : 2) == word)
+    first.op = static_cast<uint16_t>(both);
 }
 
 }  // namespace halyard::vm
