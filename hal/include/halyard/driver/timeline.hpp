@@ -35,7 +35,8 @@ class WaiterList {
   bool any() const { return count_.load() != 0; }
   W* first() const { return first_; }
   void insert(W& waiter) {
-    W* before = last_;  // most wait for something later than all others
+    W* before = last_;  // most wait for something later than all others, or sooner
+    if (first_ && waiter.value < first_->value) before = nullptr;
     while (before && before->value > waiter.value) before = before->previous;
     waiter.previous = before;
     waiter.next = before ? before->next : first_;
