@@ -7,13 +7,13 @@
 namespace halyard::jit {
 
 using vm::Bank;
-using vm::InnerOp;
+using vm::DecodedOp;
 using vm::Op;
 using vm::Word;
 
 namespace {
 
-bool is(const Word* word, InnerOp op) { return word->op == static_cast<uint16_t>(op); }
+bool is(const Word* word, DecodedOp op) { return word->op == static_cast<uint16_t>(op); }
 
 Form form_of(Bank bank) {
   switch (bank) {
@@ -67,8 +67,8 @@ void Registers::note(uint32_t slot, Bank bank) {
 void Registers::find_uses() {
   for (const uint32_t at : starts_) {
     const Word* const word = &words_[at];
-    if (is(word, InnerOp::move_32) || is(word, InnerOp::move_64)) {
-      const Bank bank = is(word, InnerOp::move_32) ? Bank::i32 : Bank::i64;
+    if (is(word, DecodedOp::move_32) || is(word, DecodedOp::move_64)) {
+      const Bank bank = is(word, DecodedOp::move_32) ? Bank::i32 : Bank::i64;
       note(word->a, bank);
       note(word->b, bank);
     }
@@ -115,12 +115,12 @@ void Registers::find_live() {
 }
 
 void Registers::write_forms(const Word* word, std::span<Form> forms) const {
-  if (is(word, InnerOp::enter_compiled)) return;
-  if (is(word, InnerOp::move_32)) {
+  if (is(word, DecodedOp::enter_compiled)) return;
+  if (is(word, DecodedOp::move_32)) {
     const Form from = forms[word->a];
     return write_single(forms, word->b, from == Form::f32 ? Form::f32 : Form::i32);
   }
-  if (is(word, InnerOp::move_64)) {
+  if (is(word, DecodedOp::move_64)) {
     const Form from = forms[word->a] == Form::f64 && forms[word->a + 1u] == Form::f64 ? Form::f64 : Form::i64;
     forms[word->b] = forms[word->b + 1u] = from;
     return;
@@ -155,7 +155,7 @@ void Registers::find_forms() {
       std::ranges::copy(before, now.begin());
       const Word* const word = &words_[at];
       const bool leaves = word->op < vm::kOpCount && !vm::is_compiled(static_cast<Op>(word->op));
-      if (leaves || is(word, InnerOp::call_import) || is(word, InnerOp::copy_ref)) continue;
+      if (leaves || is(word, DecodedOp::call_import) || is(word, DecodedOp::copy_ref)) continue;
       write_forms(word, now);
       vm::for_each_successor(words_, at, [&](uint32_t next) {
         for (uint32_t slot = 0; slot < slots_; ++slot) {
@@ -171,11 +171,11 @@ void Registers::find_forms() {
 
 void Registers::write_constants(const Word* word, std::span<Known> known) const {
   const auto put = [&](uint32_t slot, uint32_t bits) { known[slot] = {Known::one, bits}; };
-  if (is(word, InnerOp::move_32)) {
+  if (is(word, DecodedOp::move_32)) {
     known[word->b] = known[word->a];
     return;
   }
-  if (is(word, InnerOp::move_64)) {
+  if (is(word, DecodedOp::move_64)) {
     const Known low = known[word->a];
     const Known high = known[word->a + 1u];
     known[word->b] = low;
@@ -203,7 +203,7 @@ void Registers::write_constants(const Word* word, std::span<Known> known) const 
   vm::for_each_value(word, lists_, [&](uint32_t slot, bool writes) {
     if (writes && slot < slots_) known[slot] = {Known::varies, 0};
   });
-  if (!is(word, InnerOp::call_import) && word->op != static_cast<uint16_t>(Op::call)) return;
+  if (!is(word, DecodedOp::call_import) && word->op != static_cast<uint16_t>(Op::call)) return;
   // A result may be a pair.
   const vm::CallSite& site = vm::call_site(word);
   for (uint32_t i = 0; i < site.result_count; ++i) {

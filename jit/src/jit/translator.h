@@ -21,7 +21,7 @@ namespace halyard::jit {
 using llvm::BasicBlock;
 using llvm::Value;
 using vm::Bank;
-using vm::InnerOp;
+using vm::DecodedOp;
 using vm::Op;
 using vm::Word;
 
@@ -63,7 +63,7 @@ class Translator {
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) {
       const Word* const word = &words_[at];
       const uint32_t next = at + vm::word_count(*word);
-      if (is(word, InnerOp::enter_compiled)) leads[at] = true;
+      if (is(word, DecodedOp::enter_compiled)) leads[at] = true;
       if (is(word, Op::br) || is(word, Op::cond_br) || is(word, Op::br_table))
         vm::for_each_successor(words_, at, [&](uint32_t target) { leads[target] = true; });
       if ((leaves(word) || is(word, Op::br) || is(word, Op::cond_br) || is(word, Op::br_table)) &&
@@ -79,12 +79,12 @@ class Translator {
   }
 
   static bool is(const Word* word, Op op) { return word->op == static_cast<uint16_t>(op); }
-  static bool is(const Word* word, InnerOp op) { return word->op == static_cast<uint16_t>(op); }
+  static bool is(const Word* word, DecodedOp op) { return word->op == static_cast<uint16_t>(op); }
   // Whether compiled code ends here.
   static bool leaves(const Word* word) {
     if (word->op < vm::kOpCount) return !vm::is_compiled(static_cast<Op>(word->op));
-    return !is(word, InnerOp::move_32) && !is(word, InnerOp::move_64) && !is(word, InnerOp::move_ref) &&
-           !is(word, InnerOp::enter_compiled);
+    return !is(word, DecodedOp::move_32) && !is(word, DecodedOp::move_64) && !is(word, DecodedOp::move_ref) &&
+           !is(word, DecodedOp::enter_compiled);
   }
 
   // ---- variables
@@ -112,7 +112,7 @@ class Translator {
   // Buffers whose parts are looked at, or moved to where they are.
   void note_buffers(const Word* word) {
     if (leaves(word)) return;
-    if (is(word, InnerOp::move_ref)) {
+    if (is(word, DecodedOp::move_ref)) {
       use_buffer(word->a);
       use_buffer(word->b);
     }
@@ -183,7 +183,7 @@ class Translator {
     llvm::SwitchInst* const entries = b_.CreateSwitch(function_->getArg(4), nowhere);
     new llvm::UnreachableInst(context_, nowhere);
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) {
-      if (!is(&words_[at], InnerOp::enter_compiled)) continue;
+      if (!is(&words_[at], DecodedOp::enter_compiled)) continue;
       BasicBlock* const block =
           BasicBlock::Create(context_, "entry" + std::to_string(words_[at].a), function_);
       entries->addCase(b_.getInt32(words_[at].a), block);
@@ -342,16 +342,16 @@ class Translator {
   }
 
   void emit_inner(const Word* word) {
-    switch (static_cast<InnerOp>(word->op)) {
-      case InnerOp::move_32: {
+    switch (static_cast<DecodedOp>(word->op)) {
+      case DecodedOp::move_32: {
         Value* const number = f32_[word->a] ? f32(word->a) : nullptr;
         return set_single(word->b, i32(word->a), number);
       }
-      case InnerOp::move_64: {
+      case DecodedOp::move_64: {
         Value* const number = f64_[word->a] ? f64(word->a) : nullptr;
         return set_pair(word->b, i64(word->a), number);
       }
-      case InnerOp::move_ref: {
+      case DecodedOp::move_ref: {
         Value* const object = b_.CreateLoad(b_.getPtrTy(), ref_address(word->a));
         b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()), ref_address(word->a));
         put_ref(word->b, object);

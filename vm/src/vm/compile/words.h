@@ -12,9 +12,6 @@
 
 namespace halyard::vm {
 
-// What the sources of jit/ call it.
-using InnerOp = DecodedOp;
-
 // Bits of this many values stand in a word of their own or in the upper half of the first.
 struct WordShape {
   uint8_t registers = 0;  // fields, in the order of the operands
