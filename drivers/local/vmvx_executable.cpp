@@ -146,8 +146,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
   const vm::Compiler* const compiler = device.options.jit ? HALYARD_TRY(vm::Compiler::find()) : nullptr;
-  auto executable = std::make_unique<VmvxExecutable>(
-      device, HALYARD_TRY(load_module(bytes, true, compiler)), budget_of(args));
+  auto executable = std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true, compiler)),
+                                                     budget_of(args));
   HALYARD_TRY(executable->load_kernels());
   return executable;
 }

@@ -18,8 +18,8 @@ struct Comparison {
   std::array<uint32_t, 32> codes = {};  // how the calls ended
 };
 
-// Without `fuse`, the machine fuses no instructions. Built with HALYARD_TEST_COMPILED, it runs as machine code
-// what the compiler takes.
+// Without `fuse`, the machine fuses no instructions. Built with HALYARD_TEST_COMPILED, it runs as machine
+// code what the compiler takes.
 Comparison compare_machines(const Program& program, bool fuse = true);
 
 // The same for any module that passes the verifier, however odd: calls every export once. Nothing is compared

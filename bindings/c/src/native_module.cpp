@@ -13,7 +13,10 @@ namespace halyard::c {
 
 std::optional<SharedPath> shared_path(const std::string& path) {
   constexpr std::string_view kSuffix = ".so";
-  if (path.ends_with(kSuffix)) return SharedPath{path, ""};
+  // "x.so", and "x.so.1" as libraries are called with their version.
+  const size_t last = path.find_last_not_of("0123456789.");
+  if (path.ends_with(kSuffix) || (last != std::string::npos && path.substr(0, last + 1).ends_with(kSuffix)))
+    return SharedPath{path, ""};
   const size_t at = path.find(".so@");
   std::error_code error;
   // A file may have such a name.

@@ -16,7 +16,7 @@ static const char kText[] =
     "vm.func @f(%i0: i32, %i1: f32) -> (i32) {\n  vm.return %i0\n}\n"
     "vm.export @wide\nvm.func @wide(%i0:1: i64, %i2:3: f64) -> (i64, f64) {\n  vm.return %i0:1, %i2:3\n}\n"
     "vm.export @object\nvm.func @object(%r0: !vm.buffer) -> () {\n  vm.return\n}\n"
-    "vm.export @spin\nvm.func @spin() -> () {\n  vm.br ^bb1\n^bb1:\n  vm.br ^bb1\n}\n";
+    "vm.export @spin\nvm.func @spin() -> () {\n  vm.br ^bb1\n^bb1:\n  vm.br ^bb1\n^bb2:\n  vm.return\n}\n";
 
 static halyard_instance_t instance;
 static halyard_device_t device;

@@ -97,7 +97,7 @@ static void views_pass_through(halyard_context_t context, halyard_device_t devic
     if (OK(halyard_view_buffer(result.object, &buffer))) {
       EXPECT(strcmp(halyard_object_type(buffer), "hal.buffer") == 0);
       FAILS(halyard_view_info(buffer, &info), HALYARD_INVALID_ARGUMENT,
-            "expected a hal.buffer_view, found hal.buffer");
+            "expected a hal.buffer_view, found a hal.buffer");
     }
     halyard_release(buffer);
     halyard_release(result.object);

@@ -51,9 +51,10 @@ extern "C" {
 /* "0.1.0". Static storage. */
 HALYARD_API const char* halyard_version(void);
 
-/* The library that compiles bytecode for devices which are told to (docs/jit.md): its name with a version, and its
- * path; either may be null. Opens it; both live as long as the process. NOT_FOUND: none is installed, which is
- * no fault; UNAVAILABLE: what it needs is missing; INCOMPATIBLE: it is of another build. Any thread. */
+/* The library that compiles bytecode for devices which are told to (docs/jit.md): its name with a version,
+ * and its path; either may be null. Opens it; both live as long as the process. NOT_FOUND: none is installed,
+ * which is no fault; UNAVAILABLE: what it needs is missing; INCOMPATIBLE: it is of another build. Any thread.
+ */
 HALYARD_API halyard_status_t halyard_compiler_find(const char** name, const char** path);
 
 typedef struct halyard_instance* halyard_instance_t;
@@ -359,7 +360,7 @@ HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 enum {
   HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0, /* verify every function now, not when it is first called */
   HALYARD_MODULE_PRELOAD = 1u << 1,        /* read the file into memory: it may change or go afterwards */
-  HALYARD_MODULE_NATIVE = 1u << 2, /* a file whose name ends in .so may be loaded as a native module */
+  HALYARD_MODULE_NATIVE = 1u << 2, /* a file named x.so (or x.so.1) may be loaded as a native module */
 };
 
 /* A .vmfb archive, memory-mapped, or, if the name ends in ".vmasm", text that is assembled first. "-" reads

@@ -50,9 +50,10 @@ class Options {
   }
   // The option as 0 or 1.
   Result<bool> flag(std::string_view key, bool otherwise) {
-    Result<uint64_t> value = number(key, otherwise ? 1 : 0, 0, 1);
-    if (!value) return std::move(value.failure());
-    return *value != 0;
+    const std::optional<std::string_view> given = text(key);
+    if (!given) return otherwise;
+    if (*given != "0" && *given != "1") return refusal(key, *given, "0 or 1");
+    return *given == "1";
   }
   // INVALID_ARGUMENT: the option is none of what is expected.
   Failure refusal(std::string_view key, std::string_view found, std::string_view expected) const {

@@ -19,7 +19,9 @@ class Compiler {
   static Result<const Compiler*> find();
 
   const std::string& path() const { return path_; }
-  std::string_view name() const { return table_->compiler; }  // with its version, for people; ends with a zero
+  std::string_view name() const {
+    return table_->compiler;
+  }  // with its version, for people; ends with a zero
 
   // `code` is decoded with entries. UNIMPLEMENTED: the compiler does not take it, and says why. Any thread.
   Result<CompiledFunction> compile(const FunctionCode& code) const;
