@@ -17,7 +17,8 @@ import xml.etree.ElementTree
 SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent.parent)).resolve()
 BASELINE = SOURCE / "tests" / "abi" / "baseline.xml"
 LAYERS = ("base", "vm", "hal", "bindings/c")
-PROGRAM = "".join(f"#include <halyard/{name}.h>\n" for name in ("status", "abi", "value", "driver", "module", "halyard"))
+PROGRAM = "".join(f"#include <halyard/{name}.h>\n" for name in ("status", "abi", "value", "driver", "module", "halyard",
+                                                                "memory", "fence"))
 # What says which release this is, or how it was compiled, and may change.
 FREE = re.compile(r"HALYARD_(VERSION_\w+|SANITIZER_KIND|API|\w+_H_)$")
 
@@ -28,7 +29,7 @@ def cc(headers, *arguments, text=None):
 
 
 def functions(code):
-    """The functions that halyard.h declares."""
+    """The functions that libhalyard's headers declare."""
     return sorted(set(re.findall(r'visibility\("default"\)\)\)\s+[^;{}()]*?\b(halyard_\w+)\s*\(', code)))
 
 
