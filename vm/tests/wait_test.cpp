@@ -346,10 +346,11 @@ TEST(TimeLimit, OfOneCall) {
   // A call that is suspended already.
   ASSERT_EQ(*invocation.begin(*machine.find("through"), arguments), Outcome::waiting);
   ASSERT_TRUE(invocation.set_deadline(Clock::now() - 1ms));
-  while (!invocation.resume()) {
-    const auto ended = invocation.resume();
-    if (!ended && ended.error().code() != Code::FAILED_PRECONDITION) break;
-  }
+  Result<Outcome> ended = invocation.resume();
+  while (!ended && ended.error().code() == Code::FAILED_PRECONDITION)
+    ended = invocation.resume();  // still waits
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code(), Code::DEADLINE_EXCEEDED);
   // Forgotten at its end.
   gates.open_all();
   results.resize(1);
