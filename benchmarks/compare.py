@@ -79,7 +79,7 @@ def main():
         module = pathlib.Path(folder) / "core.vmfb"
         source = machine.bench_folder() / "core.vmasm"
         if source.exists():
-            subprocess.run([builds["before"] / "bin" / "vm-as", source, f"--output={module}"], check=True)
+            subprocess.run([builds["after"] / "bin" / "vm-as", source, f"--output={module}"], check=True)
         else:
             module = None
         parts = {
