@@ -13,8 +13,12 @@ std::string kind_of(const Object* object) {
   if (name == "vm.native_module") name = "vm.module";
   // Objects of programs have the names that programs know them by, the others are this header's.
   for (const std::string_view prefix : {"halyard.", "vm.context", "vm.module", "hal.device"})
-    if (name.starts_with(prefix)) return fmt::format("a {}", name.substr(name.find('.') + 1));
-  return fmt::format("a {}", name);
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(name.find('.') + 1);
+      break;
+    }
+  const bool has_vowel = std::string_view("aeiou").contains(name.front());
+  return fmt::format("{} {}", has_vowel ? "an" : "a", name);
 }
 
 std::unexpected<Status> wrong_handle(const Object* found, const ObjectType& expected) {
