@@ -246,7 +246,7 @@ class Vulkan(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("8xf32=2 2 2 2 2 2 2 2", done.stdout)
         done = vmrun.run("vm-run", "--device=vulkan?robust=2", *arguments[1:])
-        self.assertIsNone(vmrun.why_bad_failure(done, "'robust'", "0 to 1"), done.stderr)
+        self.assertIsNone(vmrun.why_bad_failure(done, "'robust'", "0 or 1"), done.stderr)
 
     def test_shaders_without_the_types_of_the_tensors_get_a_warning(self):
         with open(os.path.join(KERNELS, "device_code.bin"), "rb") as file:
