@@ -19,6 +19,7 @@ import re
 import stat
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
@@ -65,8 +66,10 @@ def contents(folder):
         if file.is_file() and "__pycache__" not in file.parts:
             files[f"halyard/{file.relative_to(package)}"] = file
     libraries = {"halyard/_lib/libhalyard.so.0": folder / "lib" / "libhalyard.so.0"}
-    for driver in sorted((folder / "lib" / "halyard" / "drivers").glob("halyard-driver-*.so")):
-        libraries[f"halyard/_lib/halyard/drivers/{driver.name}"] = driver
+    for name in ("local", "vulkan"):  # the others are templates
+        driver = folder / "lib" / "halyard" / "drivers" / f"halyard-driver-{name}.so"
+        if driver.exists():
+            libraries[f"halyard/_lib/halyard/drivers/{driver.name}"] = driver
     files.update(libraries)
     for library in libraries.values():
         for name, path in needed(library):
@@ -80,8 +83,10 @@ def stripped(data_path):
     data = data_path.read_bytes()
     if not data.startswith(b"\x7fELF"):
         return data
-    result = subprocess.run(["strip", "--strip-unneeded", "-o", "/dev/stdout", data_path], capture_output=True)
-    return result.stdout if result.returncode == 0 and result.stdout else data
+    with tempfile.TemporaryDirectory() as folder:
+        target = pathlib.Path(folder) / data_path.name
+        subprocess.run(["strip", "--strip-unneeded", "-o", target, data_path], check=True)
+        return target.read_bytes()
 
 
 def metadata():
