@@ -60,7 +60,7 @@ TEST(Wait, OnlySettledWaitsCallTheHook) {
   wait.set_hook({[](void* user) { ++*static_cast<int*>(user); }, &calls});
   wait.begin();
   wait.arrive();
-  EXPECT_FALSE(wait.settle()) << "whoever settles it sees that it has ended";
+  EXPECT_FALSE(wait.settle()) << "settle() reports that the wait has ended";
   EXPECT_EQ(calls, 0);
   wait.begin(2);
   EXPECT_TRUE(wait.settle());

@@ -1,7 +1,7 @@
-// Batch: commands that no barrier parts, or one dispatch, shared out between whichever workers of the device
-// have nothing else to do. Each of them takes tiles, a few workgroups of a dispatch or the whole of another
-// command, in the order of the commands. The thread that has the batch takes tiles, too, and waits at the end
-// for those who took the last ones; it waits for nobody who has not begun.
+// Batch: commands between two barriers, or one dispatch, shared with the idle workers of the device. Each
+// worker takes tiles in the order of the commands; a tile is a few workgroups of a dispatch, or one whole
+// command of another kind. The thread that owns the batch takes tiles, too. At the end it waits for the tiles
+// that have begun; it does not wait for a worker that has taken none.
 #pragma once
 
 #include <cstdint>

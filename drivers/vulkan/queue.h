@@ -111,7 +111,7 @@ class Queue {
   FlightList flights_;
   std::unique_ptr<QueueTrace> trace_;  // null: it tells nothing
   Alarm alarm_;
-  uint64_t alarm_time_ = 0;  // that the alarm was set to last, by whoever has the lock; 0: it has come
+  uint64_t alarm_time_ = 0;  // the time the alarm was last set to; guarded by the lock; 0: it has expired
   std::thread thread_;
   bool stopping_ = false;
   // The thread is awake and will look before it sleeps. Written under the lock. Whoever wants something

@@ -29,8 +29,8 @@ struct QueuePoint {
   uint64_t number = 0;
 };
 
-// Somebody who waits for a value: until it is reached, the timeline has failed, or it is promised by
-// `device`.
+// A waiter for a value. Its wait ends when the value is reached, the timeline has failed, or `device` has
+// promised the value.
 struct Waiter : kit::WaiterLink<Waiter, DueList> {
   const Device* device = nullptr;  // a promise of this device's queues will do; null: none does
   // What it came to, where that is on the device: wait there for it.

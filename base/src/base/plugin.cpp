@@ -2,6 +2,7 @@
 #include "base/plugin.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -67,6 +68,18 @@ Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32
               "{} '{}' was built with {}, this Halyard with {}; an instrumented {} needs a host of the same "
               "kind",
               kind.what, path, sanitizer_name(sanitizer), sanitizer_name(HALYARD_SANITIZER_KIND), kind.what);
+}
+
+std::string own_folder() {
+  static const char anchor = 0;
+  Dl_info info = {};
+  link_map* map = nullptr;
+  if (::dladdr1(&anchor, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
+  // dladdr has no path for the program itself, and argv[0] need not be one.
+  const std::filesystem::path file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(file, error);
+  return error ? "" : real.parent_path().string();
 }
 
 Result<std::string> plugin_path(const std::string& path, const PluginKind& kind) {

@@ -51,6 +51,10 @@ const char* sanitizer_name(uint32_t kind);
 // INCOMPATIBLE: the library was built with a sanitizer that this host was not built with.
 Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32_t sanitizer);
 
+// The folder of the shared library, or program, that this code is linked into. Empty if the system does not
+// tell.
+std::string own_folder();
+
 // A path that the system's loader does not search for in its own folders. INVALID_ARGUMENT: not a path.
 Result<std::string> plugin_path(const std::string& path, const PluginKind& kind);
 

@@ -193,10 +193,7 @@ Result<> import_tensor(halyard_device_t device, Managed* managed, uint32_t flags
     } else {
       gather(tensor, bytes, dense.data(), tensor.bits / 8);
     }
-    halyard_object_t copy = nullptr;
-    HALYARD_TRY(to_result(Status::adopt(
-        halyard_view_create(device, type, shape.data(), shape.size(), dense.data(), size, &copy))));
-    made = {Ref<hal::BufferView>::adopt(from_handle<hal::BufferView>(copy)), true};
+    made = {HALYARD_TRY(copied_view(device, shape, type, dense.data(), size)), true};
     released();
   } else {
     made = HALYARD_TRY(import_view(device, shape, type, bytes, size,

@@ -31,36 +31,46 @@ Result<hal::Buffer*> buffer_of(halyard_object_t handle) {
               hal::Buffer::kType.name, object ? object->type()->name : "null");
 }
 
+Result<> check_view_size(std::span<const int64_t> shape, uint32_t element_type, size_t size) {
+  const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(shape, element_type));
+  if (expected == size) return {};
+  return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
+              hal::shape_text(shape), shape.empty() ? "" : "x", hal::element_type_text(element_type),
+              expected, size);
+}
+
+Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<const int64_t> shape,
+                                         uint32_t element_type, const void* data, size_t size) {
+  HALYARD_TRY(check_view_size(shape, element_type, size));
+  const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
+  Ref<hal::Buffer> buffer = HALYARD_TRY(owner->allocate(
+      hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE, kUsage, size));
+  const std::vector<uint8_t> zeros(data ? 0 : size);
+  HALYARD_TRY(buffer->write(0, data ? data : zeros.data(), size));
+  return hal::BufferView::create(std::move(buffer), shape, element_type, hal::kEncodingDenseRowMajor);
+}
+
 Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
                              void* data, size_t size, uint32_t flags, std::function<void()> released) {
-  const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(shape, element_type));
-  if (expected != size)
-    return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
-                hal::shape_text(shape), shape.empty() ? "" : "x", hal::element_type_text(element_type),
-                expected, size);
+  HALYARD_TRY(check_view_size(shape, element_type, size));
   if (!data && size != 0)
     return fail(Code::INVALID_ARGUMENT, "expected {} bytes, found a null pointer", size);
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
   const uint32_t access = flags & HALYARD_IMPORT_READ_ONLY ? hal::kRead : hal::kAccessAll;
   Result<Ref<hal::Buffer>> buffer =
       owner->import_host(hal::kAnyQueue, kWishes, kUsage, access, data, size, Ref<Object>());
-  const bool is_copy = !buffer;
-  if (is_copy) {
+  if (!buffer) {
     if (flags & HALYARD_IMPORT_NO_COPY) return std::unexpected(std::move(buffer).error());
-    buffer = HALYARD_TRY(owner->allocate(
-        hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE, kUsage, size));
-    HALYARD_TRY((*buffer)->write(0, data, size));
+    Ref<hal::BufferView> copy = HALYARD_TRY(copied_view(device, shape, element_type, data, size));
+    if (released) released();
+    return Imported{std::move(copy), true};
   }
   hal::Allocation& allocation = (*buffer)->allocation();
   Ref<hal::BufferView> made = HALYARD_TRY(
       hal::BufferView::create(std::move(*buffer), shape, element_type, hal::kEncodingDenseRowMajor));
-  // From here on nothing fails, so the bytes are let go exactly once.
-  if (is_copy) {
-    if (released) released();
-  } else {
-    allocation.keep = Bytes::borrow({static_cast<const uint8_t*>(data), size}, std::move(released));
-  }
-  return Imported{std::move(made), is_copy};
+  // Last, because nothing that fails may let go of the bytes.
+  allocation.keep = Bytes::borrow({static_cast<const uint8_t*>(data), size}, std::move(released));
+  return Imported{std::move(made), false};
 }
 
 }  // namespace halyard::c

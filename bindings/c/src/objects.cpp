@@ -1,7 +1,7 @@
 // Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
-#include "hal/device/host_memory.h"
 #include "hal/view/buffer_view.h"
 #include "handles.h"
+#include "shared_memory.h"
 #include "vm/object/list.h"
 
 using namespace halyard;
@@ -34,21 +34,7 @@ halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_t
                                      size_t rank, const void* data, size_t size, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_array(shape, rank, "dimensions"));
-    const std::span<const int64_t> dimensions(shape, rank);
-    const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
-    if (expected != size)
-      return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
-                  hal::shape_text(dimensions), rank ? "x" : "", hal::element_type_text(element_type),
-                  expected, size);
-    const Ref<hal::Device> owner = device ? Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)))
-                                          : HALYARD_TRY(hal::open_host_memory());
-    Ref<hal::Buffer> buffer = HALYARD_TRY(owner->allocate(
-        hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
-        HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM, size));
-    const std::vector<uint8_t> zeros(data ? 0 : size);
-    HALYARD_TRY(buffer->write(0, data ? data : zeros.data(), size));
-    *out = give<halyard_object_t>(HALYARD_TRY(
-        hal::BufferView::create(std::move(buffer), dimensions, element_type, hal::kEncodingDenseRowMajor)));
+    *out = give<halyard_object_t>(HALYARD_TRY(copied_view(device, {shape, rank}, element_type, data, size)));
     return {};
   });
 }

@@ -11,6 +11,11 @@
 
 namespace halyard::c {
 
+// A view of a new buffer with a copy of the bytes; `data` null: zeros. INVALID_ARGUMENT: shape and size
+// disagree.
+Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<const int64_t> shape,
+                                         uint32_t element_type, const void* data, size_t size);
+
 struct Imported {
   Ref<hal::BufferView> view;
   bool is_copy;

@@ -1,9 +1,9 @@
 // Calls in steps, for event loops: a Call that waits holds no thread, and a Waker's descriptor becomes
 // readable when one of its calls can go on.
 //
-// A wait ends on some thread of a device, which must not take the interpreter's lock: whoever holds that lock
-// may be waiting for the device. So the thread only puts the call's number into a list and writes to the
-// descriptor.
+// A wait ends on a thread of the device. That thread must not take the interpreter's lock, because the thread
+// that holds the lock may be waiting for the device. So it only puts the call's number into a list and writes
+// to the descriptor.
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -25,6 +25,16 @@ static PyObject* assemble(PyObject* module, PyObject* arguments, PyObject* keywo
   return result;
 }
 
+// What a function of the C ABI has said of the data, which is let go; the text is taken over.
+static PyObject* text_about(PyObject* module, Py_buffer* data, halyard_status_t status, char* text,
+                            size_t length) {
+  PyBuffer_Release(data);
+  if (raise_status(module_state_of(module), status) < 0) return NULL;
+  PyObject* result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
+  halyard_free(text);
+  return result;
+}
+
 static PyObject* disassemble(PyObject* module, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"data", "offsets", NULL};
   Py_buffer data;
@@ -39,11 +49,7 @@ static PyObject* disassemble(PyObject* module, PyObject* arguments, PyObject* ke
   Py_BEGIN_ALLOW_THREADS
   status = halyard_disassemble(data.buf, (size_t)data.len, &options, &text, &length);
   Py_END_ALLOW_THREADS
-  PyBuffer_Release(&data);
-  if (raise_status(module_state_of(module), status) < 0) return NULL;
-  PyObject* result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
-  halyard_free(text);
-  return result;
+  return text_about(module, &data, status, text, length);
 }
 
 static PyObject* describe(PyObject* module, PyObject* arguments, PyObject* keywords) {
@@ -58,11 +64,7 @@ static PyObject* describe(PyObject* module, PyObject* arguments, PyObject* keywo
   status = halyard_module_describe(data.buf, (size_t)data.len,
                                    json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT, &text, &length);
   Py_END_ALLOW_THREADS
-  PyBuffer_Release(&data);
-  if (raise_status(module_state_of(module), status) < 0) return NULL;
-  PyObject* result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
-  halyard_free(text);
-  return result;
+  return text_about(module, &data, status, text, length);
 }
 
 static PyMethodDef functions[] = {

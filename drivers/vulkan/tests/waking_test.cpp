@@ -64,7 +64,7 @@ class WakingTest : public VulkanTest {
   inline static std::mutex mutex_;
   inline static std::condition_variable changed_;
   inline static uint64_t done_ = 0;
-  inline static bool done_by_waiting_ = false;  // whoever waits makes it done
+  inline static bool done_by_waiting_ = false;  // the waiting thread completes the work
 };
 
 TEST_F(WakingTest, ThreadsOfIdleQueuesSleep) {

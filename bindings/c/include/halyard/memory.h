@@ -1,9 +1,9 @@
 /* Memory that programs share with their embedder: views over bytes of the host's, parts of buffers, mappings,
  * and tensors of other libraries through DLPack. Plain C11; the functions are libhalyard's.
  *
- * Work on devices is not ordered by these functions: bytes are shared, and whoever reads them first waits for
- * the work that writes them (results of synchronous functions are done; those of asynchronous ones when their
- * fence is reached). Any thread; not two threads at once on one view's bytes.
+ * These functions do not order work on devices. Before it reads shared bytes, the embedder waits for the work
+ * that writes them: results of synchronous functions are complete, those of asynchronous functions are when
+ * their fence is reached. Any thread; not two threads at once on one view's bytes.
  */
 #ifndef HALYARD_MEMORY_H_
 #define HALYARD_MEMORY_H_
@@ -68,7 +68,7 @@ enum {
 };
 
 /* The view as a tensor of the CPU whose memory it is; also memory of other devices that the host sees.
- * Whoever takes it calls its deleter once, on any thread. UNIMPLEMENTED: an element type that DLPack lacks;
+ * The consumer calls its deleter once, on any thread. UNIMPLEMENTED: an element type that DLPack lacks;
  * as halyard_view_map. The one without version cannot say that memory is read-only: PERMISSION_DENIED. */
 HALYARD_API halyard_status_t halyard_view_to_dlpack(halyard_object_t view, uint32_t flags,
                                                     struct DLManagedTensorVersioned** out);

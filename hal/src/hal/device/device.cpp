@@ -185,14 +185,20 @@ Result<halyard_memory_statistics_t> Device::statistics() const {
   return statistics;
 }
 
-Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
-                                     Budget* memory) {
+halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                                uint64_t size) const {
   halyard_memory_request_t request = {};
   request.struct_size = sizeof request;
   request.memory_type = memory_type != 0 ? memory_type : static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   request.usage = usage != 0 ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT);
   request.affinity = queues(affinity);
   request.size = size;
+  return request;
+}
+
+Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
+                                     Budget* memory) {
+  const halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
   const auto note = [&] { return fmt::format("while allocating {} bytes", size); };
   if (size > properties_.maximum_allocation)
     return with_note<Ref<Buffer>>(
@@ -227,12 +233,7 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
     return fail(Code::OUT_OF_RANGE,
                 "expected host memory at a multiple of {} bytes, found {}; import aligned memory or copy it",
                 alignment, fmt::ptr(pointer));
-  halyard_memory_request_t request = {};
-  request.struct_size = sizeof request;
-  request.memory_type = memory_type != 0 ? memory_type : static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
-  request.usage = usage != 0 ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT);
-  request.affinity = queues(affinity);
-  request.size = size;
+  const halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
   halyard_external_memory_t external = {};
   external.struct_size = sizeof external;
   external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;

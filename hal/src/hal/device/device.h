@@ -110,6 +110,8 @@ class Device final : public ObjectOf<Device>, Step {
 
  private:
   static void destroy(Object* object);
+  halyard_memory_request_t memory_request(uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                          uint64_t size) const;
 
   Ref<Loop> loop_;
   Ref<DriverLibrary> library_;

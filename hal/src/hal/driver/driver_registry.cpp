@@ -2,9 +2,7 @@
 #include "hal/driver/driver_registry.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fmt/ranges.h>
-#include <link.h>
 #include <sys/auxv.h>
 
 #include <algorithm>
@@ -42,19 +40,6 @@ std::string absolute_path(const std::string& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   return error ? path : absolute.lexically_normal().string();
-}
-
-// The folder of the shared library, or program, that contains this code. Empty if the system does not tell.
-fs::path own_folder() {
-  static const char anchor = 0;
-  Dl_info info = {};
-  link_map* map = nullptr;
-  if (::dladdr1(&anchor, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
-  // dladdr has no path for the program itself, and argv[0] need not be one.
-  const fs::path file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  return error ? fs::path() : real.parent_path();
 }
 
 // The user who starts a set-uid program must not choose the code that it runs.

@@ -1,9 +1,6 @@
 // From a file to a table of functions, and from decoded code to what the compiler wants to know of it.
 #include "vm/compile/compiler.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <cstring>
 #include <filesystem>
 
@@ -30,21 +27,9 @@ constexpr PluginKind kCompilerPlugin = {.what = "compiler",
                                         .export_macro = "for export"};
 constexpr size_t kReasonBytes = 256;
 
-// Of the library, or the program, that this code is in; empty where the system does not say.
-fs::path own_folder() {
-  static const char anchor = 0;
-  Dl_info info = {};
-  link_map* map = nullptr;
-  if (::dladdr1(&anchor, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
-  const fs::path file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  return error ? fs::path() : real.parent_path();
-}
-
 void put_ref(void** slot, void* object) { release(static_cast<Object*>(std::exchange(*slot, object))); }
 
-// Where every object has its type: found by looking, since that is nobody's business but the object's.
+// The offset of the type pointer in every object. Found by search, because the field is private.
 uint32_t type_offset() {
   const Ref<Buffer> buffer = Buffer::wrap({}, false, {});
   const ObjectType* const type = &Buffer::kType;
