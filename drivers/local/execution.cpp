@@ -1,4 +1,4 @@
-// Finding bytes.
+// Resolving ranges.
 #include "execution.h"
 
 namespace halyard::local {

@@ -1,11 +1,11 @@
 // The null driver: the smallest complete Halyard driver, written to be read, copied and changed (README.md).
-// One device in host memory, without executables. Work runs at once on the thread that submits it, or, when
-// it has to wait, on the thread that makes the last thing it waits for happen. Three ideas carry it:
-// - One lock in each instance guards all that changes: timelines, kept work, statistics.
-// - Work that is not due is kept in a list. A subscription is such work too: it waits and tells the host.
-// - What becomes due under the lock runs after the lock is given back. So no callback of the host runs under
+// One device in host memory, without executables. Work runs at once on the thread that submits it or, if it
+// has to wait, on the thread that signals its last wait. It is built on three ideas:
+// - One lock in each instance guards all mutable state: timelines, kept work, statistics.
+// - Work that is not ready is kept in a list, as is a subscription: work that only notifies the host.
+// - What becomes ready under the lock runs after the lock is released. So no callback of the host runs under
 //   it [R32], and a long chain of work is a loop, not a recursion.
-// [Rn] is a rule of docs/driver-abi.md. What a function must do is said in halyard/driver.h.
+// [Rn] is a rule of docs/driver-abi.md. halyard/driver.h specifies the functions.
 #define _GNU_SOURCE  // pthread_cond_clockwait
 #include <inttypes.h>
 #include <pthread.h>
@@ -380,7 +380,7 @@ static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_
   return *failure || reached == count || (any && reached > 0);
 }
 
-// Work to the front, a subscription to the end: it may wait for the work that is due with it [R88].
+// Adds work at the front, subscriptions at the end: they are called after work that is ready with them [R88].
 static void move_to(work_t** from, work_t** to) {
   work_t* work = *from;
   *from = work->next;
@@ -389,9 +389,9 @@ static void move_to(work_t** from, work_t** to) {
   *to = work;
 }
 
-// Under the lock: to `value`, or to failure. Whether that changed anything: what has failed stays failed, and
-// time does not go back [R80, R81]. Kept work whose waits are over moves to *due.
-static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** due) {
+// Called under the lock. Advances to `value`, or fails. Returns whether anything changed: a failed semaphore
+// stays failed, and values never decrease [R80, R81]. Kept work whose waits are over moves to *ready.
+static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** ready) {
   instance_t instance = semaphore->device->instance;
   if (semaphore->failure || (!failure && value <= semaphore->value)) return false;
   if (!failure) semaphore->value = value;
@@ -399,7 +399,7 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   pthread_cond_broadcast(&instance->changed);
   for (work_t** link = &instance->kept; *link;) {
     if (is_over((*link)->submission.waits, (*link)->submission.wait_count, false, &(*link)->failure)) {
-      move_to(link, due);
+      move_to(link, ready);
     } else {
       link = &(*link)->next;
     }
@@ -407,17 +407,17 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   return true;
 }
 
-// Gives back the lock, then runs what is due and what becomes due by that: the operation, unless a wait
-// failed [R62]; then the signals; then `completed` [R63]. After that nothing that was named is touched [R65].
-static void deliver(instance_t instance, work_t* due) {
+// Releases the lock, then runs ready work and what that makes ready: the operation, unless a wait failed
+// [R62]; then the signals; then `completed` [R63]. After that no object of the submission is touched [R65].
+static void deliver(instance_t instance, work_t* ready) {
   pthread_mutex_unlock(&instance->lock);
-  for (work_t* work = due; work; work = due) {
-    due = work->next;
+  for (work_t* work = ready; work; work = ready) {
+    ready = work->next;
     const submission_t* it = &work->submission;
     status_t failure = work->failure ? work->failure : perform(work->device, work);
     pthread_mutex_lock(&instance->lock);
     for (uint32_t i = 0; i < it->signal_count; ++i) {
-      advance(it->signals[i].semaphore, it->signals[i].value, failure, &due);  // no change is no error [R64]
+      advance(it->signals[i].semaphore, it->signals[i].value, failure, &ready);  // no change is fine [R64]
     }
     pthread_mutex_unlock(&instance->lock);
     it->completed(it->completed_user, failure);
@@ -448,14 +448,14 @@ static work_t* make_work(device_t device, const submission_t* from, status_t* st
   return work;
 }
 
-// Runs the work on this thread if it is due; keeps it otherwise. Never blocks for a wait [R60].
+// Runs the work on this thread if it is ready, otherwise keeps it. Never blocks for a wait [R60].
 static void start(work_t* work) {
   instance_t instance = work->device->instance;
-  work_t* due = NULL;
+  work_t* ready = NULL;
   pthread_mutex_lock(&instance->lock);
   const bool now = is_over(work->submission.waits, work->submission.wait_count, false, &work->failure);
-  move_to(&work, now ? &due : &instance->kept);
-  deliver(instance, due);
+  move_to(&work, now ? &ready : &instance->kept);
+  deliver(instance, ready);
 }
 
 static status_t queue_submit(device_t device, const submission_t* submission) {
@@ -500,23 +500,23 @@ static status_t semaphore_query(semaphore_t semaphore, uint64_t* value) {
 
 static status_t semaphore_signal(semaphore_t semaphore, uint64_t value) {
   instance_t instance = semaphore->device->instance;
-  work_t* due = NULL;
+  work_t* ready = NULL;
   status_t status = NULL;
   pthread_mutex_lock(&instance->lock);
-  if (!advance(semaphore, value, NULL, &due) && !semaphore->failure) {
+  if (!advance(semaphore, value, NULL, &ready) && !semaphore->failure) {
     status = fail(instance, HALYARD_INVALID_ARGUMENT, "null: signalled %" PRIu64 ", expected above %" PRIu64,
                   value, semaphore->value);
   }
-  deliver(instance, due);
+  deliver(instance, ready);
   return status;
 }
 
 static void semaphore_fail(semaphore_t semaphore, status_t status) {
   instance_t instance = semaphore->device->instance;
-  work_t* due = NULL;
+  work_t* ready = NULL;
   pthread_mutex_lock(&instance->lock);
-  advance(semaphore, 0, status, &due);
-  deliver(instance, due);
+  advance(semaphore, 0, status, &ready);
+  deliver(instance, ready);
   instance->services->status_release(instance->services->host, status);
 }
 

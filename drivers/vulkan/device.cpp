@@ -219,7 +219,7 @@ Status Device::lost() const {
   return lost_;
 }
 
-void Device::lose(const Failure& reason, const Work* trigger, DueList& due) {
+void Device::lose(const Failure& reason, const Work* trigger, TaskList& ready) {
   {
     const std::lock_guard lock(lost_mutex_);
     if (!lost_) {
@@ -240,7 +240,7 @@ void Device::lose(const Failure& reason, const Work* trigger, DueList& due) {
     }
   }
   const Status failure = lost();
-  for (Queue& queue : queues_) queue.fail_all(failure, due);
+  for (Queue& queue : queues_) queue.fail_all(failure, ready);
 }
 
 void Device::trim() {
@@ -294,27 +294,27 @@ Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
   return CommandList::create(*this, args);
 }
 
-Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
-  HALYARD_TRY(vulkan::submit(*this, submission, due));
-  settle(due);
+Result<> Device::submit(const halyard_submission_t& submission, TaskList& ready) {
+  HALYARD_TRY(vulkan::submit(*this, submission, ready));
+  run_ready(ready);
   return {};
 }
 
-void Device::settle(DueList& due) {
-  due.run_work();
-  for (Due* call = due.pop_call(); call; call = due.pop_call()) {
+void Device::run_ready(TaskList& ready) {
+  ready.run_work();
+  for (Task* call = ready.pop_call(); call; call = ready.pop_call()) {
     const std::lock_guard lock(calls_mutex_);
     try {
       if (!calls_run_) {
-        calls_.start([](Due& posted) {
-          DueList made_due;
-          posted.run(posted, made_due);
+        calls_.start([](Task& posted) {
+          TaskList made_ready;
+          posted.run(posted, made_ready);
         });
         calls_run_ = true;
       }
       calls_.post(*call);
-    } catch (const std::system_error&) {  // no thread can be had: at the end of the list, on this one
-      due.push_call(*call);
+    } catch (const std::system_error&) {  // no thread: this one runs the calls when it destroys the list
+      ready.push_call(*call);
       return;
     }
   }

@@ -96,16 +96,16 @@ class Device {
   uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
   Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args);
   Result<std::unique_ptr<halyard_driver_command_list>> create_list(const halyard_command_list_args_t& args);
-  Result<> submit(const halyard_submission_t& submission, DueList& due);
+  Result<> submit(const halyard_submission_t& submission, TaskList& ready);
   Status wait(kit::Timepoints points, bool any, int64_t deadline_ns);
   template <typename T>
   void destroy(T* object) {
     delete object;
   }
 
-  // Sees to what is due on a thread that serves others or must not be held up: the work at once; subscribers,
-  // who may take their time, on a thread of their own [R88].
-  void settle(DueList& due);
+  // Runs ready tasks on a thread that must not be delayed: queue work at once, subscribers, which may be
+  // slow, on another thread [R88].
+  void run_ready(TaskList& ready);
 
   // INTERNAL where the device validates and there was a message.
   Result<> no_messages() const;
@@ -119,7 +119,7 @@ class Device {
   Status lost() const;
   // Says so for good, and fails what is in flight; `trigger` is the work on which it was seen, where it is
   // not in flight. Without locks held.
-  void lose(const Failure& reason, const Work* trigger, DueList& due);
+  void lose(const Failure& reason, const Work* trigger, TaskList& ready);
   // Its id in reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
@@ -145,7 +145,7 @@ class Device {
   Block* nothing_ = nullptr;
   std::mutex calls_mutex_;
   bool calls_run_ = false;  // the thread has been started
-  kit::Runner calls_;
+  kit::TaskThread calls_;
   std::deque<Queue> queues_;
   std::vector<kit::Pool<Recorder>> recorders_;  // by queue family
 

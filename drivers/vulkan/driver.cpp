@@ -11,7 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-struct VulkanDriver : kit::OwnClasses<kit::DueList> {
+struct VulkanDriver : kit::OwnClasses<kit::TaskList> {
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     auto instance = std::make_unique<Instance>(services);
     instance->vulkan = HALYARD_TRY(VulkanInstance::create(services, false));

@@ -48,10 +48,10 @@ namespace {
 constexpr uint64_t kGrace = 2'000'000;  // nanoseconds
 
 // The works' ends, one after the other. Afterwards device and queue may be gone.
-void finish_all(Work* work, const Status& failure, DueList& due) {
+void finish_all(Work* work, const Status& failure, TaskList& ready) {
   while (work) {
     Work* next = work->next_in_flight;
-    work->finish(failure, due);
+    work->finish(failure, ready);
     work = next;
   }
 }
@@ -115,7 +115,7 @@ Work* Queue::retire_up_to(uint64_t number) {
 }
 
 // Under the lock: the work is on its way, with its number. What is done by now; null: nothing.
-Work* Queue::put_in_flight(Work& work, DueList& due) {
+Work* Queue::put_in_flight(Work& work, TaskList& ready) {
   flights_.insert(work);
   work.queue = this;
   const uint64_t seen = device_.options().inline_completion ? done_now() : 0;
@@ -124,7 +124,7 @@ Work* Queue::put_in_flight(Work& work, DueList& due) {
   const uint64_t now = kit::trace_time();
   if (work.number > seen)
     for (const halyard_timepoint_t& signal : work.signals)
-      signal.semaphore->promise(signal.value, {this, work.number}, due);
+      signal.semaphore->promise(signal.value, {this, work.number}, ready);
   if (!device_.options().inline_completion) want(work.number);
   if (start_thread()) {
     arm(now);
@@ -138,7 +138,7 @@ Work* Queue::put_in_flight(Work& work, DueList& due) {
 }
 
 Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
-                       DueList& due) {
+                       TaskList& ready) {
   // What it waits for of other drivers. Then, for each queue of the device: what the work waits for there,
   // and at least all that is done. The host may have seen that and submit because of it, and nothing but a
   // semaphore makes what was written there seen here.
@@ -179,9 +179,9 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
     HALYARD_TRY(check(device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
     submitted_ = number;
     describe(work, log_.next());
-    done = put_in_flight(work, due);
+    done = put_in_flight(work, ready);
   }
-  finish_all(done, Status(), due);
+  finish_all(done, Status(), ready);
   return {};
 }
 
@@ -218,36 +218,36 @@ void Queue::destroy_behind(VkSemaphore semaphore, uint64_t number) {
   device_.vk().DestroySemaphore(device_.handle(), semaphore, nullptr);
 }
 
-bool Queue::attach(Work& work, uint64_t number, DueList& due) {
+bool Queue::attach(Work& work, uint64_t number, TaskList& ready) {
   Work* done = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (done_now() >= number) return false;
     work.number = number;
     work.submit_time = kit::trace_time();
-    done = put_in_flight(work, due);
+    done = put_in_flight(work, ready);
   }
-  finish_all(done, Status(), due);
+  finish_all(done, Status(), ready);
   return true;
 }
 
-void Queue::retire(DueList& due) {
+void Queue::retire(TaskList& ready) {
   Work* done = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (flights_.empty()) return;
     done = retire_up_to(done_now());
   }
-  finish_all(done, Status(), due);
+  finish_all(done, Status(), ready);
 }
 
-void Queue::fail_all(const Status& failure, DueList& due) {
+void Queue::fail_all(const Status& failure, TaskList& ready) {
   Work* failed = nullptr;
   {
     const std::lock_guard lock(mutex_);
     failed = flights_.take(UINT64_MAX);
   }
-  finish_all(failed, failure, due);
+  finish_all(failed, failure, ready);
 }
 
 // The last few, and the oldest that is not done: the device most likely stands there.
@@ -322,13 +322,13 @@ void Queue::run() {
   while (true) {
     alarm_.wait();
     while (const uint64_t number = next_to_wait_for()) {
-      DueList due;
+      TaskList ready;
       if (const VkResult result = wait_for(number); result == VK_SUCCESS) {
-        retire(due);
+        retire(ready);
       } else {
-        device_.lose(vulkan::check(result, "vkWaitSemaphores").failure(), nullptr, due);
+        device_.lose(vulkan::check(result, "vkWaitSemaphores").failure(), nullptr, ready);
       }
-      device_.settle(due);
+      device_.run_ready(ready);
     }
     const std::lock_guard lock(mutex_);
     if (stopping_ && flights_.empty()) return;

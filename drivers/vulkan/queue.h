@@ -68,13 +68,13 @@ class Queue {
 
   // Hands the commands to the device, after the points of its queues, and sees to what is done by now.
   // `commands` may be null: nothing but waiting. On failure the work is still the caller's.
-  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, DueList& due);
+  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, TaskList& ready);
   // The work is done when submission `number` is. False, and nothing happened, where it is done already.
-  bool attach(Work& work, uint64_t number, DueList& due);
+  bool attach(Work& work, uint64_t number, TaskList& ready);
   // Somebody is to be told as soon as submission `number` is done. Takes no lock.
   void want(uint64_t number);
   // Sees to what is done.
-  void retire(DueList& due);
+  void retire(TaskList& ready);
   // Another driver's semaphore gets `value` when all that was submitted so far is done. The submission that
   // does it; 0: the device is lost.
   uint64_t signal(VkSemaphore semaphore, uint64_t value);
@@ -87,12 +87,12 @@ class Queue {
   };
   void report(std::vector<Line>& lines);
   // Everything in flight has failed.
-  void fail_all(const Status& failure, DueList& due);
+  void fail_all(const Status& failure, TaskList& ready);
 
  private:
   uint64_t done_now() const;
   VkResult wait_for(uint64_t number) const;
-  Work* put_in_flight(Work& work, DueList& due);
+  Work* put_in_flight(Work& work, TaskList& ready);
   Work* retire_up_to(uint64_t number);
   bool start_thread();
   void arm(uint64_t now);

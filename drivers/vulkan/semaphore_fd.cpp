@@ -168,9 +168,9 @@ void Semaphore::tell() {
 }
 
 void Semaphore::look() {
-  DueList due;
-  if (import_) keep(import_->value(), {}, due);
-  due.run();
+  TaskList ready;
+  if (import_) keep(import_->value(), {}, ready);
+  ready.run();
 }
 
 VkSemaphore Semaphore::await_on_device(uint64_t value) {

@@ -19,9 +19,9 @@
 
 namespace halyard::vulkan {
 
-using kit::Due;
-using kit::DueList;
 using kit::Progress;
+using kit::Task;
+using kit::TaskList;
 
 // Submission number `number` of `queue`; no queue: nothing on the device.
 struct QueuePoint {
@@ -31,14 +31,14 @@ struct QueuePoint {
 
 // A waiter for a value. Its wait ends when the value is reached, the timeline has failed, or `device` has
 // promised the value.
-struct Waiter : kit::WaiterLink<Waiter, DueList> {
+struct Waiter : kit::WaiterLink<Waiter, TaskList> {
   const Device* device = nullptr;  // a promise of this device's queues will do; null: none does
   // What it came to, where that is on the device: wait there for it.
   QueuePoint point;
   bool promised = false;
 };
 
-class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Due, DueList> {
+class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
  public:
   Semaphore(Device& device, const Services& services, uint64_t initial)
       : BasicTimeline(services, initial), device_(device) {}
@@ -49,25 +49,25 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Due, DueList> {
   uint64_t seen_value() const;
 
   // From the host. INVALID_ARGUMENT where `value` is not larger than the value now. UNIMPLEMENTED: an import.
-  Result<> signal(uint64_t value, DueList& due);
-  void fail(const Status& failure, DueList& due);
+  Result<> signal(uint64_t value, TaskList& ready);
+  void fail(const Status& failure, TaskList& ready);
 
   // `point` is submitted, and will bring `value`. Where that is less than what the timeline has it stays as
   // it is.
-  void promise(uint64_t value, QueuePoint point, DueList& due);
+  void promise(uint64_t value, QueuePoint point, TaskList& ready);
   // `point` is done: no effect where the value is not larger or the timeline has failed. No point: the host
   // did it.
-  void keep(uint64_t value, QueuePoint point, DueList& due);
+  void keep(uint64_t value, QueuePoint point, TaskList& ready);
   // `point` will not come.
   void break_promise(uint64_t value, QueuePoint point);
   // The earliest promise of at least `value`, of any device.
   QueuePoint promised(uint64_t value) const;
 
-  // Puts the waiter on the list; false where it is settled at once, as its `point` and `promised` say, or the
-  // failure does.
+  // Adds the waiter to the list. Returns false if its wait is already over: by its `point` and `promised`, or
+  // by the timeline's failure.
   bool watch(Waiter& waiter);
   // UNIMPLEMENTED: an import; the host subscribes to what it follows [R111].
-  Result<> subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due);
+  Result<> subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, TaskList& ready);
 
   // ---- Other drivers (semaphore_fd.h)
 
@@ -101,7 +101,7 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Due, DueList> {
   void release_device();
   uint64_t on_device() const;
   Result<> check_no_import(const char* what) const;
-  Waiter* take_settled_here();
+  Waiter* take_completed_here();
   const Promise* promise_for(uint64_t value, const Device* device) const;
 
   Device& device_;

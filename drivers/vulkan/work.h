@@ -30,7 +30,7 @@ struct DeviceWaits {
   }
 };
 
-struct Work final : Due, kit::Held<Work, Semaphore, DueList> {
+struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   Instance* instance = nullptr;
   Device* device = nullptr;
   uint64_t affinity = 0;
@@ -52,16 +52,16 @@ struct Work final : Due, kit::Held<Work, Semaphore, DueList> {
   DeviceWaits device_waits;  // for other drivers, until it is submitted
 
   // As of the submission, which it begins to wait for. It may be gone then.
-  void begin(const halyard_submission_t& submission, DueList& due);
+  void begin(const halyard_submission_t& submission, TaskList& ready);
   // Operation and signals, then the host is told. The work may be gone afterwards, and the device.
-  void finish(Status failure, DueList& due);
+  void finish(Status failure, TaskList& ready);
 
   // For Held.
-  void is_due(DueList& due) { due.push_work(*this); }
+  void on_ready(TaskList& ready) { ready.push_work(*this); }
   void dispose() { instance->works.give(std::unique_ptr<Work>(this)); }
 
  private:
-  void issue(DueList& due);
+  void issue(TaskList& ready);
 };
 
 // What queue_submit does. Files are left to the host, which stages them.
@@ -70,8 +70,8 @@ inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u 
                                            1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
                                            1u << HALYARD_OPERATION_DISPATCH | 1u << HALYARD_OPERATION_EXECUTE;
 
-// As queue_submit in driver.h. What becomes due by it goes to `due`.
-Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
+// As queue_submit in driver.h. Tasks that become ready are added to `ready`.
+Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
 // What reports say of the work; whatever it names is there.
 void describe(const Work& work, Submission& submission);

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "kernel_runner.h"
 #include "library_abi.h"
 #include "native_code.h"
-#include "worker.h"
 
 namespace halyard::local {
 

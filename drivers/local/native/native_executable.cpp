@@ -7,7 +7,7 @@
 #include "device.h"
 #include "elf_architecture.h"
 #include "library.h"
-#include "native_worker.h"
+#include "native_kernel_runner.h"
 #include "plugins.h"
 
 namespace halyard::local {
@@ -89,7 +89,7 @@ class NativeExecutable final : public halyard_driver_executable {
         code_(std::move(code)),
         concurrency_(static_cast<uint8_t>(std::clamp<uint32_t>(device.options.workers, 1, UINT8_MAX))) {}
 
-  // Once, before any worker.
+  // Called once, before any kernel runner is created.
   Result<> start(const Device& device, std::span<const uint32_t> constants) {
     constants_.assign(constants.begin(), constants.end());
     environment_ = new_environment();
@@ -118,8 +118,9 @@ class NativeExecutable final : public halyard_driver_executable {
     return {};
   }
 
-  Result<std::unique_ptr<Worker>> create_worker() const override {
-    return std::make_unique<NativeWorker>(environment_, library_.functions, kernels_, concurrency_, memory());
+  Result<std::unique_ptr<KernelRunner>> create_runner() const override {
+    return std::make_unique<NativeKernelRunner>(environment_, library_.functions, kernels_, concurrency_,
+                                                memory());
   }
 
   std::unique_ptr<NativeCode> code_;

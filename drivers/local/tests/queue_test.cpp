@@ -26,7 +26,7 @@ struct SyncQueueTest : QueueTest {
   SyncQueueTest() : QueueTest("local-sync") {}
 };
 
-TEST_P(QueueTest, DueWorkIsDone) {
+TEST_P(QueueTest, ReadyWorkRuns) {
   Semaphore done = semaphore(0);
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;

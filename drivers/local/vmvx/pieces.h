@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "worker.h"
+#include "kernel_runner.h"
 
 namespace halyard::local::vmvx {
 

@@ -138,7 +138,7 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
   using Completion = vulkan_tests::Completion;
   Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                  Completion& completion, uint64_t affinity = 1);
-  // Work that is due, to its end.
+  // Work that is ready, to its end.
   Outcome run(const halyard_operation_t& operation);
   static bool is_done(const Completion& completion);
   static halyard_operation_t operation(uint32_t kind);

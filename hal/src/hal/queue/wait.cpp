@@ -85,7 +85,7 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
 }
 
 // Not for much longer than one device may take [R89].
-void lend_thread(const Unreached& unreached) {
+void run_pending_in_drivers(const Unreached& unreached) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(10);
   for (const Timepoint* timepoint : unreached) {
     if (Clock::now() >= end) return;
@@ -245,7 +245,7 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
       deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
     } else {
       if (can_never_be_reached(unreached)) return never_reached(*unreached[0]);
-      lend_thread(unreached);
+      run_pending_in_drivers(unreached);
     }
     bool one_driver = true;
     for (const Timepoint* timepoint : unreached)
@@ -268,9 +268,9 @@ Status check_reachable(std::span<Fence* const> fences) {
   return {};
 }
 
-void help(std::span<Fence* const> fences) {
+void run_pending_work(std::span<Fence* const> fences) {
   Unreached unreached;
-  if (look(fences, unreached).ok()) lend_thread(unreached);
+  if (look(fences, unreached).ok()) run_pending_in_drivers(unreached);
 }
 
 Result<Ref<Object>> watch(std::span<Fence* const> fences, Wakeup wakeup, Budget* memory) {

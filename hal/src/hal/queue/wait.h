@@ -31,7 +31,7 @@ Status check_reachable(std::span<Fence* const> fences);
 
 // For a caller that is about to block: lends its thread to the devices, for as long as there is something for
 // it to do that is over soon.
-void help(std::span<Fence* const> fences);
+void run_pending_work(std::span<Fence* const> fences);
 
 // Wakes once, on any thread and maybe before it returns: when all fences are reached or one has failed. The
 // object stands for the wait, and dropping it ends the wait; a wakeup that is under way then may still come.

@@ -262,7 +262,7 @@ Result<Outcome> Invocation::go_on() {
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
   }
-  if (outcome == CallOutcome::suspended) return wait_->settle() ? Outcome::waiting : Outcome::yielded;
+  if (outcome == CallOutcome::suspended) return wait_->arm() ? Outcome::waiting : Outcome::yielded;
   end();
   if (outcome == CallOutcome::done) return Outcome::done;
   return std::unexpected(unwind_error(stack));

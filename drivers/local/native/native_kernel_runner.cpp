@@ -1,5 +1,5 @@
 // Calling a function for every workgroup of a grid.
-#include "native_worker.h"
+#include "native_kernel_runner.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,8 +21,8 @@ std::string kernel_label(const Kernel& kernel, uint32_t function) {
   return kernel.name.empty() ? fmt::format("number {}", function) : fmt::format("'{}'", kernel.name);
 }
 
-Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
-                             uint32_t binding_count) {
+Result<> NativeKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t> constants,
+                                   uint32_t binding_count) {
   if (constants.size() > kMostConstants || binding_count > kMostBindings)
     return fail(Code::INVALID_ARGUMENT,
                 "a dispatch with {} constants and {} bindings; native executables take at most {} and {}",
@@ -44,7 +44,7 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
   return {};
 }
 
-Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
+Result<> NativeKernelRunner::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   bindings_[index] = bytes.data();
   binding_sizes_[index] = bytes.size();
   if (writable || bytes.empty()) return {};
@@ -57,7 +57,7 @@ Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writa
   return {};
 }
 
-Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) const {
+Result<> NativeKernelRunner::check_guarded(const Kernel& kernel, uint32_t function) const {
   for (const Guarded& guarded : guarded_) {
     const auto found =
         std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
@@ -71,8 +71,8 @@ Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) co
   return {};
 }
 
-Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                           const std::atomic<uint64_t>& end, const uint32_t* stop) {
+Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+                                 const std::atomic<uint64_t>& end, const uint32_t* stop) {
   const Kernel& kernel = kernels_[function];
   if (count[2] > kMostZ)
     return fail(Code::OUT_OF_RANGE,
@@ -103,7 +103,7 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
   return check_guarded(kernel, function);
 }
 
-void NativeWorker::end() {
+void NativeKernelRunner::end() {
   dispatch_.constants = nullptr;
   std::fill_n(bindings_.begin(), dispatch_.binding_count, nullptr);
   guarded_.clear();
