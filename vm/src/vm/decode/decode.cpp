@@ -428,8 +428,8 @@ class Decoder {
           extra = CodeBuilder::data(static_cast<Object*>(module_.rodata()[decoded.index].get()));
           break;
         case OperandKind::type:
-          extra = instruction.op == Op::list_alloc ? CodeBuilder::data(&type(decoded.index))
-                                                   : CodeBuilder::data(type(decoded.index).object);
+          extra = has_trait(instruction.op, ELEMENT_TYPE) ? CodeBuilder::data(&type(decoded.index))
+                                                          : CodeBuilder::data(type(decoded.index).object);
           break;
         default:
           assert(false && "an operand that needs a case of its own");

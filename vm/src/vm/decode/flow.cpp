@@ -184,7 +184,7 @@ class FlowBuilder {
         HALYARD_TRY(read_any_instruction(code, pc, version, function_.features, instruction));
       pc = instruction.next_pc;
       const auto step = static_cast<uint32_t>(flow_.steps_.size());
-      if (instruction.op == Op::block) {
+      if (instruction.op == kBlockMarker) {
         flow_.blocks_.push_back({.pc = instruction.pc,
                                  .first_step = step,
                                  .first_edge = static_cast<uint32_t>(flow_.edges_.size())});
@@ -221,7 +221,7 @@ class FlowBuilder {
       flow_.edges_.push_back({.block = target, .moves_values = moves_values, .remap = remap});
       ++block.edge_count;
     });
-    if (instruction.op == Op::fail) block.falls_through = true;
+    if (has_trait(instruction.op, FAILS)) block.falls_through = true;
   }
 
   static size_t word_of(uint32_t slot) { return kWords == 1 ? 0 : slot / 64; }

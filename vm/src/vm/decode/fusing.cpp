@@ -105,16 +105,16 @@ bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
   const bool kept = is_stored || !last_read(step, index, true);
   const uint16_t buffer = instruction.operands[0].reg & kRegisterMask;
   if (kept) {
-    if (sum.op != static_cast<uint16_t>(Op::add_i64)) return false;
+    if (!is_sum(sum.op, Arithmetic::Type::i64)) return false;
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_kept_sum, instruction.op), buffer, sum.a, sum.b));
     build_.emit({value, index, 0, 0});
     build_.mention(index, true);
-  } else if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
+  } else if (is_sum(sum.op, Arithmetic::Type::i64)) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_sum, instruction.op), buffer, sum.a, sum.b));
     build_.emit({value, 0, 0, 0});
-  } else if (sum.op == static_cast<uint16_t>(DecodedOp::mul_add_i64)) {
+  } else if (is_product_and_sum(sum.op, Arithmetic::Type::i64)) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_product, instruction.op), buffer, sum.a, sum.b));
     build_.emit({sum.c, value, 0, 0});
@@ -185,9 +185,9 @@ bool Fuser::fuse_condition(size_t step, uint16_t condition) {
 bool Fuser::fuse_loop(const CodeBuilder::Fusible& addition, Op op, Word compare) {
   const Word add = build_.at(addition.word);
   const bool wide = is_wide(info(op).operands[0].bank);
-  const bool by_constant =
-      add.op == static_cast<uint16_t>(wide ? DecodedOp::add_i64_imm : DecodedOp::add_i32_imm);
-  if (!by_constant && add.op != static_cast<uint16_t>(wide ? Op::add_i64 : Op::add_i32)) return false;
+  const Arithmetic::Type type = wide ? Arithmetic::Type::i64 : Arithmetic::Type::i32;
+  const bool by_constant = is_sum_with_constant(add.op, type);
+  if (!by_constant && !is_sum(add.op, type)) return false;
   const bool swapped = commutes(op) && compare.b == add.c;
   const uint16_t counter = swapped ? compare.b : compare.a;
   const uint16_t bound = swapped ? compare.a : compare.b;

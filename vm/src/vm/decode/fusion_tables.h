@@ -127,6 +127,29 @@ constexpr DecodedOp arithmetic_of_two(Arithmetic first, Arithmetic second, bool 
                          [static_cast<size_t>(second.kind)][right && matters];
 }
 
+// The addition of each type.
+inline constexpr auto kSums = [] {
+  std::array<Op, 5> sums;
+  sums.fill(Op::kCount);
+  for (size_t op = 0; op < kOpCount; ++op)
+    if (kArithmetic[op].kind == Arithmetic::Kind::add)
+      sums[static_cast<size_t>(kArithmetic[op].type)] = static_cast<Op>(op);
+  return sums;
+}();
+
+// Whether a decoded instruction computes a + b, a + constant, or a * b + c.
+constexpr bool is_sum(uint16_t op, Arithmetic::Type type) {
+  return op == static_cast<uint16_t>(kSums[static_cast<size_t>(type)]);
+}
+constexpr bool is_sum_with_constant(uint16_t op, Arithmetic::Type type) {
+  return op == static_cast<uint16_t>(fused(kFusions.immediate, kSums[static_cast<size_t>(type)]));
+}
+constexpr bool is_product_and_sum(uint16_t op, Arithmetic::Type type) {
+  constexpr bool kRight = false;
+  return op == static_cast<uint16_t>(
+                   arithmetic_of_two({type, Arithmetic::Kind::mul}, {type, Arithmetic::Kind::add}, kRight));
+}
+
 // The end of a loop's body, as decoded, and the loop instruction behind it.
 struct LastOfLoop {
   uint16_t first;

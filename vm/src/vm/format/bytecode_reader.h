@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "vm/format/opcodes.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/module/bytecode_module.h"
 
 namespace halyard::vm {
@@ -121,6 +121,9 @@ struct Instruction {
   Instruction() {}  // leaves the operands as they are: they are many
 };
 
+// The requirement bit of a function that uses an extension set.
+constexpr uint32_t feature_of(OpSet set) { return set == OpSet::F64 ? kFeatureF64 : kFeatureF32; }
+
 // Where the operands of an opcode lie, from the first byte behind it, if none of them is of a variable size.
 struct alignas(16) FixedLayout {
   uint8_t since = UINT8_MAX;  // the bytecode version; UINT8_MAX: operands of variable size, or no opcode
@@ -128,6 +131,7 @@ struct alignas(16) FixedLayout {
   uint8_t bytes = 0;
   std::array<uint8_t, kMaxOperands> offset = {};
   std::array<uint8_t, kMaxOperands> unused = {};  // of 64 bits
+  OpSet selects = OpSet::CORE;                    // the set that this prefix selects; CORE: not a prefix
 };
 
 inline constexpr auto kFixedLayouts = [] {
@@ -166,6 +170,7 @@ inline constexpr auto kFixedLayouts = [] {
       layout.bytes = static_cast<uint8_t>(layout.bytes + bytes);
     }
     layout.count = kOps[op].operand_count;
+    layout.selects = selected_set(static_cast<Op>(op));
     if (fixed) layout.since = kOps[op].since;
     layouts[op] = layout;
   }
@@ -186,10 +191,9 @@ inline bool read_fixed_instruction(std::span<const uint8_t> code, uint32_t pc, u
   if (pc >= code.size() || code.size() - pc < kFixedRoom) return false;
   const uint8_t* bytes = code.data() + pc;
   Op op = kOpBySetAndByte[static_cast<size_t>(OpSet::CORE)][*bytes++];
-  if (op == Op::prefix_ext_f32 || op == Op::prefix_ext_f64) {
-    const bool wide = op == Op::prefix_ext_f64;
-    if (!(features & (wide ? kFeatureF64 : kFeatureF32))) return false;
-    op = kOpBySetAndByte[static_cast<size_t>(wide ? OpSet::F64 : OpSet::F32)][*bytes++];
+  if (const OpSet set = kFixedLayouts[static_cast<size_t>(op)].selects; set != OpSet::CORE) {
+    if (!(features & feature_of(set))) return false;
+    op = kOpBySetAndByte[static_cast<size_t>(set)][*bytes++];
   }
   const FixedLayout& layout = kFixedLayouts[static_cast<size_t>(op)];
   if (layout.since > bytecode_version) return false;

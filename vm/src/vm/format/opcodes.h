@@ -126,6 +126,13 @@ inline constexpr auto kOpBySetAndByte = [] {
   return ops;
 }();
 
+// The opcode that starts a block.
+inline constexpr Op kBlockMarker = [] {
+  size_t op = 0;
+  while (!(kOps[op].flags & MARKER)) ++op;
+  return static_cast<Op>(op);
+}();
+
 // Register fields, isa.md 2.1.
 inline constexpr uint16_t kRefBit = 0x8000;
 inline constexpr uint16_t kMoveBit = 0x4000;

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/suggest.h"
-#include "vm/format/opcodes.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/text/assembler_module.h"
 #include "vm/text/vmasm_forms.h"
 
@@ -140,7 +140,7 @@ class Body {
     for (size_t i = 0; i < 4; ++i) module_.bytecode[position + i] = static_cast<uint8_t>(value >> (8 * i));
   }
   void begin_block() {
-    u8(info(Op::block).byte);
+    u8(info(kBlockMarker).byte);
     ++function_.block_count;
   }
 
@@ -198,8 +198,8 @@ class Body {
     HALYARD_TRY(read(cursor, op, values));
     HALYARD_TRY(cursor.expect_end(fmt::format("vm.{}", mnemonic)));
     HALYARD_TRY(take_results(cursor, op, results, values));
-    encode(cursor, op_info, values);
-    if (op == Op::return_ || op == Op::fail) returns_ = true;
+    encode(cursor, op, values);
+    if (has_trait(op, RETURNS | FAILS)) returns_ = true;
     if (op_info.set == OpSet::F32) function_.requirements |= 1;
     if (op_info.set == OpSet::F64) function_.requirements |= 2;
     if (pc() > kMaxBytecode)
@@ -210,7 +210,7 @@ class Body {
 
   std::unexpected<Status> unknown(Cursor& cursor, std::string_view written, std::string_view mnemonic) {
     if (written.empty()) return cursor.expected("an instruction");
-    if (mnemonic == info(Op::block).mnemonic || mnemonic.starts_with("prefix."))
+    if (is_implicit(mnemonic))
       return cursor.error(Code::INVALID_ARGUMENT,
                           "{} is not written; the assembler emits it where it belongs", quoted(written));
     if (mnemonic == "func")
@@ -542,9 +542,9 @@ class Body {
     return {};
   }
 
-  void encode(const Cursor& cursor, const OpInfo& op_info, std::array<Value, kMaxOperands>& values) {
-    if (op_info.set == OpSet::F32) u8(info(Op::prefix_ext_f32).byte);
-    if (op_info.set == OpSet::F64) u8(info(Op::prefix_ext_f64).byte);
+  void encode(const Cursor& cursor, Op op, std::array<Value, kMaxOperands>& values) {
+    const OpInfo& op_info = info(op);
+    if (op_info.set != OpSet::CORE) u8(info(prefix_of(op_info.set)).byte);
     u8(op_info.byte);
     for (size_t i = 0; i < op_info.operand_count; ++i) {
       const Value& value = values[i];
@@ -563,8 +563,8 @@ class Body {
           u32(value.number);
           break;
         case OperandKind::func:
-          module_.callees.push_back({cursor, value.callee, module_.bytecode.size(),
-                                     op_info.mnemonic == info(Op::import_resolved).mnemonic});
+          module_.callees.push_back(
+              {cursor, value.callee, module_.bytecode.size(), has_trait(op, NAMES_IMPORT)});
           u32(0);
           break;
         case OperandKind::string:

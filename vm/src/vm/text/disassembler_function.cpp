@@ -137,8 +137,8 @@ class FunctionText {
       const Result<Instruction> instruction = read(pc);
       if (!instruction) return;
       const OpInfo& op = info(instruction->op);
-      if (instruction->op == Op::block) markers_.push_back(pc);
-      if (instruction->op == Op::return_ || instruction->op == Op::fail) returns_ = true;
+      if (instruction->op == kBlockMarker) markers_.push_back(pc);
+      if (has_trait(instruction->op, RETURNS | FAILS)) returns_ = true;
       if (op.set == OpSet::F32) used_features_ |= kFeatureF32;
       if (op.set == OpSet::F64) used_features_ |= kFeatureF64;
       for (size_t i = 0; i < op.operand_count; ++i) {
@@ -237,7 +237,7 @@ class FunctionText {
     for (uint32_t pc = 0; has_instruction(function_.bytecode, pc) && !listing.full();) {
       const Result<Instruction> instruction = read(pc);
       if (!instruction) return;
-      if (instruction->op == Op::block) {
+      if (instruction->op == kBlockMarker) {
         if (pc != 0 || entry_is_target_) listing.line(label(pc) + ":");
       } else {
         const std::string offset = options_.offsets ? fmt::format("[{:08X}] ", pc) : "";
@@ -291,9 +291,9 @@ class FunctionText {
   void find_types(const Instruction& instruction) {
     argument_types_.clear();
     result_types_.clear();
-    if (instruction.op == Op::return_) argument_types_ = returned_types_;
+    if (has_trait(instruction.op, RETURNS)) argument_types_ = returned_types_;
     const OpInfo& op = info(instruction.op);
-    if (op.operands[0].kind != OperandKind::func || instruction.op == Op::import_resolved) return;
+    if (!has_trait(instruction.op, CALLS)) return;
     const uint32_t callee = instruction.operands[0].index;
     const uint32_t ordinal = callee & ~kImportBit;
     if (ordinal >= (callee & kImportBit ? module_.imports().size() : module_.functions().size())) return;

@@ -206,18 +206,19 @@ class FunctionVerifier {
     bool in_block = false;
     Instruction instruction;
     while (has_instruction(function_.bytecode, pc_)) {
-      const bool marker = function_.bytecode[pc_] == info(Op::block).byte;
+      const bool marker = function_.bytecode[pc_] == info(kBlockMarker).byte;
       if (marker == in_block)
-        return in_block ? fail(Code::INVALID_ARGUMENT,
-                               "a block marker inside a block; expected a terminator before it")
-                        : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x79), found byte 0x{:02X}",
-                               function_.bytecode[pc_]);
+        return in_block
+                   ? fail(Code::INVALID_ARGUMENT,
+                          "a block marker inside a block; expected a terminator before it")
+                   : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x{:02X}), found byte 0x{:02X}",
+                          info(kBlockMarker).byte, function_.bytecode[pc_]);
       HALYARD_TRY(read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features,
                                    instruction));
       if (marker) HALYARD_TRY(add_block(pc_, kMarker));
       HALYARD_TRY(check_operands(instruction));
       if (is_call(instruction.op)) HALYARD_TRY(check_call(instruction));
-      if (instruction.op == Op::return_)
+      if (has_trait(instruction.op, RETURNS))
         HALYARD_TRY(registers_.entries("returned values", instruction.operands[0].regs, result_types_));
       in_block = !info(instruction.op).terminator();
       pc_ = instruction.next_pc;
@@ -368,7 +369,7 @@ class FunctionVerifier {
   Result<> check_function(Op op, uint32_t function) {
     const bool import = function & kImportBit;
     const uint32_t ordinal = function & ~kImportBit;
-    if (op == Op::import_resolved && !import)
+    if (has_trait(op, NAMES_IMPORT) && !import)
       return fail(Code::INVALID_ARGUMENT, "names internal function {}; expected an import (bit 31 set)",
                   ordinal);
     const size_t count = import ? module_.imports().size() : module_.functions().size();
