@@ -1,12 +1,12 @@
-// The encodings of operands, one case each.
+// Decoding of operands, one case for each kind.
 #include "vm/format/bytecode_reader.h"
 
 namespace halyard::vm {
 
 namespace {
 
-// Takes little-endian numbers off the front of what is left of the function; false where they are not all
-// there.
+// Reads little-endian numbers from the remaining bytes of the function. Returns false if there are not
+// enough.
 class Cursor {
  public:
   Cursor(std::span<const uint8_t> code, uint32_t pc) : code_(code), pc_(pc) {}

@@ -17,8 +17,8 @@ constexpr auto kIsType = [] {
 }();
 constexpr bool is_type(char c) { return kIsType[static_cast<uint8_t>(c)]; }
 
-// The items of one fragment. A fragment that is "v" as a whole is empty; a stray 'v' stands for nothing but
-// has a place among the segment sizes.
+// Parses the items of a fragment. A fragment "v" is empty; any other 'v' is no item, but still counts in the
+// segment sizes.
 Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::string_view fragment,
                                                    bool spans_allowed) {
   std::vector<ConventionItem> items;

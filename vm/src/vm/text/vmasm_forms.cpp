@@ -7,7 +7,7 @@
 namespace halyard::vm {
 namespace {
 
-// Only what differs from the generic form.
+// The forms that differ from the generic one.
 constexpr std::pair<Op, std::string_view> kSpecialForms[] = {
 #define OP(set, byte, identifier, mnemonic, since, flags, operands)
 #define TEXT(identifier, form) {Op::identifier, form},
@@ -38,7 +38,8 @@ std::vector<std::pair<std::string_view, Op>> make_mnemonics() {
 }
 
 const std::vector<std::pair<std::string_view, Op>>& mnemonics() {
-  static const auto& sorted = *new auto(make_mnemonics());  // never destroyed: threads may be at work at exit
+  static const auto& sorted =
+      *new auto(make_mnemonics());  // never destroyed: other threads may still run at exit
   return sorted;
 }
 
