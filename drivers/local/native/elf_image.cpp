@@ -1,4 +1,4 @@
-// From headers to segments, and from an image to bytes in memory.
+// From ELF headers to segments, and from an image to bytes in memory.
 #include "elf_image.h"
 
 #include <elf.h>
@@ -12,7 +12,7 @@ namespace halyard::local {
 
 namespace {
 
-// Far more than compilers make; what passes it is damaged.
+// Far above what compilers produce; a larger image is damaged.
 constexpr uint64_t kLargestImage = uint64_t{1} << 31;  // bytes
 constexpr uint64_t kLargestAlignment = uint64_t{1} << 21;
 
@@ -34,7 +34,7 @@ Result<Elf64_Ehdr> read_header(FileBytes file, const ElfArchitecture& architectu
   return *header;
 }
 
-// The program headers; the section headers must be there but are not looked at.
+// Reads the program headers. The section headers must exist but are not read.
 Result<FileBytes> read_tables(FileBytes file, const Elf64_Ehdr& header) {
   if (header.e_ehsize != sizeof(Elf64_Ehdr) || header.e_phentsize != sizeof(Elf64_Phdr) ||
       header.e_shentsize != sizeof(Elf64_Shdr))
@@ -65,7 +65,7 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
       (segment.address - segment.file_offset) % alignment != 0)
     return broken_elf("a segment at address {:#x}, offset {:#x}, is aligned to {:#x}", segment.address,
                       segment.file_offset, alignment);
-  // The first one may lie anywhere; the others are near it.
+  // The first segment may be anywhere; the others must be near it.
   const uint64_t first = image.segments.empty() ? segment.address : image.segments.front().address;
   uint64_t end = 0;
   if (__builtin_add_overflow(segment.address, segment.memory_size, &end) || segment.address < first ||
@@ -99,13 +99,13 @@ Result<> set_read_only(const Elf64_Phdr& header, ElfImage& image) {
   if (!inside)
     return broken_elf("PT_GNU_RELRO, {} bytes at address {:#x}, is not within a writable segment",
                       header.p_memsz, header.p_vaddr);
-  // As the linker means it: a page that begins in the range and ends behind it stays as it is.
+  // As the linker intends: the last page stays writable if it extends past the range.
   const uint64_t first = header.p_vaddr / image.page * image.page;
   image.read_only_later = {first, end / image.page * image.page - first};
   return {};
 }
 
-// The processor levels that a note says are needed; 0 where it says nothing that is understood.
+// The processor levels that a note requires; 0 if it has no known property.
 uint32_t levels_of_note(FileBytes note) {
   constexpr uint32_t kIsaNeeded = 0xC0008002;  // GNU_PROPERTY_X86_ISA_1_NEEDED
   const auto header = read_at<Elf64_Nhdr>(note, 0);

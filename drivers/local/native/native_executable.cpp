@@ -1,4 +1,4 @@
-// Judging and loading libraries as executables.
+// Grading and loading libraries as executables.
 #include "native_executable.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace halyard::local {
 
 namespace {
 
-// A loader, and how formats for it start.
+// A loader, and the prefix of its formats.
 struct Loader {
   std::string_view prefix;
   Result<std::unique_ptr<NativeCode>> (*load)(FileBytes file);
@@ -25,20 +25,20 @@ constexpr Loader kLoaders[] = {
      [](FileBytes file) { return judge_embedded_library(file, abi::kLibraryQuery); }},
     {"system-elf-", load_system_library, judge_system_library},
 };
-// What compilers write behind the prefix.
+// The architectures that compilers write after the prefix.
 constexpr std::string_view kArchitectures[] = {"x86_64",   "x86_32",   "arm_64",  "arm_32",
                                                "riscv_64", "riscv_32", "wasm_64", "wasm_32"};
 
 struct Format {
-  const Loader* loader = nullptr;  // null: no native executable
-  std::string_view architecture;   // that of the host where the format is for it
+  const Loader* loader = nullptr;  // null: not a native executable
+  std::string_view architecture;   // the host's, if the format is for it
 };
 
 Format parse(std::string_view format) {
   for (const Loader& loader : kLoaders) {
     if (!format.starts_with(loader.prefix)) continue;
     format.remove_prefix(loader.prefix.size());
-    // Whatever follows the architecture is not looked at.
+    // Anything after the architecture is ignored.
     for (const std::string_view architecture : kArchitectures)
       if (format.starts_with(architecture)) return {&loader, architecture};
   }

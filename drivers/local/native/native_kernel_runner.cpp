@@ -1,4 +1,4 @@
-// Calling a function for every workgroup of a grid.
+// Calls a function for each workgroup of a tile.
 #include "native_kernel_runner.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count,
     return fail(Code::OUT_OF_RANGE,
                 "a dispatch of kernel {} with {} workgroups in z; native executables count at most {}",
                 kernel_label(kernel, function), count[2], kMostZ);
-  // A dispatch has no size of its own; compiled functions do not look.
+  // Dispatches have no workgroup size of their own, and compiled functions do not read it.
   dispatch_.workgroup_size_x = dispatch_.workgroup_size_y = dispatch_.workgroup_size_z = 1;
   dispatch_.workgroup_count_x = count[0];
   dispatch_.workgroup_count_y = count[1];
