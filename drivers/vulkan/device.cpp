@@ -1,4 +1,4 @@
-// Opening a device, and what it says about itself.
+// Opening a device, and its properties.
 #include "device.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint32_t kMostQueues = 64;    // an affinity has as many bits
-constexpr uint32_t kDefaultQueues = 4;  // compute queues, where the device has so many
+constexpr uint32_t kMostQueues = 64;    // the number of bits of an affinity
+constexpr uint32_t kDefaultQueues = 4;  // compute queues, if the device has that many
 constexpr uint32_t kMostCompileThreads = 64;
 
 // ---- Queues
 
-// Compute queues of the family that does the least besides; then one that only transfers, where there is such
-// a family: copies go on there while kernels run.
+// The compute queues of the family with the fewest other capabilities, then one transfer-only queue, if there
+// is such a family: it can copy while kernels run.
 std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperties>& families,
                                          uint32_t wanted) {
   constexpr VkQueueFlags kGraphics = VK_QUEUE_GRAPHICS_BIT;
@@ -167,9 +167,9 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
 
 Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
-  // All work is done, but an implementation may still have to do with the semaphores that said so.
+  // All work has completed, but an implementation may still use the semaphores that signalled it.
   vk_.DeviceWaitIdle(device_);
-  queues_.clear();  // and their threads, which may still have calls to post
+  queues_.clear();  // and their threads, which may still post calls
   calls_.stop();
   recorders_.clear();
   pipeline_cache_.reset();
@@ -187,7 +187,7 @@ halyard_device_properties_t Device::properties() const {
   properties.operations = kOperationBits;
   properties.memory_alignment = heap_->alignment();
   properties.maximum_allocation = heap_->maximum();
-  // Not the page size that Vulkan wants: see Heap::import.
+  // Not the page size that Vulkan requires: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
   if (!features_.semaphore_descriptors) return properties;
   properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
@@ -277,7 +277,7 @@ Result<std::unique_ptr<halyard_driver_semaphore>> Device::create_semaphore(uint6
 Result<std::unique_ptr<halyard_driver_semaphore>> Device::import_semaphore(int32_t fd) {
   auto semaphore = std::make_unique<halyard_driver_semaphore>(
       services(), HALYARD_TRY(SharedSemaphore::create_empty(*this)));
-  HALYARD_TRY(semaphore->take(fd));  // last: what is taken over cannot be given back
+  HALYARD_TRY(semaphore->take(fd));  // last, because it cannot be undone
   return semaphore;
 }
 

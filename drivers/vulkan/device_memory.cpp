@@ -1,4 +1,4 @@
-// Counting bytes, and when bytes are there.
+// Statistics, and the lifetime of the bytes.
 #include "device_memory.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The driver as the host sees it: which classes the table of functions stands on, the note and negotiation.
+// The driver's entry point: the classes behind the table of functions, the note and negotiation.
 #include "halyard/driver.hpp"
 
 #include "command_list.h"

@@ -1,4 +1,4 @@
-// Asking SPIRV-Tools, and what is done about what it says.
+// Running SPIRV-Tools, and handling its result.
 #include "spirv_check.h"
 
 #include <spirv-tools/libspirv.h>
@@ -42,7 +42,7 @@ Result<> validate(std::span<const uint32_t> words, SpirvPolicy policy) {
               diagnostic ? diagnostic->position.index : 0, advice(policy));
 }
 
-// Whether a module that declares nothing but this capability can be parsed.
+// Whether SPIRV-Tools can parse a module that declares only this capability.
 bool is_known_to_tools(const Context& context, uint32_t capability) {
   const uint32_t words[] = {kSpirvMagic, spirv_version(1, 6), 0, 1, 0, 2u << 16 | kOpCapability, capability};
   spv_diagnostic diagnostic = nullptr;
@@ -88,7 +88,7 @@ Result<> check_capability(uint32_t capability, const Context& context, const Spi
       capability, judge.device);
 }
 
-// The words of a text, its end included.
+// The number of words of a string, including its terminator.
 size_t text_words(std::span<const uint32_t> words) {
   for (size_t i = 0; i < words.size(); ++i)
     for (unsigned shift = 0; shift < 32; shift += 8)
@@ -101,7 +101,7 @@ size_t text_words(std::span<const uint32_t> words) {
 std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words) {
   std::vector<uint32_t> result(words.begin(), words.end());
   if (words[1] >= spirv_version(1, 4)) return result;
-  std::map<uint32_t, uint32_t> storage_of;  // variables outside of functions
+  std::map<uint32_t, uint32_t> storage_of;  // of variables outside of functions
   (void)for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
     if (op == kOpVariable && operands.size() >= 3 && operands[2] != kStorageFunction)
       storage_of[operands[1]] = operands[2];

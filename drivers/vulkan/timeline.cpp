@@ -1,4 +1,4 @@
-// How timelines move, and who is told.
+// Advancing timelines and notifying waiters.
 #include "timeline.h"
 
 #include <algorithm>
@@ -20,14 +20,14 @@ uint64_t Semaphore::on_device() const {
   return value;
 }
 
-// Under the lock.
+// Called under the lock.
 Waiter* Semaphore::take_completed_here() {
   Waiter* const completed = take_completed();
   for (Waiter* waiter = completed; waiter; waiter = waiter->next) waiter->point = source_;
   return completed;
 }
 
-// What the host does with the semaphore that it follows instead [R111].
+// The host signals the original semaphore instead [R111].
 Result<> Semaphore::check_no_import(const char* what) const {
   if (!import_) return {};
   return vulkan::fail(HALYARD_UNIMPLEMENTED,
@@ -72,7 +72,7 @@ void Semaphore::promise(uint64_t value, QueuePoint point, TaskList& ready) {
     if (failed_ || value <= value_) return;
     try {
       promises_.push_back({value, point});
-    } catch (const std::bad_alloc&) {  // who waits is told when the value is there
+    } catch (const std::bad_alloc&) {  // waiters are notified when the value is reached
       return;
     }
     Waiter* waiter = waiters_.first();

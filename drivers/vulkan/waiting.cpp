@@ -1,4 +1,5 @@
-// How a thread of the host's waits for timelines: on the device, where all that it waits for is on its way
+// Blocking a host thread: on the device, if everything it waits for is in flight there, otherwise until it is
+// notified.
 // there, else for somebody to tell it.
 #include <algorithm>
 #include <array>
@@ -22,8 +23,8 @@ Standing look_at(Timepoints timepoints) {
   return kit::look_at<Semaphore>(timepoints);
 }
 
-// Where those that are missing are on one device. Empty: not all of them, or not on one that lets callers
-// wait.
+// The device points of the missing timepoints. Empty: they are not all on one device, or the device does not
+// let callers wait.
 class DevicePoints {
  public:
   explicit DevicePoints(Timepoints timepoints) {
@@ -51,7 +52,7 @@ class DevicePoints {
     for (uint32_t i = 0; i < count_; ++i)
       if (queues_[i]) queues_[i]->retire(ready);
   }
-  // Another look at the timelines shows what it came to.
+  // The result follows from checking the timelines again.
   void wait(bool any, int64_t deadline_ns, TaskList& ready) const {
     uint64_t timeout = UINT64_MAX;
     if (deadline_ns != HALYARD_WAIT_FOREVER) {
@@ -79,8 +80,8 @@ class DevicePoints {
   std::array<uint64_t, kMost> values_;
 };
 
-// Nobody tells of an import, so as long as this lives a thread waits for it on the device. A semaphore of its
-// own ends that.
+// An import sends no notifications, so as long as this exists, a thread waits for it on the device. A
+// separate semaphore ends that wait.
 class ImportWatch {
  public:
   static Result<std::unique_ptr<ImportWatch>> start(Semaphore& semaphore, uint64_t value) {

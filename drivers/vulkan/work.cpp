@@ -1,4 +1,4 @@
-// From a submission to its end.
+// From submission to completion.
 #include "work.h"
 
 #include <algorithm>
@@ -59,12 +59,12 @@ void give_back(RecordingUse& use, Work& work) {
   use = {};
 }
 
-// Whether the work is in flight; otherwise it is done.
+// Returns whether the work is in flight; otherwise it has completed.
 Result<bool> start(Work& work, TaskList& ready) {
   Device& device = *work.device;
   if (work.transient) HALYARD_TRY(work.transient->commit());
 
-  // Where on the device its waits are.
+  // The points on the device that it waits for.
   constexpr size_t kMostPoints = 64;
   std::array<QueuePoint, kMostPoints> points;
   size_t count = 0;
@@ -72,14 +72,14 @@ Result<bool> start(Work& work, TaskList& ready) {
   for (const Work::Wait& wait : work.waits) {
     if (wait.promised && wait.timeline->import()) {
       const VkSemaphore imported = wait.timeline->await_on_device(wait.value);
-      if (!imported) return false;  // it has failed, and so will the work
+      if (!imported) return false;  // it has failed, and the work will too
       work.device_waits.add(imported, wait.value);
     }
     if (!wait.point.queue || &wait.point.queue->device() != &device) continue;
     QueuePoint* const found =
         std::find_if(points.data(), points.data() + count,
                      [&](const QueuePoint& point) { return point.queue == wait.point.queue; });
-    if (found == points.data() + count) points[count++] = wait.point;  // a device has 64 queues at most
+    if (found == points.data() + count) points[count++] = wait.point;  // a device has at most 64 queues
     found->number = std::max(found->number, wait.point.number);
   }
 
@@ -139,7 +139,7 @@ void Work::issue(TaskList& ready) {
 
 void Work::finish(Status failure, TaskList& ready) {
   if (recording.commands) give_back(recording, *this);
-  // A wait that was promised may have failed since.
+  // A promised wait may have failed since.
   for (const Wait& wait : waits)
     if (!failure && wait.promised && wait.timeline->value() < wait.value) failure = wait.timeline->failure();
   const QueuePoint point = {queue && number != 0 ? queue : nullptr, number};
