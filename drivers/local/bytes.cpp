@@ -18,8 +18,8 @@ Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direct
   const char* const verb = direction == Direction::read ? "read" : "write";
   constexpr uint64_t kLargestOffset = std::numeric_limits<off_t>::max();
   if (transfer.file_offset > kLargestOffset || transfer.range.length > kLargestOffset - transfer.file_offset)
-    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: files end at {}", verb,
-                transfer.range.length, transfer.file_offset, kLargestOffset);
+    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: the largest offset is {}",
+                verb, transfer.range.length, transfer.file_offset, kLargestOffset);
   std::span<uint8_t> left = HALYARD_TRY(resolve(transfer.range, {}));
   auto offset = static_cast<off_t>(transfer.file_offset);
   while (!left.empty()) {

@@ -168,10 +168,9 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   for (const std::string_view plugin : given.all("plugin")) options.plugins.emplace_back(plugin);
   HALYARD_TRY(from_kit(given.finish()));
   if (!options.native && !options.plugins.empty())
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "option 'plugin' names native code, '{}', and option 'native' refuses all of it; leave out one",
-        options.plugins[0]);
+    return fail(Code::INVALID_ARGUMENT,
+                "option 'plugin' names native code, '{}', but option 'native' is 0; leave out one of them",
+                options.plugins[0]);
   return options;
 }
 

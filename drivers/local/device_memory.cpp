@@ -29,7 +29,7 @@ uint32_t granted_type(uint32_t wanted) {
 std::unexpected<Status> not_there() {
   return fail(
       Code::FAILED_PRECONDITION,
-      "the memory of a queue allocation is used before its alloca was done; wait for the alloca's signal");
+      "the memory of a queue allocation is used before its alloca has run; wait for the alloca's signal");
 }
 
 std::unexpected<Status> not_there_any_more() {

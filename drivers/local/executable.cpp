@@ -26,7 +26,7 @@ Status unknown_format(std::string_view format) {
   std::string known;
   for (const ExecutableKind* kind : kKinds) known += (known.empty() ? "" : ", ") + kind->formats();
   return {Code::NOT_FOUND,
-          fmt::format("executable format '{}' is not known here; this device runs {}", format, known)};
+          fmt::format("executable format '{}' is unknown; this device runs {}", format, known)};
 }
 
 Result<> judge(const Device& device, std::string_view format, std::span<const uint8_t> data) {

@@ -50,10 +50,10 @@ Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key
 Result<> check_exports(const vm::BytecodeModule& module) {
   for (const vm::Export& function : module.exports()) {
     if (std::ranges::find(kSpecialExports, function.name) != std::end(kSpecialExports))
-      return fail(Code::INVALID_ARGUMENT,
-                  "the executable exports '{}'; expected nothing but kernels: nothing else of an executable "
-                  "is ever run",
-                  function.name);
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "the executable exports '{}'; expected only kernels: other functions of an executable never run",
+          function.name);
     if (function.convention != kKernelConvention)
       return fail(Code::INVALID_ARGUMENT,
                   "export '{}' has the calling convention '{}'; expected a kernel, '{}', as every export of "
@@ -70,7 +70,7 @@ Result<> check_imports(const vm::BytecodeModule& module) {
       missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
   if (missing.empty()) return {};
   return fail(Code::NOT_FOUND,
-              "the executable imports {}, which is nothing that executables can call here, or not that way; "
+              "the executable imports {}, which this device does not have, or not with this signature; "
               "compile it without microkernels",
               missing);
 }

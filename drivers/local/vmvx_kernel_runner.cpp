@@ -102,9 +102,10 @@ Result<> VmvxKernelRunner::run(uint32_t function, const WorkgroupCount& count, T
 Status VmvxKernelRunner::explain(Status failure) const {
   if (failure.code() != Code::PERMISSION_DENIED || read_only_.empty()) return failure;
   return std::move(failure).note(fmt::format(
-      "{} {} hold constant data of the program, which kernels may not write to on this device (option "
+      "{} {} {} constant data of the program, which kernels may not write to on this device (option "
       "validate=1)",
-      read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", ")));
+      read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", "),
+      read_only_.size() == 1 ? "holds" : "hold"));
 }
 
 Result<> VmvxKernelRunner::call(uint32_t function) {

@@ -177,8 +177,8 @@ class OlderMatrices {
   }
   static Result<> unjudged(std::string_view what, uint32_t number) {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "the SPIR-V module is not valid for Vulkan: {} {} of cooperative matrices is none of the KHR "
-                "extension; compile it again, or open the device with spirv=off if it can be trusted",
+                "the SPIR-V module is not valid for Vulkan: {} {} of cooperative matrices is not part of the "
+                "KHR extension; compile it again, or open the device with spirv=off if it can be trusted",
                 what, number);
   }
   static Result<> check_form(uint16_t op, size_t count, size_t least, size_t most) {

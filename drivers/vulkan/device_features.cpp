@@ -363,7 +363,7 @@ constexpr Capability kCapabilities[] = {
     {5116, "bfloat16 (shaderBFloat16Type)", nullptr},
     {5117, "bfloat16 dot products (shaderBFloat16DotProduct)", nullptr},
     {5118, "bfloat16 cooperative matrices (shaderBFloat16CooperativeMatrix)", nullptr},
-    {5357, "cooperative matrices of NVIDIA's (VK_NV_cooperative_matrix)", nullptr},
+    {5357, "NVIDIA's cooperative matrices (VK_NV_cooperative_matrix)", nullptr},
     {6016, "integer dot products (shaderIntegerDotProduct)",
      [](F f) -> bool { return f.integer_dot_product.shaderIntegerDotProduct; }},
     {6017, "integer dot products (shaderIntegerDotProduct)",

@@ -27,7 +27,7 @@ Result<const ExecutableFormat*> format_for(const Device& device, std::string_vie
                 known_formats(device));
   if (format->needs_addresses && !device.features().buffer_addresses())
     return fail(HALYARD_NOT_FOUND,
-                "executable format '{}' needs buffer device addresses, which this device has not; it has {}",
+                "executable format '{}' needs buffer device addresses, which this device lacks; it has {}",
                 name, known_formats(device));
   return format;
 }

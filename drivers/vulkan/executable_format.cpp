@@ -113,7 +113,7 @@ class FlatbufferReader {
                       binding.binding(), binding.stages());
         if (std::ranges::any_of(set,
                                 [&](const SetBinding& other) { return other.binding == binding.binding(); }))
-          return fail(HALYARD_INVALID_ARGUMENT, "set layout {}: binding {} is there twice", i,
+          return fail(HALYARD_INVALID_ARGUMENT, "set layout {}: binding {} occurs twice", i,
                       binding.binding());
         descriptors += binding.count();
         if (descriptors > kMostBindings || binding.binding() >= kMostBindings)

@@ -68,24 +68,22 @@ Result<> check_capability(uint32_t capability, const Context& context, const Spi
       return {};
     case CapabilityState::missing:
       return fail(HALYARD_INCOMPATIBLE,
-                  "the executable needs {}, which device '{}' has not; compile it for this device",
+                  "the executable needs {}, which device '{}' lacks; compile it for this device",
                   answer.feature, judge.device);
     case CapabilityState::unused:
-      return fail(
-          HALYARD_INCOMPATIBLE,
-          "the executable needs {}, which this driver does not turn on, on no device and not on '{}'; "
-          "compile it without",
-          answer.feature, judge.device);
+      return fail(HALYARD_INCOMPATIBLE,
+                  "the executable needs {}, which this driver enables on no device, so not on '{}'; compile "
+                  "it without",
+                  answer.feature, judge.device);
     case CapabilityState::unknown:
       break;
   }
   if (judge.policy == SpirvPolicy::off || is_known_to_tools(context, capability)) return {};
-  return fail(
-      HALYARD_INCOMPATIBLE,
-      "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, so "
-      "that nothing says whether device '{}' has it; compile it without, or open the device with "
-      "spirv=off if the executable can be trusted",
-      capability, judge.device);
+  return fail(HALYARD_INCOMPATIBLE,
+              "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, "
+              "so it is unknown whether device '{}' has it; compile it without, or open the device with "
+              "spirv=off if the executable can be trusted",
+              capability, judge.device);
 }
 
 // The number of words of a string, including its terminator.

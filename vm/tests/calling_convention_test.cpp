@@ -65,16 +65,16 @@ TEST(Convention, Refuses) {
     Code code;
     const char* message;
   } kStrings[] = {
-      {"1i_i", Code::UNIMPLEMENTED, "version '1' is not known"},
-      {"i_i", Code::UNIMPLEMENTED, "version 'i' is not known"},
-      {"_", Code::UNIMPLEMENTED, "version '_' is not known"},
+      {"1i_i", Code::UNIMPLEMENTED, "unknown version '1'"},
+      {"i_i", Code::UNIMPLEMENTED, "unknown version 'i'"},
+      {"_", Code::UNIMPLEMENTED, "unknown version '_'"},
       {"0x", Code::UNIMPLEMENTED, "unknown character 'x'"},
       {"0i_x", Code::UNIMPLEMENTED, "unknown character 'x'"},
       {"0iD", Code::UNIMPLEMENTED, "unknown character 'D'"},
       {"0i_i_i", Code::UNIMPLEMENTED, "unknown character '_'"},
       {"0CiqD", Code::UNIMPLEMENTED, "unknown character 'q' in a span"},
       {"0CiCiDD", Code::INVALID_ARGUMENT, "a span inside a span"},
-      {"0v_CiD", Code::INVALID_ARGUMENT, "may stand in arguments only"},
+      {"0v_CiD", Code::INVALID_ARGUMENT, "only allowed in arguments"},
       {"0CD", Code::INVALID_ARGUMENT, "a span without types"},
       {"0CvD", Code::INVALID_ARGUMENT, "a span without types"},
       {"0C", Code::INVALID_ARGUMENT, "a span without types"},

@@ -234,7 +234,7 @@ TEST(ModuleStates, AFailureIsTheContextsFailure) {
   TypeRegistry types;
   auto module = create_native_module(&with_states(definition, log), {}, types);
   const Machine machine;
-  EXPECT_FAILS(UNAVAILABLE, "no more states; while making the state of native module 'native'",
+  EXPECT_FAILS(UNAVAILABLE, "no more states; while creating the state of native module 'native'",
                machine.context->add(*module));
   *module = nullptr;
   EXPECT_EQ(log.lines, (std::vector<std::string>{"create ''", "release"}));

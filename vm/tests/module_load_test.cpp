@@ -354,7 +354,7 @@ TEST(ModuleLoad, UnknownTypes) {
     ModuleParts parts = one_function({});
     parts.types = {"i32", name};
     EXPECT_TRUE(
-        fails_with(load(parts), Code::NOT_FOUND, fmt::format("type '{}' (types[1]) is not known", name)));
+        fails_with(load(parts), Code::NOT_FOUND, fmt::format("type '{}' (types[1]) is unknown", name)));
     EXPECT_TRUE(fails_with(load(parts), Code::NOT_FOUND,
                            "i8, i16, i32, i64, f32, f64, !vm.opaque, !vm.buffer, !vm.list"));
   }

@@ -180,7 +180,7 @@ TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
   const auto first = create("m", {{"m.a", nullptr}});
   ASSERT_TRUE(first);
   // All or nothing: m.b is not left behind.
-  EXPECT_FAILS(ALREADY_EXISTS, "the type 'm.a' is there already",
+  EXPECT_FAILS(ALREADY_EXISTS, "the type 'm.a' is already defined",
                create("m", {{"m.b", nullptr}, {"m.a", destroy_number}}));
   EXPECT_EQ(types.find("m.b"), nullptr);
   EXPECT_NE(types.find("m.a"), nullptr);

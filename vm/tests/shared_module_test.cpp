@@ -81,8 +81,8 @@ TEST(SharedModule, RefusedByTheNoteWithoutRunningAnything) {
                open(library("zero")));
   EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 2..3, this Halyard speaks 1", open(library("future")));
   EXPECT_FAILS(INCOMPATIBLE, "or a newer Halyard", open(library("future")));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense (name 'faulty', ABI 3..1)", open(library("backwards")));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense (name 'a.b'", open(library("misnamed")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is malformed (name 'faulty', ABI 3..1)", open(library("backwards")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is malformed (name 'a.b'", open(library("misnamed")));
   EXPECT_FAILS(INCOMPATIBLE, "was built with MemorySanitizer", open(library("instrumented")));
 }
 

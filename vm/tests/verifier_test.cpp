@@ -111,7 +111,7 @@ TEST(VerifyFrame, OwnConvention) {
   EXPECT_TRUE(fails_with(with("0q"), Code::INVALID_ARGUMENT, "unknown character 'q'"));
   EXPECT_TRUE(fails_with(with("0v_q"), Code::INVALID_ARGUMENT, "unknown character 'q'"));
   EXPECT_TRUE(fails_with(with("0CiD"), Code::INVALID_ARGUMENT, "only imports may take spans"));
-  EXPECT_TRUE(fails_with(with("0v_CiD"), Code::INVALID_ARGUMENT, "may stand in arguments only"));
+  EXPECT_TRUE(fails_with(with("0v_CiD"), Code::INVALID_ARGUMENT, "only allowed in arguments"));
   EXPECT_TRUE(fails_with(with("0CCiDD"), Code::INVALID_ARGUMENT, "a span inside a span"));
 }
 

@@ -71,7 +71,7 @@ class Reader {
       const uint64_t offset = address - segment.address;
       if (size <= segment.file_size - offset) return *part(file_, segment.file_offset + offset, size);
     }
-    return broken_elf("{} ({} bytes at address {:#x}) is not in what the file gives to its segments", what,
+    return broken_elf("{} ({} bytes at address {:#x}) is not within the segments' bytes in the file", what,
                       size, address);
   }
 
@@ -101,14 +101,14 @@ class Reader {
   Result<> read_strings() {
     strings_ = HALYARD_TRY(bytes_at(*dynamic_.strtab, *dynamic_.strsz, "DT_STRTAB"));
     if (strings_.empty() || strings_.back() != 0)
-      return broken_elf("its table of strings does not end with a zero");
+      return broken_elf("its string table does not end with a zero");
     return {};
   }
 
   // The string table ends with a zero, so every name is terminated within it.
   Result<std::string_view> string(uint32_t offset) const {
     if (offset >= strings_.size())
-      return broken_elf("a name at {} of a table of {} bytes", offset, strings_.size());
+      return broken_elf("a name at offset {} of a string table of {} bytes", offset, strings_.size());
     return std::string_view(reinterpret_cast<const char*>(strings_.data()) + offset);
   }
 
@@ -135,18 +135,16 @@ class Reader {
   Result<> read_symbol(const Elf64_Sym& from, Symbol& to) {
     const std::string_view name = HALYARD_TRY(string(from.st_name));
     if (from.st_shndx == SHN_UNDEF)
-      return fail(
-          Code::UNAVAILABLE,
-          "the ELF library needs the symbol '{}' from elsewhere; embedded libraries must have all that "
-          "they use",
-          name);
+      return fail(Code::UNAVAILABLE,
+                  "the ELF library needs the external symbol '{}'; embedded libraries must be self-contained",
+                  name);
     const uint32_t type = ELF64_ST_TYPE(from.st_info);
     if (type == STT_TLS || type == STT_GNU_IFUNC || from.st_shndx == SHN_COMMON)
       return fail(Code::UNIMPLEMENTED,
                   "symbol '{}' of the ELF library is {}, which embedded libraries cannot have", name,
                   type == STT_TLS         ? "thread-local"
                   : type == STT_GNU_IFUNC ? "an indirect function"
-                                          : "common memory without a place");
+                                          : "common memory without an address");
     to.value = from.st_value;
     to.moves = from.st_shndx != SHN_ABS;
     if (!to.moves) return {};
@@ -195,7 +193,7 @@ class Reader {
     const RelocationRule* rule = architecture_.find(type);
     if (!rule)
       return fail(Code::UNIMPLEMENTED,
-                  "the ELF library has a relocation of type {} of {}, which is not known here; compile it "
+                  "the ELF library has a relocation of type {} of {}, which is not supported; compile it "
                   "as position-independent code without thread-local data",
                   type, architecture_.name);
     if (rule->value == RelocationValue::none) return {};

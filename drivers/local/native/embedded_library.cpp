@@ -137,7 +137,7 @@ struct Found {
 Result<Found> read(FileBytes file) {
   const ElfArchitecture* architecture = host_architecture();
   if (!architecture)
-    return fail(Code::UNIMPLEMENTED, "native executables are not known on this architecture");
+    return fail(Code::UNIMPLEMENTED, "native executables are not supported on this architecture");
   const FileBytes library = HALYARD_TRY(choose_from_fat_elf(file, *architecture));
   ElfImage image = HALYARD_TRY(read_elf(library, *architecture, page_size()));
   HALYARD_TRY(check_processor_levels(image.needed_levels));

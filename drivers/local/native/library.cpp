@@ -123,15 +123,15 @@ Result<Library> query_library(const NativeCode& code, const abi::Environment& en
                   header ? header->revision : 0);
     HALYARD_TRY(check_sanitizer(header->sanitizer, "the library"));
     if (header->features != 0)
-      return fail(Code::UNIMPLEMENTED, "the library needs features {:#x} that are not known here",
+      return fail(Code::UNIMPLEMENTED,
+                  "the library needs the unknown features {:#x}; compile it for an older release",
                   header->features);
     return header->revision == 6 ? read_library(*reinterpret_cast<const abi::Library6*>(found))
                                  : read_library(*reinterpret_cast<const abi::Library5*>(found));
   }
-  return fail(
-      Code::FAILED_PRECONDITION,
-      "the library answers to neither revision 6 nor 5, those that this program runs; compile it with "
-      "a release that makes one of them");
+  return fail(Code::FAILED_PRECONDITION,
+              "the library supports neither revision 6 nor 5; compile it with a compiler release that writes "
+              "one of them");
 }
 
 }  // namespace halyard::local

@@ -59,11 +59,10 @@ bool accepts(std::string_view format) { return parse(format).loader != nullptr; 
 Result<const Loader*> find_loader(const Device& device, std::string_view text) {
   const Format format = parse(text);
   if (!device.options.native)
-    return fail(
-        Code::PERMISSION_DENIED,
-        "executable format '{}' is native code, which this device was told to refuse (option native=0); "
-        "compile the program for 'vmvx-bytecode-fb', or allow native code where its maker is trusted",
-        text);
+    return fail(Code::PERMISSION_DENIED,
+                "executable format '{}' is native code, which this device refuses (option native=0); "
+                "compile the program for 'vmvx-bytecode-fb', or allow native code if you trust its origin",
+                text);
   const ElfArchitecture* host = host_architecture();
   if (!host || format.architecture != host->name)
     return fail(Code::NOT_FOUND,

@@ -62,11 +62,10 @@ Result<> NativeKernelRunner::check_guarded(const Kernel& kernel, uint32_t functi
     const auto found =
         std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
     if (found.in1 == guarded.bytes.end()) continue;
-    return fail(
-        Code::PERMISSION_DENIED,
-        "kernel {} writes to byte {} of binding {}, which is constant data of the program; this device "
-        "was told to refuse that (option validate=1)",
-        kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
+    return fail(Code::PERMISSION_DENIED,
+                "kernel {} writes to byte {} of binding {}, which is constant data of the program; this "
+                "device refuses that (option validate=1)",
+                kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
   }
   return {};
 }
@@ -93,11 +92,10 @@ Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count,
     workgroup_.y = at.y;
     workgroup_.z = static_cast<uint16_t>(at.z);
     if (const int result = entry(&environment_, &dispatch_, &workgroup_); result != 0) [[unlikely]]
-      return fail(
-          Code::INTERNAL,
-          "kernel {} failed with {} in workgroup {},{},{} of {},{},{}; 0 is success, what other numbers "
-          "mean its compiler knows",
-          kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
+      return fail(Code::INTERNAL,
+                  "kernel {} failed with {} in workgroup {},{},{} of {},{},{}; 0 is success, other values "
+                  "are defined by its compiler",
+                  kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
     at.next(count);
   }
   return check_guarded(kernel, function);

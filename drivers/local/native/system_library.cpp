@@ -107,7 +107,7 @@ class SystemLibrary final : public NativeCode {
 Result<FileBytes> read(FileBytes file) {
   const ElfArchitecture* architecture = host_architecture();
   if (!architecture)
-    return fail(Code::UNIMPLEMENTED, "native executables are not known on this architecture");
+    return fail(Code::UNIMPLEMENTED, "native executables are not supported on this architecture");
   const FileBytes library = HALYARD_TRY(without_footer(file));
   HALYARD_TRY(check_elf_header(library, *architecture));
   HALYARD_TRY(check_processor_levels(needed_processor_levels(library, *architecture)));

@@ -79,8 +79,7 @@ Result<uint8_t*> matrix_at(const Place& place, uint64_t size0, uint64_t size1, u
 
 Result<> check_writable(const Buffer& buffer) {
   if (buffer.is_mutable()) return {};
-  return fail(Code::PERMISSION_DENIED,
-              "'out' is a buffer that may only be read; expected one that may be written");
+  return fail(Code::PERMISSION_DENIED, "'out' is a read-only buffer; expected a writable one");
 }
 
 // An operand that starts further on.
@@ -118,7 +117,7 @@ Result<> binary(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t l
                        const FlushDenormals flush;
                        kernel(lhs_piece, rhs_piece, out_piece, {rows, columns});
                      } else if (!kernel(lhs_piece, rhs_piece, out_piece, {rows, columns})) {
-                       return fail(Code::INVALID_ARGUMENT, "'rhs' holds a 0 to divide by; expected none");
+                       return fail(Code::INVALID_ARGUMENT, "'rhs' has a divisor of 0; expected none");
                      }
                      return {};
                    });
@@ -302,10 +301,10 @@ Result<uint8_t*> tiles_at(const Place& place, const Tiling& tiling, uint64_t str
   HALYARD_TRY(check_stride(place.name, stride1));
   if (product(tiling.grid0(), tiling.extent0()) < tiling.size0 ||
       product(tiling.grid1(), tiling.extent1()) < tiling.size1)
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "{} x {} tiles of {} x {} elements do not hold a matrix of {} x {}; expected as many as it takes",
-        tiling.grid0(), tiling.grid1(), tiling.extent0(), tiling.extent1(), tiling.size0, tiling.size1);
+    return fail(Code::INVALID_ARGUMENT,
+                "{} x {} tiles of {} x {} elements do not hold a matrix of {} x {}; expected enough tiles",
+                tiling.grid0(), tiling.grid1(), tiling.extent0(), tiling.extent1(), tiling.size0,
+                tiling.size1);
   return rows_at(place, tiling.o0, product(tiling.o1, tiling.t0 * tiling.t1), tiling.tile_stride0);
 }
 

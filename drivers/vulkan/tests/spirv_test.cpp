@@ -129,9 +129,9 @@ TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
     std::initializer_list<const char*> named;
   };
   const Case kCases[] = {
-      {6022, {"VK_KHR_cooperative_matrix", "'Made Up 9000'", "has not"}},
-      {9, {"shaderFloat16", "'Made Up 9000'", "has not"}},
-      {5116, {"shaderBFloat16Type", "'Made Up 9000'", "does not turn on"}},
+      {6022, {"VK_KHR_cooperative_matrix", "'Made Up 9000'", "lacks"}},
+      {9, {"shaderFloat16", "'Made Up 9000'", "lacks"}},
+      {5116, {"shaderBFloat16Type", "'Made Up 9000'", "enables on no device"}},
       {9999, {"9999", "'Made Up 9000'", "spirv=off"}},
   };
   for (const auto& [capability, named] : kCases) {

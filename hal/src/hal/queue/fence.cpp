@@ -87,7 +87,8 @@ Result<> Semaphore::signal(uint64_t value) {
   if (status.code() != Code::INVALID_ARGUMENT) return to_result(std::move(status));
   return std::unexpected(
       Status(Code::INVALID_ARGUMENT,
-             fmt::format("expected a value above the semaphore's, found {}; signal each once", value))
+             fmt::format("expected a value larger than the semaphore's, found {}; signal each value once",
+                         value))
           .caused_by(std::move(status)));
 }
 

@@ -431,7 +431,7 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   if (from.memory == to.memory && from.offset < to.offset + length && to.offset < from.offset + length)
     return fail(
         Code::INVALID_ARGUMENT,
-        "expected source and target of a copy without common bytes, found [{}, +{}) and [{}, +{}) of one "
+        "expected a copy whose source and target do not overlap, found [{}, +{}) and [{}, +{}) of one "
         "allocation; copy through another buffer",
         from.offset, length, to.offset, length);
   if (is_foreign(point.device, source) || is_foreign(point.device, target)) {

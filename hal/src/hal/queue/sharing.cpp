@@ -52,7 +52,7 @@ Result<halyard_driver_memory_t> import(Device& user, const Allocation& allocatio
   const uint64_t alignment = user.properties().import_alignment;
   if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
     return not_shared(user, allocation,
-                      fmt::format("it wants imported memory at multiples of {} bytes", alignment));
+                      fmt::format("it requires imported memory to be aligned to {} bytes", alignment));
   halyard_memory_request_t request = {};
   request.struct_size = sizeof request;
   request.memory_type = HALYARD_MEMORY_OPTIMAL;

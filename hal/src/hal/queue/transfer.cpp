@@ -21,7 +21,7 @@ Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_
                  uint64_t target_offset, uint64_t length) {
   const std::unique_ptr<uint8_t[]> bytes(new (std::nothrow) uint8_t[length]);
   if (!bytes)
-    return fail(Code::RESOURCE_EXHAUSTED, "no memory to take {} bytes from device '{}' to device '{}'",
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory to copy {} bytes from device '{}' to device '{}'",
                 length, source.device().uri(), target.device().uri());
   HALYARD_TRY(source.read(source_offset, bytes.get(), length));
   if (!target.is_mappable())

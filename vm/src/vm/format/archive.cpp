@@ -148,7 +148,7 @@ std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t bas
   std::string_view advice =
       "; is this a module made by iree-compile? (the name of one in text form ends in .vmasm)";
   if (std::ranges::equal(bare, std::string_view("IREE")))
-    advice = "; it stands 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
+    advice = "; it is 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
   else if (base != 0 && load_unaligned<uint16_t>(file.data() + 8) != 0)
     advice =
         "; the first entry of the zip archive is compressed, it must be the module, stored without "

@@ -315,8 +315,8 @@ struct ModuleLoader {
         const std::vector<std::string_view> candidates(known.begin(), known.end());
         std::string hint = did_you_mean(name, candidates);
         if (candidates.size() <= kListedTypes)
-          hint += fmt::format("; known are {}", fmt::join(candidates, ", "));
-        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is not known{}", name, i, hint);
+          hint += fmt::format("; known types are {}", fmt::join(candidates, ", "));
+        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is unknown{}", name, i, hint);
       }
       module.types_.push_back(*type);
       module.type_names_.push_back(name);

@@ -226,7 +226,7 @@ Result<NativeState> make_state(const Parts& parts) {
   void* state = nullptr;
   if (Status status = Status::adopt(definition.create_state(&args, &state)))
     return std::unexpected(
-        std::move(status).note(fmt::format("while making the state of native module '{}'", parts.name)));
+        std::move(status).note(fmt::format("while creating the state of native module '{}'", parts.name)));
   return NativeState{state, definition.destroy_state};
 }
 

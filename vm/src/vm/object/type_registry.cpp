@@ -61,10 +61,10 @@ Result<std::vector<Ref<NativeType>>> TypeRegistry::add(std::vector<Ref<NativeTyp
       const std::string name = type->of_objects().name;
       table.resize(table.types.size() - (table.native_types.size() - before));
       table.native_types.resize(before);
-      return fail(Code::ALREADY_EXISTS,
-                  "the type '{}' is there already, defined by something else; load one of the two in an "
-                  "instance of its own",
-                  name);
+      return fail(
+          Code::ALREADY_EXISTS,
+          "the type '{}' is already defined by another module; load one of the two in an instance of its own",
+          name);
     }
     type = *same;
   }

@@ -332,8 +332,9 @@ void Invocation::set_time_limit() {
 
 Result<> Invocation::set_deadline(const Deadline& deadline) {
   if (deadline && !context_->loop())
-    return fail(Code::FAILED_PRECONDITION,
-                "a deadline needs an event loop, which the context has not; make it with an instance");
+    return fail(
+        Code::FAILED_PRECONDITION,
+        "a deadline needs an event loop, which the context lacks; create the context with an instance");
   own_deadline_ = deadline.value_or(Clock::time_point::max());
   if (!stack_->top) return {};
   try {

@@ -197,7 +197,7 @@ Result<> dependency_directive(Module& module, Cursor cursor, LineReader&, int) {
 
 Result<> has_key(const Cursor& cursor, const Attribute& attribute) {
   if (!attribute.key.empty()) return {};
-  return cursor.error(Code::INVALID_ARGUMENT, "an attribute's key is empty; name what it says");
+  return cursor.error(Code::INVALID_ARGUMENT, "an attribute's key is empty; expected a name");
 }
 
 Result<> attribute_directive(Module& module, Cursor cursor, LineReader&, int) {

@@ -211,8 +211,8 @@ class Body {
   std::unexpected<Status> unknown(Cursor& cursor, std::string_view written, std::string_view mnemonic) {
     if (written.empty()) return cursor.expected("an instruction");
     if (is_implicit(mnemonic))
-      return cursor.error(Code::INVALID_ARGUMENT,
-                          "{} is not written; the assembler emits it where it belongs", quoted(written));
+      return cursor.error(Code::INVALID_ARGUMENT, "{} cannot be written; the assembler emits it",
+                          quoted(written));
     if (mnemonic == "func")
       return cursor.error(Code::INVALID_ARGUMENT,
                           "function @{} is still open; close it with '}}' alone on a line", function_.name);

@@ -168,7 +168,7 @@ Result<> read_fact(Cursor& cursor, Function& function, FunctionFacts& facts) {
     std::array<std::string_view, std::size(kFacts)> names;
     std::ranges::transform(kFacts, names.begin(), &Fact::name);
     return start.error(Code::INVALID_ARGUMENT,
-                       "expected .registers, .attr or another word of that kind, found {}{}",
+                       "expected .registers, .attr or another such directive, found {}{}",
                        quoted(start.rest()), did_you_mean(name, names));
   }
   HALYARD_TRY(found->read(cursor, function, facts));

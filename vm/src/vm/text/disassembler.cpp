@@ -234,7 +234,7 @@ Result<std::string> disassemble(Ref<Bytes> bytes, const DisassembleOptions& opti
   HALYARD_TRY(disassembler::ModuleText(view, listing, budget, options, 0).print(kAssemblersDefault));
   if (listing.full())
     return fail(Code::RESOURCE_EXHAUSTED,
-                "module '{}' as text has more than {} bytes, which is what can be assembled",
+                "module '{}' as text has more than {} bytes, the limit of the assembler",
                 view.module().name(), kMaxAssembledText);
   return listing.take();
 }

@@ -118,7 +118,7 @@ class FunctionText {
     if (!raw) {
       listing.append(std::move(body));
     } else {
-      listing.line("  // " + (verified ? "given as bytes: some that no instruction uses are not 0"
+      listing.line("  // " + (verified ? "given as bytes: padding bytes are not 0"
                                        : "cannot run: " + one_line(verified.error().text())));
       print_comments(listing);
       print_bytes(listing);

@@ -401,7 +401,7 @@ class FunctionVerifier {
     const bool import = call.callee & kImportBit;
     if (call.variadic && !import)
       return fail(Code::FAILED_PRECONDITION,
-                  "a variadic call to a function of the module; only imports can be called so");
+                  "a variadic call to a function of the module; only imports can be called with spans");
     const std::string_view text = import ? module_.imports()[call.callee & ~kImportBit].convention
                                          : module_.functions()[call.callee].convention;
     if (const std::optional<PlainTypes> types = plain_types(text)) return call.check(registers_, *types);
