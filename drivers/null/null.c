@@ -113,8 +113,7 @@ static void answer(void* target, const void* source, uint32_t source_size) {
 static status_t check_extensions(instance_t instance, const halyard_extension_t* extension) {
   while (extension && !extension->must_understand) extension = extension->next;
   if (!extension) return NULL;
-  return fail(instance, HALYARD_UNIMPLEMENTED, "null: extension %u is required, none is known",
-              extension->kind);
+  return fail(instance, HALYARD_UNIMPLEMENTED, "null: extension %u required, none is known", extension->kind);
 }
 
 // ---- Instance and devices ----
