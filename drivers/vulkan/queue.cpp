@@ -107,7 +107,6 @@ VkResult Queue::wait_for(uint64_t number) const {
 
 // Called under the lock: work up to `number` has completed. Reports it to the trace, in the queue's order and
 // before the host is notified.
-// host is told.
 Work* Queue::retire_up_to(uint64_t number) {
   Work* const done = flights_.take(number);
   if (trace_) [[unlikely]]

@@ -36,7 +36,6 @@ class SharedSemaphore {
   VkSemaphore handle() const { return handle_; }
   // Imports the descriptor's semaphore, and takes ownership of the descriptor on success. INVALID_ARGUMENT:
   // unknown to the device.
-  // not know it.
   Result<> take(int32_t fd);
   Result<int32_t> descriptor() const;  // a new descriptor, owned by the caller
   uint64_t value() const;

@@ -1,6 +1,5 @@
 // Blocking a host thread: on the device, if everything it waits for is in flight there, otherwise until it is
 // notified.
-// there, else for somebody to tell it.
 #include <algorithm>
 #include <array>
 #include <chrono>

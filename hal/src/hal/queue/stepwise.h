@@ -38,7 +38,6 @@ struct StepwiseExecution {
 
   // Runs `next` when the fence, which may be null, is reached; its failure ends the work. `self` is this
   // execution, kept by the wait.
-  // execution, which the wait keeps.
   Result<> when(const Fence* fence, Ref<Object> self, std::move_only_function<Result<>()> next) {
     return when_reached(fence, [this, self = std::move(self), next = std::move(next)](Status status) mutable {
       if (!status.ok()) return finish(std::move(status));

@@ -57,7 +57,6 @@ struct Word {
   uint32_t low() const { return part(0); }   // op and a, of a data word
   // The distance of a branch, in words from the first word of the instruction. A data word with two distances
   // has the one for a true condition and the one for a false condition.
-  // holds and where it does not.
   int32_t distance() const { return static_cast<int32_t>(part(4)); }
   int32_t distance_if() const { return static_cast<int32_t>(part(0)); }
   int32_t distance_else() const { return static_cast<int32_t>(part(4)); }
