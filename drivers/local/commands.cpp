@@ -111,7 +111,7 @@ Result<> CommandList::execute(const Execution& execution) const {
     outcome = execute_batch(commands, own);
     return outcome.has_value();
   });
-  if (outcome) watch.tell(cost_);
+  if (outcome) watch.record(cost_);
   return outcome;
 }
 

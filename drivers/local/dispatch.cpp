@@ -37,7 +37,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     }
     if (helpers == 0) {
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
-      watch.tell(cost, total);
+      watch.record(cost, total);
       return {};
     }
   }

@@ -50,7 +50,7 @@ class Stopwatch {
     return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin_).count());
   }
   // Records the mean over `parts` equal parts.
-  void tell(Cost& cost, uint64_t parts = 1) const {
+  void record(Cost& cost, uint64_t parts = 1) const {
     if (runs_) cost.learn(elapsed() / parts + 1);
   }
 

@@ -117,8 +117,8 @@ Result<int32_t> Semaphore::export_fd() {
   exports_.reserve(exports_.size() + 1);
   const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
   exports_.push_back({std::move(semaphore), initial});
-  tell();
-  pass_on();
+  signal_current();
+  signal_promised();
   return descriptor;
 }
 
@@ -132,38 +132,38 @@ bool Semaphore::underway(uint64_t value) {
   }
   // Called before something waits for it.
   const std::lock_guard exports_lock(exports_mutex_);
-  pass_on();
+  signal_promised();
   return true;
 }
 
 // A queue can signal the value that its work will reach if no other value must come before it and no other
 // queue has a signal pending. Otherwise the host signals when the value is reached.
-void Semaphore::pass_on() {
+void Semaphore::signal_promised() {
   const auto promised_as = [&](uint64_t value) {
     const std::lock_guard lock(mutex_);
     const Promise* found = failed_ ? nullptr : promise_for(value, &device_);
     return found && found->value == value ? found->point : QueuePoint{};
   };
   for (Export& each : exports_) {
-    for (QueuePoint point = promised_as(each.told + 1);
-         point.queue && each.semaphore.signal_behind(*point.queue, each.told + 1);
-         point = promised_as(each.told + 1))
-      ++each.told;
+    for (QueuePoint point = promised_as(each.signalled + 1);
+         point.queue && each.semaphore.signal_behind(*point.queue, each.signalled + 1);
+         point = promised_as(each.signalled + 1))
+      ++each.signalled;
   }
 }
 
 // Values between two checks are covered by the later one.
-void Semaphore::tell_exports() {
+void Semaphore::update_exports() {
   const std::lock_guard exports_lock(exports_mutex_);
-  tell();
+  signal_current();
 }
 
-void Semaphore::tell() {
+void Semaphore::signal_current() {
   const uint64_t value = this->value();
   for (Export& each : exports_) {
-    if (value <= each.told) continue;
+    if (value <= each.signalled) continue;
     each.semaphore.signal(value);
-    each.told = value;
+    each.signalled = value;
   }
 }
 

@@ -47,7 +47,7 @@ Result<> Semaphore::signal(uint64_t value, TaskList& ready) {
     completed = take_completed_here();
     is_exported = is_exported_;
   }
-  if (is_exported) tell_exports();
+  if (is_exported) update_exports();
   kit::complete_all(completed, Status(), ready);
   return {};
 }
@@ -107,7 +107,7 @@ void Semaphore::keep(uint64_t value, QueuePoint point, TaskList& ready) {
     }
     std::erase_if(promises_, [&](const Promise& promise) { return promise.value <= value_; });
   }
-  if (is_exported) tell_exports();
+  if (is_exported) update_exports();
   kit::complete_all(completed, Status(), ready);
 }
 

@@ -92,12 +92,12 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
 
   struct Export {
     SharedSemaphore semaphore;
-    uint64_t told;  // the value that it has or will have
+    uint64_t signalled;  // the value that it has or will have
   };
 
-  void tell_exports();
-  void tell();     // under exports_mutex_: signals the current value
-  void pass_on();  // under exports_mutex_: signals promised values
+  void update_exports();
+  void signal_current();   // under exports_mutex_: signals the current value
+  void signal_promised();  // under exports_mutex_: signals promised values
   void release_device();
   uint64_t on_device() const;
   Result<> check_no_import(const char* what) const;

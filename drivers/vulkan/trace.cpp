@@ -94,7 +94,7 @@ void QueueTrace::calibrate(uint64_t now) {
   calibrated_ = true;
 }
 
-void QueueTrace::tell(const Work& work) noexcept {
+void QueueTrace::report(const Work& work) noexcept {
   constexpr uint64_t kCalibrationAge = 1'000'000'000;  // nanoseconds; clocks drift
   Timestamps* const timestamps = work.recording.timestamps;
   if (!timestamps || timestamps->names().empty()) return;

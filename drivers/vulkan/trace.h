@@ -63,7 +63,7 @@ class QueueTrace {
   QueueTrace(Device& device, uint32_t position, uint32_t bits);
 
   // Reports work that has completed but is not finished.
-  void tell(const Work& work) noexcept;
+  void report(const Work& work) noexcept;
 
  private:
   void calibrate(uint64_t now);

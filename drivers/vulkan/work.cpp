@@ -151,10 +151,10 @@ void Work::finish(Status failure, TaskList& ready) {
       signal.semaphore->keep(signal.value, point, ready);
     }
   }
-  const halyard_completed_fn told = completed;
+  const halyard_completed_fn notify = completed;
   void* const user = completed_user;
   leave(1);
-  told(user, std::move(failure).release());
+  notify(user, std::move(failure).release());
 }
 
 void Work::begin(const halyard_submission_t& submission, TaskList& ready) {

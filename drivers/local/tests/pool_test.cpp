@@ -110,7 +110,7 @@ TEST_P(PoolTest, WarmCyclesDoNotReachTheSystemsAllocator) {
       small.run();
       large.run();
     }
-    EXPECT_EQ(driver_tests::allocation_count().made, before) << (held ? "held" : "due at once");
+    EXPECT_EQ(driver_tests::allocation_count().made, before) << (held ? "held" : "ready at once");
   }
 }
 

@@ -282,7 +282,7 @@ class ClockTest : public TraceTest {
     vulkan::Work work;
     work.recording.timestamps = &timestamps;
     work.submit_time = submit_time;
-    trace.tell(work);
+    trace.report(work);
     return host_.take_told();
   }
 

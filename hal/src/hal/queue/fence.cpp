@@ -40,7 +40,7 @@ Ref<Device> Semaphore::leave() {
   return std::move(device_);
 }
 
-void Semaphore::let_go() {
+void Semaphore::drop_holder() {
   // As with references: a holder that sees a count of one is the only one.
   if (holders_.load(std::memory_order_acquire) == 1 || fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1)
     destroy_pooled(this);
@@ -65,7 +65,7 @@ void Semaphore::destroy(Object* object) {
       semaphore->fail(std::move(abandoned));
     }
   }
-  semaphore->let_go();
+  semaphore->drop_holder();
 }
 
 Awaited::Awaited(Semaphore& semaphore, uint64_t value) : semaphore_(&semaphore) {

@@ -45,7 +45,7 @@ class Semaphore final : public Object {
   Result<Ref<Semaphore>> import(Device& device) const;
   void drop_imports();
   static void destroy(Object* object);  // called when the last Ref is dropped
-  void let_go();                        // drops one holder
+  void drop_holder();                   // drops one holder
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
@@ -67,7 +67,7 @@ class Awaited {
     return *this;
   }
   ~Awaited() {
-    if (semaphore_) semaphore_->let_go();
+    if (semaphore_) semaphore_->drop_holder();
   }
   Semaphore& semaphore() const { return *semaphore_; }  // must not be empty
 

@@ -78,7 +78,7 @@ struct InFlight : Step, WorkTrace {
     for (Object* object : resources) object->release();
     return Ref<Device>::adopt(home);
   }
-  void let_go() noexcept {
+  void drop_holder() noexcept {
     if (fetch_sub(holders, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
   // A failure fails all signals. This has no effect if the driver has done so, and releases the waiters if it
@@ -86,7 +86,7 @@ struct InFlight : Step, WorkTrace {
   void end() noexcept {
     trace_done(signal);
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
-    let_go();
+    drop_holder();
   }
 };
 
@@ -195,7 +195,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   }
   for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
   work->keep();
-  work.release()->let_go();
+  work.release()->drop_holder();
   return {};
 }
 

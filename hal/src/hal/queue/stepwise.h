@@ -23,7 +23,7 @@ struct StepwiseExecution {
 
   // Called once, at the end.
   void finish(Status status) {
-    let_go();
+    release_resources();
     make_signals(signal.get(), *device, Makes::all, status);
     result_ = std::move(status);
     is_finished_.store(true, std::memory_order_release);
@@ -46,7 +46,7 @@ struct StepwiseExecution {
   }
 
   // For the submitter: the result of completed work, on devices that run in their caller.
-  Result<> told() const {
+  Result<> result_for_submitter() const {
     const bool runs_in_caller = device->properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER;
     if (!runs_in_caller || !is_finished_.load(std::memory_order_acquire)) return {};
     return to_result(result_);
@@ -54,7 +54,7 @@ struct StepwiseExecution {
 
  protected:
   // Releases what the program may expect to be free as soon as its signals are made.
-  virtual void let_go() {}
+  virtual void release_resources() {}
 
   ~StepwiseExecution() = default;
   StepwiseExecution(const QueuePoint& point, CommandBuffer& executed)

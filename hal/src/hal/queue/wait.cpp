@@ -162,23 +162,23 @@ class FenceWait final : public Wait, Step {
           semaphore.handle(), timepoint->value, called, &subscriptions_.back()));
       if (refused.ok()) continue;
       --subscribed_;
-      let_go();
+      drop_holder();
       if (!abandon()) return {};  // another timepoint has failed, and that was reported
       self_ = {};
       return std::unexpected(std::move(refused).note(
           fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
     }
-    if (timepoints.size() > 1) tell({});
+    if (timepoints.size() > 1) part_arrived({});
     return {};
   }
 
   static void called(void* user, halyard_status_t handle) {
     const CallbackScope scope;
     FenceWait& wait = *static_cast<Subscription*>(user)->wait;
-    wait.tell(Status::adopt(handle));
-    wait.let_go();
+    wait.part_arrived(Status::adopt(handle));
+    wait.drop_holder();
   }
-  void tell(Status status) noexcept {
+  void part_arrived(Status status) noexcept {
     if (!arrive(std::move(status))) return;
     end_.wakeup.wake();
     if (has_step_) run_step(*this);
@@ -196,12 +196,12 @@ class FenceWait final : public Wait, Step {
       Subscription& each = wait->subscriptions_[i];
       const Semaphore& semaphore = each.awaited.semaphore();
       if (semaphore.device().table().semaphore_unsubscribe(semaphore.handle(), called, &each) != 0)
-        wait->let_go();
+        wait->drop_holder();
     }
     wait->charge_ = {};
-    wait->let_go();
+    wait->drop_holder();
   }
-  void let_go() noexcept {
+  void drop_holder() noexcept {
     if (fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
 

@@ -276,7 +276,7 @@ Wakeup Invocation::begin_wait(const Deadline& deadline) {
   return {wait_, number};
 }
 
-Result<> Invocation::sit_out_wait() {
+Result<> Invocation::block_on_wait() {
   const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
   wait_->block(wait_deadline_);
   wait_->abandon();

@@ -78,7 +78,7 @@ class Invocation {
   // For native functions that wait (CallContext): begins the wait of their deferral.
   Wakeup begin_wait(const Deadline& deadline);
   // Blocks until the wait or its deadline is over. CANCELLED, DEADLINE_EXCEEDED: interrupted.
-  Result<> sit_out_wait();
+  Result<> block_on_wait();
   void abandon_wait() { wait_->abandon(); }  // the function does not defer after all
   // State that a native function keeps between its attempts. Released when it returns, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
