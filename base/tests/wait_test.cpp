@@ -54,22 +54,22 @@ TEST(Wait, AbandonedWaitsHaveNoEnd) {
   EXPECT_FALSE(wait.abandon());
 }
 
-TEST(Wait, OnlySettledWaitsCallTheHook) {
+TEST(Wait, OnlyArmedWaitsCallTheHook) {
   int calls = 0;
   Wait wait;
   wait.set_hook({[](void* user) { ++*static_cast<int*>(user); }, &calls});
   wait.begin();
   wait.arrive();
-  EXPECT_FALSE(wait.settle()) << "settle() reports that the wait has ended";
+  EXPECT_FALSE(wait.arm()) << "arm() reports that the wait has ended";
   EXPECT_EQ(calls, 0);
   wait.begin(2);
-  EXPECT_TRUE(wait.settle());
+  EXPECT_TRUE(wait.arm());
   wait.arrive();
   EXPECT_EQ(calls, 0);
   wait.arrive();
   EXPECT_EQ(calls, 1);
   wait.begin();
-  EXPECT_TRUE(wait.settle());
+  EXPECT_TRUE(wait.arm());
   wait.set_hook({});
   wait.arrive();
   EXPECT_EQ(calls, 1);

@@ -1,4 +1,4 @@
-// Sharing out commands, and ending with the failure that a single thread would have ended with.
+// Sharing commands among threads. The reported failure is the one that a single thread would have met first.
 #include "batch.h"
 
 #include <algorithm>
@@ -17,17 +17,17 @@ namespace halyard::local {
 
 namespace {
 
-// One command. Tiles are taken from the front: many at first, then fewer and fewer, so that all threads end
-// at about the same time and neighbouring workgroups, which often read the same bytes, mostly have one
-// thread.
+// One command of a batch. Tiles are taken from the front, large ones first, then smaller and smaller ones: so
+// all threads end at about the same time, and neighbouring workgroups, which often read the same bytes,
+// mostly run on one thread.
 struct Part {
   const halyard_command_t* command = nullptr;
   WorkgroupCount count = {1, 1, 1};
-  bool is_divisible = false;        // a dispatch that several threads may have a part in
+  bool is_divisible = false;        // a dispatch that several threads may share
   uint64_t total = 1;               // workgroups
-  std::atomic<uint64_t> next = 0;   // the first that nobody has taken
-  std::atomic<uint64_t> end = 1;    // `total`, or the first one that failed so far
-  std::atomic<uint64_t> spent = 0;  // nanoseconds, by all threads
+  std::atomic<uint64_t> next = 0;   // the first workgroup that is not taken
+  std::atomic<uint64_t> end = 1;    // `total`, or the first workgroup that has failed
+  std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
 
   const halyard_command_dispatch_t& dispatch() const {
     return *reinterpret_cast<const halyard_command_dispatch_t*>(command);
@@ -39,7 +39,7 @@ struct Part {
     next.store(first, std::memory_order_relaxed);
     end.store(total, std::memory_order_relaxed);
   }
-  // False where there is nothing left.
+  // Takes a tile. Returns false if none is left.
   bool take(Tile& tile, uint32_t threads) {
     tile.first = next.load(std::memory_order_relaxed);
     do {
@@ -50,11 +50,11 @@ struct Part {
   }
 };
 
-// It lives until the last of its threads has let it go: one may come when all is done, and looks at nothing
-// but this. One block of memory: this, then the arrays.
+// Reference-counted, since a helper may start after all work is done; it then reads only this object. One
+// block of memory: the object, then its arrays.
 class Batch {
  public:
-  // `cost` of all of it.
+  // `cost`: of the whole batch.
   static Batch* create(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution) {
     const size_t size = sizeof(Batch) + parts * sizeof(Part) + helpers * sizeof(Helper);
     return new (execution.nodes->take(size)) Batch(parts, helpers, cost, execution, size);
@@ -62,13 +62,13 @@ class Batch {
 
   std::span<Part> parts() { return parts_; }
 
-  // Does all of it; once. It may be gone then.
+  // Runs the whole batch; called once. The batch may be destroyed on return.
   Result<> run() {
     const std::unique_ptr<Batch, Release> released(this);
-    for (Helper& helper : helpers_) execution_.workers->post(helper);
+    for (Helper& helper : helpers_) execution_.thread_pool->post(helper);
     work(Role::owner);
-    for (Helper& helper : helpers_)  // others may need who would come too late
-      if (execution_.workers->take_back(helper)) references_.fetch_sub(1, std::memory_order_relaxed);
+    for (Helper& helper : helpers_)  // free the slots of helpers that have not started
+      if (execution_.thread_pool->take_back(helper)) references_.fetch_sub(1, std::memory_order_relaxed);
     close();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
@@ -80,8 +80,8 @@ class Batch {
   }
 
  private:
-  // A thread that is asked to help.
-  struct Helper : Due {
+  // The task of a helper thread.
+  struct Helper : Task {
     Batch* batch = nullptr;
   };
   struct Release {
@@ -100,7 +100,7 @@ class Batch {
     std::uninitialized_default_construct(helpers_.begin(), helpers_.end());
     for (Helper& helper : helpers_) {
       helper.run = help;
-      helper.workers = execution.workers;
+      helper.thread_pool = execution.thread_pool;
       helper.is_brief = cost < kBrief;
       helper.batch = this;
     }
@@ -110,7 +110,7 @@ class Batch {
 
   enum class Role : uint8_t { owner, helper };
 
-  // Tiles until there are none left.
+  // Runs tiles until none are left.
   void work(Role role) noexcept {
     for (size_t i = 0; i < parts_.size(); ++i) {
       const Part& part = parts_[i];
@@ -118,7 +118,7 @@ class Batch {
       if (!part.is_divisible) {
         do_whole(i);
       } else if (Status status = outcome_of([&] { return do_tiles(i, role); }); !status.ok()) {
-        // A helper that cannot begin does not: the work is done without it.
+        // A helper that fails to prepare the kernel gives up: other threads do the work.
         if (role == Role::owner) failed(i, 0, std::move(status));
       }
     }
@@ -136,21 +136,22 @@ class Batch {
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
     const kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
-    // Named, so that clang's analyzer sees when there is none to give back.
-    const Result<Executable::Lease> worker = prepare(command, execution_);
-    if (!worker) return std::unexpected(worker.error());
+    // A named variable: otherwise clang's analyzer does not see whether there is a lease to return.
+    const Result<Executable::Lease> runner = prepare(command, execution_);
+    if (!runner) return std::unexpected(runner.error());
     for (Tile tile; part.take(tile, threads());) {
       Status status = outcome_of(
-          [&] { return (*worker)->run(command.function, part.count, tile, part.end, execution_.stop); });
+          [&] { return (*runner)->run(command.function, part.count, tile, part.end, execution_.stop); });
       if (!status.ok()) failed(i, tile.first, std::move(status));
-      if (role == Role::owner && !std::exchange(has_asked_again_, true)) execution_.workers->wake_another();
+      if (role == Role::owner && !std::exchange(has_asked_again_, true))
+        execution_.thread_pool->wake_another();
     }
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     return {};
   }
 
-  static void help(Due& due, DueList&) {
-    Batch& batch = *static_cast<Helper&>(due).batch;
+  static void help(Task& task, TaskList&) {
+    Batch& batch = *static_cast<Helper&>(task).batch;
     if (batch.enter()) {
       batch.work(Role::helper);
       batch.leave();
@@ -169,8 +170,8 @@ class Batch {
     active_.fetch_sub(1, std::memory_order_release);
     changed_.notify_all();
   }
-  // Waits for the helpers that have begun. They are at their last tiles: as long as it would take to be
-  // woken, it is worth looking again and again.
+  // Waits for the helpers that have started. They are running their last tiles, so this spins for as long as
+  // waking the thread would take, then sleeps.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
@@ -183,7 +184,8 @@ class Batch {
     changed_.wait(lock, is_alone);
   }
 
-  // What comes behind it is not wanted any more; what comes before it is, since that may fail, too.
+  // Records a failure. Later commands and workgroups are cancelled; earlier ones still run, since they may
+  // fail too.
   void failed(size_t part, uint64_t workgroup, Status failure) {
     const std::lock_guard lock(mutex_);
     if (std::pair(part, workgroup) >= std::pair(failed_part_, failed_workgroup_)) return;
@@ -204,17 +206,17 @@ class Batch {
 
   const Execution execution_;
   NodeCache& nodes_;
-  const size_t size_;  // of the block
+  const size_t size_;  // of the block of memory
   const std::span<Part> parts_;
   const std::span<Helper> helpers_;
 
-  bool has_asked_again_ = false;  // the owner's
+  bool has_asked_again_ = false;  // used by the owner only
 
-  std::mutex mutex_;  // of what follows; `active_` may be read without
+  std::mutex mutex_;  // guards the fields below; `active_` may be read without it
   std::condition_variable changed_;
-  std::atomic<uint32_t> active_ = 0;  // helpers that have begun and not ended
-  bool closed_ = false;               // nobody begins any more
-  size_t failed_part_;                // the first; their number while none has
+  std::atomic<uint32_t> active_ = 0;  // helpers that have started and not ended
+  bool closed_ = false;               // no helper may start any more
+  size_t failed_part_;                // the first one that failed; the number of parts if none has
   uint64_t failed_workgroup_ = 0;
   Status failure_;
 
@@ -224,12 +226,12 @@ class Batch {
 }  // namespace
 
 uint32_t helpers_for(const Load& load, const Execution& execution) {
-  if (!execution.workers || execution.workers->limit() == 1) return 0;
+  if (!execution.thread_pool || execution.thread_pool->limit() == 1) return 0;
   const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / kWorthHelping, load.pieces - 1);
   if (worth == 0) return 0;
-  // Somebody may have to be woken, and what one thread has in its caches has to come to the other.
-  if (!execution.is_shared && load.saving(execution.workers->limit()) < kWorthSharing) return 0;
-  return static_cast<uint32_t>(std::min<uint64_t>(worth, execution.workers->spare()));
+  // Threads may have to be woken, and data moves from one thread's caches to another's.
+  if (!execution.is_shared && load.saving(execution.thread_pool->limit()) < kWorthSharing) return 0;
+  return static_cast<uint32_t>(std::min<uint64_t>(worth, execution.thread_pool->idle_threads()));
 }
 
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,
@@ -249,7 +251,7 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
     Part& part = batch->parts()[i];
     part.command = commands[i];
     if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
-    // Where the bytes are not there the command fails when it is its turn.
+    // If its memory has no bytes, the command itself reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
     if (count && total(*count) > 1) part.divide(*count, 0);
   }

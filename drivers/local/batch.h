@@ -1,7 +1,7 @@
-// Batch: commands between two barriers, or one dispatch, shared with the idle workers of the device. Each
-// worker takes tiles in the order of the commands; a tile is a few workgroups of a dispatch, or one whole
-// command of another kind. The thread that owns the batch takes tiles, too. At the end it waits for the tiles
-// that have begun; it does not wait for a worker that has taken none.
+// Batch: a dispatch, or the commands between two barriers, shared with idle threads of the device's pool.
+// Threads take tiles in the order of the commands; a tile is a few workgroups of a dispatch or a whole
+// command of another kind. The thread that owns the batch takes tiles too. At the end it waits for the tiles
+// in progress, but not for helper threads that have taken none.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace halyard::local {
 
-// How many threads should help with this. Takes no lock where nobody should.
+// The number of threads that should help. Takes no lock if the answer is 0 because of the cost.
 uint32_t helpers_for(const Load& load, const Execution& execution);
 
-// All of the commands, with at least one helper. The failure is that of the first command that fails, and
-// there of the first workgroup in the order of Worker::run.
+// Runs all of the commands with at least one helper thread. Returns the failure of the first command that
+// fails, at its first failing workgroup in the order of KernelRunner::run.
 Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t cost, uint32_t helpers,
                    const Execution& execution);
 
-// The workgroups of a dispatch from `first` on, each of which takes about `each` nanoseconds.
+// Runs the workgroups of a dispatch from `first` on; each takes about `each` nanoseconds.
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,
                    uint64_t each, uint32_t helpers, const Execution& execution);
 

@@ -1,4 +1,4 @@
-// Patterns, copies and files.
+// Fills, updates, copies and file transfers.
 #include "bytes.h"
 
 #include <unistd.h>
@@ -18,8 +18,8 @@ Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direct
   const char* const verb = direction == Direction::read ? "read" : "write";
   constexpr uint64_t kLargestOffset = std::numeric_limits<off_t>::max();
   if (transfer.file_offset > kLargestOffset || transfer.range.length > kLargestOffset - transfer.file_offset)
-    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: files end at {}", verb,
-                transfer.range.length, transfer.file_offset, kLargestOffset);
+    return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: the largest offset is {}",
+                verb, transfer.range.length, transfer.file_offset, kLargestOffset);
   std::span<uint8_t> left = HALYARD_TRY(resolve(transfer.range, {}));
   auto offset = static_cast<off_t>(transfer.file_offset);
   while (!left.empty()) {
@@ -45,7 +45,7 @@ Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direct
 Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_size,
               const Execution& execution) {
   const std::span<uint8_t> bytes = HALYARD_TRY(resolve_to_write(target, execution));
-  // Eight bytes that hold the pattern once or more.
+  // Eight bytes that repeat the pattern.
   uint64_t block = pattern;
   if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
   if (pattern_size == 2) block = (block & 0xFFFF) * 0x00010001;
@@ -64,10 +64,10 @@ Result<> update(const void* source, const halyard_range_t& target, const Executi
 }
 
 Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution) {
-  // The target first: a copy of constants that is made for it is what the source may name, too.
+  // Resolve the target first: writing to constants may create a copy, which the source must then use too.
   const std::span<uint8_t> to = HALYARD_TRY(resolve_to_write(target, execution));
   const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, execution));
-  std::memmove(to.data(), from.data(), from.size());  // slots may overlap
+  std::memmove(to.data(), from.data(), from.size());  // the ranges of two slots may overlap
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Commands and operations that only move bytes. Ranges, alignments and counts have been checked by the host;
-// whether the bytes of queue allocations are there is checked here.
+// Commands and operations that only move bytes. The host has checked ranges, alignments and counts; these
+// functions check that the bytes of queue allocations exist.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
 Result<> update(const void* source, const halyard_range_t& target, const Execution& execution);
 Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution);
 
-// OUT_OF_RANGE: the file ends too early. UNAVAILABLE: the system's reason.
+// OUT_OF_RANGE: the file is too short. UNAVAILABLE: the system's error.
 Result<> read_file(const halyard_operation_transfer_file_t& transfer);
 Result<> write_file(const halyard_operation_transfer_file_t& transfer);
 

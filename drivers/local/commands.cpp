@@ -1,4 +1,4 @@
-// Batches of a list, one after the other.
+// Runs the batches of a list in order.
 #include "commands.h"
 
 #include <algorithm>
@@ -6,21 +6,21 @@
 
 #include "batch.h"
 #include "dispatch.h"
+#include "kernel_runner.h"
 #include "perform.h"
-#include "worker.h"
 
 namespace halyard::local {
 
 namespace {
 
-// More are worked on as several batches, one after the other.
+// A longer run of commands is split into several batches.
 constexpr size_t kMostInBatch = 32;
 
 const halyard_command_t* command_at(const uint8_t* bytes) {
   return reinterpret_cast<const halyard_command_t*>(bytes);
 }
 
-// On a device with workers.
+// Called on devices with workers only.
 Result<> execute_batch(std::span<const halyard_command_t* const> commands, const Execution& execution) {
   if (commands.size() > 1) {
     Load load;
@@ -80,7 +80,8 @@ bool CommandList::visit_batches(Visit&& visit) const {
   return true;
 }
 
-// By what its kernels took the last time: one that is recorded anew for each call has no past of its own.
+// Estimates from the last times of the kernels, since a list that is recorded anew for each call has no last
+// time of its own.
 bool CommandList::is_worth_sharing(unsigned threads) const {
   if (threads == 1 || (cost_.is_known() && cost_.value() < kWorthSharing)) return false;
   uint64_t saving = 0;
@@ -93,7 +94,7 @@ bool CommandList::is_worth_sharing(unsigned threads) const {
 }
 
 Result<> CommandList::execute(const Execution& execution) const {
-  if (!execution.workers) {
+  if (!execution.thread_pool) {
     for (size_t position = 0; position < commands_.size();) {
       const halyard_command_t* command = command_at(commands_.data() + position);
       HALYARD_TRY(perform(*command, execution));
@@ -103,14 +104,14 @@ Result<> CommandList::execute(const Execution& execution) const {
   }
   const Stopwatch watch(true);
   Execution own = execution;
-  own.is_shared = is_worth_sharing(execution.workers->limit());
-  const Workers::Company company(*execution.workers, own.is_shared);
+  own.is_shared = is_worth_sharing(execution.thread_pool->limit());
+  const ThreadPool::KeepAwake keep_awake(*execution.thread_pool, own.is_shared);
   Result<> outcome;
   visit_batches([&](std::span<const halyard_command_t* const> commands) {
     outcome = execute_batch(commands, own);
     return outcome.has_value();
   });
-  if (outcome) watch.tell(cost_);
+  if (outcome) watch.record(cost_);
   return outcome;
 }
 

@@ -1,5 +1,5 @@
-// Lists of commands. Calls go one way: a list (here) uses dispatches (dispatch.h), which use batches
-// (batch.h), which use single commands on one thread (perform.h), which use kernel calls and bytes
+// Command lists. Calls go one way: a list (here) calls dispatches (dispatch.h), which call batches (batch.h),
+// which call single commands on one thread (perform.h), which call kernels and byte operations
 // (kernel_call.h, bytes.h), which use Execution (execution.h).
 #pragma once
 
@@ -12,21 +12,22 @@
 
 namespace halyard::local {
 
-// A finished recording: the host's, which it keeps unchanged until the list is destroyed.
+// A finished recording. The host owns the commands and keeps them unchanged until the list is destroyed.
 class CommandList {
  public:
-  // UNIMPLEMENTED: a kind of command that the device does not have.
+  // UNIMPLEMENTED: a command kind that the device does not support.
   static Result<std::unique_ptr<halyard_driver_command_list>> create(const halyard_command_list_args_t& args);
   explicit CommandList(const halyard_command_list_args_t& args)
       : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size) {}
 
-  // What it will take, in nanoseconds: as the last time, or as its commands took.
+  // The expected duration in nanoseconds: that of the last execution, or else the sum over its commands.
   uint64_t expected_cost() const;
-  // Commands that no barrier parts may run at once, where there are workers.
+  // On a device with workers, commands without a barrier between them may run in parallel.
   Result<> execute(const Execution& execution) const;
 
  private:
-  // What a batch is: commands that no barrier parts, and not too many. False ends it.
+  // Calls `visit` with each batch: commands without a barrier between them, up to a maximum. Stops if it
+  // returns false.
   template <typename Visit>
   bool visit_batches(Visit&& visit) const;
   bool is_worth_sharing(unsigned threads) const;

@@ -1,4 +1,4 @@
-// What a device says about itself, and what may be said to open one.
+// Properties of a device, and its options.
 #include "device.h"
 
 #include <unistd.h>
@@ -31,14 +31,14 @@ uint64_t physical_memory() {
 
 Device::Device(Instance& owner, const DeviceOptions& chosen)
     : instance(owner), options(chosen), heap(physical_memory(), chosen.validate) {
-  if (options.workers != 0) workers_.emplace(options.workers);
+  if (options.workers != 0) thread_pool_.emplace(options.workers);
 }
 
 Result<> Device::start() {
   if (options.jit) HALYARD_TRY(vm::Compiler::find());
   const abi::Environment environment = new_environment();
   for (const std::string& plugin : options.plugins) HALYARD_TRY(plugins.load(plugin, environment));
-  return workers_ ? workers_->start() : Result<>();
+  return thread_pool_ ? thread_pool_->start() : Result<>();
 }
 
 halyard_device_properties_t Device::properties() const {
@@ -46,7 +46,7 @@ halyard_device_properties_t Device::properties() const {
   properties.capabilities = HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT |
                             HALYARD_DEVICE_QUEUE_ALLOCA | HALYARD_DEVICE_WRITES_CONSTANTS |
                             HALYARD_DEVICE_STOPS_WORK;
-  if (!workers_) properties.capabilities |= HALYARD_DEVICE_RUNS_IN_CALLER;
+  if (!thread_pool_) properties.capabilities |= HALYARD_DEVICE_RUNS_IN_CALLER;
   properties.queue_count = options.queues;
   properties.operations = (uint64_t{1} << (HALYARD_OPERATION_EXECUTE + 1)) - 1;  // all of them
   properties.memory_alignment = BlockCache::kAlignment;
@@ -103,15 +103,15 @@ Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
   return CommandList::create(args);
 }
 
-Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
-  return local::submit(*this, submission, due);
+Result<> Device::submit(const halyard_submission_t& submission, TaskList& ready) {
+  return local::submit(*this, submission, ready);
 }
 
 HostStatus Device::wait(kit::Timepoints points, bool any, int64_t deadline_ns) const {
   return kit::wait_for<Semaphore>(instance.host, points, any, deadline_ns);
 }
 
-void Device::help(kit::Timepoints points, bool any) { local::help(*this, points, any); }
+void Device::help(kit::Timepoints points, bool any) { local::run_pending(*this, points, any); }
 
 std::vector<halyard_device_info_t> Instance::devices() const {
   std::vector<halyard_device_info_t> infos;
@@ -132,7 +132,7 @@ Result<std::unique_ptr<halyard_driver_device>> Instance::open(const halyard_devi
 
 Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {
   constexpr uint32_t kMostWorkers = 1024;
-  constexpr uint32_t kMostQueues = 64;  // an affinity has as many bits
+  constexpr uint32_t kMostQueues = 64;  // the number of bits of an affinity
   const auto* kind = std::ranges::find(kDeviceKinds, view(args.kind),
                                        [](const DeviceKind& entry) { return std::string_view(entry.name); });
   if (kind == std::end(kDeviceKinds)) {
@@ -168,10 +168,9 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   for (const std::string_view plugin : given.all("plugin")) options.plugins.emplace_back(plugin);
   HALYARD_TRY(from_kit(given.finish()));
   if (!options.native && !options.plugins.empty())
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "option 'plugin' names native code, '{}', and option 'native' refuses all of it; leave out one",
-        options.plugins[0]);
+    return fail(Code::INVALID_ARGUMENT,
+                "option 'plugin' names native code, '{}', but option 'native' is 0; leave out one of them",
+                options.plugins[0]);
   return options;
 }
 

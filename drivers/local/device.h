@@ -1,5 +1,4 @@
-// Instance and Device: what every other part hangs from. Devices share the host's services and a cache of
-// small objects, nothing else.
+// Instance and Device. Devices share only the host's services and a cache of small objects.
 #pragma once
 
 #include <memory>
@@ -13,9 +12,9 @@
 #include "native/plugins.h"
 #include "node_cache.h"
 #include "status.h"
+#include "thread_pool.h"
 #include "timeline.h"
 #include "vmvx/kernels.h"
-#include "workers.h"
 
 namespace halyard::local {
 
@@ -30,7 +29,7 @@ struct Instance {
   NodeCache nodes;
 };
 
-// What a user writes in a URI, and what it is.
+// The kinds of devices, as users name them in a URI.
 struct DeviceKind {
   const char* name;
   const char* description;
@@ -42,14 +41,14 @@ inline constexpr DeviceKind kDeviceKinds[] = {
 };
 
 struct DeviceOptions {
-  uint32_t workers = 0;                   // threads at most; 0: work is done by who makes it due
-  uint32_t queues = 1;                    // names for one and the same queue
-  bool validate = false;                  // device_memory.h
-  bool native = true;                     // executables may be machine code
-  bool jit = false;                       // kernels of bytecode are compiled when they are loaded
-  std::vector<std::string> plugins = {};  // what Plugins::load() takes, in order
+  uint32_t workers = 0;   // maximum number of threads; 0: ready work runs on the thread that made it ready
+  uint32_t queues = 1;    // reported to programs; all of them are one queue
+  bool validate = false;  // see device_memory.h
+  bool native = true;     // accept executables with machine code
+  bool jit = false;       // compile bytecode kernels when they are loaded
+  std::vector<std::string> plugins = {};  // arguments of Plugins::load(), in order
   const vmvx::Kernels* kernels = vmvx::find_kernels("best");
-  // Of `kind://path?key=value`. NOT_FOUND: no such kind or path. INVALID_ARGUMENT: an option.
+  // Parses `kind://path?key=value`. NOT_FOUND: unknown kind or path. INVALID_ARGUMENT: a bad option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
 
@@ -59,20 +58,21 @@ struct Device {
   Instance& instance;
   const DeviceOptions options;
   Heap heap;
-  Plugins plugins;  // what native executables may import
+  Plugins plugins;  // imports for native executables
 
-  // RESOURCE_EXHAUSTED: no thread. Or a plugin's failure, or the compiler's. Before anything else.
+  // Must be called first. RESOURCE_EXHAUSTED: no thread could be started. Also the failures of plugins and of
+  // the compiler.
   Result<> start();
-  Workers* workers() { return workers_ ? &*workers_ : nullptr; }  // null: there are none
+  ThreadPool* thread_pool() { return thread_pool_ ? &*thread_pool_ : nullptr; }  // null: no workers
   const Services& services() const { return instance.host; }
 
-  // ---- For the table of functions: as in driver.h
+  // ---- Called by the table of functions; as in driver.h
 
   halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
   halyard_memory_statistics_t statistics() const { return heap.statistics(); }
   void trim();
-  // `later`: of an alloca, whose turn brings the bytes.
+  // `later`: the memory of an alloca, which gets its bytes when the alloca runs.
   Result<NodeCache::Owned<halyard_driver_memory>> allocate(const halyard_memory_request_t& request,
                                                            bool later, halyard_memory_info_t& info);
   Result<NodeCache::Owned<halyard_driver_memory>> import_memory(const halyard_memory_request_t& request,
@@ -83,7 +83,7 @@ struct Device {
   Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args) const;
   Result<std::unique_ptr<halyard_driver_command_list>> create_list(
       const halyard_command_list_args_t& args) const;
-  Result<> submit(const halyard_submission_t& submission, DueList& due);
+  Result<> submit(const halyard_submission_t& submission, TaskList& ready);
   HostStatus wait(kit::Timepoints points, bool any, int64_t deadline_ns) const;
   void help(kit::Timepoints points, bool any);
   template <typename T>
@@ -92,7 +92,7 @@ struct Device {
   }
 
  private:
-  std::optional<Workers> workers_;  // gone before what they use
+  std::optional<ThreadPool> thread_pool_;  // destroyed before the members that its threads use
 };
 
 }  // namespace halyard::local

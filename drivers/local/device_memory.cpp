@@ -1,4 +1,4 @@
-// Counting bytes, granting what is asked, and when bytes are there.
+// Accounting, memory types, and the lifetime of the bytes.
 #include "device_memory.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ constexpr uint32_t kAddedUsage = HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_
                                  HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 constexpr uint32_t kAddedType = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
 
-// All that have a meaning.
+// The type bits that have a meaning here.
 constexpr uint32_t kEveryType =
     HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL;
 
-// Every bit can be had, and what is only a wish is granted.
+// Grants every wish: all of these properties are available.
 uint32_t granted_type(uint32_t wanted) {
   const uint32_t bits = wanted & kEveryType;
   return (bits ? bits : uint32_t{HALYARD_MEMORY_DEVICE_LOCAL}) | kAddedType;
@@ -29,7 +29,7 @@ uint32_t granted_type(uint32_t wanted) {
 std::unexpected<Status> not_there() {
   return fail(
       Code::FAILED_PRECONDITION,
-      "the memory of a queue allocation is used before its alloca was done; wait for the alloca's signal");
+      "the memory of a queue allocation is used before its alloca has run; wait for the alloca's signal");
 }
 
 std::unexpected<Status> not_there_any_more() {
@@ -47,7 +47,7 @@ void raise(std::atomic<uint64_t>& peak, uint64_t value) {
 
 }  // namespace
 
-// Whether the limit leaves room for it.
+// Returns false if the size would exceed the limit.
 bool Heap::charge(Tally& tally, uint64_t size) {
   if (size > limit_) return false;
   fetch_add(tally.allocated, size, std::memory_order_relaxed);
@@ -71,7 +71,8 @@ uint8_t* Heap::take(uint64_t size) {
   return take_new(size);
 }
 
-// A program that uses one size after another would otherwise leave all of them behind.
+// Trims the cache when it is too large; otherwise a program that uses many different sizes would leave blocks
+// of each behind.
 uint8_t* Heap::take_new(uint64_t size) {
   if (cache_.kept_bytes() + live() > peak_.load(std::memory_order_relaxed) + kMostIdle) cache_.trim();
   return cache_.allocate(size);
@@ -98,10 +99,10 @@ void Heap::free(uint8_t* bytes, uint64_t size, bool host_local) {
   const std::lock_guard lock(mutex_);
   try {
     quarantine_.push_back({bytes, size});
-  } catch (const std::bad_alloc&) {  // nothing is kept from reuse when memory is short
+  } catch (const std::bad_alloc&) {  // short of memory: skip the quarantine
     return cache_.give(bytes, size);
   }
-  quarantined_ += std::max(size, BlockCache::kAlignment);  // empty ones count, too
+  quarantined_ += std::max(size, BlockCache::kAlignment);  // empty allocations count too
   release_quarantined(kMostQuarantined);
 }
 
@@ -180,7 +181,7 @@ Result<> Memory::commit() {
   return {};
 }
 
-// The bytes stay this memory's: a use that races with its dealloca sees the pattern at worst.
+// The memory keeps the bytes: a use that races with the dealloca sees at worst the pattern.
 Result<> Memory::dealloca() {
   if (!queue_ordered_ || !heap_.validates()) return {};
   uint8_t* bytes = HALYARD_TRY(this->bytes());
@@ -189,7 +190,7 @@ Result<> Memory::dealloca() {
   return {};
 }
 
-// Why there are none: not yet, or not any more.
+// Reports whether the bytes do not exist yet or no longer.
 Result<uint8_t*> Memory::no_bytes(const uint8_t* bytes) {
   if (!bytes) return not_there();
   return not_there_any_more();
@@ -201,7 +202,7 @@ Result<uint8_t*> Memory::constant_to_write() {
   return is_copy || (access_ & HALYARD_MAP_PRIVATE) ? bytes : copy_constant(bytes);
 }
 
-// Of threads that come at the same time, one makes the copy that all use.
+// If threads race, one of them makes the copy and all use it.
 Result<uint8_t*> Memory::copy_constant(uint8_t* original) {
   uint8_t* const copy = HALYARD_TRY(heap_.allocate(size_, host_local()));
   if (size_ != 0) std::memcpy(copy, original, size_);

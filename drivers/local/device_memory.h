@@ -1,19 +1,18 @@
-// Heap: the bytes of one device, counted. Memory: what a memory handle of the host's stands for, wherever its
-// bytes come from: the heap, queue work (alloca), or the host itself (import).
+// Heap: the memory of one device, with statistics. Memory: the object behind a memory handle. Its bytes come
+// from the heap, from queue work (alloca), or from the host (import).
 //
-// The bytes of an alloca are there from its turn on, and until the handle goes: a dealloca does not take
-// them. Compiled programs are known that read a result after its dealloca (control_flow in the fixtures), and
-// the host frees the handle as soon as nothing can name it any more, so early is not much earlier. Before its
-// turn a use ends in FAILED_PRECONDITION.
+// The bytes of an alloca exist from the time it runs until the handle is destroyed; using them earlier fails
+// with FAILED_PRECONDITION. A dealloca does not free them, because some compiled programs read a result after
+// its dealloca (control_flow in the fixtures). This costs little memory: the host destroys the handle as soon
+// as nothing can refer to it.
 //
-// A device that validates finds the programs that get by because of that, or by luck: a use after the
-// dealloca ends in FAILED_PRECONDITION, too; new bytes and bytes that were given back hold a pattern; and
-// given back bytes stay unused for long, so that whoever still has their address finds the pattern there and
-// no other program's data.
+// A validating device finds programs that depend on this, or on luck: use after the dealloca also fails with
+// FAILED_PRECONDITION, new and freed bytes are filled with patterns, and freed bytes are quarantined, so that
+// a stale address finds the pattern and not another program's data.
 //
-// Constants of a program are imported bytes that the host never writes to, but the program's kernels may
-// (spec ruling 31). They write to the bytes themselves where those are private to the process, else to a copy
-// that takes their place. A device that validates gives neither: such a write is found and refused.
+// Constants of a program are imported bytes that the host never writes to, but kernels may (spec ruling 31).
+// Kernels write to the bytes themselves if these are private to the process, otherwise to a copy that
+// replaces them. A validating device refuses such writes.
 #pragma once
 
 #include <atomic>
@@ -29,11 +28,12 @@ namespace halyard::local {
 
 class Heap {
  public:
-  static constexpr uint8_t kFreshPattern = 0xC5;                    // of new bytes, where it validates
-  static constexpr uint8_t kFreedPattern = 0xDD;                    // of bytes given back
-  static constexpr uint64_t kMostQuarantined = uint64_t{64} << 20;  // bytes given back and not used again
+  static constexpr uint8_t kFreshPattern = 0xC5;                    // fills new bytes of a validating heap
+  static constexpr uint8_t kFreedPattern = 0xDD;                    // fills freed bytes
+  static constexpr uint64_t kMostQuarantined = uint64_t{64} << 20;  // bytes in quarantine
 
-  // Bytes that are kept for reuse while they and what lives are more than ever lived at once.
+  // The heap keeps freed blocks for reuse as long as they and the live bytes together do not exceed the peak
+  // by more than this.
   static constexpr uint64_t kMostIdle = uint64_t{16} << 20;
 
   Heap(uint64_t limit, bool validates) : limit_(limit), validates_(validates) {}
@@ -42,19 +42,19 @@ class Heap {
   ~Heap() { trim(); }
 
   bool validates() const { return validates_; }
-  uint64_t limit() const { return limit_; }  // bytes that may live at a time
-  // Aligned to BlockCache::kAlignment. RESOURCE_EXHAUSTED. `host_local` says which statistics it counts in.
+  uint64_t limit() const { return limit_; }  // maximum of live bytes
+  // Aligned to BlockCache::kAlignment. RESOURCE_EXHAUSTED. `host_local` selects the statistics to count in.
   Result<uint8_t*> allocate(uint64_t size, bool host_local);
   void free(uint8_t* bytes, uint64_t size, bool host_local);
   void trim();
   halyard_memory_statistics_t statistics() const;
 
  private:
-  // Bytes; what lives is the difference.
+  // In bytes; the difference of `allocated` and `freed` is live.
   struct Tally {
     std::atomic<uint64_t> allocated = 0, freed = 0, peak = 0;
     uint64_t live() const {
-      // Freed first: what was freed has been allocated before.
+      // Reads `freed` first, so that the difference cannot be negative.
       const uint64_t gone = freed.load(std::memory_order_acquire);
       return allocated.load(std::memory_order_relaxed) - gone;
     }
@@ -74,20 +74,21 @@ class Heap {
   const bool validates_;
   BlockCache cache_;
   Tally tallies_[2];                // device, host
-  std::atomic<uint64_t> peak_ = 0;  // of both together
-  std::mutex mutex_;                // of what follows, which only a heap that validates uses
+  std::atomic<uint64_t> peak_ = 0;  // of both tallies together
+  std::mutex mutex_;                // guards the fields below, which only a validating heap uses
   std::deque<Block> quarantine_;    // oldest first
   uint64_t quarantined_ = 0;        // bytes
 };
 
-// INVALID_ARGUMENT: a type bit is demanded that has no meaning here, so that no memory has it.
+// INVALID_ARGUMENT: the request requires a type bit without a meaning here, so no memory has it.
 Result<> check_type(const halyard_memory_request_t& request);
 
 class Memory {
  public:
-  // Of the heap, without bytes until commit(), which queue work does for memory that is `queue_ordered`.
+  // Memory of the heap. It has no bytes until commit(), which queue work calls if the memory is
+  // `queue_ordered`.
   Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered);
-  // Over the host's bytes. `access`: HALYARD_MAP_*.
+  // Memory over the host's bytes. `access`: HALYARD_MAP_*.
   Memory(Heap& heap, uint8_t* bytes, uint32_t access, const halyard_memory_request_t& request);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -95,7 +96,7 @@ class Memory {
 
   void describe(halyard_memory_info_t& info) const;
   uint64_t size() const { return size_; }  // bytes
-  // FAILED_PRECONDITION before commit(), and after dealloca() where the heap validates. Any thread.
+  // FAILED_PRECONDITION before commit(), and after dealloca() on a validating heap. Thread-safe.
   Result<uint8_t*> bytes() const {
     uint8_t* const bytes = bytes_.load(std::memory_order_acquire);
     if (!bytes || deallocated_.load(std::memory_order_acquire)) [[unlikely]]
@@ -104,16 +105,16 @@ class Memory {
   }
   // As memory_export in driver.h.
   Result<halyard_external_memory_t> export_to(uint32_t kind) const;
-  // Imported bytes that the host does not write to.
+  // True for imported bytes that the host does not write to.
   bool is_constant() const { return (access_ & HALYARD_MAP_WRITE) == 0; }
-  // Whether work may write to it: anything but constants of a device that validates.
+  // Whether work may write to it: false only for constants on a validating device.
   bool is_writable() const { return !is_constant() || !heap_.validates(); }
-  // The bytes for work that may write to them, where that is allowed. Those of constants that cannot be
-  // written are copied now, and the copy stands for them from now on. As bytes(), or RESOURCE_EXHAUSTED.
+  // The bytes for work that may write to them; is_writable() must be true. Constants in read-only pages are
+  // copied now, and the copy replaces them from now on. Fails like bytes(), or with RESOURCE_EXHAUSTED.
   Result<uint8_t*> bytes_to_write() { return is_constant() ? constant_to_write() : bytes(); }
 
   Result<> commit();
-  // The turn of the dealloca. No effect on memory of another origin than commit() in queue order.
+  // Called when the dealloca runs. Affects only memory that was committed in queue order.
   Result<> dealloca();
 
  private:
@@ -123,18 +124,17 @@ class Memory {
   Result<uint8_t*> copy_constant(uint8_t* original);
 
   Heap& heap_;
-  uint8_t* const imported_ = nullptr;  // the host's
+  uint8_t* const imported_ = nullptr;  // owned by the host
   const uint64_t size_;
   const uint32_t type_;
   const uint32_t usage_;
   const uint32_t access_ = HALYARD_MAP_READ | HALYARD_MAP_WRITE;  // of imported bytes
   const bool queue_ordered_ = false;
-  std::atomic<bool> deallocated_ = false;  // only where the heap validates
+  std::atomic<bool> deallocated_ = false;  // set only if the heap validates
   std::atomic<uint8_t*> bytes_ = nullptr;
 };
 
-// `offset` bytes from the start of `memory`, `length` of them. FAILED_PRECONDITION where alloca's bytes are
-// not there.
+// `length` bytes at `offset` from the start of `memory`. FAILED_PRECONDITION: its alloca has not run.
 Result<std::span<uint8_t>> bytes_at(const Memory& memory, uint64_t offset, uint64_t length);
 
 }  // namespace halyard::local

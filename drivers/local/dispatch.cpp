@@ -1,4 +1,4 @@
-// Finding out whether others should help.
+// Deciding whether helper threads should share a dispatch.
 #include "dispatch.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace halyard::local {
 
 Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution) {
-  if (!execution.workers || is_sequential(command)) return run_alone(command, execution);
+  if (!execution.thread_pool || is_sequential(command)) return run_alone(command, execution);
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
@@ -26,18 +26,18 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   if (helpers == 0) {
     const Stopwatch watch(true);
     const kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
-    const Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
+    const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
     const std::atomic<uint64_t> end = total;
-    if (may_share) {  // the first workgroup tells what the others will take
+    if (may_share) {  // measure the first workgroup to estimate the others
       tile.last = 1;
-      HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
+      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       tile.last = total;
     }
     if (helpers == 0) {
-      HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
-      watch.tell(cost, total);
+      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+      watch.record(cost, total);
       return {};
     }
   }

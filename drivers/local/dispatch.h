@@ -1,5 +1,5 @@
-// Dispatch: a kernel, run once for each workgroup of a grid, by this thread and, where that is worth it, by
-// others.
+// Dispatch: runs a kernel for each workgroup of a grid, on this thread and, if that saves time, on helper
+// threads.
 #pragma once
 
 #include "execution.h"

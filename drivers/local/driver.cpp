@@ -1,4 +1,4 @@
-// The driver as the host sees it: which classes the table of functions stands on, the note and negotiation.
+// The driver's entry point: the classes behind the table of functions, the note and negotiation.
 #include "halyard/driver.hpp"
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace halyard::local {
 
 namespace {
 
-struct LocalDriver : kit::OwnClasses<local::DueList> {
+struct LocalDriver : kit::OwnClasses<local::TaskList> {
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     return std::make_unique<Instance>(services);
   }

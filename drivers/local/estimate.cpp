@@ -1,4 +1,4 @@
-// Adding up commands until it is too much.
+// Sums of the costs of commands, up to a limit.
 #include "estimate.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace halyard::local {
 
 namespace {
 
-constexpr uint64_t kBytesPerNanosecond = 4;  // memory that is written and maybe read, on a slow day
+constexpr uint64_t kBytesPerNanosecond = 4;  // a low estimate for memory that is written and possibly read
 
-// How many pieces several threads may have, in any order: the workgroups of a dispatch, or 1 where it is not
-// known, where the kernel forbids it and for commands of other kinds.
+// The number of pieces that may run in parallel: the workgroups of a dispatch; 1 if the number is unknown, if
+// the kernel is sequential, and for other commands.
 uint64_t pieces_of(const halyard_command_t& command) {
   if (command.kind != HALYARD_COMMAND_DISPATCH) return 1;
   const auto& dispatch = reinterpret_cast<const halyard_command_dispatch_t&>(command);

@@ -1,5 +1,5 @@
-// Estimates: how long work will take, told by what it took the last time. Work of a device that has workers
-// is done by the thread that submits it where that is over sooner than a worker would be awake.
+// Estimates of durations, from the last run. On a device with workers, the submitting thread runs work that
+// takes less time than waking a worker.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,21 @@ namespace halyard::local {
 
 using Clock = std::chrono::steady_clock;
 
-// Nanoseconds.
-inline constexpr uint64_t kWorthWaking = 50'000;    // work that takes less is done by who submits it
-inline constexpr uint64_t kWorthHelping = 15'000;   // what a thread that helps has to take off the others
-inline constexpr uint64_t kWorthSharing = 100'000;  // work is shared where that saves so much in all
-inline constexpr uint64_t kStaysAwake = 500'000;    // so long a thread looks for more of work that is shared
-inline constexpr uint64_t kBrief = 10'000'000;  // a thread that waits may work so long, and longer no more
+// In nanoseconds.
+inline constexpr uint64_t kWorthWaking = 50'000;    // shorter work runs on the submitting thread
+inline constexpr uint64_t kWorthHelping = 15'000;   // what one more helper thread must save
+inline constexpr uint64_t kWorthSharing = 100'000;  // what sharing a command list must save in total
+inline constexpr uint64_t kStaysAwake = 500'000;    // how long helpers of shared work spin for more
+inline constexpr uint64_t kBrief =
+    10'000'000;  // limit for work that a waiting thread takes, and for all it takes
 
-// Nanoseconds of what is done again and again; any thread.
+// The duration of a recurring piece of work, in nanoseconds. Thread-safe.
 class Cost {
  public:
   bool is_known() const { return value() != kUnknown; }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-  // What it took this time. The shorter of the last two times counts: in one of them another program may have
-  // been in the way, and that should not change who does the work next time.
+  // Records a new measurement. The value is the shorter of the last two: one of them may have been
+  // interrupted, and that should not change where the work runs next time.
   void learn(uint64_t nanoseconds) {
     const uint64_t before = last_.load(std::memory_order_relaxed);
     last_.store(nanoseconds, std::memory_order_relaxed);
@@ -39,17 +40,17 @@ class Cost {
   std::atomic<uint64_t> last_ = kUnknown;
 };
 
-// What work takes, where anybody wants to know: devices without workers have no choice anyway.
+// Measures only if `runs` is true: devices without workers need no estimates.
 class Stopwatch {
  public:
   explicit Stopwatch(bool runs) : runs_(runs) {
     if (runs_) begin_ = Clock::now();
   }
-  uint64_t elapsed() const {  // nanoseconds, of one that runs
+  uint64_t elapsed() const {  // nanoseconds; only if it runs
     return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin_).count());
   }
-  // One of so many equal parts.
-  void tell(Cost& cost, uint64_t parts = 1) const {
+  // Records the mean over `parts` equal parts.
+  void record(Cost& cost, uint64_t parts = 1) const {
     if (runs_) cost.learn(elapsed() / parts + 1);
   }
 
@@ -58,7 +59,7 @@ class Stopwatch {
   Clock::time_point begin_;
 };
 
-// Nothing is said to take longer, and what is not known is said to take so long. Sums of a few stay numbers.
+// The cost of unknown work, and the upper limit of all costs, so that sums do not overflow.
 inline constexpr uint64_t kLongestCost = 1'000'000'000;
 
 inline uint64_t cost_of(uint64_t each, uint64_t count) {
@@ -66,18 +67,18 @@ inline uint64_t cost_of(uint64_t each, uint64_t count) {
 }
 
 uint64_t cost_of(const halyard_command_t& command);
-// Of writing, copying or reading so many bytes.
+// Of writing, copying or reading `length` bytes.
 uint64_t bytes_cost(uint64_t length);
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch);
 
-// Of commands or workgroups that may run at the same time, in any order.
+// The total cost of commands or workgroups that can run in parallel.
 struct Load {
-  uint64_t cost = 0;     // of all of them
-  uint64_t longest = 0;  // the longest piece
+  uint64_t cost = 0;     // of all pieces
+  uint64_t longest = 0;  // of the most expensive piece
   uint64_t pieces = 0;
 
   void add(const halyard_command_t& command);
-  // How much sooner it is over on so many threads that are all awake.
+  // The time saved by running on `threads` threads that are all awake.
   uint64_t saving(uint32_t threads) const {
     const uint64_t shared = std::max(longest, cost / threads) + kWorthHelping;
     return pieces > 1 && cost > shared ? cost - shared : 0;

@@ -1,4 +1,4 @@
-// Finding the kind of an executable, judging it, and lending its workers.
+// Finding the kind of an executable, grading it, and lending its kernel runners.
 #include "executable.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Status unknown_format(std::string_view format) {
   std::string known;
   for (const ExecutableKind* kind : kKinds) known += (known.empty() ? "" : ", ") + kind->formats();
   return {Code::NOT_FOUND,
-          fmt::format("executable format '{}' is not known here; this device runs {}", format, known)};
+          fmt::format("executable format '{}' is unknown; this device runs {}", format, known)};
 }
 
 Result<> judge(const Device& device, std::string_view format, std::span<const uint8_t> data) {
@@ -42,13 +42,13 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Devi
   if (!kind) return std::unexpected(unknown_format(view(args.format)));
   auto executable = HALYARD_TRY(kind->create(device, args));
   executable->costs_ = std::make_unique<Cost[]>(executable->kernels_.size());
-  // The first worker proves that the code links.
-  executable->give_back(HALYARD_TRY(executable->create_worker()));
+  // Creating the first runner checks that the code links.
+  executable->give_back(HALYARD_TRY(executable->create_runner()));
   return executable;
 }
 
 Executable::~Executable() {
-  for (Worker* worker = idle_.take_all(); worker;) delete std::exchange(worker, worker->next_idle);
+  for (KernelRunner* runner = idle_.take_all(); runner;) delete std::exchange(runner, runner->next_idle);
 }
 
 Result<halyard_function_info_t> Executable::function_info(uint32_t function) const {
@@ -65,13 +65,13 @@ Result<halyard_function_info_t> Executable::function_info(uint32_t function) con
 }
 
 Result<Executable::Lease> Executable::lease() {
-  if (Worker* worker = idle_.take()) return Lease(*this, std::unique_ptr<Worker>(worker));
-  return Lease(*this, HALYARD_TRY(create_worker()));
+  if (KernelRunner* runner = idle_.take()) return Lease(*this, std::unique_ptr<KernelRunner>(runner));
+  return Lease(*this, HALYARD_TRY(create_runner()));
 }
 
-void Executable::give_back(std::unique_ptr<Worker> worker) {
-  worker->end();
-  idle_.give(worker.release());
+void Executable::give_back(std::unique_ptr<KernelRunner> runner) {
+  runner->end();
+  idle_.give(runner.release());
 }
 
 Ref<Budget> budget_of(const halyard_executable_args_t& args) {

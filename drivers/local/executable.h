@@ -1,5 +1,5 @@
-// Executable: device code, loaded. Its kernels by number, and the workers that run them; what kind of code it
-// is, only they know. An ExecutableKind loads one kind; formats find it.
+// Executable: loaded device code. It has kernels by number and a cache of kernel runners; subclasses know the
+// kind of code. An ExecutableKind loads one kind and is found by format.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include "base/budget.h"
 #include "base/stash.h"
 #include "estimate.h"
+#include "kernel_runner.h"
 #include "status.h"
-#include "worker.h"
 
 namespace halyard::local {
 
@@ -23,7 +23,7 @@ class Executable {
  public:
   static Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
                                                                    const halyard_executable_args_t& args);
-  // What its kernels allocate is charged to `memory`, which may be null.
+  // Allocations of its kernels are charged to `memory`, which may be null.
   Executable(const Services& services, Ref<Budget> memory)
       : services_(services), memory_(std::move(memory)) {}
   Executable(const Executable&) = delete;
@@ -36,52 +36,53 @@ class Executable {
   const Kernel& kernel(uint32_t function) const { return kernels_[function]; }
   Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
 
-  // A worker of this thread's own until it is given back.
+  // A kernel runner, owned by this thread until it is returned.
   class Lease {
    public:
-    Lease(Executable& executable, std::unique_ptr<Worker> worker)
-        : executable_(executable), worker_(std::move(worker)) {}
+    Lease(Executable& executable, std::unique_ptr<KernelRunner> runner)
+        : executable_(executable), runner_(std::move(runner)) {}
     Lease(Lease&&) = default;
     ~Lease() {
-      if (worker_) executable_.give_back(std::move(worker_));
+      if (runner_) executable_.give_back(std::move(runner_));
     }
-    Worker* operator->() const { return worker_.get(); }
-    Worker& operator*() const { return *worker_; }
+    KernelRunner* operator->() const { return runner_.get(); }
+    KernelRunner& operator*() const { return *runner_; }
 
    private:
     Executable& executable_;
-    std::unique_ptr<Worker> worker_;
+    std::unique_ptr<KernelRunner> runner_;
   };
   Result<Lease> lease();
 
  protected:
   const Ref<Budget>& memory() const { return memory_; }
-  virtual Result<std::unique_ptr<Worker>> create_worker() const = 0;
-  void give_back(std::unique_ptr<Worker> worker);
+  virtual Result<std::unique_ptr<KernelRunner>> create_runner() const = 0;
+  void give_back(std::unique_ptr<KernelRunner> runner);
 
-  std::vector<Kernel> kernels_;  // by function number; complete before the first worker
+  std::vector<Kernel> kernels_;  // by function number; complete before the first runner is created
 
  private:
   const Services& services_;
   const Ref<Budget> memory_;
-  std::unique_ptr<Cost[]> costs_;           // by function number
-  Stash<Worker, &Worker::next_idle> idle_;  // owned
+  std::unique_ptr<Cost[]> costs_;                       // by function number
+  Stash<KernelRunner, &KernelRunner::next_idle> idle_;  // owned
 };
 
-// The host's, as a budget of this library's; null where the host gave none. Until the executable goes.
+// The host's budget, wrapped for this library; null if the host gave none. Valid until the executable is
+// destroyed.
 Ref<Budget> budget_of(const halyard_executable_args_t& args);
 
-// HALYARD_GRADE_*, and the reason; `data` may be null: then the format alone is judged.
+// HALYARD_GRADE_* and the reason. `data` may be null: then only the format is graded.
 uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                           std::string& reason);
 
-// Code of one kind.
+// One kind of device code.
 struct ExecutableKind {
-  // What it runs, for messages.
+  // The formats that it accepts, for messages.
   std::string (*formats)();
   bool (*accepts)(std::string_view format);
-  // The format alone where `data` is null. INCOMPATIBLE and NOT_FOUND: another build of the same program
-  // could run here.
+  // Judges only the format if `data` is null. INCOMPATIBLE and NOT_FOUND mean that another build of the same
+  // program could run here.
   Result<> (*judge)(const Device& device, std::string_view format, std::span<const uint8_t> data);
   Result<std::unique_ptr<halyard_driver_executable>> (*create)(const Device& device,
                                                                const halyard_executable_args_t& args);

@@ -1,4 +1,4 @@
-// Finding bytes.
+// Resolving ranges.
 #include "execution.h"
 
 namespace halyard::local {
@@ -14,7 +14,7 @@ Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const 
   if (!memory.is_writable())
     return fail(Code::PERMISSION_DENIED,
                 "a command writes {} bytes to constant data of the program, in slot {} of the binding table; "
-                "this device was told to refuse that (option validate=1)",
+                "this device refuses that (option validate=1)",
                 range.length, range.slot);
   uint8_t* const bytes = HALYARD_TRY(memory.bytes_to_write());
   return std::span<uint8_t>(bytes + offset_of(range, execution), range.length);

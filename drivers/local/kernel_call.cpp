@@ -1,4 +1,4 @@
-// Giving a kernel what it is given.
+// Preparing the arguments of a kernel.
 #include "kernel_call.h"
 
 #include <atomic>
@@ -22,8 +22,8 @@ bool is_sequential(const halyard_command_dispatch_t& command) {
 }
 
 Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution) {
-  Executable::Lease worker = HALYARD_TRY(command.executable->lease());
-  HALYARD_TRY(worker->begin(command.executable->kernel(command.function),
+  Executable::Lease runner = HALYARD_TRY(command.executable->lease());
+  HALYARD_TRY(runner->begin(command.executable->kernel(command.function),
                             {command.constants, command.constant_count}, command.binding_count));
   for (uint32_t i = 0; i < command.binding_count; ++i) {
     const halyard_range_t& binding = command.bindings[i];
@@ -31,22 +31,22 @@ Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, con
     const bool writable = memory.is_writable();
     uint8_t* const bytes = HALYARD_TRY(writable ? memory.bytes_to_write() : memory.bytes());
     const std::span<uint8_t> range(bytes + offset_of(binding, execution), binding.length);
-    HALYARD_TRY(worker->bind(i, range, writable));
+    HALYARD_TRY(runner->bind(i, range, writable));
   }
-  return worker;
+  return runner;
 }
 
 Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& execution) {
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
-  const Stopwatch watch(execution.workers);
+  const Stopwatch watch(execution.thread_pool);
   const kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
-  const Executable::Lease worker = HALYARD_TRY(prepare(command, execution));
+  const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};
-  HALYARD_TRY(worker->run(command.function, count, tile, end, execution.stop));
-  watch.tell(command.executable->workgroup_cost(command.function), total);
+  HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+  watch.record(command.executable->workgroup_cost(command.function), total);
   return {};
 }
 

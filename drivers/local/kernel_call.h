@@ -1,4 +1,4 @@
-// Kernel calls: what a dispatch gives its kernel, and how many workgroups there are of it.
+// Kernel calls: the arguments of a dispatch's kernel and its number of workgroups.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 
 namespace halyard::local {
 
-// Of a dispatch that is not indirect.
+// For direct dispatches only.
 inline WorkgroupCount workgroups_of(const halyard_command_dispatch_t& command) {
   return {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
 }
-// Of any, as its bytes say now. FAILED_PRECONDITION: they are not there.
+// For any dispatch; an indirect one reads its count from memory now. FAILED_PRECONDITION: that memory has no
+// bytes.
 Result<WorkgroupCount> workgroups_now(const halyard_command_dispatch_t& command, const Execution& execution);
 
-// Several threads may not run its workgroups at once.
+// Its workgroups must not run in parallel.
 bool is_sequential(const halyard_command_dispatch_t& command);
 
-// A worker of the dispatch's executable that has been given its constants and bindings.
+// Takes a kernel runner of the dispatch's executable and sets its constants and bindings.
 Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution);
 
-// All of it on this thread.
+// Runs all of it on this thread.
 Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& execution);
 
 }  // namespace halyard::local

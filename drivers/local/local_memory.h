@@ -1,5 +1,4 @@
-// LocalMemory: what a worker's kernels use between them and nobody else sees; as large as the largest asked
-// for.
+// LocalMemory: the workgroup-local memory of one kernel runner. Its size is that of the largest request.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,8 @@ namespace halyard::local {
 
 class LocalMemory {
  public:
-  // At least that many bytes, contents undefined, aligned to BlockCache::kAlignment. False: no memory.
+  // Provides at least `size` bytes with undefined contents, aligned to BlockCache::kAlignment. False: out of
+  // memory.
   bool reserve(uint64_t size) {
     if (size <= size_) return true;
     size_ = 0;

@@ -1,6 +1,6 @@
-// NodeCache: the small objects that come and go with queue work (memory handles, semaphores, held work), kept
-// when they are given back, so that warm queue work reaches neither malloc nor a lock. One for each instance:
-// work may be finished, and its node given back, after its device has closed. Thread-safe.
+// NodeCache: recycles the small objects of queue work (memory handles, semaphores, held work), so warm queue
+// work calls no malloc and takes no lock. There is one for each instance, because work may finish, and free
+// its node, after its device was closed. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class NodeCache : public NodePool {
   };
   template <typename T>
   using Owned = std::unique_ptr<T, Destroy<T>>;
-  // `T`'s constructor does not throw.
+  // `T`'s constructor must not throw.
   template <typename T, typename... Args>
   Owned<T> make(Args&&... args) {
     return Owned<T>(new (take(sizeof(T))) T(std::forward<Args>(args)...), Destroy<T>{this});

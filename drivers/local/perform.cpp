@@ -1,4 +1,4 @@
-// One function for each command, and the table that finds it by kind.
+// A function for each command, and a table of them by kind.
 #include "perform.h"
 
 #include <iterator>
@@ -7,7 +7,7 @@
 #include "bytes.h"
 #include "halyard/driver/trace.hpp"
 #include "kernel_call.h"
-#include "worker.h"
+#include "kernel_runner.h"
 
 namespace halyard::local {
 
@@ -33,7 +33,7 @@ Result<> perform_dispatch(const halyard_command_t& command, const Execution& exe
 }
 Result<> perform_nothing(const halyard_command_t&, const Execution&) { return {}; }
 
-// By kind.
+// Indexed by kind.
 using Perform = Result<> (*)(const halyard_command_t& command, const Execution& execution);
 constexpr Perform kPerform[] = {
     nullptr,           // there is no kind 0

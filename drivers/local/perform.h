@@ -1,13 +1,13 @@
-// Single commands, each on the calling thread.
+// Single commands, run on the calling thread.
 #pragma once
 
 #include "execution.h"
 
 namespace halyard::local {
 
-// Whether the device has commands of that kind.
+// Whether the device supports commands of this kind.
 bool has_command(uint32_t kind);
-// Whether there is anything to do for such commands: barriers only part others, and groups are for people.
+// False for barriers and debug groups, which run no code.
 bool does_something(uint32_t kind);
 
 template <typename T>
@@ -15,7 +15,7 @@ const T& as(const halyard_command_t& command) {
   return reinterpret_cast<const T&>(command);
 }
 
-// A command of a kind that the device has. Begins nothing where the work is to stop.
+// Runs a command of a supported kind, unless the work has been stopped.
 Result<> perform(const halyard_command_t& command, const Execution& execution);
 
 }  // namespace halyard::local

@@ -1,4 +1,4 @@
-// Doing work, and holding work until it is due.
+// Running queue work, and holding it until its waits are over.
 #include "queue.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "dispatch.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
-#include "worker.h"
+#include "kernel_runner.h"
 
 namespace halyard::local {
 
@@ -19,19 +19,19 @@ namespace {
 
 using kit::Timepoints;
 
-// What there is to do after the waits. Borrows everything.
+// What remains to be done after the waits. All members are borrowed.
 struct Work {
   Device& device;
   const halyard_operation_t& operation;
-  BindingTable table;  // the operation's, if it executes a list
-  Memory* transient;   // the operation's, if it is an alloca
+  BindingTable table;  // if the operation executes a list
+  Memory* transient;   // if the operation is an alloca
   Timepoints signals;
   halyard_completed_fn completed;
   void* completed_user;
   const uint32_t* stop;
 
   Execution execution() const {
-    return {table, device.workers(), &device.instance.nodes, &device.services(), false, stop};
+    return {table, device.thread_pool(), &device.instance.nodes, &device.services(), false, stop};
   }
 };
 
@@ -57,15 +57,15 @@ Result<> run_operation(const Work& work) {
     case HALYARD_OPERATION_DISPATCH:
       HALYARD_TRY(go_on_unless_stopped(work.stop));
       return dispatch(*operation.dispatch.dispatch, work.execution());
-    default:  // HALYARD_OPERATION_EXECUTE: submit() takes no others
+    default:  // HALYARD_OPERATION_EXECUTE: submit() accepts no other kinds
       return operation.execute.list->execute(work.execution());
   }
 }
 
 HALYARD_SMALL_THREAD_LOCAL thread_local int work_depth = 0;
 
-// This thread is doing a piece of work, or telling the host about it. What is submitted meanwhile goes to the
-// workers, where there are some: a chain of work is no recursion.
+// Marks that this thread is running work, or calling the host about it. On a device with workers, work
+// submitted meanwhile is posted to them, so a chain of work does not recurse.
 class AtWork {
  public:
   AtWork() { ++work_depth; }
@@ -75,8 +75,8 @@ class AtWork {
   static bool is_nested() { return work_depth != 0; }
 };
 
-// The operation, unless a wait has failed; then the signals; then the host is told.
-void finish(const Work& work, HostStatus failure, DueList& due) {
+// Runs the operation, unless a wait has failed; then signals; then notifies the host.
+void finish(const Work& work, HostStatus failure, TaskList& ready) {
   const AtWork at_work;
   if (!failure) {
     kit::trace_began(work.device.services(), work.completed_user);
@@ -84,12 +84,12 @@ void finish(const Work& work, HostStatus failure, DueList& due) {
   }
   for (const halyard_timepoint_t& point : work.signals) {
     if (failure) {
-      point.semaphore->fail(failure, due);
+      point.semaphore->fail(failure, ready);
     } else {
-      point.semaphore->advance(point.value, due);
+      point.semaphore->advance(point.value, ready);
     }
   }
-  due.hand_over();
+  ready.post_to_pools();
   work.completed(work.completed_user, std::move(failure).release());
 }
 
@@ -113,14 +113,14 @@ uint64_t cost_of(const halyard_operation_t& operation) {
       return dispatch_cost(*operation.dispatch.dispatch);
     case HALYARD_OPERATION_EXECUTE:
       return operation.execute.list->expected_cost();
-    default:  // files
+    default:  // file transfers
       return kLongestCost;
   }
 }
 
-// Work that waits, for its waits or for a worker. It lives until it is done and no semaphore can call it any
-// more. One block of memory: this, then the arrays.
-class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList> {
+// Held work: it waits for its semaphores or for a worker, and lives until it has run and no semaphore refers
+// to it. One block of memory: the object, then its arrays.
+class HeldWork final : public Task, public kit::Held<HeldWork, Semaphore, TaskList> {
  public:
   static HeldWork* create(Device& device, const halyard_submission_t& submission, Memory* transient) {
     const halyard_operation_t& operation = *submission.operation;
@@ -133,12 +133,12 @@ class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList
     return new (device.instance.nodes.take(size)) HeldWork(device, submission, transient, bindings, size);
   }
 
-  // Begins to wait. From then on any thread may make the work due and do it: this may not be touched any
-  // more.
-  void begin(DueList& due) { hold(waits_, due); }
-  void is_due(DueList& due) { due.push_work(*this); }
+  // Starts to wait. From then on any thread may make the work ready and run it, so the caller must not touch
+  // it any more.
+  void begin(TaskList& ready) { hold(waits_, ready); }
+  void on_ready(TaskList& ready) { ready.push_work(*this); }
   void dispose() {
-    NodeCache& nodes = nodes_;  // the device may have closed
+    NodeCache& nodes = nodes_;  // the device may be closed already
     const size_t size = size_;
     this->~HeldWork();
     nodes.give(this, size);
@@ -155,8 +155,8 @@ class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList
         completed_(submission.completed),
         completed_user_(submission.completed_user),
         stop_(stop_of(submission)) {
-    run = [](Due& self, DueList& due) { static_cast<HeldWork&>(self).finish_work(due); };
-    workers = device.workers();
+    run = [](Task& self, TaskList& ready) { static_cast<HeldWork&>(self).finish_work(ready); };
+    thread_pool = device.thread_pool();
     auto* end = reinterpret_cast<uint8_t*>(this + 1);
     waits_ = array<Wait>(end, submission.wait_count);
     prepare(waits_, {submission.waits, submission.wait_count});
@@ -168,7 +168,7 @@ class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList
     table_ = table;
   }
 
-  // The next array of the block.
+  // Allocates the next array in the block.
   template <typename T>
   static std::span<T> array(uint8_t*& end, size_t count) {
     static_assert(alignof(T) <= alignof(HeldWork) && sizeof(T) % alignof(HeldWork) == 0 &&
@@ -179,17 +179,17 @@ class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList
     return {first, count};
   }
 
-  void finish_work(DueList& due) {
+  void finish_work(TaskList& ready) {
     size_t unwatched = 0;
     HostStatus failed_wait = take_failure(waits_, unwatched);
     finish({device_, operation_, table_, transient_, signals_, completed_, completed_user_, stop_},
-           std::move(failed_wait), due);
+           std::move(failed_wait), ready);
     leave(unwatched + 1);
   }
 
   Device& device_;
   NodeCache& nodes_;
-  const size_t size_;  // of the block
+  const size_t size_;  // of the block of memory
   const halyard_operation_t operation_;
   Memory* const transient_;
   const halyard_completed_fn completed_;
@@ -202,7 +202,7 @@ class HeldWork final : public Due, public kit::Held<HeldWork, Semaphore, DueList
 
 }  // namespace
 
-Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due) {
+Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready) {
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind > HALYARD_OPERATION_EXECUTE)
     return fail(Code::UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
@@ -215,8 +215,8 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
   Memory* const alloca_memory = transient.get();
   kit::Standing state = kit::look_at<Semaphore>({submission.waits, submission.wait_count});
   HeldWork* held = nullptr;
-  const uint64_t cost = device.workers() ? cost_of(operation) : 0;
-  const bool needs_worker = device.workers() && (AtWork::is_nested() || cost >= kWorthWaking);
+  const uint64_t cost = device.thread_pool() ? cost_of(operation) : 0;
+  const bool needs_worker = device.thread_pool() && (AtWork::is_nested() || cost >= kWorthWaking);
   if (state.pending || needs_worker) {
     held = HeldWork::create(device, submission, alloca_memory);
     held->is_brief = cost < kBrief;
@@ -228,7 +228,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
     *operation.alloca_.memory = transient.release();
   }
   if (held) {
-    held->begin(due);
+    held->begin(ready);
     return {};
   }
   BindingTable table;
@@ -242,14 +242,14 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
           submission.completed,
           submission.completed_user,
           stop_of(submission)},
-         std::move(state.failure), due);
+         std::move(state.failure), ready);
   return {};
 }
 
-// Within other work there is enough to do.
-void help(Device& device, Timepoints timepoints, bool any) {
-  if (device.workers() && !AtWork::is_nested())
-    device.workers()->help([&] { return kit::is_over<Semaphore>(timepoints, any); });
+// A thread that is running work returns to that work at once.
+void run_pending(Device& device, Timepoints timepoints, bool any) {
+  if (device.thread_pool() && !AtWork::is_nested())
+    device.thread_pool()->run_pending([&] { return kit::is_over<Semaphore>(timepoints, any); });
 }
 
 }  // namespace halyard::local

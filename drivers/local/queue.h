@@ -1,6 +1,6 @@
-// Queue work: waits, one operation, signals. On a device that runs in its caller, what is due is done at once
-// on the caller's thread, and what is not is done by whoever makes the last wait come true. On a device with
-// workers they do it, whoever makes it due. Until then it is held, with copies of what was only borrowed.
+// Queue work: waits, one operation, signals. On a device that runs in its caller, ready work runs at once, on
+// the thread that made it ready by submitting or signalling. On a device with workers, they run it. Work that
+// is not ready is held, with copies of everything that was borrowed.
 #pragma once
 
 #include "device.h"
@@ -9,10 +9,11 @@
 
 namespace halyard::local {
 
-// As queue_submit in driver.h. Work that it makes due goes to `due`.
-Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
+// As queue_submit in driver.h. Tasks that become ready are added to `ready`.
+Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
-// As device_help in driver.h.
-void help(Device& device, kit::Timepoints timepoints, bool any);
+// As device_help in driver.h: runs pending work on the calling thread, which is about to wait for
+// `timepoints`.
+void run_pending(Device& device, kit::Timepoints timepoints, bool any);
 
 }  // namespace halyard::local

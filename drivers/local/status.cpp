@@ -1,9 +1,9 @@
-// Failures as the host is told of them.
+// Converting failures for the host.
 #include "status.h"
 
 namespace halyard {
 
-// The code stands for itself: the text is what comes behind it.
+// The code is passed separately, so it is removed from the text.
 kit::Failure to_failure(const Status& status) {
   const std::string text = status.text();
   std::string_view message = text;

@@ -1,5 +1,5 @@
-// Failures of this driver. Inside, code returns Result<> as the virtual machine does; the host knows only
-// statuses of its own, which the kit makes of them.
+// Failures of this driver. Its code returns Result<>, as the virtual machine does; the host has statuses of
+// its own, which the kit creates.
 #pragma once
 
 #include <expected>
@@ -10,7 +10,7 @@
 
 namespace halyard {
 
-// For the kit: what the host is told of a failure, with the notes of where it passed.
+// Converts a status for the kit; the message includes the notes.
 kit::Failure to_failure(const Status& status);
 
 }  // namespace halyard
@@ -21,7 +21,7 @@ using kit::Services;
 using kit::view;
 using HostStatus = kit::Status;
 
-// A result of the kit's, for code that returns those of the virtual machine.
+// Converts a result of the kit into one of the virtual machine's type.
 template <typename T>
 Result<T> from_kit(kit::Result<T> result) {
   if (!result)

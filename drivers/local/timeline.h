@@ -1,20 +1,20 @@
-// Semaphore: the kit's timeline, with subscriptions from the instance's cache, and without atomic
-// instructions in a process of one thread.
+// Semaphore: the kit's timeline. It takes subscriptions from the instance's node cache, and uses no atomic
+// instructions in a process with one thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "base/atomics.h"
-#include "due.h"
 #include "halyard/driver/timeline.hpp"
 #include "halyard/driver/waiting.hpp"
 #include "node_cache.h"
 #include "status.h"
+#include "task.h"
 
 namespace halyard::local {
 
-struct Waiter : kit::WaiterLink<Waiter, DueList> {};
+struct Waiter : kit::WaiterLink<Waiter, TaskList> {};
 
 struct FromCache {
   NodeCache* nodes;
@@ -22,7 +22,7 @@ struct FromCache {
   void give(void* memory, size_t size) const noexcept { nodes->give(memory, size); }
 };
 
-class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Due, DueList, FromCache> {
+class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList, FromCache> {
  public:
   Semaphore(const Services& services, NodeCache& nodes, uint64_t initial)
       : BasicTimeline(services, initial, FromCache{&nodes}) {}

@@ -1,4 +1,4 @@
-// Judging and loading executables: format, version, exports, imports, attributes.
+// Grading and loading VMVX executables: format, version, exports, imports, attributes.
 #include "vmvx_executable.h"
 
 #include <bytecode_module_generated.h>
@@ -12,7 +12,7 @@
 #include "vm/format/archive.h"
 #include "vm/module/bytecode_module.h"
 #include "vmvx/microkernels.h"
-#include "vmvx_worker.h"
+#include "vmvx_kernel_runner.h"
 
 namespace halyard::local {
 
@@ -20,12 +20,13 @@ namespace {
 
 constexpr std::string_view kFormat = "vmvx-bytecode-fb";
 constexpr std::string_view kKernelConvention = "0rrriiiiiiiii_v";
-// A context would call them, or they would have to be called before any kernel: refused, spec ruling 14.
+// These exports would run when a context is created, or before any kernel. Such executables are refused: spec
+// ruling 14.
 constexpr std::string_view kSpecialExports[] = {"__init", "__deinit", "__notify", "__set_constants"};
-constexpr uint64_t kPage = 4096;  // local memory comes in whole pages
+constexpr uint64_t kPage = 4096;  // local memory is rounded down to whole pages
 constexpr uint64_t kMostLocalMemory = (uint64_t{1} << 28) - 1;
 
-// A number with a prefix as in C; absent is 0.
+// A number with a prefix as in C; 0 if the attribute is absent.
 Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key, uint64_t most) {
   const std::string_view text = kernel.attribute(key);
   if (text.empty()) return 0;
@@ -49,10 +50,10 @@ Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key
 Result<> check_exports(const vm::BytecodeModule& module) {
   for (const vm::Export& function : module.exports()) {
     if (std::ranges::find(kSpecialExports, function.name) != std::end(kSpecialExports))
-      return fail(Code::INVALID_ARGUMENT,
-                  "the executable exports '{}'; expected nothing but kernels: nothing else of an executable "
-                  "is ever run",
-                  function.name);
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "the executable exports '{}'; expected only kernels: other functions of an executable never run",
+          function.name);
     if (function.convention != kKernelConvention)
       return fail(Code::INVALID_ARGUMENT,
                   "export '{}' has the calling convention '{}'; expected a kernel, '{}', as every export of "
@@ -69,7 +70,7 @@ Result<> check_imports(const vm::BytecodeModule& module) {
       missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", import.name);
   if (missing.empty()) return {};
   return fail(Code::NOT_FOUND,
-              "the executable imports {}, which is nothing that executables can call here, or not that way; "
+              "the executable imports {}, which this device does not have, or not with this signature; "
               "compile it without microkernels",
               missing);
 }
@@ -81,7 +82,7 @@ bool has_unknown_version(const Ref<Bytes>& bytes) {
   return (word & 0xFFFF) != 0 || word >> 16 < 15 || word >> 16 > 17;
 }
 
-// INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: no such
+// INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: not a valid
 // executable.
 Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly,
                                             const vm::Compiler* compiler = nullptr) {
@@ -106,8 +107,8 @@ class VmvxExecutable final : public halyard_driver_executable {
   Result<> load_kernels();
 
  private:
-  Result<std::unique_ptr<Worker>> create_worker() const override {
-    return VmvxWorker::create(microkernels_, module_, memory());
+  Result<std::unique_ptr<KernelRunner>> create_runner() const override {
+    return VmvxKernelRunner::create(microkernels_, module_, memory());
   }
 
   Ref<vm::NativeModule> microkernels_;
@@ -142,7 +143,7 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   if (args.constant_count != 0)
     return fail(Code::INVALID_ARGUMENT, "the executable takes no constants, but {} were given",
                 args.constant_count);
-  // A copy: the module's parts point into it, and the bytes of a program may be anywhere and change.
+  // Copied: the module refers to the bytes, and the program's may be unaligned and may change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
   const vm::Compiler* const compiler = device.options.jit ? HALYARD_TRY(vm::Compiler::find()) : nullptr;

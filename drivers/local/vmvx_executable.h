@@ -1,5 +1,5 @@
-// Executables of format `vmvx-bytecode-fb`: a module of the register machine whose every export is a kernel.
-// Specified by exec-vmvx.md, sections 1 to 4.
+// Executables of format `vmvx-bytecode-fb`: a VM module whose exports are kernels. Specified by exec-vmvx.md,
+// sections 1 to 4.
 #pragma once
 
 #include "executable.h"

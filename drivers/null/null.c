@@ -1,11 +1,11 @@
 // The null driver: the smallest complete Halyard driver, written to be read, copied and changed (README.md).
-// One device in host memory, without executables. Work runs at once on the thread that submits it, or, when
-// it has to wait, on the thread that makes the last thing it waits for happen. Three ideas carry it:
-// - One lock in each instance guards all that changes: timelines, kept work, statistics.
-// - Work that is not due is kept in a list. A subscription is such work too: it waits and tells the host.
-// - What becomes due under the lock runs after the lock is given back. So no callback of the host runs under
+// One device in host memory, without executables. Work runs at once on the thread that submits it or, if it
+// has to wait, on the thread that signals its last wait. It is built on three ideas:
+// - One lock in each instance guards all mutable state: timelines, kept work, statistics.
+// - Work that is not ready is kept in a list, as is a subscription: work that only notifies the host.
+// - What becomes ready under the lock runs after the lock is released. So no callback of the host runs under
 //   it [R32], and a long chain of work is a loop, not a recursion.
-// [Rn] is a rule of docs/driver-abi.md. What a function must do is said in halyard/driver.h.
+// [Rn] is a rule of docs/driver-abi.md. halyard/driver.h specifies the functions.
 #define _GNU_SOURCE  // pthread_cond_clockwait
 #include <inttypes.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ typedef halyard_text_t text_t;
 struct halyard_driver_instance {
   const halyard_host_services_t* services;
   pthread_mutex_t lock;
-  pthread_cond_t changed;  // some timeline moved or failed
+  pthread_cond_t changed;  // a timeline has advanced or failed
   struct work* kept;       // work, newest first, then subscriptions
 };
 struct halyard_driver_device {
@@ -46,12 +46,12 @@ struct halyard_driver_device {
   halyard_memory_statistics_t statistics;  // under the lock
 };
 struct halyard_driver_memory {
-  _Atomic(char*) bytes;  // null before alloca's turn has come and after dealloca's
+  _Atomic(char*) bytes;  // null before the alloca has run and after the dealloca
   uint64_t size;
   bool imported;  // the bytes belong to the host
 };
 struct halyard_driver_command_list {
-  const halyard_command_t* commands;  // the host keeps them [R101]
+  const halyard_command_t* commands;  // owned by the host [R101]
   uint32_t count;
 };
 struct halyard_driver_semaphore {
@@ -59,12 +59,12 @@ struct halyard_driver_semaphore {
   uint64_t value;    // under the lock
   status_t failure;  // under the lock: the first one; null while there is none
 };
-typedef struct work {  // a submission, with copies of what was only borrowed [R61], or a subscription
+typedef struct work {  // a submission, with copies of borrowed data [R61], or a subscription
   struct work* next;
   device_t device;
   submission_t submission;  // affinity 0, which the host never submits, marks a subscription
   halyard_operation_t operation;
-  memory_t allocated;  // alloca: what to give bytes to
+  memory_t allocated;  // alloca: the memory that gets bytes
   status_t failure;    // of a wait
 } work_t;
 
@@ -73,7 +73,7 @@ enum {
   MEMORY_TYPE = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL,
   MEMORY_USAGE = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT |
                  HALYARD_USAGE_MAPPING_RANDOM,
-  // Fill, update and copy the host records as command lists where they are not offered as operations.
+  // If fill, update and copy are not offered as operations, the host records them as command lists.
   OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA |
                1 << HALYARD_OPERATION_DEALLOCA | 1 << HALYARD_OPERATION_EXECUTE
 };
@@ -93,7 +93,7 @@ __attribute__((format(printf, 3, 4))) static status_t fail(instance_t instance, 
 
 static status_t retain(instance_t i, status_t s) { return i->services->status_retain(i->services->host, s); }
 
-// Zeroed memory, unless something has failed already. Null: *status says why.
+// Zeroed memory, unless an earlier step has failed. Null: *status has the reason.
 static void* make(instance_t instance, size_t size, status_t* status) {
   if (*status) return NULL;
   void* made = calloc(1, size);
@@ -101,7 +101,7 @@ static void* make(instance_t instance, size_t size, status_t* status) {
   return made;
 }
 
-// Copies a struct as far as both sides know it: the target's first field says how far, and stays [R11].
+// Copies the fields that both sides know: the target's first field is its size, and is kept [R11].
 static void answer(void* target, const void* source, uint32_t source_size) {
   uint32_t size;
   memcpy(&size, target, sizeof(size));
@@ -109,15 +109,15 @@ static void answer(void* target, const void* source, uint32_t source_size) {
   memcpy((char*)target + sizeof(size), (const char*)source + sizeof(size), size - sizeof(size));
 }
 
-// This driver knows no extension, so it skips all but those that must be understood [R13].
+// This driver supports no extension, so it skips those that are optional and refuses the others [R13].
 static status_t check_extensions(instance_t instance, const halyard_extension_t* extension) {
   while (extension && !extension->must_understand) extension = extension->next;
   if (!extension) return NULL;
-  return fail(instance, HALYARD_UNIMPLEMENTED, "null: extension %u demanded, none is known", extension->kind);
+  return fail(instance, HALYARD_UNIMPLEMENTED, "null: extension %u required, none is known", extension->kind);
 }
 
 // ---- Instance and devices ----
-// A driver for hardware looks for it here, and answers UNAVAILABLE with the reason where there is none.
+// A driver for hardware looks for it here, and returns UNAVAILABLE with the reason if there is none.
 static status_t initialize(const halyard_driver_init_args_t* args, instance_t* instance) {
   struct halyard_driver_instance unmade = {.services = args->services};
   status_t status = check_extensions(&unmade, args->extensions);
@@ -225,7 +225,7 @@ static status_t take_bytes(device_t device, memory_t memory) {
   return NULL;
 }
 
-// A handle: with bytes `now`, with `imported` ones, or, for alloca, without any yet.
+// Creates a handle: with bytes if `now`, with `imported` ones, or, for alloca, without bytes.
 static status_t make_memory(device_t device, const request_t* request, bool now, void* imported,
                             memory_t* memory, info_t* info) {
   status_t status = NULL;
@@ -297,7 +297,7 @@ static status_t executable_create(device_t device, const halyard_executable_args
               (int)args->format.size, args->format.data);
 }
 
-// Mandatory, but never called while executable_create makes none.
+// Mandatory, but never called as long as executable_create creates none.
 static void executable_destroy(device_t device, executable_t executable) { (void)device, (void)executable; }
 static uint32_t executable_function_count(executable_t executable) { return (void)executable, 0; }
 static status_t executable_function_info(executable_t executable, uint32_t function,
@@ -328,7 +328,7 @@ static status_t command_list_create(device_t device, const halyard_command_list_
 }
 static void command_list_destroy(device_t device, command_list_t list) { (void)device, free(list); }
 
-// Writes `bytes` over the range as often as they fit: a pattern (little endian), or a source, once.
+// Fills the range with copies of `bytes`: a pattern (little endian) repeated, or a source once.
 static status_t write_range(device_t device, const range_t* range, const binding_t* table, const void* bytes,
                             uint64_t size) {
   void* to = NULL;
@@ -353,7 +353,7 @@ static status_t run_command(device_t device, const halyard_command_t* command, c
   if (command->kind == HALYARD_COMMAND_UPDATE)
     return write_range(device, &update->target, table, update->source, update->target.length);
   if (command->kind == HALYARD_COMMAND_COPY) return copy_range(device, &copy->source, &copy->target, table);
-  return NULL;  // barrier: one command ends before the next begins anyway; group: nobody looks
+  return NULL;  // barrier: commands run one after the other anyway; group: ignored
 }
 
 // ---- Queue work and timelines ----
@@ -370,7 +370,7 @@ static status_t perform(device_t device, const work_t* work) {
   return status;
 }
 
-// Under the lock: whether all timepoints (any: one) are reached, or one has failed: that first [R84].
+// Called under the lock: whether all timepoints (any: one) are reached or, checked first, one failed [R84].
 static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_t* failure) {
   uint32_t reached = 0;
   for (uint32_t i = 0; i < count && !*failure; ++i) {
@@ -380,7 +380,7 @@ static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_
   return *failure || reached == count || (any && reached > 0);
 }
 
-// Work to the front, a subscription to the end: it may wait for the work that is due with it [R88].
+// Adds work at the front, subscriptions at the end: they are called after work that is ready with them [R88].
 static void move_to(work_t** from, work_t** to) {
   work_t* work = *from;
   *from = work->next;
@@ -389,9 +389,9 @@ static void move_to(work_t** from, work_t** to) {
   *to = work;
 }
 
-// Under the lock: to `value`, or to failure. Whether that changed anything: what has failed stays failed, and
-// time does not go back [R80, R81]. Kept work whose waits are over moves to *due.
-static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** due) {
+// Called under the lock. Advances to `value`, or fails. Returns whether anything changed: a failed semaphore
+// stays failed, and values never decrease [R80, R81]. Kept work whose waits are over moves to *ready.
+static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** ready) {
   instance_t instance = semaphore->device->instance;
   if (semaphore->failure || (!failure && value <= semaphore->value)) return false;
   if (!failure) semaphore->value = value;
@@ -399,7 +399,7 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   pthread_cond_broadcast(&instance->changed);
   for (work_t** link = &instance->kept; *link;) {
     if (is_over((*link)->submission.waits, (*link)->submission.wait_count, false, &(*link)->failure)) {
-      move_to(link, due);
+      move_to(link, ready);
     } else {
       link = &(*link)->next;
     }
@@ -407,17 +407,17 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   return true;
 }
 
-// Gives back the lock, then runs what is due and what becomes due by that: the operation, unless a wait
-// failed [R62]; then the signals; then `completed` [R63]. After that nothing that was named is touched [R65].
-static void deliver(instance_t instance, work_t* due) {
+// Releases the lock, then runs ready work and what that makes ready: the operation, unless a wait failed
+// [R62]; then the signals; then `completed` [R63]. After that no object of the submission is touched [R65].
+static void deliver(instance_t instance, work_t* ready) {
   pthread_mutex_unlock(&instance->lock);
-  for (work_t* work = due; work; work = due) {
-    due = work->next;
+  for (work_t* work = ready; work; work = ready) {
+    ready = work->next;
     const submission_t* it = &work->submission;
     status_t failure = work->failure ? work->failure : perform(work->device, work);
     pthread_mutex_lock(&instance->lock);
     for (uint32_t i = 0; i < it->signal_count; ++i) {
-      advance(it->signals[i].semaphore, it->signals[i].value, failure, &due);  // no change is no error [R64]
+      advance(it->signals[i].semaphore, it->signals[i].value, failure, &ready);  // no change is fine [R64]
     }
     pthread_mutex_unlock(&instance->lock);
     it->completed(it->completed_user, failure);
@@ -425,7 +425,7 @@ static void deliver(instance_t instance, work_t* due) {
   }
 }
 
-// Copies a submission, arrays and all, into one allocation. Null: *status says why.
+// Copies a submission with its arrays into one allocation. Null: *status has the reason.
 static work_t* make_work(device_t device, const submission_t* from, status_t* status) {
   const halyard_operation_execute_t* execute = &from->operation->execute;
   const uint64_t slots = from->operation->kind == HALYARD_OPERATION_EXECUTE ? execute->binding_count : 0;
@@ -448,14 +448,14 @@ static work_t* make_work(device_t device, const submission_t* from, status_t* st
   return work;
 }
 
-// Runs the work on this thread if it is due; keeps it otherwise. Never blocks for a wait [R60].
+// Runs the work on this thread if it is ready, otherwise keeps it. Never blocks for a wait [R60].
 static void start(work_t* work) {
   instance_t instance = work->device->instance;
-  work_t* due = NULL;
+  work_t* ready = NULL;
   pthread_mutex_lock(&instance->lock);
   const bool now = is_over(work->submission.waits, work->submission.wait_count, false, &work->failure);
-  move_to(&work, now ? &due : &instance->kept);
-  deliver(instance, due);
+  move_to(&work, now ? &ready : &instance->kept);
+  deliver(instance, ready);
 }
 
 static status_t queue_submit(device_t device, const submission_t* submission) {
@@ -471,7 +471,7 @@ static status_t queue_submit(device_t device, const submission_t* submission) {
     if (!status) *it->alloca_.memory = work->allocated;
   }
   if (!work || status) return free(work), status;
-  start(work);  // accepted: later failure is told through the signals and `completed`
+  start(work);  // accepted: later failures go to the signals and `completed`
   return NULL;
 }
 
@@ -500,23 +500,23 @@ static status_t semaphore_query(semaphore_t semaphore, uint64_t* value) {
 
 static status_t semaphore_signal(semaphore_t semaphore, uint64_t value) {
   instance_t instance = semaphore->device->instance;
-  work_t* due = NULL;
+  work_t* ready = NULL;
   status_t status = NULL;
   pthread_mutex_lock(&instance->lock);
-  if (!advance(semaphore, value, NULL, &due) && !semaphore->failure) {
+  if (!advance(semaphore, value, NULL, &ready) && !semaphore->failure) {
     status = fail(instance, HALYARD_INVALID_ARGUMENT, "null: signalled %" PRIu64 ", expected above %" PRIu64,
                   value, semaphore->value);
   }
-  deliver(instance, due);
+  deliver(instance, ready);
   return status;
 }
 
 static void semaphore_fail(semaphore_t semaphore, status_t status) {
   instance_t instance = semaphore->device->instance;
-  work_t* due = NULL;
+  work_t* ready = NULL;
   pthread_mutex_lock(&instance->lock);
-  advance(semaphore, 0, status, &due);
-  deliver(instance, due);
+  advance(semaphore, 0, status, &ready);
+  deliver(instance, ready);
   instance->services->status_release(instance->services->host, status);
 }
 
@@ -537,7 +537,7 @@ static status_t semaphore_wait(device_t device, const halyard_semaphore_wait_arg
               args->timepoint_count);
 }
 
-// A subscription is work that waits for one timepoint, does nothing, signals nothing, and tells the host.
+// A subscription is work that waits for one timepoint and only notifies the host.
 static status_t semaphore_subscribe(semaphore_t semaphore, uint64_t value, halyard_subscriber_fn subscriber,
                                     void* user) {
   const halyard_operation_t nothing = {.struct_size = sizeof(nothing), .kind = HALYARD_OPERATION_BARRIER};
@@ -582,7 +582,7 @@ static const halyard_driver_table_t table = {
 // clang-format on
 static const halyard_driver_kind_t kinds[] = {{"null", "Moves bytes in host memory, runs no executables"}};
 
-// One version so far: both ranges hold it, or they have nothing in common. Version 0 is never it [R6].
+// There is one version so far: either both ranges contain it, or they do not overlap. 0 is no version [R6].
 int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) {
   const uint32_t only = HALYARD_DRIVER_ABI_V1;
   halyard_driver_reply_t filled = {.abi_version = only, .table = &table, .kinds = kinds, .kind_count = 1};

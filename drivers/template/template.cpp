@@ -1,6 +1,6 @@
-// The template in C++: a device in host memory whose work runs on a thread of its own, written with the kit
-// (halyard/driver.hpp). Copy the folder, choose a name, and change what your device does otherwise
-// (README.md). It moves bytes and runs no executables; where yours go is marked "your own format here".
+// The template in C++: a device in host memory whose work runs on its own thread, written with the kit
+// (halyard/driver.hpp). Copy the folder, choose a name, and change what your device does differently
+// (README.md). It moves bytes and runs no executables; "your own format here" marks where yours go.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ constexpr uint32_t kMemoryType =
 constexpr uint32_t kUsage = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
                             HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 
-// Bytes that the device's memory holds now, ever had and has given back.
+// Statistics of the device's memory: live, peak and freed bytes.
 struct Tally {
   std::mutex mutex;
   halyard_memory_statistics_t now = {};
@@ -41,7 +41,7 @@ class Block final : public kit::Memory {
   ~Block() override { give_back(); }
 
   Result<> commit() override {
-    // At least one unit: memory of 0 bytes has an address, too [R71].
+    // At least one unit, since memory of 0 bytes has an address too [R71].
     void* const bytes = std::aligned_alloc(kAlignment, (size_ / kAlignment + 1) * kAlignment);
     if (!bytes)
       return Failure{HALYARD_RESOURCE_EXHAUSTED, "the process cannot get " + std::to_string(size_) +
@@ -70,10 +70,10 @@ class Block final : public kit::Memory {
 
   Tally& tally_;
   const uint64_t size_;
-  std::atomic<uint8_t*> bytes_{nullptr};  // the host may map while the device works
+  std::atomic<uint8_t*> bytes_{nullptr};  // the host may map it while the device works
 };
 
-// Bytes of the host's.
+// The host's bytes.
 class Imported final : public kit::Memory {
  public:
   explicit Imported(uint8_t* bytes) : bytes_(bytes) {}
@@ -83,7 +83,7 @@ class Imported final : public kit::Memory {
   uint8_t* bytes_;
 };
 
-// The address that a range means.
+// The address of a range.
 Result<uint8_t*> address_of(const halyard_range_t& range, kit::Table table) {
   const kit::Place place = kit::place_of(range, table);
   Result<uint8_t*> bytes = place.memory->bytes();
@@ -135,7 +135,7 @@ class TemplateDevice final : public kit::QueuedDevice {
     return std::make_unique<Imported>(*bytes);
   }
 
-  // Your own format here: grade() says how well an executable fits, load() makes one of it, check() takes
+  // Your own format here: grade() tells how well an executable fits, load() loads one, check() accepts
   // HALYARD_COMMAND_DISPATCH, and run() runs its workgroups.
 
   Result<> check(const halyard_command_t& command) const override {
@@ -153,7 +153,7 @@ class TemplateDevice final : public kit::QueuedDevice {
                            " is unknown; expected barrier, fill, update, copy or group"};
     }
   }
-  // On the device's thread, one command after the other.
+  // Called on the device's thread, one command after the other.
   Result<> run(const halyard_command_t& command, kit::Table table) override {
     switch (command.kind) {
       case HALYARD_COMMAND_FILL: {
@@ -171,12 +171,12 @@ class TemplateDevice final : public kit::QueuedDevice {
         return write(copy.target, table, *source, copy.target.length);
       }
       default:
-        return {};  // a barrier or a group: one command ends before the next begins
+        return {};  // a barrier or group: commands run one after the other anyway
     }
   }
 
  private:
-  // Fills `info`; INVALID_ARGUMENT where a memory type is required that there is not.
+  // Fills `info`. INVALID_ARGUMENT: a required memory type does not exist.
   static Result<> take(const halyard_memory_request_t& request, halyard_memory_info_t& info) {
     const uint32_t missing = request.memory_type & ~kMemoryType;
     if (missing && !(request.memory_type & HALYARD_MEMORY_OPTIMAL)) {
@@ -190,13 +190,13 @@ class TemplateDevice final : public kit::QueuedDevice {
     info.size = request.size;
     return {};
   }
-  // Writes `size` bytes over the range as often as they fit: a pattern, or a source, once.
+  // Fills the range with copies of `size` bytes: a pattern repeated, or a source once.
   static Result<> write(const halyard_range_t& target, kit::Table table, const void* source, uint64_t size) {
     Result<uint8_t*> to = address_of(target, table);
     if (!to) return std::move(to.failure());
     if (target.length == 0) return {};
     std::memmove(*to, source, size);
-    for (uint64_t done = size; done < target.length;) {  // twice as much each time
+    for (uint64_t done = size; done < target.length;) {  // doubles each time
       const uint64_t more = std::min(done, target.length - done);
       std::memcpy(*to + done, *to, more);
       done += more;

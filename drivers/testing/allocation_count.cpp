@@ -1,4 +1,4 @@
-// The allocator's functions, counted and passed on to the C library's own.
+// The allocation functions: counted, and forwarded to the C library's own.
 #include "allocation_count.h"
 
 #include <atomic>

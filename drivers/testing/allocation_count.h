@@ -1,5 +1,5 @@
-// How often this program asks the system's allocator, from any thread. Not under a sanitizer, which has its
-// own.
+// Counts the allocations of this program, on all threads. Not under a sanitizer, which replaces the allocator
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline constexpr bool kCountsAllocations = HALYARD_SANITIZER_KIND == 0;
 
 struct AllocationCount {
   int64_t made = 0;  // so far
-  int64_t live = 0;  // made and not freed; since the program began, but for what the loader did
+  int64_t live = 0;  // made and not freed since the program began, except by the loader
 };
 AllocationCount allocation_count();
 

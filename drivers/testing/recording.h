@@ -1,4 +1,4 @@
-// Commands in the form that a driver gets. What they point to is the test's.
+// Commands in the form that a driver receives. The test owns what they point to.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The alarm is a timer of the kernel's that is read.
+// The alarm is a timer file descriptor.
 #include "alarm.h"
 
 #include <sys/timerfd.h>

@@ -1,4 +1,4 @@
-// Alarm: where a thread sleeps until a time that others set and move without waking it.
+// Alarm: a thread sleeps until a time that other threads can set and change without waking it.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@ namespace halyard::vulkan {
 
 class Alarm {
  public:
-  static constexpr uint64_t kNow = 1;  // a time that has come
+  static constexpr uint64_t kNow = 1;  // a time in the past
 
   Alarm() = default;
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
   ~Alarm();
 
-  // Before anything else. RESOURCE_EXHAUSTED: no file descriptor.
+  // Must be called first. RESOURCE_EXHAUSTED: no file descriptor.
   Result<> open();
-  // CLOCK_MONOTONIC in nanoseconds; instead of the time that was set before. Any thread, without waiting.
+  // Sets the time, CLOCK_MONOTONIC in nanoseconds, replacing the previous one. Thread-safe, does not block.
   void set(uint64_t time);
-  // Until the time that is set has come: once for each.
+  // Blocks until the time that is set has come; returns once for each.
   void wait();
 
  private:

@@ -1,4 +1,4 @@
-// Walking commands, and choosing among recordings.
+// Recording commands, and choosing among recordings.
 #include "command_list.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
       case HALYARD_COMMAND_BEGIN_GROUP:
         recorder.begin_group(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
         return {};
-      default:  // check() has let no others in
+      default:  // check() has accepted no others
         recorder.end_group();
         return {};
     }
@@ -106,7 +106,7 @@ Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
 Result<> CommandList::places_of(BindingTable table, std::vector<Place>& places) const {
   places.assign(slots_, {});
   for (size_t i = 0; i < places.size() && i < table.size(); ++i) {
-    if (!table[i].memory) continue;  // no command uses it
+    if (!table[i].memory) continue;  // no command uses this slot
     const Block* block = HALYARD_TRY(table[i].memory->block());
     places[i] = {block->chunk->serial, block->offset + table[i].offset};
   }

@@ -1,6 +1,6 @@
-// CommandList: a finished recording of the host's, baked into command buffers of Vulkan. A list without slots
-// is baked once. One with slots is baked for each binding table that it meets, up to a few, so that programs
-// which use the same buffers again record nothing.
+// CommandList: a finished recording of the host, translated to Vulkan command buffers. A list without slots
+// is translated once. A list with slots is translated for each binding table, and a few results are kept: a
+// program that uses the same buffers again records nothing.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class CommandList {
   CommandList& operator=(const CommandList&) = delete;
 
   bool computes() const { return computes_; }
-  // Commands for one execution on `queue`, to be given back by release().
+  // Commands for one execution on `queue`; return them with release().
   Result<RecordingUse> commands_for(Queue& queue, BindingTable table);
   void release(size_t index);
   const SubmissionLabel& label() const { return label_; }
@@ -37,7 +37,7 @@ class CommandList {
 
  private:
   static constexpr size_t kMostRecordings = 4;
-  // What a slot was: a place that no other memory will ever have.
+  // The place of a slot: no other memory will ever have the same one.
   struct Place {
     uint64_t chunk = 0;
     uint64_t offset = 0;
@@ -46,7 +46,7 @@ class CommandList {
   struct Recording {
     std::unique_ptr<Recorder> recorder;
     uint32_t family = 0;
-    bool is_complete = false;  // it was recorded, for these:
+    bool is_complete = false;  // it was recorded for these places:
     std::vector<Place> places;
     bool in_use = false;  // in flight
     uint64_t last_use = 0;
@@ -68,11 +68,11 @@ class CommandList {
 
   std::mutex mutex_;
   std::vector<Recording> recordings_;
-  std::vector<Place> wanted_;  // while one is looked for
+  std::vector<Place> wanted_;  // of the recording that is searched for
   uint64_t clock_ = 0;
 };
 
-// What only this device can know of a dispatch. INVALID_ARGUMENT, OUT_OF_RANGE.
+// Checks of a dispatch that depend on the device. INVALID_ARGUMENT, OUT_OF_RANGE.
 Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& command);
 
 }  // namespace halyard::vulkan

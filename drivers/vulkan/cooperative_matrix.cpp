@@ -1,4 +1,4 @@
-// Reading and rewriting the instructions of cooperative matrices.
+// Reading and rewriting instructions for cooperative matrices.
 #include "cooperative_matrix.h"
 
 #include <algorithm>
@@ -17,19 +17,19 @@ using Operands = std::span<const uint32_t>;
 constexpr std::string_view kExtension = "SPV_KHR_cooperative_matrix";
 constexpr std::string_view kOlderExtension = "SPV_NV_cooperative_matrix";
 
-struct Number {  // a type of numbers
+struct Number {  // a numeric type
   bool is_float = false;
   uint32_t bits = 0;
   bool operator==(const Number&) const = default;
   std::string text() const { return fmt::format("{}{}", is_float ? 'f' : 'i', bits); }
 };
 
-struct Matrix {  // a type of matrices
+struct Matrix {  // a matrix type
   Number component;
   uint32_t rows = 0, columns = 0;
 };
 
-// Signedness is in the product's operands, not in the types.
+// Signedness is a property of a product's operands, not of their types.
 Number number_of(VkComponentTypeKHR type) {
   constexpr Number kNumbers[] = {{true, 16},  {true, 32}, {true, 64},  {false, 8},  {false, 16}, {false, 32},
                                  {false, 64}, {false, 8}, {false, 16}, {false, 32}, {false, 64}};
@@ -39,9 +39,9 @@ Number number_of(VkComponentTypeKHR type) {
 
 struct MatrixReader {
   std::map<uint32_t, Number> numbers;      // by type
-  std::map<uint32_t, uint32_t> constants;  // that nobody can change
-  std::map<uint32_t, Matrix> matrices;     // by type; only those whose shape is constant
-  std::map<uint32_t, uint32_t> type_of;    // of what has a matrix
+  std::map<uint32_t, uint32_t> constants;  // except specialization constants
+  std::map<uint32_t, Matrix> matrices;     // by type; only those with a constant shape
+  std::map<uint32_t, uint32_t> type_of;    // of values that have a matrix type
 
   const Matrix* find(uint32_t value) const {
     const auto type = type_of.find(value);
@@ -57,7 +57,7 @@ struct MatrixReader {
     if (op == kOpTypeCooperativeMatrixKHR && count >= 6 && constants.contains(operands[3]) &&
         constants.contains(operands[4]))
       matrices[operands[0]] = {numbers[operands[1]], constants[operands[3]], constants[operands[4]]};
-    // Whatever its operation is: a result of a matrix type has its type and its id in front.
+    // Any other operation whose result has a matrix type: the type and the result id come first.
     if (count >= 2 && matrices.contains(operands[0])) type_of[operands[1]] = operands[0];
   }
 };
@@ -72,7 +72,7 @@ bool lists(const Features& features, const Matrix& a, const Matrix& b, const Mat
   });
 }
 
-// Instructions in a row.
+// A sequence of instructions.
 class Writer {
  public:
   explicit Writer(Operands header) : words_(header.begin(), header.end()) {}
@@ -99,8 +99,9 @@ struct Constant {
   uint32_t type, value;
 };
 
-// One instruction. The older extension has a boolean for the layout, wants the stride in any case, and does
-// not tell the three uses of a matrix apart; what is constant has to be a constant, not this one.
+// Rewrites a module. The older extension has a boolean for the layout, always needs the stride, and
+// does not distinguish the three uses of a matrix. Operands that must be constant are replaced by other
+// constants.
 class OlderMatrices {
  public:
   explicit OlderMatrices(Operands words) : writer_(words.first(kSpirvHeaderWords)) {
@@ -153,7 +154,7 @@ class OlderMatrices {
       case kOpCooperativeMatrixStoreNV:
       case kOpCooperativeMatrixMulAddNV:
       case kOpCooperativeMatrixLengthNV:
-        return unjudged("an instruction of the older extension,", op);  // the module does not declare it
+        return unjudged("an instruction of the older extension,", op);  // not declared by the module
       default:
         break;
     }
@@ -168,7 +169,7 @@ class OlderMatrices {
   static constexpr size_t kAny = 0xFFFF;
   static constexpr uint32_t kLastUse = 2;            // accumulator
   static constexpr uint32_t kLastLayout = 1;         // by columns
-  static constexpr uint32_t kAllOperandBits = 0x1F;  // four for signedness, one for saturation
+  static constexpr uint32_t kAllOperandBits = 0x1F;  // four bits for signedness, one for saturation
 
   Result<> add(uint16_t op, std::initializer_list<uint32_t> operands, Operands more = {}) {
     writer_.add(op, operands, more);
@@ -176,8 +177,8 @@ class OlderMatrices {
   }
   static Result<> unjudged(std::string_view what, uint32_t number) {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "the SPIR-V module is not valid for Vulkan: {} {} of cooperative matrices is none of the KHR "
-                "extension; compile it again, or open the device with spirv=off if it can be trusted",
+                "the SPIR-V module is not valid for Vulkan: {} {} of cooperative matrices is not part of the "
+                "KHR extension; compile it again, or open the device with spirv=off if it can be trusted",
                 what, number);
   }
   static Result<> check_form(uint16_t op, size_t count, size_t least, size_t most) {
@@ -203,8 +204,8 @@ class OlderMatrices {
     writer_.add(kOpConstantTrue, {bool_type, true_});
   }
 
-  // Types that differ in their use alone would be one type twice, which is not allowed. A constant of its own
-  // makes each another.
+  // Types that differ only in their use would become duplicates, which are not allowed. A separate constant
+  // makes each type unique.
   Result<> type(Operands operands) {
     if (!has_bool_ && true_ == 0) {
       const uint32_t bool_type = writer_.new_id();
@@ -220,7 +221,7 @@ class OlderMatrices {
   }
 
   Writer writer_;
-  std::set<uint32_t> integers_;  // types of 32 bits
+  std::set<uint32_t> integers_;  // 32-bit types
   std::map<uint32_t, Constant> constants_;
   bool has_bool_ = false;
   uint32_t true_ = 0;
@@ -248,7 +249,7 @@ Result<> check_cooperative_matrices(Operands words, const Features& features, st
 }
 
 Result<std::vector<uint32_t>> with_older_matrices(Operands words) {
-  constexpr uint32_t kMostIds = 0x3FFFFF;  // of any module; ids are added here
+  constexpr uint32_t kMostIds = 0x3FFFFF;  // of any module; new ids are added
   if (words[3] > kMostIds)
     return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
                 kMostIds);

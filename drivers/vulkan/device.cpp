@@ -1,4 +1,4 @@
-// Opening a device, and what it says about itself.
+// Opening a device, and its properties.
 #include "device.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint32_t kMostQueues = 64;    // an affinity has as many bits
-constexpr uint32_t kDefaultQueues = 4;  // compute queues, where the device has so many
+constexpr uint32_t kMostQueues = 64;    // the number of bits of an affinity
+constexpr uint32_t kDefaultQueues = 4;  // compute queues, if the device has that many
 constexpr uint32_t kMostCompileThreads = 64;
 
 // ---- Queues
 
-// Compute queues of the family that does the least besides; then one that only transfers, where there is such
-// a family: copies go on there while kernels run.
+// The compute queues of the family with the fewest other capabilities, then one transfer-only queue, if there
+// is such a family: it can copy while kernels run.
 std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperties>& families,
                                          uint32_t wanted) {
   constexpr VkQueueFlags kGraphics = VK_QUEUE_GRAPHICS_BIT;
@@ -167,9 +167,9 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
 
 Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
-  // All work is done, but an implementation may still have to do with the semaphores that said so.
+  // All work has completed, but an implementation may still use the semaphores that signalled it.
   vk_.DeviceWaitIdle(device_);
-  queues_.clear();  // and their threads, which may still have calls to post
+  queues_.clear();  // and their threads, which may still post calls
   calls_.stop();
   recorders_.clear();
   pipeline_cache_.reset();
@@ -187,7 +187,7 @@ halyard_device_properties_t Device::properties() const {
   properties.operations = kOperationBits;
   properties.memory_alignment = heap_->alignment();
   properties.maximum_allocation = heap_->maximum();
-  // Not the page size that Vulkan wants: see Heap::import.
+  // Not the page size that Vulkan requires: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
   if (!features_.semaphore_descriptors) return properties;
   properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
@@ -219,7 +219,7 @@ Status Device::lost() const {
   return lost_;
 }
 
-void Device::lose(const Failure& reason, const Work* trigger, DueList& due) {
+void Device::lose(const Failure& reason, const Work* trigger, TaskList& ready) {
   {
     const std::lock_guard lock(lost_mutex_);
     if (!lost_) {
@@ -240,7 +240,7 @@ void Device::lose(const Failure& reason, const Work* trigger, DueList& due) {
     }
   }
   const Status failure = lost();
-  for (Queue& queue : queues_) queue.fail_all(failure, due);
+  for (Queue& queue : queues_) queue.fail_all(failure, ready);
 }
 
 void Device::trim() {
@@ -277,7 +277,7 @@ Result<std::unique_ptr<halyard_driver_semaphore>> Device::create_semaphore(uint6
 Result<std::unique_ptr<halyard_driver_semaphore>> Device::import_semaphore(int32_t fd) {
   auto semaphore = std::make_unique<halyard_driver_semaphore>(
       services(), HALYARD_TRY(SharedSemaphore::create_empty(*this)));
-  HALYARD_TRY(semaphore->take(fd));  // last: what is taken over cannot be given back
+  HALYARD_TRY(semaphore->take(fd));  // last, because it cannot be undone
   return semaphore;
 }
 
@@ -294,27 +294,27 @@ Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
   return CommandList::create(*this, args);
 }
 
-Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
-  HALYARD_TRY(vulkan::submit(*this, submission, due));
-  settle(due);
+Result<> Device::submit(const halyard_submission_t& submission, TaskList& ready) {
+  HALYARD_TRY(vulkan::submit(*this, submission, ready));
+  run_ready(ready);
   return {};
 }
 
-void Device::settle(DueList& due) {
-  due.run_work();
-  for (Due* call = due.pop_call(); call; call = due.pop_call()) {
+void Device::run_ready(TaskList& ready) {
+  ready.run_work();
+  for (Task* call = ready.pop_call(); call; call = ready.pop_call()) {
     const std::lock_guard lock(calls_mutex_);
     try {
       if (!calls_run_) {
-        calls_.start([](Due& posted) {
-          DueList made_due;
-          posted.run(posted, made_due);
+        calls_.start([](Task& posted) {
+          TaskList made_ready;
+          posted.run(posted, made_ready);
         });
         calls_run_ = true;
       }
       calls_.post(*call);
-    } catch (const std::system_error&) {  // no thread can be had: at the end of the list, on this one
-      due.push_call(*call);
+    } catch (const std::system_error&) {  // no thread: this one runs the calls when it destroys the list
+      ready.push_call(*call);
       return;
     }
   }

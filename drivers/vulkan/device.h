@@ -1,5 +1,4 @@
-// Instance and Device: what every other part hangs from. Devices share the host's services and a pool of work
-// nodes, nothing else.
+// Instance and Device. Devices share only the host's services and a pool of work nodes.
 #pragma once
 
 #include <deque>
@@ -34,9 +33,9 @@ struct Instance {
   std::vector<halyard_device_info_t> devices() const;
   Result<std::unique_ptr<halyard_driver_device>> open(const halyard_device_open_args_t& args);
 
-  const kit::TraceSpanFunction trace_span;  // null: the host records no trace
+  const kit::TraceSpanFunction trace_span;  // null: the host does not record a trace
   std::unique_ptr<VulkanInstance> vulkan;
-  kit::Pool<Work> works;  // here, since a node may be given back after its device has closed
+  kit::Pool<Work> works;  // of the instance, because a node may be freed after its device was closed
 
  private:
   const Services& host_;
@@ -45,14 +44,14 @@ struct Instance {
 struct DeviceOptions {
   std::string path;
   bool validate = false;
-  uint32_t queues = 0;            // compute queues at most; 0: as the driver likes
-  uint32_t compile_threads = 1;   // that create pipelines of one executable
-  bool inline_completion = true;  // whoever submits or waits sees to what is done
-  bool push_descriptors = true;   // used where there are some
-  bool robust = true;             // accesses beyond a binding are bounded, where the device can do that
+  uint32_t queues = 0;            // maximum number of compute queues; 0: the default
+  uint32_t compile_threads = 1;   // threads that create the pipelines of one executable
+  bool inline_completion = true;  // the submitting or waiting thread handles completed work
+  bool push_descriptors = true;   // use them if the device has them
+  bool robust = true;             // bounds-check accesses to bindings, if the device can
   SpirvPolicy spirv = SpirvPolicy::tolerant;
-  std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not given: the user's
-  // Of `kind://path?key=value`. INVALID_ARGUMENT: an option.
+  std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not set: the user's
+  // Parses `kind://path?key=value`. INVALID_ARGUMENT: a bad option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
 
@@ -75,17 +74,17 @@ class Device {
   MemoryTally& tally() { return tally_; }
   PipelineCache& pipeline_cache() { return *pipeline_cache_; }
   bool uses_push_descriptors() const { return uses_push_descriptors_; }
-  // For a binding of length 0, which descriptors cannot express.
+  // For bindings of length 0, which descriptors cannot express.
   const Block& nothing() const { return *nothing_; }
 
-  // ---- For the table of functions: as in driver.h
+  // ---- Called by the table of functions; as in driver.h
 
   halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
   halyard_memory_statistics_t statistics() const { return tally_.statistics(); }
-  // Gives back memory that is kept for reuse.
+  // Frees memory that is kept for reuse.
   void trim();
-  // `later`: of an alloca, whose turn brings the bytes.
+  // `later`: the memory of an alloca, which gets its bytes when the alloca runs.
   Result<std::unique_ptr<halyard_driver_memory>> allocate(const halyard_memory_request_t& request, bool later,
                                                           halyard_memory_info_t& info);
   Result<std::unique_ptr<halyard_driver_memory>> import_memory(const halyard_memory_request_t& request,
@@ -96,31 +95,31 @@ class Device {
   uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
   Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args);
   Result<std::unique_ptr<halyard_driver_command_list>> create_list(const halyard_command_list_args_t& args);
-  Result<> submit(const halyard_submission_t& submission, DueList& due);
+  Result<> submit(const halyard_submission_t& submission, TaskList& ready);
   Status wait(kit::Timepoints points, bool any, int64_t deadline_ns);
   template <typename T>
   void destroy(T* object) {
     delete object;
   }
 
-  // Sees to what is due on a thread that serves others or must not be held up: the work at once; subscribers,
-  // who may take their time, on a thread of their own [R88].
-  void settle(DueList& due);
+  // Runs ready tasks on a thread that must not be delayed: queue work at once, subscribers, which may be
+  // slow, on another thread [R88].
+  void run_ready(TaskList& ready);
 
-  // INTERNAL where the device validates and there was a message.
+  // INTERNAL: the device validates, and there was a message.
   Result<> no_messages() const;
 
   const std::deque<Queue>& queues() const { return queues_; }
-  // One of those that `affinity` names. Where none of them computes but the work needs it, one that does.
+  // One of the queues in `affinity`. If the work needs compute and none of them has it, a queue that does.
   Queue& queue_for(uint64_t affinity, bool computes);
   kit::Pool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
 
-  // Where the device is lost, what to tell whom: nothing on it will ever be done. Empty while it lives.
+  // If the device is lost: the failure of all its work. Empty otherwise.
   Status lost() const;
-  // Says so for good, and fails what is in flight; `trigger` is the work on which it was seen, where it is
-  // not in flight. Without locks held.
-  void lose(const Failure& reason, const Work* trigger, DueList& due);
-  // Its id in reports.
+  // Marks the device as lost and fails the work in flight; `trigger` is the work on which the loss was
+  // noticed, if that is not in flight. Must be called without locks held.
+  void lose(const Failure& reason, const Work* trigger, TaskList& ready);
+  // The work's id in reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   // For open().
@@ -132,7 +131,7 @@ class Device {
 
   Instance& instance_;
   const DeviceOptions options_;
-  std::unique_ptr<VulkanInstance> validated_;  // of a device that validates
+  std::unique_ptr<VulkanInstance> validated_;  // only if the device validates
   const VulkanInstance* vulkan_ = nullptr;
   PhysicalDevice physical_;
   Features features_;
@@ -145,7 +144,7 @@ class Device {
   Block* nothing_ = nullptr;
   std::mutex calls_mutex_;
   bool calls_run_ = false;  // the thread has been started
-  kit::Runner calls_;
+  kit::TaskThread calls_;
   std::deque<Queue> queues_;
   std::vector<kit::Pool<Recorder>> recorders_;  // by queue family
 

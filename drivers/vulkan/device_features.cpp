@@ -1,5 +1,5 @@
-// Tables of features: which are turned on, which SPIR-V capability needs which, which query tells about
-// which.
+// Tables of features: those that are enabled, those that SPIR-V capabilities need, and those that queries
+// report.
 #include "device_features.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-// Keeps what is wanted of what there is.
+// Keeps the wanted features that the device has.
 template <typename T>
 void keep(T& features, std::initializer_list<VkBool32 T::*> wanted) {
   T kept = {};
@@ -37,7 +37,7 @@ void keep_wanted(Features& features, bool robust) {
         &V12::vulkanMemoryModelDeviceScope, &V12::vulkanMemoryModelAvailabilityVisibilityChains});
   using Robustness2 = VkPhysicalDeviceRobustness2FeaturesEXT;
   keep(features.robustness2, {&Robustness2::robustBufferAccess2});
-  if (!core.robustBufferAccess) features.robustness2.robustBufferAccess2 = VK_FALSE;  // builds on it
+  if (!core.robustBufferAccess) features.robustness2.robustBufferAccess2 = VK_FALSE;  // requires it
 }
 
 bool has(const std::vector<VkExtensionProperties>& list, std::string_view name) {
@@ -60,7 +60,7 @@ class Chain {
   void* first_ = nullptr;
 };
 
-// Whether timelines can be exported as opaque descriptors, and imported.
+// Whether timelines can be exported and imported as opaque descriptors.
 bool passes_timelines(const InstanceFunctions& vk, VkPhysicalDevice device) {
   const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                           .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
@@ -102,7 +102,7 @@ constexpr VkStructureType kRobustness2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUS
 constexpr VkStructureType kCooperativeMatrix =
     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
 
-// The products of cooperative matrices that the device has.
+// The device's products of cooperative matrices.
 Result<std::vector<VkCooperativeMatrixPropertiesKHR>> find_matrix_shapes(const InstanceFunctions& vk,
                                                                          VkPhysicalDevice device) {
   constexpr const char* kName = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
@@ -145,7 +145,7 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   features.calibrated_timestamps =
       choice.traced && has(available, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) &&
       relates_clocks(vk, device.handle) && use(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
-  use("VK_KHR_portability_subset");  // must be turned on where a device has it
+  use("VK_KHR_portability_subset");  // must be enabled if the device has it
 
   Chain chain;
   chain.add(features.vulkan11, kVulkan11);
@@ -225,7 +225,7 @@ bool subgroups(const Features& features, VkSubgroupFeatureFlags wanted) {
          (features.subgroup.supportedOperations & wanted) == wanted;
 }
 
-// f16 by f16, 16x16x16, added to f16.
+// f16 times f16, 16x16x16, accumulated in f16.
 bool multiplies_half_matrices(const Features& features) {
   return features.cooperative_matrices() &&
          std::ranges::any_of(features.matrix_shapes, [](const VkCooperativeMatrixPropertiesKHR& shape) {
@@ -243,7 +243,7 @@ struct Query {
 };
 using F = const Features&;
 constexpr Query kQueries[] = {
-    // What compilers until v3.11 ask for: sets of bits.
+    // Queries of compilers up to v3.11: bit sets.
     {"hal.dispatch", "compute.bitwidths.fp",
      [](F f) -> int64_t { return (f.vulkan12.shaderFloat16 ? 1 : 0) | (f.core.shaderFloat64 ? 2 : 0); }},
     {"hal.dispatch", "compute.bitwidths.int",
@@ -264,7 +264,7 @@ constexpr Query kQueries[] = {
     {"hal.dispatch", "coopmatrix.ops", [](F f) -> int64_t { return multiplies_half_matrices(f) ? 1 : 0; }},
     {"hal.dispatch", "address.mode", [](F f) -> int64_t { return f.buffer_addresses() ? 1 : 0; }},
     {"hal.dispatch", "concurrency", [](F) -> int64_t { return 1; }},
-    // What compilers of today ask for.
+    // Queries of current compilers.
     {"vulkan.device", "api_version", [](F f) -> int64_t { return f.api_version; }},
     {"vulkan.device", "subgroup_size", [](F f) -> int64_t { return f.subgroup.subgroupSize; }},
     {"vulkan.device", "max_compute_workgroup_invocations",
@@ -314,7 +314,7 @@ constexpr Query kQueries[] = {
 struct Capability {
   uint32_t number;
   const char* feature;
-  bool (*has)(const Features& features);  // null: turned on for no device
+  bool (*has)(const Features& features);  // null: never enabled
 };
 constexpr Capability kCapabilities[] = {
     {9, "16-bit floats (shaderFloat16)", [](F f) -> bool { return f.vulkan12.shaderFloat16; }},
@@ -363,7 +363,7 @@ constexpr Capability kCapabilities[] = {
     {5116, "bfloat16 (shaderBFloat16Type)", nullptr},
     {5117, "bfloat16 dot products (shaderBFloat16DotProduct)", nullptr},
     {5118, "bfloat16 cooperative matrices (shaderBFloat16CooperativeMatrix)", nullptr},
-    {5357, "cooperative matrices of NVIDIA's (VK_NV_cooperative_matrix)", nullptr},
+    {5357, "NVIDIA's cooperative matrices (VK_NV_cooperative_matrix)", nullptr},
     {6016, "integer dot products (shaderIntegerDotProduct)",
      [](F f) -> bool { return f.integer_dot_product.shaderIntegerDotProduct; }},
     {6017, "integer dot products (shaderIntegerDotProduct)",

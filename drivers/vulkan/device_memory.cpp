@@ -1,4 +1,4 @@
-// Counting bytes, and when bytes are there.
+// Statistics, and the lifetime of the bytes.
 #include "device_memory.h"
 
 #include <algorithm>
@@ -108,7 +108,7 @@ Result<const Block*> Memory::block() const {
   if (const Block* block = block_.load(std::memory_order_acquire)) return block;
   return fail(
       HALYARD_FAILED_PRECONDITION,
-      "the memory of a queue allocation is used before its alloca was done; wait for the alloca's signal");
+      "the memory of a queue allocation is used before its alloca has run; wait for the alloca's signal");
 }
 
 Result<uint8_t*> Memory::bytes() const {

@@ -1,9 +1,9 @@
-// Memory: what a memory handle of the host's stands for, wherever its bytes come from: the heap, queue work
-// (alloca), or the host itself (import).
+// Memory: the object behind a memory handle. Its bytes come from the heap, from queue work (alloca), or from
+// the host (import).
 //
-// The bytes of an alloca are there from its turn on, and until the handle goes: a dealloca does not take
-// them. Compiled programs are known that read a result after its dealloca, and the host frees the handle as
-// soon as nothing can name it any more. Before its turn a use ends in FAILED_PRECONDITION.
+// The bytes of an alloca exist from the time it runs until the handle is destroyed; using them earlier fails
+// with FAILED_PRECONDITION. A dealloca does not free them, because some compiled programs read a result after
+// its dealloca, and the host destroys the handle as soon as nothing can refer to it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace halyard::vulkan {
 
-// Bytes of allocations, as the host asks for them.
+// Statistics of allocations, as the host queries them.
 class MemoryTally {
  public:
   void add(uint64_t bytes, bool host_local);
@@ -31,12 +31,12 @@ class MemoryTally {
 
 class Memory {
  public:
-  // INVALID_ARGUMENT: no memory type has the bits. There are no bytes before commit().
+  // Memory without bytes until commit(). INVALID_ARGUMENT: no memory type has the bits.
   static Result<std::unique_ptr<halyard_driver_memory>> create(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request);
-  // Nothing says which kernels write, so they are not given bytes that must not be written, but a copy: those
-  // do not change either. INVALID_ARGUMENT, RESOURCE_EXHAUSTED; UNIMPLEMENTED: the device cannot use these
-  // bytes.
+  // Memory over the host's bytes. It is not known which kernels write, so read-only bytes are copied; since
+  // nothing else writes to them, the copy stays equal. INVALID_ARGUMENT, RESOURCE_EXHAUSTED; UNIMPLEMENTED:
+  // the device cannot use these bytes.
   static Result<std::unique_ptr<halyard_driver_memory>> import(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request,
                                                                uint8_t* bytes, bool writable);
@@ -46,13 +46,12 @@ class Memory {
 
   // RESOURCE_EXHAUSTED.
   Result<> commit();
-  // FAILED_PRECONDITION before commit(). Any thread.
+  // FAILED_PRECONDITION before commit(). Thread-safe.
   Result<const Block*> block() const;
-  // Where the host sees them. FAILED_PRECONDITION: before commit(), or it does not see them.
+  // The address for the host. FAILED_PRECONDITION before commit(), or if the host cannot access the memory.
   Result<uint8_t*> bytes() const;
   void describe(halyard_memory_info_t& info) const;
-  // What the host wrote is to be seen by the device, and the other way around. FAILED_PRECONDITION before
-  // commit().
+  // Make the host's writes visible to the device, and vice versa. FAILED_PRECONDITION before commit().
   Result<> flush(uint64_t offset, uint64_t length);
   Result<> invalidate(uint64_t offset, uint64_t length);
   // As memory_export in driver.h.
@@ -72,8 +71,8 @@ class Memory {
   uint32_t type_ = 0;
   uint32_t usage_ = 0;
   unsigned kind_ = 0;
-  uint8_t* imported_ = nullptr;  // the host's bytes
-  bool counted_ = false;         // allocations are, imports are not
+  uint8_t* imported_ = nullptr;  // owned by the host
+  bool counted_ = false;         // true for allocations, false for imports
   std::atomic<Block*> block_ = nullptr;
 };
 

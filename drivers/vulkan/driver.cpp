@@ -1,4 +1,4 @@
-// The driver as the host sees it: which classes the table of functions stands on, the note and negotiation.
+// The driver's entry point: the classes behind the table of functions, the note and negotiation.
 #include "halyard/driver.hpp"
 
 #include "command_list.h"
@@ -11,7 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-struct VulkanDriver : kit::OwnClasses<kit::DueList> {
+struct VulkanDriver : kit::OwnClasses<kit::TaskList> {
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     auto instance = std::make_unique<Instance>(services);
     instance->vulkan = HALYARD_TRY(VulkanInstance::create(services, false));

@@ -1,4 +1,4 @@
-// From a container to pipelines: what the device lacks, layouts, compilation.
+// From a container to pipelines: missing features, layouts, compilation.
 #include "executable.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Result<const ExecutableFormat*> format_for(const Device& device, std::string_vie
                 known_formats(device));
   if (format->needs_addresses && !device.features().buffer_addresses())
     return fail(HALYARD_NOT_FOUND,
-                "executable format '{}' needs buffer device addresses, which this device has not; it has {}",
+                "executable format '{}' needs buffer device addresses, which this device lacks; it has {}",
                 name, known_formats(device));
   return format;
 }
@@ -36,8 +36,8 @@ uint32_t most_push_bytes(const Device& device) {
   return std::min(device.features().limits.maxPushConstantsSize, kMostPushBytes);
 }
 
-// Before anything is made: whether the device has what the pipelines need, and which subgroup sizes to ask
-// for.
+// Checks, before anything is created, that the device has what the pipelines need, and chooses subgroup
+// sizes.
 Result<> check_needs(const Device& device, ExecutableImage& image) {
   const Features& features = device.features();
   for (PipelineImage& pipeline : image.pipelines) {
@@ -64,7 +64,7 @@ Result<> check_needs(const Device& device, ExecutableImage& image) {
   return {};
 }
 
-// Whether the device has as many descriptors as pipeline layout `number` binds.
+// Checks that the device supports the number of descriptors of pipeline layout `number`.
 Result<> check_descriptors(const Features& features, size_t number, const Pipeline& form) {
   const VkPhysicalDeviceLimits& limits = features.limits;
   const auto storage = static_cast<uint64_t>(
@@ -135,7 +135,7 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
   const DeviceFunctions& vk = device_.vk();
   const Features& features = device_.features();
 
-  // How each pipeline layout is bound.
+  // Determines how each pipeline layout is bound.
   std::vector<Pipeline> bound(image.layouts.size());
   std::vector<bool> pushed(image.sets.size(), false);
   std::vector<bool> allocated(image.sets.size(), false);
@@ -159,7 +159,8 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
     for (const uint32_t set : layout.sets) (form.pushes_descriptors ? pushed : allocated)[set] = true;
   }
 
-  // A set layout is made for pushing or for allocation, so one that is used both ways is made twice.
+  // A set layout is either for push descriptors or for allocation, so one that is used both ways is created
+  // twice.
   std::vector<VkDescriptorSetLayout> for_pushing(image.sets.size());
   std::vector<VkDescriptorSetLayout> for_allocation(image.sets.size());
   sets_.reserve(2 * image.sets.size());
@@ -243,7 +244,7 @@ Result<> Executable::make_pipelines(const ExecutableImage& image, const halyard_
                 .layout = pipelines_[i].layout};
   }
 
-  // Part p of n, on whichever thread. What is made stands in pipelines_ also where another one fails.
+  // Part p of n, on any thread. Created pipelines are stored in pipelines_ even if another one fails.
   const size_t parts = std::min<size_t>(device_.options().compile_threads, count);
   std::vector<VkResult> results(parts, VK_SUCCESS);
   const auto compile = [&](size_t part) noexcept {

@@ -12,9 +12,9 @@ namespace halyard::vulkan {
 
 class Device;
 
-constexpr uint32_t kMostPushBytes = 1024;  // whatever the device has
+constexpr uint32_t kMostPushBytes = 1024;  // an upper limit for all devices
 
-// Where binding number i of the contract is.
+// The location of binding number i of the dispatch.
 struct BindingPlace {
   uint32_t set = 0;
   uint32_t binding = 0;
@@ -62,7 +62,7 @@ class Executable {
   Result<> make_pipelines(const ExecutableImage& image, const halyard_executable_args_t& args);
 
   Device& device_;
-  std::vector<VkShaderModule> modules_;  // while it is built
+  std::vector<VkShaderModule> modules_;  // during construction only
   std::vector<VkDescriptorSetLayout> sets_;
   std::vector<VkPipelineLayout> layouts_;
   std::vector<Pipeline> pipelines_;

@@ -1,4 +1,4 @@
-// Reading and checking containers.
+// Reading and validating containers.
 #include "executable_format.h"
 
 #include <algorithm>
@@ -15,19 +15,19 @@ namespace {
 
 constexpr size_t kHeaderSize = 64;
 constexpr uint32_t kMostSets = 32;
-constexpr uint32_t kMostBindings = 1024;  // in a set, array elements counted
+constexpr uint32_t kMostBindings = 1024;  // in a set, including array elements
 constexpr uint32_t kMostAddressBindings = 1024;
 
 bool is_aligned_to_4(uint32_t offset, uint32_t size) { return offset % 4 == 0 && size % 4 == 0; }
 
 uint32_t length_of(const auto* vector) { return vector ? vector->size() : 0; }
 
-// What can be the name of an entry point: Vulkan wants UTF-8.
+// Whether the text can be an entry point name: Vulkan requires UTF-8.
 bool is_text(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
 }
 
-// The FlatBuffer, whether or not there is a header in front.
+// The FlatBuffer, with or without a header before it.
 Result<std::span<const uint8_t>> flatbuffer_in(std::span<const uint8_t> data) {
   if (data.size() < 4 || std::memcmp(data.data(), format::ExecutableIdentifier(), 4) != 0) return data;
   if (data.size() < kHeaderSize)
@@ -54,7 +54,7 @@ Result<> read_module(ModuleImage& module, const SpirvJudge& judge) {
   return {};
 }
 
-// What the entry point says of itself.
+// The properties of the entry point.
 void describe_entry(const SpirvModule& module, const SpirvEntry& entry, PipelineImage& pipeline) {
   pipeline.version = module.version;
   pipeline.local_size = entry.local_size;
@@ -113,7 +113,7 @@ class FlatbufferReader {
                       binding.binding(), binding.stages());
         if (std::ranges::any_of(set,
                                 [&](const SetBinding& other) { return other.binding == binding.binding(); }))
-          return fail(HALYARD_INVALID_ARGUMENT, "set layout {}: binding {} is there twice", i,
+          return fail(HALYARD_INVALID_ARGUMENT, "set layout {}: binding {} occurs twice", i,
                       binding.binding());
         descriptors += binding.count();
         if (descriptors > kMostBindings || binding.binding() >= kMostBindings)
@@ -195,7 +195,7 @@ class FlatbufferReader {
     return {};
   }
 
-  // Vulkan drivers take it for granted that the layout has what the kernel uses.
+  // Vulkan implementations assume that the layout contains everything that the kernel uses.
   Result<> check_interface(const PipelineImage& pipeline, const SpirvEntry& entry) const {
     const LayoutImage& layout = image_.layouts[pipeline.layout];
     for (const SpirvDescriptor& used : entry.descriptors) {
@@ -278,7 +278,7 @@ class FlatbufferReader {
 Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::span<const uint8_t> data,
                                         uint32_t most_push_bytes, const SpirvJudge& judge) {
   const std::span<const uint8_t> content = HALYARD_TRY(flatbuffer_in(data));
-  // The verifier wants it at a multiple of 8 bytes.
+  // The verifier requires an alignment of 8 bytes.
   std::vector<uint64_t> words((content.size() + 7) / 8);
   if (!content.empty()) std::memcpy(words.data(), content.data(), content.size());
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
@@ -290,7 +290,7 @@ Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::spa
   return FlatbufferReader(format, most_push_bytes, judge).read(*format::GetExecutable(bytes));
 }
 
-// ---- SPIR-V that stands alone
+// ---- Stand-alone SPIR-V
 
 constexpr uint32_t kAddressCapability = 5347;  // PhysicalStorageBufferAddresses
 constexpr uint32_t kMemoryModelCapability = 5345;
@@ -299,7 +299,7 @@ constexpr uint32_t kModelGlsl = 1;
 constexpr uint32_t kModelVulkan = 3;
 constexpr std::string_view kPrefix = "iree.vulkan.bda.v1";
 
-// What a text in the module says instead of the defaults: "KEY=NUMBER" or "KEY=NUMBER,NUMBER".
+// A string in the module that overrides a default: "KEY=NUMBER" or "KEY=NUMBER,NUMBER".
 struct Override {
   std::string_view key;
   uint64_t numbers[2] = {};

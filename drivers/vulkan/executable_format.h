@@ -1,5 +1,5 @@
-// The containers that Vulkan executables come in, read into one form. Of the device nothing matters here but
-// how many push constants it has, and what decides about the SPIR-V inside. Specified by exec-vulkan.md.
+// Reads the containers of Vulkan executables into one form. It depends on the device only for the number of
+// push constants and the validation of SPIR-V. Specified by exec-vulkan.md.
 //
 //   vulkan-spirv-fb       FlatBuffer, bindings are descriptors
 //   vulkan-spirv-fb-ptr   the same; kernels may use physical addresses
@@ -24,7 +24,7 @@ struct ExecutableFormat {
   const char* name;
   ContainerKind container;
   bool by_address;       // bindings are device addresses
-  bool needs_addresses;  // the device must have them
+  bool needs_addresses;  // the device must support them
 };
 inline constexpr ExecutableFormat kExecutableFormats[] = {
     {"vulkan-spirv-fb", ContainerKind::flatbuffer, false, false},
@@ -32,7 +32,7 @@ inline constexpr ExecutableFormat kExecutableFormats[] = {
     {"vulkan-spirv-bda-v1", ContainerKind::flatbuffer, true, true},
     {"vulkan-spirv-bda-raw", ContainerKind::spirv, true, true},
 };
-// Null: no such format.
+// Null: unknown format.
 const ExecutableFormat* find_format(std::string_view name);
 
 struct AddressBinding {
@@ -40,7 +40,7 @@ struct AddressBinding {
   uint64_t length = 0;
 };
 
-// Where the kernel finds the root and its constants among the push constants.
+// The locations of the root and of the kernel's constants in the push constants.
 struct AddressLayout {
   static constexpr uint32_t kRootSize = 32;
   uint32_t root_offset = 0;
@@ -56,13 +56,13 @@ struct SetBinding {
 };
 
 struct LayoutImage {
-  std::vector<uint32_t> sets;  // positions in ExecutableImage::sets
+  std::vector<uint32_t> sets;  // indices in ExecutableImage::sets
   uint32_t push_size = 0;      // bytes, from 0
 };
 
 struct PipelineImage {
   std::string name;
-  uint32_t module = 0;  // position in ExecutableImage::modules
+  uint32_t module = 0;  // index in ExecutableImage::modules
   uint32_t layout = 0;
   uint32_t version = 0;        // SpirvModule
   uint32_t subgroup_size = 0;  // 0: any
@@ -86,10 +86,11 @@ struct ExecutableImage {
   std::vector<PipelineImage> pipelines;
 };
 
-// INVALID_ARGUMENT: bad data; INCOMPATIBLE: SPIR-V that needs what the device has not. Trusts nothing in it.
+// INVALID_ARGUMENT: malformed data. INCOMPATIBLE: SPIR-V that needs features the device lacks. The data is
+// untrusted.
 Result<ExecutableImage> read_executable(const ExecutableFormat& format, std::span<const uint8_t> data,
                                         uint32_t most_push_bytes, const SpirvJudge& judge);
-// Whether it begins as data of the format should, at a glance. INVALID_ARGUMENT says what is wrong.
+// Whether the data begins like the format, by a quick check. INVALID_ARGUMENT says what is wrong.
 Result<> glance_at(const ExecutableFormat& format, std::span<const uint8_t> data);
 
 }  // namespace halyard::vulkan

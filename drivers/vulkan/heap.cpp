@@ -9,13 +9,13 @@ namespace halyard::vulkan {
 namespace {
 
 constexpr uint64_t kChunkSize = uint64_t{8} << 20;       // bytes
-constexpr uint64_t kLargestInChunk = uint64_t{1} << 20;  // larger blocks have an allocation of their own
+constexpr uint64_t kLargestInChunk = uint64_t{1} << 20;  // larger blocks have their own allocation
 constexpr VkMemoryPropertyFlags kHostSees =
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// What the host's bits are in Vulkan's.
+// The Vulkan bits for the host's bits.
 struct TypeBit {
   uint32_t bit;
   VkMemoryPropertyFlags flag;
@@ -104,8 +104,8 @@ Result<unsigned> Heap::kind_for(uint32_t memory_type) const {
       const bool near_device = has & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
       if (!optimal && (memory_type & kHostLocalBit) && near_device && !unified_ &&
           !(wanted & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
-        continue;  // "the host's own"
-      // A wish that is granted counts most; then where the memory is; then what host access costs.
+        continue;  // this bit only means "the host's own"
+      // First come granted wishes, then the location of the memory, then the cost of host access.
       int score = 1 + 16 * std::popcount(has & wanted);
       const bool wants_host = wanted & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
       const bool wants_device = (wanted & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) || wanted == 0;
@@ -139,7 +139,7 @@ uint32_t Heap::bits_of(unsigned kind, uint32_t requested) const {
 
 Heap::SizeClass Heap::size_class(uint64_t size) const {
   if (size <= alignment_) return {0, alignment_};
-  const uint64_t below = std::bit_floor(size - 1);  // the power of two below
+  const uint64_t below = std::bit_floor(size - 1);  // the largest power of two below `size`
   const uint64_t step = std::max(below / 4, alignment_);
   const uint64_t steps = (size - below + step - 1) / step;
   const auto doubling = static_cast<unsigned>(std::countr_zero(below) - std::countr_zero(alignment_));
@@ -273,7 +273,7 @@ void Heap::trim() {
   trim_locked();
 }
 
-// Chunks of which nobody uses anything, and the blocks in them.
+// Frees chunks without blocks in use, and their blocks.
 void Heap::trim_locked() {
   for (auto& lists : kept_) {
     for (Block*& list : lists) {
@@ -294,7 +294,7 @@ void Heap::trim_locked() {
     destroy_chunk(*chunk);
     return true;
   });
-  kept_bytes_ = 0;  // what has an allocation of its own is gone with it
+  kept_bytes_ = 0;  // blocks with their own allocation are gone
 }
 
 Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
@@ -317,7 +317,7 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
   uint32_t kinds = properties.memoryTypeBits & needs.memoryTypeBits;
-  for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind)  // nobody flushes what is the host's
+  for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind)  // the host's memory is never flushed
     if ((flags(kind) & kHostSees) != kHostSees) kinds &= ~(1u << kind);
   Result<> filled =
       fail(HALYARD_UNIMPLEMENTED, "the device cannot use host memory at {}: no memory type fits",

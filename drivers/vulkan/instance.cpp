@@ -1,4 +1,4 @@
-// Making an instance, and finding devices in it.
+// Creating an instance, and finding its devices.
 #include "instance.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kLayer = "VK_LAYER_KHRONOS_validation";
 
-// What Vulkan lists in two calls. The list may grow between them.
+// For lists that Vulkan returns in two calls. The list may grow between them.
 template <typename T, typename Call>
 Result<std::vector<T>> list_of(std::string_view what, Call call) {
   std::vector<T> list;
@@ -35,7 +35,7 @@ bool has_extension(const std::vector<VkExtensionProperties>& list, std::string_v
       list, [&](const VkExtensionProperties& extension) { return name == extension.extensionName; });
 }
 
-// Why a device cannot be used; empty where it can.
+// The reason why a device cannot be used; empty if it can.
 std::string why_not(const InstanceFunctions& vk, VkPhysicalDevice device,
                     const VkPhysicalDeviceProperties& properties) {
   if (properties.apiVersion < VK_API_VERSION_1_2)
@@ -68,7 +68,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// The digits of a UUID, however it is written; empty where it is none.
+// The digits of a UUID in any notation; empty: not a UUID.
 std::string uuid_digits(std::string_view text) {
   std::string digits = lower(text);
   if (digits.starts_with("gpu-")) digits.erase(0, 4);
@@ -78,8 +78,8 @@ std::string uuid_digits(std::string_view text) {
   return is_uuid ? digits : "";
 }
 
-// The loader unloads Vulkan's implementations and layers with the last instance. What a sanitizer then finds
-// in their memory is reachable from nowhere and has no name: where there is one, they stay.
+// The loader unloads implementations and layers with the last instance. A leak checker would then report
+// their memory without symbols, so they stay loaded under a sanitizer.
 void keep_libraries_for_sanitizers() {
 #if HALYARD_SANITIZER_KIND != 0
   dl_iterate_phdr(

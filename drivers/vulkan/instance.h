@@ -1,5 +1,5 @@
-// VulkanInstance: a VkInstance and the physical devices that this driver can open through it. The driver has
-// one to list devices; a device that validates has one of its own, with the layer.
+// VulkanInstance: a VkInstance and the physical devices that this driver can open. The driver has one to list
+// devices; a validating device has its own, with the validation layer.
 #pragma once
 
 #include <array>
@@ -17,27 +17,27 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties = {};
   std::string uuid;  // "GPU-" and 32 hexadecimal digits
-  std::string path;  // what stands in its URI: the UUID, or the ordinal where the UUID is not unique
+  std::string path;  // the path of its URI: the UUID, or the ordinal if the UUID is not unique
 };
 
 class VulkanInstance {
  public:
-  // UNAVAILABLE: no instance, no validation layer where it is asked for, or no device that fits; the message
-  // says why each does not.
+  // UNAVAILABLE: no instance, no validation layer although requested, or no suitable device; the message
+  // gives the reason for each device.
   static Result<std::unique_ptr<VulkanInstance>> create(const Services& services, bool validate);
   VulkanInstance(const VulkanInstance&) = delete;
   VulkanInstance& operator=(const VulkanInstance&) = delete;
   ~VulkanInstance();
 
   const InstanceFunctions& vk() const { return vk_; }
-  uint32_t api_version() const { return api_version_; }  // that was asked for: 1.2 or 1.3
+  uint32_t api_version() const { return api_version_; }  // the requested version: 1.2 or 1.3
   bool has_debug_utils() const { return has_debug_utils_; }
   const std::vector<PhysicalDevice>& devices() const { return devices_; }
   const ValidationMessages* messages() const { return messages_.get(); }  // null: it does not validate
 
-  // By ordinal ("0"), UUID ("GPU-0123...", with or without dashes, or without "GPU-") or name (the whole one,
-  // or a part that only one device has; no difference between upper and lower case). "": the first. NOT_FOUND
-  // names what there is.
+  // Finds a device by ordinal ("0"), UUID ("GPU-0123...", also without dashes or without "GPU-") or name (the
+  // whole name, or a part of it that is unique; case-insensitive). "" is the first device. NOT_FOUND lists
+  // the devices.
   Result<const PhysicalDevice*> find(std::string_view path) const;
 
  private:
@@ -55,7 +55,7 @@ class VulkanInstance {
   std::vector<PhysicalDevice> devices_;
 };
 
-// Which device of a list is meant; the position in it. What find() does, for tests without those devices.
+// The index that find() selects from a list of devices; separate, so that tests need no devices.
 Result<size_t> choose_device(std::string_view path, const std::vector<PhysicalDevice>& devices);
 
 }  // namespace halyard::vulkan

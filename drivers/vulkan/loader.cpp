@@ -1,4 +1,4 @@
-// Opening libvulkan and asking it for functions.
+// Opening libvulkan and querying its functions.
 #include "loader.h"
 
 #include <dlfcn.h>

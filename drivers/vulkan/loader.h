@@ -1,5 +1,5 @@
-// Loader: libvulkan, opened at run time, and the functions that come out of it. A function has its name
-// without the `vk`. Nothing here is global: each instance and each device has its own table.
+// Loader: libvulkan, opened at run time, and its functions, named without the prefix `vk`. Nothing here is
+// global: each instance and each device has its own table.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -60,7 +60,7 @@ using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR
 
 namespace halyard::vulkan {
 
-// Of an instance.
+// The functions of an instance.
 #define HALYARD_VULKAN_INSTANCE_FUNCTIONS(F)      \
   F(DestroyInstance)                              \
   F(EnumeratePhysicalDevices)                     \
@@ -79,7 +79,7 @@ namespace halyard::vulkan {
   F(CreateDebugUtilsMessengerEXT)                     \
   F(DestroyDebugUtilsMessengerEXT)
 
-// Of a device with Vulkan 1.2.
+// The functions of a device with Vulkan 1.2.
 #define HALYARD_VULKAN_DEVICE_FUNCTIONS(F) \
   F(DestroyDevice)                         \
   F(DeviceWaitIdle)                        \
@@ -160,8 +160,7 @@ struct DeviceFunctions {
 
 #undef HALYARD_VULKAN_MEMBER_
 
-// The library stays mapped when nobody uses it any more: implementations leave threads and thread-local data
-// behind.
+// The library is never unloaded: implementations leave threads and thread-local data behind.
 struct Loader {
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
   PFN_vkCreateInstance CreateInstance = nullptr;
@@ -173,14 +172,14 @@ struct Loader {
   static Result<Loader> open();
 };
 
-// INTERNAL, naming the function that is missing.
+// INTERNAL, naming the missing function.
 Result<InstanceFunctions> instance_functions(const Loader& loader, VkInstance instance);
 Result<DeviceFunctions> device_functions(const InstanceFunctions& vk, VkDevice device);
 
-// "VK_ERROR_OUT_OF_DEVICE_MEMORY"; numbers without a name as they are.
+// "VK_ERROR_OUT_OF_DEVICE_MEMORY"; unknown numbers as they are.
 std::string name(VkResult result);
-// What `call` of Vulkan came to: memory is RESOURCE_EXHAUSTED, a lost device ABORTED, bytes that cannot be
-// imported UNIMPLEMENTED, the rest INTERNAL.
+// Converts the result of the Vulkan function `call`: lack of memory is RESOURCE_EXHAUSTED, a lost device
+// ABORTED, bytes that cannot be imported UNIMPLEMENTED, all others INTERNAL.
 Result<> check(VkResult result, std::string_view call);
 // "1.3.239"
 std::string version_text(uint32_t version);

@@ -14,7 +14,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-// In front of the data, which then begins with Vulkan's own header.
+// Precedes the data, which begins with Vulkan's own header.
 struct FileHeader {
   char magic[8] = {'H', 'L', 'Y', 'V', 'K', 'P', 'C', '1'};
   uint64_t size = 0;      // bytes of the data
@@ -37,7 +37,7 @@ std::filesystem::path user_folder() {
   return {};
 }
 
-// A file descriptor that closes itself.
+// A file descriptor that is closed in the destructor.
 struct File {
   int fd = -1;
   explicit File(int opened) : fd(opened) {}
@@ -72,7 +72,7 @@ bool write_all(int fd, const void* bytes, size_t size) {
   return true;
 }
 
-// Whether data begins with the header of this device's caches. Not every implementation looks.
+// Whether the data has the header of this device's caches. Not every implementation checks it.
 bool is_ours(std::string_view data, const VkPhysicalDeviceProperties& properties) {
   VkPipelineCacheHeaderVersionOne header = {};
   if (data.size() < sizeof header) return false;
@@ -139,7 +139,7 @@ PipelineCache::~PipelineCache() {
   vk_.DestroyPipelineCache(device_, cache_, nullptr);
 }
 
-// To a file beside it, which then takes its place.
+// Writes a temporary file and renames it.
 void PipelineCache::write() {
   size_t size = 0;
   if (vk_.GetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS || size == size_at_start_)

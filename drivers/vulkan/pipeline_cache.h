@@ -1,6 +1,6 @@
-// PipelineCache: what the device's compiler made of kernels, kept in a file from one process to the next. The
-// file is named after device and driver version, has a checksum, and is replaced as a whole, so that
-// processes that share it see all of an old or all of a new one. One that is damaged or foreign is as none.
+// PipelineCache: compiled pipelines, kept in a file between processes. The file is named after device and
+// driver version, has a checksum and is replaced atomically, so processes that share it read either the old
+// or the new one. A damaged file, or one of another device, is ignored.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,18 @@ namespace halyard::vulkan {
 
 class PipelineCache {
  public:
-  // `folder`: empty for none; not given: halyard/ in the user's cache folder ($XDG_CACHE_HOME, ~/.cache).
+  // `folder`: empty: no file; not set: halyard/ in the user's cache folder ($XDG_CACHE_HOME, ~/.cache).
   PipelineCache(const Services& services, const DeviceFunctions& vk, VkDevice device,
                 const std::optional<std::string>& folder, const VkPhysicalDeviceProperties& properties);
   PipelineCache(const PipelineCache&) = delete;
   PipelineCache& operator=(const PipelineCache&) = delete;
   ~PipelineCache();
 
-  // Without a file, or where it cannot be used, the cache begins empty.
+  // Creates the cache, empty if there is no usable file.
   Result<> start();
   VkPipelineCache handle() const { return cache_; }
   const std::filesystem::path& file() const { return file_; }  // empty: none
-  // Pipelines were made. What is new is written when the device closes.
+  // Notes that pipelines were created. New data is written when the device is closed.
   void grew() { grew_.store(true, std::memory_order_relaxed); }
 
  private:

@@ -1,4 +1,4 @@
-// Submitting, and seeing to what is done.
+// Submitting work, and retiring it.
 #include "queue.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace halyard::vulkan {
 
 uint64_t FlightList::first_number() const { return first_->number; }
 
-// Most work comes last.
+// New work usually has the largest number.
 void FlightList::insert(Work& work) {
   work.next_in_flight = nullptr;
   if (!first_ || last_->number <= work.number) {
@@ -44,14 +44,14 @@ Work* FlightList::take(uint64_t number) {
 
 namespace {
 
-// Nobody has come for work for so long: the thread does.
+// The thread retires work that no other thread has retired for this long.
 constexpr uint64_t kGrace = 2'000'000;  // nanoseconds
 
-// The works' ends, one after the other. Afterwards device and queue may be gone.
-void finish_all(Work* work, const Status& failure, DueList& due) {
+// Finishes the works in order. Afterwards the device and the queue may be gone.
+void finish_all(Work* work, const Status& failure, TaskList& ready) {
   while (work) {
     Work* next = work->next_in_flight;
-    work->finish(failure, due);
+    work->finish(failure, ready);
     work = next;
   }
 }
@@ -85,7 +85,7 @@ Result<> Queue::start() {
 uint64_t Queue::done_now() const {
   uint64_t value = 0;
   if (device_.vk().GetSemaphoreCounterValue(device_.handle(), timeline_, &value) == VK_SUCCESS &&
-      value != UINT64_MAX) {  // what some implementations say of a lost device
+      value != UINT64_MAX) {  // some implementations return this for a lost device
     uint64_t known = done_.load(std::memory_order_relaxed);
     while (known < value && !done_.compare_exchange_weak(known, value, std::memory_order_acq_rel)) {
     }
@@ -105,17 +105,17 @@ VkResult Queue::wait_for(uint64_t number) const {
   return device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
 }
 
-// Under the lock: the work up to `number` is done, which a trace is told in the queue's order and before the
-// host is told.
+// Called under the lock: work up to `number` has completed. Reports it to the trace, in the queue's order and
+// before the host is notified.
 Work* Queue::retire_up_to(uint64_t number) {
   Work* const done = flights_.take(number);
   if (trace_) [[unlikely]]
-    for (const Work* work = done; work; work = work->next_in_flight) trace_->tell(*work);
+    for (const Work* work = done; work; work = work->next_in_flight) trace_->report(*work);
   return done;
 }
 
-// Under the lock: the work is on its way, with its number. What is done by now; null: nothing.
-Work* Queue::put_in_flight(Work& work, DueList& due) {
+// Called under the lock: puts the submitted work in flight. Returns the work that has completed, or null.
+Work* Queue::put_in_flight(Work& work, TaskList& ready) {
   flights_.insert(work);
   work.queue = this;
   const uint64_t seen = device_.options().inline_completion ? done_now() : 0;
@@ -124,13 +124,13 @@ Work* Queue::put_in_flight(Work& work, DueList& due) {
   const uint64_t now = kit::trace_time();
   if (work.number > seen)
     for (const halyard_timepoint_t& signal : work.signals)
-      signal.semaphore->promise(signal.value, {this, work.number}, due);
+      signal.semaphore->promise(signal.value, {this, work.number}, ready);
   if (!device_.options().inline_completion) want(work.number);
   if (start_thread()) {
     arm(now);
     return done;
   }
-  (void)wait_for(submitted_);  // no thread can be had: whoever submits waits
+  (void)wait_for(submitted_);  // no thread can be started: the submitting thread waits
   Work** end = &done;
   while (*end) end = &(*end)->next_in_flight;
   *end = retire_up_to(done_now());
@@ -138,10 +138,10 @@ Work* Queue::put_in_flight(Work& work, DueList& due) {
 }
 
 Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
-                       DueList& due) {
-  // What it waits for of other drivers. Then, for each queue of the device: what the work waits for there,
-  // and at least all that is done. The host may have seen that and submit because of it, and nothing but a
-  // semaphore makes what was written there seen here.
+                       TaskList& ready) {
+  // The waits for other drivers come first. Then, for each queue of the device, the point that the work waits
+  // for, or at least the last completed one: the host may have seen that and submitted because of it, and
+  // only a semaphore makes that queue's writes visible here.
   DeviceWaits& on = work.device_waits;
   VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
@@ -179,9 +179,9 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
     HALYARD_TRY(check(device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
     submitted_ = number;
     describe(work, log_.next());
-    done = put_in_flight(work, due);
+    done = put_in_flight(work, ready);
   }
-  finish_all(done, Status(), due);
+  finish_all(done, Status(), ready);
   return {};
 }
 
@@ -218,39 +218,39 @@ void Queue::destroy_behind(VkSemaphore semaphore, uint64_t number) {
   device_.vk().DestroySemaphore(device_.handle(), semaphore, nullptr);
 }
 
-bool Queue::attach(Work& work, uint64_t number, DueList& due) {
+bool Queue::attach(Work& work, uint64_t number, TaskList& ready) {
   Work* done = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (done_now() >= number) return false;
     work.number = number;
     work.submit_time = kit::trace_time();
-    done = put_in_flight(work, due);
+    done = put_in_flight(work, ready);
   }
-  finish_all(done, Status(), due);
+  finish_all(done, Status(), ready);
   return true;
 }
 
-void Queue::retire(DueList& due) {
+void Queue::retire(TaskList& ready) {
   Work* done = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (flights_.empty()) return;
     done = retire_up_to(done_now());
   }
-  finish_all(done, Status(), due);
+  finish_all(done, Status(), ready);
 }
 
-void Queue::fail_all(const Status& failure, DueList& due) {
+void Queue::fail_all(const Status& failure, TaskList& ready) {
   Work* failed = nullptr;
   {
     const std::lock_guard lock(mutex_);
     failed = flights_.take(UINT64_MAX);
   }
-  finish_all(failed, failure, due);
+  finish_all(failed, failure, ready);
 }
 
-// The last few, and the oldest that is not done: the device most likely stands there.
+// The last few submissions, and the oldest one that has not completed: the device is most likely stuck there.
 void Queue::report(std::vector<Line>& lines) {
   const std::lock_guard lock(mutex_);
   const uint64_t done = done_now();
@@ -270,7 +270,7 @@ void Queue::report(std::vector<Line>& lines) {
   }
 }
 
-// Under the lock. False: the system has none to give.
+// Called under the lock. False: the system cannot start a thread.
 bool Queue::start_thread() {
   if (thread_.joinable()) return true;
   try {
@@ -282,15 +282,15 @@ bool Queue::start_thread() {
   }
 }
 
-// Under the lock: the thread looks after work that is in flight, kGrace from now at the latest. The alarm is
-// moved only when it would ring before half of that, so not for each submission.
+// Called under the lock: makes the thread check for completed work kGrace from now at the latest. The alarm
+// is moved only if it would ring before half of that time, so not for each submission.
 void Queue::arm(uint64_t now) {
   if (is_awake_) return;
   if (alarm_time_ < now + kGrace / 2) {
     alarm_time_ = now + kGrace;
     alarm_.set(alarm_time_);
   }
-  // What somebody wants already must not be put off by this.
+  // Must not delay notifications that are already requested.
   if (wanted_ >= flights_.first_number()) alarm_.set(Alarm::kNow);
 }
 
@@ -301,7 +301,7 @@ void Queue::want(uint64_t number) {
   if (known < number && !is_awake_) alarm_.set(Alarm::kNow);
 }
 
-// The submission that the thread is to wait for now; 0: none, and it is to sleep.
+// The submission that the thread should wait for; 0: none, it should sleep.
 uint64_t Queue::next_to_wait_for() {
   const std::lock_guard lock(mutex_);
   is_awake_ = true;
@@ -322,13 +322,13 @@ void Queue::run() {
   while (true) {
     alarm_.wait();
     while (const uint64_t number = next_to_wait_for()) {
-      DueList due;
+      TaskList ready;
       if (const VkResult result = wait_for(number); result == VK_SUCCESS) {
-        retire(due);
+        retire(ready);
       } else {
-        device_.lose(vulkan::check(result, "vkWaitSemaphores").failure(), nullptr, due);
+        device_.lose(vulkan::check(result, "vkWaitSemaphores").failure(), nullptr, ready);
       }
-      device_.settle(due);
+      device_.run_ready(ready);
     }
     const std::lock_guard lock(mutex_);
     if (stopping_ && flights_.empty()) return;

@@ -1,13 +1,12 @@
-// Queue: one VkQueue, the timeline semaphore that counts its submissions, and the work that is in flight on
-// it.
+// Queue: a VkQueue, the timeline semaphore that counts its submissions, and its work in flight.
 //
-// Whoever submits looks at once whether the work is done, and whoever waits for it waits for the device and
-// sees to it. A thread, which each queue starts with the first work that is not done at once, does so for all
-// others: at once where somebody is to be told (a subscriber, work of another device), and otherwise where
-// nobody has come for the work for 2 ms. Waking it for each submission would cost as much as a small
-// dispatch; so it sleeps at an alarm, which a submission moves without waking it. When it is awake it waits
-// for the device, for the oldest work in flight. It never looks again and again: in a program that waits for
-// its work, and in an idle one, it sleeps.
+// The submitting thread checks at once whether the work has completed, and a thread that waits for work waits
+// for the device and retires the work. For all other work, each queue has a thread, which is started when
+// work first does not complete at once. It retires work immediately if something waits for a notification (a
+// subscriber, work of another device), and otherwise after 2 ms. Waking it for each submission would cost as
+// much as a small dispatch, so it sleeps on an alarm, which a submission can move without waking it. When it
+// is awake, it waits for the device to complete the oldest work in flight. It never polls: in a program that
+// waits for its own work, and in an idle one, it sleeps.
 #pragma once
 
 #include <atomic>
@@ -29,13 +28,14 @@ namespace halyard::vulkan {
 class Device;
 struct Work;
 
-// Work in flight, in the order of its numbers.
+// Work in flight, ordered by number.
 class FlightList {
  public:
   bool empty() const { return !first_; }
   uint64_t first_number() const;
   void insert(Work& work);
-  // Those up to `number`, as a list by Work::next_in_flight; null: none.
+  // Removes the work up to `number` and returns it as a list linked by Work::next_in_flight; null if there is
+  // none.
   Work* take(uint64_t number);
   const Work* first() const { return first_; }
 
@@ -48,10 +48,10 @@ class Queue {
  public:
   struct Traits {
     uint32_t family = 0;
-    uint32_t index = 0;           // in its family
-    bool computes = true;         // else it only transfers
-    uint32_t position = 0;        // among the device's queues: the bit of an affinity
-    uint32_t timestamp_bits = 0;  // 0: nothing is told to a trace
+    uint32_t index = 0;           // within its family
+    bool computes = true;         // false: it only supports transfers
+    uint32_t position = 0;        // among the device's queues: its bit in an affinity
+    uint32_t timestamp_bits = 0;  // 0: it does not report to traces
   };
 
   Queue(Device& device, const Traits& traits) : device_(device), traits_(traits) {}
@@ -63,36 +63,37 @@ class Queue {
   Device& device() const { return device_; }
   const Traits& traits() const { return traits_; }
   VkSemaphore timeline() const { return timeline_; }
-  // Submission `number` is done. Never blocks.
+  // Whether submission `number` has completed. Never blocks.
   bool has_done(uint64_t number) const;
 
-  // Hands the commands to the device, after the points of its queues, and sees to what is done by now.
-  // `commands` may be null: nothing but waiting. On failure the work is still the caller's.
-  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, DueList& due);
-  // The work is done when submission `number` is. False, and nothing happened, where it is done already.
-  bool attach(Work& work, uint64_t number, DueList& due);
-  // Somebody is to be told as soon as submission `number` is done. Takes no lock.
+  // Submits the commands to the device, after the points of its queues, and retires completed work.
+  // `commands` may be null, to wait only. On failure the caller keeps the work.
+  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, TaskList& ready);
+  // Makes the work complete together with submission `number`. False: that has completed already, and nothing
+  // was done.
+  bool attach(Work& work, uint64_t number, TaskList& ready);
+  // Requests a notification as soon as submission `number` has completed. Takes no lock.
   void want(uint64_t number);
-  // Sees to what is done.
-  void retire(DueList& due);
-  // Another driver's semaphore gets `value` when all that was submitted so far is done. The submission that
-  // does it; 0: the device is lost.
+  // Retires completed work.
+  void retire(TaskList& ready);
+  // Signals another driver's semaphore with `value` when everything submitted so far has completed. Returns
+  // the number of that submission; 0: the device is lost.
   uint64_t signal(VkSemaphore semaphore, uint64_t value);
-  // When submission `number` is done.
+  // Destroys the semaphore once submission `number` has completed.
   void destroy_behind(VkSemaphore semaphore, uint64_t number);
-  // What there is to say of the last submissions when the device is lost.
+  // A report of the last submissions, for a lost device.
   struct Line {
     uint64_t id;
     std::string text;
   };
   void report(std::vector<Line>& lines);
-  // Everything in flight has failed.
-  void fail_all(const Status& failure, DueList& due);
+  // Fails everything in flight.
+  void fail_all(const Status& failure, TaskList& ready);
 
  private:
   uint64_t done_now() const;
   VkResult wait_for(uint64_t number) const;
-  Work* put_in_flight(Work& work, DueList& due);
+  Work* put_in_flight(Work& work, TaskList& ready);
   Work* retire_up_to(uint64_t number);
   bool start_thread();
   void arm(uint64_t now);
@@ -103,22 +104,22 @@ class Queue {
   const Traits traits_;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
-  mutable std::atomic<uint64_t> done_ = 0;  // as far as anybody has looked
+  mutable std::atomic<uint64_t> done_ = 0;  // the last known number
 
-  std::mutex mutex_;  // of the VkQueue, too
+  std::mutex mutex_;  // also guards the VkQueue
   uint64_t submitted_ = 0;
   SubmissionLog log_;
   FlightList flights_;
-  std::unique_ptr<QueueTrace> trace_;  // null: it tells nothing
+  std::unique_ptr<QueueTrace> trace_;  // null: not traced
   Alarm alarm_;
-  uint64_t alarm_time_ = 0;  // the time the alarm was last set to; guarded by the lock; 0: it has expired
+  uint64_t alarm_time_ = 0;  // the time that the alarm is set to, guarded by the lock; 0: it has expired
   std::thread thread_;
   bool stopping_ = false;
-  // The thread is awake and will look before it sleeps. Written under the lock. Whoever wants something
-  // writes `wanted_`, then looks at this; the thread writes this, then looks at `wanted_`: one of them sees
+  // The thread is awake, and will check for work before it sleeps. Written under the lock. A requester writes
+  // `wanted_`, then reads this; the thread writes this, then reads `wanted_`. So at least one of them sees
   // the other.
   std::atomic<bool> is_awake_ = false;
-  std::atomic<uint64_t> wanted_ = 0;  // up to here somebody is to be told
+  std::atomic<uint64_t> wanted_ = 0;  // notifications are requested up to this number
 
   struct Doomed {
     VkSemaphore semaphore;

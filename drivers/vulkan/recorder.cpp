@@ -1,4 +1,4 @@
-// Commands of the contract as Vulkan's commands.
+// Translating the commands of the driver ABI to Vulkan commands.
 #include "recorder.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace halyard::vulkan {
 namespace {
 
 constexpr uint64_t kUploadBlock = uint64_t{64} << 10;  // bytes that a recorder keeps
-constexpr uint64_t kLargestInline = 4096;              // bytes of an update in the command buffer itself
+constexpr uint64_t kLargestInline = 4096;              // bytes of an update within the command buffer
 constexpr uint32_t kSetsInPool = 128;
 constexpr uint32_t kDescriptorsInPool = 1024;  // of each type
 
@@ -87,7 +87,7 @@ Result<> Recorder::begin(bool once) {
   return check(vk_.BeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
 }
 
-// The host reads what was written once it sees the submission's signal.
+// Makes writes visible to the host when it sees the submission's signal.
 Result<> Recorder::end() {
   memory_barrier(computes_ ? kComputeStages : kTransferStages, VK_PIPELINE_STAGE_HOST_BIT,
                  computes_ ? kComputeWrites : kTransferWrites, VK_ACCESS_HOST_READ_BIT);
@@ -119,8 +119,8 @@ Result<Recorder::Upload> Recorder::upload(uint64_t size, uint64_t alignment) {
   return Upload{{block, begin, size}, block->mapped() + begin};
 }
 
-// vkCmdFillBuffer writes whole words. The bytes before the first and after the last are copied from one word
-// with the pattern: copies have no such rule.
+// vkCmdFillBuffer writes whole words. The bytes before the first and after the last whole word are copied
+// from a word with the pattern: copies have no such restriction.
 Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_size) {
   uint32_t word = pattern;
   if (pattern_size == 1) word = (pattern & 0xFF) * 0x01010101u;
@@ -235,8 +235,8 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
           "binding {} of '{}' has {} bytes, a descriptor of this device covers {} at most; bind less, or "
           "compile for buffer device addresses",
           i, pipeline.name, span.length, most);
-    // Kernels for devices without 8-bit storage reach the last bytes by the word that holds them. Blocks end
-    // at multiples of a word.
+    // Kernels for devices without 8-bit storage access the last bytes through their word. Blocks end at a
+    // multiple of a word.
     buffers_[i] = {.buffer = span.buffer(), .offset = span.position(), .range = (span.length + 3) / 4 * 4};
     writes_[i] = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                   .dstBinding = place.binding,
@@ -251,7 +251,7 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
                                 writes_.data());
     return {};
   }
-  size_t next = 0;  // bindings are listed set by set
+  size_t next = 0;  // bindings are sorted by set
   for (size_t set = 0; set < pipeline.sets.size(); ++set) {
     const VkDescriptorSet allocated = HALYARD_TRY(descriptor_set(pipeline, set));
     const size_t first = next;
@@ -266,7 +266,7 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
   return {};
 }
 
-// The root of the address form, and the table of addresses that it points to.
+// The root of the address form, and the address table that it points to.
 Result<> Recorder::bind_addresses(const Pipeline& pipeline, const halyard_command_dispatch_t& command,
                                   BindingTable table) {
   const AddressLayout& layout = pipeline.addresses;
@@ -315,7 +315,7 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
   } else {
     HALYARD_TRY(bind_descriptors(pipeline, {command.bindings, command.binding_count}, table));
     if (pipeline.push_size != 0) {
-      uint32_t constants[kMostPushBytes / 4] = {};  // what the program does not give is zero
+      uint32_t constants[kMostPushBytes / 4] = {};  // constants that the program does not set are zero
       std::copy_n(command.constants, command.constant_count, constants);
       vk_.CmdPushConstants(commands_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, pipeline.push_size,
                            constants);

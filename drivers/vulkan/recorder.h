@@ -1,6 +1,6 @@
-// Recorder: one command buffer and what its commands refer to that is nobody else's: bytes on their way to
-// the device, tables of addresses, descriptor sets. It is reset as a whole and used again. Its functions are
-// the commands of the contract, in Vulkan's.
+// Recorder: a command buffer and the resources that only its commands use: bytes to upload, address tables,
+// descriptor sets. It is reset as a whole and reused. Its functions are the commands of the driver ABI,
+// translated to Vulkan.
 #pragma once
 
 #include <memory>
@@ -15,19 +15,19 @@ namespace halyard::vulkan {
 
 class CommandList;
 
-// A byte range of a buffer, where the device finds it.
+// A byte range of a buffer, as the device addresses it.
 struct Span {
   const Block* block = nullptr;
-  uint64_t offset = 0;  // bytes, in the block
+  uint64_t offset = 0;  // bytes, within the block
   uint64_t length = 0;
 
   VkBuffer buffer() const { return block->chunk->buffer; }
-  uint64_t position() const { return block->offset + offset; }  // in the buffer
+  uint64_t position() const { return block->offset + offset; }  // within the buffer
 };
 
 using BindingTable = std::span<const halyard_binding_t>;
 
-// FAILED_PRECONDITION: memory of an alloca whose turn has not come.
+// FAILED_PRECONDITION: memory of an alloca that has not run.
 Result<Span> resolve(const halyard_range_t& range, BindingTable table);
 
 struct Recorder {
@@ -37,7 +37,7 @@ struct Recorder {
   ~Recorder();
 
   VkCommandBuffer commands() const { return commands_; }
-  Timestamps* timestamps() const { return timestamps_.get(); }  // null: there is no trace
+  Timestamps* timestamps() const { return timestamps_.get(); }  // null: no trace
 
   Result<> begin(bool once);
   Result<> end();
@@ -85,16 +85,16 @@ struct Recorder {
   bool has_labels_ = false;
   std::unique_ptr<Timestamps> timestamps_;
 
-  std::vector<Block*> uploads_;  // the first is kept when it is reset
-  uint64_t uploaded_ = 0;        // bytes of the last one
+  std::vector<Block*> uploads_;  // a reset keeps the first one
+  uint64_t uploaded_ = 0;        // bytes used in the last one
   std::vector<VkDescriptorPool> pools_;
   size_t pool_in_use_ = 0;
-  size_t set_count_ = 0;                         // of the pool in use
-  std::vector<VkDescriptorBufferInfo> buffers_;  // while a dispatch is recorded
+  size_t set_count_ = 0;                         // of the current pool
+  std::vector<VkDescriptorBufferInfo> buffers_;  // used while a dispatch is recorded
   std::vector<VkWriteDescriptorSet> writes_;
 };
 
-// What a submission in flight holds: a recorder of its own, or one of a command list's.
+// The recorder of a submission in flight: its own, or one of a command list.
 struct RecordingUse {
   VkCommandBuffer commands = VK_NULL_HANDLE;
   Timestamps* timestamps = nullptr;

@@ -1,4 +1,4 @@
-// Exporting, importing, and who signals what is exported.
+// Exporting and importing, and signalling exported semaphores.
 #include "semaphore_fd.h"
 
 #include "device.h"
@@ -77,7 +77,7 @@ Result<int32_t> SharedSemaphore::descriptor() const {
 uint64_t SharedSemaphore::value() const {
   uint64_t value = 0;
   if (device_.vk().GetSemaphoreCounterValue(device_.handle(), handle_, &value) != VK_SUCCESS ||
-      value == UINT64_MAX)  // what some implementations say of a lost device
+      value == UINT64_MAX)  // some implementations return this for a lost device
     return 0;
   return value;
 }
@@ -117,8 +117,8 @@ Result<int32_t> Semaphore::export_fd() {
   exports_.reserve(exports_.size() + 1);
   const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
   exports_.push_back({std::move(semaphore), initial});
-  tell();
-  pass_on();
+  signal_current();
+  signal_promised();
   return descriptor;
 }
 
@@ -130,47 +130,47 @@ bool Semaphore::underway(uint64_t value) {
     if (!promise_for(value, nullptr)) return false;
     if (!is_exported_) return true;
   }
-  // Somebody is about to wait for it.
+  // Called before something waits for it.
   const std::lock_guard exports_lock(exports_mutex_);
-  pass_on();
+  signal_promised();
   return true;
 }
 
-// A queue can signal what it is to bring where no other value may come before it, and none is on its way on
-// another queue. Otherwise the host sees to it when the value is there.
-void Semaphore::pass_on() {
+// A queue can signal the value that its work will reach if no other value must come before it and no other
+// queue has a signal pending. Otherwise the host signals when the value is reached.
+void Semaphore::signal_promised() {
   const auto promised_as = [&](uint64_t value) {
     const std::lock_guard lock(mutex_);
     const Promise* found = failed_ ? nullptr : promise_for(value, &device_);
     return found && found->value == value ? found->point : QueuePoint{};
   };
   for (Export& each : exports_) {
-    for (QueuePoint point = promised_as(each.told + 1);
-         point.queue && each.semaphore.signal_behind(*point.queue, each.told + 1);
-         point = promised_as(each.told + 1))
-      ++each.told;
+    for (QueuePoint point = promised_as(each.signalled + 1);
+         point.queue && each.semaphore.signal_behind(*point.queue, each.signalled + 1);
+         point = promised_as(each.signalled + 1))
+      ++each.signalled;
   }
 }
 
-// What was signalled between two looks is told by the later one.
-void Semaphore::tell_exports() {
+// Values between two checks are covered by the later one.
+void Semaphore::update_exports() {
   const std::lock_guard exports_lock(exports_mutex_);
-  tell();
+  signal_current();
 }
 
-void Semaphore::tell() {
+void Semaphore::signal_current() {
   const uint64_t value = this->value();
   for (Export& each : exports_) {
-    if (value <= each.told) continue;
+    if (value <= each.signalled) continue;
     each.semaphore.signal(value);
-    each.told = value;
+    each.signalled = value;
   }
 }
 
 void Semaphore::look() {
-  DueList due;
-  if (import_) keep(import_->value(), {}, due);
-  due.run();
+  TaskList ready;
+  if (import_) keep(import_->value(), {}, ready);
+  ready.run();
 }
 
 VkSemaphore Semaphore::await_on_device(uint64_t value) {
@@ -180,8 +180,8 @@ VkSemaphore Semaphore::await_on_device(uint64_t value) {
   return import_->handle();
 }
 
-// The device must not wait for what does not come any more. Who waits has been told of the failure, so what
-// runs for it now comes to nothing.
+// Lets the device continue, because the value will never be reached. The waiters have been notified of the
+// failure, so the results of the work that runs now are discarded.
 void Semaphore::release_device() {
   if (import_ && awaited_ > import_->value()) import_->signal(awaited_);
 }

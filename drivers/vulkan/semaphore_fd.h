@@ -1,10 +1,10 @@
-// SharedSemaphore: a timeline semaphore of Vulkan's that another driver's device shares, through a file
+// SharedSemaphore: a Vulkan timeline semaphore that is shared with another driver's device through a file
 // descriptor.
 //
-// The semaphores of programs are numbers of this driver's (timeline.h), so each export is a semaphore of its
-// own, which follows one of them. Where the value is on its way on a queue, that queue signals it and the
-// other device need not wait for the host; otherwise the host does when it sees the value. An import is
-// waited for by the device; failures are brought to it by the host [R112].
+// The host's semaphores are timelines of this driver (timeline.h), so each export is a separate Vulkan
+// semaphore that follows one of them. If work in flight on a queue will reach the value, that queue signals
+// the export, and the other device need not wait for the host; otherwise the host signals it once it sees the
+// value. The device itself waits for an import; the host passes failures on [R112].
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class Queue;
 
 class SharedSemaphore {
  public:
-  // At this value, to be exported. UNIMPLEMENTED: the device has no descriptors for semaphores.
+  // Creates a semaphore with this value for export. UNIMPLEMENTED: the device has no semaphore descriptors.
   static Result<SharedSemaphore> create(Device& device, uint64_t initial);
-  // To import into. The same failure.
+  // Creates a semaphore to import into. Same failure.
   static Result<SharedSemaphore> create_empty(Device& device);
   SharedSemaphore(SharedSemaphore&& other) noexcept
       : device_(other.device_),
@@ -34,14 +34,15 @@ class SharedSemaphore {
 
   Device& device() const { return device_; }
   VkSemaphore handle() const { return handle_; }
-  // Becomes what is behind the descriptor, which it takes over on success. INVALID_ARGUMENT: the device does
-  // not know it.
+  // Imports the descriptor's semaphore, and takes ownership of the descriptor on success. INVALID_ARGUMENT:
+  // unknown to the device.
   Result<> take(int32_t fd);
-  Result<int32_t> descriptor() const;  // a new one, the caller's
+  Result<int32_t> descriptor() const;  // a new descriptor, owned by the caller
   uint64_t value() const;
-  // Values only grow, from call to call. Where the device is lost, nothing.
-  void signal(uint64_t value);  // by the host; behind what a queue is to signal
-  // By the queue, when it has done all it has now. False: it cannot, or another queue is to signal it first.
+  // Values must grow from call to call. No effect if the device is lost.
+  void signal(uint64_t value);  // by the host, after pending signals by a queue
+  // Signals by the queue when it has completed its current work. False: impossible, or another queue must
+  // signal first.
   bool signal_behind(Queue& queue, uint64_t value);
 
  private:
@@ -49,7 +50,7 @@ class SharedSemaphore {
 
   Device& device_;
   VkSemaphore handle_ = VK_NULL_HANDLE;
-  Queue* queue_ = nullptr;  // that signals it with submission `number_`
+  Queue* queue_ = nullptr;  // it signals the semaphore with submission `number_`
   uint64_t number_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Walking the instructions of a module.
+// Iterating over the instructions of a module.
 #include "spirv.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-// Valid modules terminate their texts.
+// Strings in valid modules are terminated.
 std::string text_at(std::span<const uint32_t> operands) {
   const auto* text = reinterpret_cast<const char*>(operands.data());
   return {text, strnlen(text, operands.size_bytes())};
@@ -27,12 +27,12 @@ bool is_about_subgroups(uint32_t builtin) {
 
 struct Reader {
   SpirvModule module;
-  std::map<uint32_t, uint32_t> entry_of_id;                  // function id -> position in entries
+  std::map<uint32_t, uint32_t> entry_of_id;                  // function id -> index in entries
   std::map<uint32_t, uint32_t> pointee;                      // pointer type -> type
   std::map<uint32_t, size_t> member_counts;                  // struct type -> members
   std::map<uint32_t, std::map<uint32_t, uint32_t>> offsets;  // struct type -> member -> offset
   std::vector<uint32_t> blocks;
-  std::vector<uint32_t> push_constant_pointers;  // types of the variables
+  std::vector<uint32_t> push_constant_pointers;  // types of the push constant variables
 
   struct Variable {
     uint32_t type;
@@ -46,16 +46,16 @@ struct Reader {
   std::map<uint32_t, Array> arrays;
   std::map<uint32_t, uint32_t> constants;
   std::vector<uint32_t> buffer_blocks;
-  std::map<uint32_t, uint32_t> set_of, binding_of;       // variable -> number
-  uint32_t function = 0;                                 // that is being read
-  uint32_t workgroup_size = 0;                           // a constant of three, which goes before LocalSize
-  std::array<uint32_t, 3> size_for_all = {};             // its parts; 0: there is none
-  std::map<uint32_t, std::array<uint32_t, 3>> size_ids;  // position in entries -> constants
+  std::map<uint32_t, uint32_t> set_of, binding_of;  // variable -> number
+  uint32_t function = 0;                            // the current one
+  uint32_t workgroup_size = 0;                      // a constant of three values, which overrides LocalSize
+  std::array<uint32_t, 3> size_for_all = {};        // its values; 0: none
+  std::map<uint32_t, std::array<uint32_t, 3>> size_ids;  // index in entries -> constants
   std::map<uint32_t, uint32_t> spec_id_of;               // constant -> number
   std::map<uint32_t, std::set<uint32_t>> uses;           // function -> variables and functions
-  std::set<uint32_t> spec_constants;                     // those of `constants` that may become another value
+  std::set<uint32_t> spec_constants;                     // the members of `constants` that can be specialized
   std::map<uint32_t, uint32_t> builtin_of;               // variable -> BuiltIn
-  std::map<uint32_t, SubgroupUse> subgroups_of;          // function -> what it does itself
+  std::map<uint32_t, SubgroupUse> subgroups_of;          // function -> its own use
 
   void read(uint16_t op, std::span<const uint32_t> operands);
   void read_use(uint16_t op, std::span<const uint32_t> operands);
@@ -66,7 +66,7 @@ struct Reader {
   void finish();
 };
 
-// Where an instruction names variables, or what it calls.
+// Records the variables that an instruction names, or the function that it calls.
 void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
   const auto use = [&](size_t first, size_t count) {
     for (size_t i = first; i < std::min(first + count, operands.size()); ++i)
@@ -96,8 +96,8 @@ void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
   }
 }
 
-// A lane, a distance or a cluster that is a constant says how large the author took subgroups to be, at
-// least: compilers write a reduction over 32 invocations as steps of 16, 8, 4, 2 and 1.
+// A constant lane, distance or cluster size tells the minimum subgroup size that the author assumed:
+// compilers write a reduction over 32 invocations as steps of 16, 8, 4, 2 and 1.
 void Reader::read_subgroups(uint16_t op, std::span<const uint32_t> operands) {
   const bool is_operation = (op >= kOpGroupNonUniformElect && op <= kOpGroupNonUniformQuadSwap) ||
                             op == kOpSubgroupBallotKHR || op == kOpSubgroupFirstInvocationKHR ||
@@ -233,7 +233,7 @@ void Reader::set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids) {
   }
 }
 
-// Everything that the entry point uses, itself or through what it calls.
+// Everything that the entry point or its callees use.
 void Reader::walk(SpirvEntry& entry) {
   bool knows_size = false;
   std::set<uint32_t> seen;

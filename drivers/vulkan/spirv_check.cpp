@@ -1,4 +1,4 @@
-// Asking SPIRV-Tools, and what is done about what it says.
+// Running SPIRV-Tools, and handling its result.
 #include "spirv_check.h"
 
 #include <spirv-tools/libspirv.h>
@@ -42,7 +42,7 @@ Result<> validate(std::span<const uint32_t> words, SpirvPolicy policy) {
               diagnostic ? diagnostic->position.index : 0, advice(policy));
 }
 
-// Whether a module that declares nothing but this capability can be parsed.
+// Whether SPIRV-Tools can parse a module that declares only this capability.
 bool is_known_to_tools(const Context& context, uint32_t capability) {
   const uint32_t words[] = {kSpirvMagic, spirv_version(1, 6), 0, 1, 0, 2u << 16 | kOpCapability, capability};
   spv_diagnostic diagnostic = nullptr;
@@ -68,27 +68,25 @@ Result<> check_capability(uint32_t capability, const Context& context, const Spi
       return {};
     case CapabilityState::missing:
       return fail(HALYARD_INCOMPATIBLE,
-                  "the executable needs {}, which device '{}' has not; compile it for this device",
+                  "the executable needs {}, which device '{}' lacks; compile it for this device",
                   answer.feature, judge.device);
     case CapabilityState::unused:
-      return fail(
-          HALYARD_INCOMPATIBLE,
-          "the executable needs {}, which this driver does not turn on, on no device and not on '{}'; "
-          "compile it without",
-          answer.feature, judge.device);
+      return fail(HALYARD_INCOMPATIBLE,
+                  "the executable needs {}, which this driver enables on no device, so not on '{}'; compile "
+                  "it without",
+                  answer.feature, judge.device);
     case CapabilityState::unknown:
       break;
   }
   if (judge.policy == SpirvPolicy::off || is_known_to_tools(context, capability)) return {};
-  return fail(
-      HALYARD_INCOMPATIBLE,
-      "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, so "
-      "that nothing says whether device '{}' has it; compile it without, or open the device with "
-      "spirv=off if the executable can be trusted",
-      capability, judge.device);
+  return fail(HALYARD_INCOMPATIBLE,
+              "the executable needs SPIR-V capability {}, which neither SPIRV-Tools nor this driver knows, "
+              "so it is unknown whether device '{}' has it; compile it without, or open the device with "
+              "spirv=off if the executable can be trusted",
+              capability, judge.device);
 }
 
-// The words of a text, its end included.
+// The number of words of a string, including its terminator.
 size_t text_words(std::span<const uint32_t> words) {
   for (size_t i = 0; i < words.size(); ++i)
     for (unsigned shift = 0; shift < 32; shift += 8)
@@ -101,7 +99,7 @@ size_t text_words(std::span<const uint32_t> words) {
 std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words) {
   std::vector<uint32_t> result(words.begin(), words.end());
   if (words[1] >= spirv_version(1, 4)) return result;
-  std::map<uint32_t, uint32_t> storage_of;  // variables outside of functions
+  std::map<uint32_t, uint32_t> storage_of;  // of variables outside of functions
   (void)for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
     if (op == kOpVariable && operands.size() >= 3 && operands[2] != kStorageFunction)
       storage_of[operands[1]] = operands[2];

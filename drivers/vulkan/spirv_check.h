@@ -1,6 +1,6 @@
-// Whether a SPIR-V module may reach the device's own compiler, which takes it for granted that a module is
-// valid. SPIRV-Tools judges that. How far it has the last word is the device's option `spirv`: compilers
-// write modules that devices take and SPIRV-Tools does not.
+// Whether a SPIR-V module may be passed to the device's compiler, which assumes that modules are valid.
+// SPIRV-Tools validates it. The device option `spirv` sets how strictly: some compilers write modules that
+// devices accept and SPIRV-Tools does not.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@
 namespace halyard::vulkan {
 
 enum class SpirvPolicy : uint8_t {
-  strict,    // SPIRV-Tools has the last word
-  tolerant,  // known slips of compilers are repaired, and what SPIRV-Tools does not know is for the features
-  off,       // SPIRV-Tools is not asked
+  strict,    // SPIRV-Tools decides
+  tolerant,  // known compiler errors are repaired; what SPIRV-Tools does not know is left to the feature
+             // check
+  off,       // SPIRV-Tools is not used
 };
 
 struct SpirvJudge {
   SpirvPolicy policy = SpirvPolicy::tolerant;
   const Features& features;
-  std::string_view device;  // its name, for messages
+  std::string_view device;  // name, for messages
 };
 
-// Leaves the words that the device shall get: those given, or repaired ones. INVALID_ARGUMENT: not valid for
-// Vulkan; INCOMPATIBLE: valid, but it needs what the device has not.
+// Leaves in `words` the module for the device, possibly repaired. INVALID_ARGUMENT: not valid for Vulkan.
+// INCOMPATIBLE: valid, but it needs features that the device lacks.
 Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge);
 
-// The module with entry points that list what its version allows: before 1.4 inputs and outputs, since then
-// every variable outside of functions. Compilers write the long list whatever the version is. `words` has
-// whole instructions.
+// Corrects the variable lists of entry points: before SPIR-V 1.4 they have only inputs and outputs, since
+// then all variables outside of functions. Some compilers always write the long list. `words` must have whole
+// instructions.
 std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words);
 
 }  // namespace halyard::vulkan

@@ -1,5 +1,5 @@
-// Numbers of the SPIR-V specification and of the extensions that compilers for Vulkan use, and walking over
-// the instructions of a module.
+// Numbers of the SPIR-V specification and of the extensions that Vulkan compilers use, and iteration over the
+// instructions of a module.
 #pragma once
 
 #include <cstdint>
@@ -105,8 +105,8 @@ constexpr uint32_t kGroupClusteredReduce = 3;
 constexpr uint32_t kCapabilityCooperativeMatrixKHR = 6022;
 constexpr uint32_t kCapabilityCooperativeMatrixNV = 5357;
 
-// Calls `visit(op, operands)` for each instruction, and fails as soon as that does. INVALID_ARGUMENT: an
-// instruction that is empty, or reaches beyond the module. `words` has a header.
+// Calls `visit(op, operands)` for each instruction and stops if it fails. INVALID_ARGUMENT: an instruction
+// that is empty or extends past the end. `words` must have a header.
 template <typename Visit>
 Result<> for_each_instruction(std::span<const uint32_t> words, Visit visit) {
   for (size_t at = kSpirvHeaderWords; at < words.size();) {

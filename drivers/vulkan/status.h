@@ -1,4 +1,4 @@
-// Failures of this driver: the kit's, with messages made by fmt.
+// Failures of this driver: those of the kit, with fmt messages.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ using kit::view;
 template <typename T = void>
 using Result = kit::Result<T>;
 
-// fail(HALYARD_NOT_FOUND, "no device '{}'", name) as the value of any failing Result.
+// fail(HALYARD_NOT_FOUND, "no device '{}'", name) converts to any failed Result.
 template <typename... Args>
 Failure fail(halyard_status_code_t code, fmt::format_string<Args...> format, Args&&... args) {
   return {code, fmt::format(format, std::forward<Args>(args)...)};

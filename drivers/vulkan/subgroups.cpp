@@ -8,7 +8,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-// Whether pipelines may ask for subgroups of this size, with workgroups of these.
+// Whether pipelines may request this subgroup size for workgroups of this size.
 bool can_ask_for(uint32_t size, const PipelineImage& pipeline, const Features& features) {
   const VkPhysicalDeviceSubgroupSizeControlProperties& sizes = features.subgroup_sizes;
   if (!features.subgroup_size.subgroupSizeControl || !std::has_single_bit(size) ||
@@ -33,7 +33,7 @@ std::string sizes_text(const Features& features) {
 
 Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features& features,
                                    std::string_view device) {
-  // Since SPIR-V 1.6 a pipeline that asks for no size may get any that the device has.
+  // Since SPIR-V 1.6, a pipeline that does not request a size may get any size of the device.
   const bool varies = features.subgroup_size.subgroupSizeControl && pipeline.version >= spirv_version(1, 6);
   const uint32_t least = varies ? features.subgroup_sizes.minSubgroupSize : features.subgroup.subgroupSize;
   const uint32_t most = varies ? features.subgroup_sizes.maxSubgroupSize : features.subgroup.subgroupSize;

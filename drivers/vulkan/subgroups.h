@@ -1,4 +1,4 @@
-// Subgroup sizes: what a kernel was compiled for, beside what the device gives.
+// Subgroup sizes: what a kernel was compiled for, and what the device offers.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace halyard::vulkan {
 
-// The size to ask the device for; 0: none, since any does, or since the device has no other. INCOMPATIBLE:
-// the kernel needs a size that the device cannot give.
+// The size to request from the device; 0: none, because any size will do or the device has only one.
+// INCOMPATIBLE: the kernel needs a size that the device lacks.
 Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features& features,
                                    std::string_view device);
 

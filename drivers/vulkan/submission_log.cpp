@@ -1,4 +1,4 @@
-// Submissions as text.
+// Formatting submissions.
 #include "submission_log.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@ namespace halyard::vulkan {
 
 void SubmissionLabel::add_function(std::string_view name) {
   if (functions.is_cut()) return;
-  // Kernels are dispatched many times in a row, layer after layer.
+  // Kernels are often dispatched many times in a row, once for each layer.
   const std::string_view known = functions.view();
   if (known.size() > name.size() + 1 && known.ends_with('\'') &&
       known.substr(0, known.size() - 1).ends_with(name) && known[known.size() - name.size() - 2] == '\'')

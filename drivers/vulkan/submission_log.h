@@ -1,5 +1,5 @@
-// SubmissionLog: the last submissions of a queue, for the report when the device is lost: by then what they
-// named may be gone. Entries have their text in place, so that writing one allocates nothing.
+// SubmissionLog: the last submissions of a queue, for the report when the device is lost, when the objects
+// that they used may be gone. Entries store their text in place, so writing one allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace halyard::vulkan {
 
-// Text of at most kSize bytes; of more, the beginning and "...".
+// Text of at most kSize bytes; longer text ends with "...".
 template <size_t kSize>
 class BoundedText {
  public:
@@ -36,17 +36,17 @@ class BoundedText {
   bool is_cut_ = false;
 };
 
-// What is in a submission.
+// The contents of a submission.
 struct SubmissionLabel {
-  BoundedText<128> functions;  // "'softmax', 'matmul'"; one after another only once
-  BoundedText<192> groups;     // "attention, attention/softmax": debug groups by their path
+  BoundedText<128> functions;  // "'softmax', 'matmul'"; repetitions in a row are listed once
+  BoundedText<192> groups;     // "attention, attention/softmax": paths of debug groups
 
   void add_function(std::string_view name);
   void add_group(const std::vector<std::string_view>& path);
 };
 
 struct Submission {
-  uint64_t id = 0;      // in the order of submitting to the device, from 1
+  uint64_t id = 0;      // in the order of submission to the device, from 1
   uint64_t number = 0;  // on its queue
   uint32_t queue = 0;
   uint32_t operation = 0;  // HALYARD_OPERATION_*
@@ -59,9 +59,9 @@ struct Submission {
 class SubmissionLog {
  public:
   static constexpr size_t kMost = 8;
-  // The place of the next, which the caller fills in.
+  // The next entry, which the caller fills in.
   Submission& next() { return entries_[count_++ % kMost]; }
-  // From the oldest on.
+  // From oldest to newest.
   template <typename Visit>
   void each(Visit visit) const {
     for (uint64_t i = count_ - std::min<uint64_t>(count_, kMost); i < count_; ++i) visit(entries_[i % kMost]);

@@ -1,4 +1,4 @@
-// How timelines move, and who is told.
+// Advancing timelines and notifying waiters.
 #include "timeline.h"
 
 #include <algorithm>
@@ -20,23 +20,23 @@ uint64_t Semaphore::on_device() const {
   return value;
 }
 
-// Under the lock.
-Waiter* Semaphore::take_settled_here() {
-  Waiter* const settled = take_settled();
-  for (Waiter* waiter = settled; waiter; waiter = waiter->next) waiter->point = source_;
-  return settled;
+// Called under the lock.
+Waiter* Semaphore::take_completed_here() {
+  Waiter* const completed = take_completed();
+  for (Waiter* waiter = completed; waiter; waiter = waiter->next) waiter->point = source_;
+  return completed;
 }
 
-// What the host does with the semaphore that it follows instead [R111].
+// The host signals the original semaphore instead [R111].
 Result<> Semaphore::check_no_import(const char* what) const {
   if (!import_) return {};
   return vulkan::fail(HALYARD_UNIMPLEMENTED,
                       "an imported semaphore cannot be {}; do so with the exported one", what);
 }
 
-Result<> Semaphore::signal(uint64_t value, DueList& due) {
+Result<> Semaphore::signal(uint64_t value, TaskList& ready) {
   HALYARD_TRY(check_no_import("signalled"));
-  Waiter* settled = nullptr;
+  Waiter* completed = nullptr;
   bool is_exported = false;
   {
     const std::lock_guard lock(mutex_);
@@ -44,35 +44,35 @@ Result<> Semaphore::signal(uint64_t value, DueList& due) {
     if (const uint64_t now = on_device(); value <= now) return refusal(value, now);
     source_ = {};
     value_.store(value);
-    settled = take_settled_here();
+    completed = take_completed_here();
     is_exported = is_exported_;
   }
-  if (is_exported) tell_exports();
-  kit::settle_all(settled, Status(), due);
+  if (is_exported) update_exports();
+  kit::complete_all(completed, Status(), ready);
   return {};
 }
 
-void Semaphore::fail(const Status& failure, DueList& due) {
-  BasicTimeline::fail(failure, due);
+void Semaphore::fail(const Status& failure, TaskList& ready) {
+  BasicTimeline::fail(failure, ready);
   const std::lock_guard lock(mutex_);
   release_device();
 }
 
-Result<> Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, DueList& due) {
+Result<> Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, TaskList& ready) {
   HALYARD_TRY(check_no_import("subscribed to"));
-  BasicTimeline::subscribe(value, subscriber, user, due);
+  BasicTimeline::subscribe(value, subscriber, user, ready);
   return {};
 }
 
-void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
-  Waiter* settled = nullptr;
-  Waiter** end = &settled;
+void Semaphore::promise(uint64_t value, QueuePoint point, TaskList& ready) {
+  Waiter* completed = nullptr;
+  Waiter** end = &completed;
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || value <= value_) return;
     try {
       promises_.push_back({value, point});
-    } catch (const std::bad_alloc&) {  // who waits is told when the value is there
+    } catch (const std::bad_alloc&) {  // waiters are notified when the value is reached
       return;
     }
     Waiter* waiter = waiters_.first();
@@ -91,24 +91,24 @@ void Semaphore::promise(uint64_t value, QueuePoint point, DueList& due) {
     if (is_exported_ || (waiters_.first() && waiters_.first()->value <= value))
       point.queue->want(point.number);
   }
-  kit::settle_all(settled, Status(), due);
+  kit::complete_all(completed, Status(), ready);
 }
 
-void Semaphore::keep(uint64_t value, QueuePoint point, DueList& due) {
-  Waiter* settled = nullptr;
+void Semaphore::keep(uint64_t value, QueuePoint point, TaskList& ready) {
+  Waiter* completed = nullptr;
   bool is_exported = false;
   {
     const std::lock_guard lock(mutex_);
     if (!failed_ && value > value_) {
       source_ = point;
       value_.store(value);
-      settled = take_settled_here();
+      completed = take_completed_here();
       is_exported = is_exported_;
     }
     std::erase_if(promises_, [&](const Promise& promise) { return promise.value <= value_; });
   }
-  if (is_exported) tell_exports();
-  kit::settle_all(settled, Status(), due);
+  if (is_exported) update_exports();
+  kit::complete_all(completed, Status(), ready);
 }
 
 void Semaphore::break_promise(uint64_t value, QueuePoint point) {

@@ -55,7 +55,7 @@ std::span<const uint64_t> Timestamps::take() {
 }
 
 uint64_t time_of(uint64_t ticks, const ClockPoint& known, double period, uint32_t bits) {
-  // The shorter way around: before `known` or after it.
+  // The closer of the two candidates: before `known` or after it.
   const uint32_t unused = 64 - bits;
   const auto distance = static_cast<int64_t>((ticks - known.ticks) << unused) >> unused;
   return known.time + static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(distance) * period));
@@ -69,7 +69,7 @@ QueueTrace::QueueTrace(Device& device, uint32_t position, uint32_t bits)
   calibrate(kit::trace_time());
 }
 
-// Of a few readings the one between whose clocks the least time can have passed: the thread may be
+// Of several readings, the one with the smallest possible time between the two clocks: the thread may be
 // interrupted there.
 void QueueTrace::calibrate(uint64_t now) {
   constexpr int kReadings = 3;
@@ -94,7 +94,7 @@ void QueueTrace::calibrate(uint64_t now) {
   calibrated_ = true;
 }
 
-void QueueTrace::tell(const Work& work) noexcept {
+void QueueTrace::report(const Work& work) noexcept {
   constexpr uint64_t kCalibrationAge = 1'000'000'000;  // nanoseconds; clocks drift
   Timestamps* const timestamps = work.recording.timestamps;
   if (!timestamps || timestamps->names().empty()) return;
@@ -102,10 +102,10 @@ void QueueTrace::tell(const Work& work) noexcept {
   const std::span<const uint64_t> ticks = timestamps->take();
   if (ticks.empty()) return;
   if (now - calibration_time_ > kCalibrationAge) calibrate(now);
-  // Without a calibration the last command has ended when the host sees that it has.
+  // Without calibration, the last command is assumed to end when the host sees it.
   const ClockPoint known = calibrated_ ? known_ : ClockPoint{ticks.back(), now};
 
-  // It ran between being submitted and now, however well the clocks agree.
+  // It ran between submission and now, even if the clocks disagree.
   const auto host_time = [&](uint64_t tick) {
     return std::clamp(std::max(time_of(tick, known, period_, bits_), last_end_), work.submit_time, now);
   };

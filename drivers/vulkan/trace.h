@@ -1,6 +1,6 @@
-// What the device tells a host that records a trace: when it did each command. Timestamps are written around
-// the commands of a command buffer; when its submission is done they are read, brought to the host's clock
-// and told. Without a trace there is none of this: no query, no command, no memory.
+// Reports to a host that records a trace when the device executed each command. Timestamps are written around
+// the commands of a command buffer; when its submission completes, they are read, converted to the host's
+// clock and reported. Without a trace there are no queries, commands or memory for this.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,8 @@ namespace halyard::vulkan {
 class Device;
 struct Work;
 
-// The timestamps of one command buffer: one before and one after each command that has a name. Queries are
-// ready to be written whenever the command buffer is not in flight; the host sees to that, since queues that
-// only transfer cannot.
+// The timestamps of one command buffer: one before and one after each named command. The host resets the
+// queries before each submission, because transfer-only queues cannot.
 class Timestamps {
  public:
   explicit Timestamps(Device& device);
@@ -26,15 +25,15 @@ class Timestamps {
   Timestamps& operator=(const Timestamps&) = delete;
   ~Timestamps();
 
-  // The command buffer is recorded anew.
+  // Called when the command buffer is recorded again.
   void clear() { names_.clear(); }
-  // What is recorded between the two is one span. `name` must live as long as the recording.
+  // Everything recorded between the two calls is one span. `name` must live as long as the recording.
   Result<> before(VkCommandBuffer commands, std::string_view name);
   void after(VkCommandBuffer commands);
 
   std::span<const std::string_view> names() const { return names_; }
-  // The device is done with the command buffer: two ticks for each name, until the next call. Empty: the
-  // device did not write them.
+  // Called when the device has completed the command buffer. Returns two ticks for each name, valid until the
+  // next call; empty: the device did not write them.
   std::span<const uint64_t> take();
 
  private:
@@ -44,27 +43,27 @@ class Timestamps {
   const DeviceFunctions& vk_;
   std::vector<VkQueryPool> pools_;
   std::vector<std::string_view> names_;
-  std::vector<uint64_t> ticks_;  // has its size from the recording on
+  std::vector<uint64_t> ticks_;  // sized when recorded
 };
 
-// One reading of two clocks.
+// One reading of both clocks.
 struct ClockPoint {
   uint64_t ticks = 0;
   uint64_t time = 0;  // CLOCK_MONOTONIC
 };
 
-// The host's time when the device's clock showed `ticks`. A tick is `period` nanoseconds; of a tick `bits`
-// are counted, then it begins at 0 again: `known` must be near.
+// The host's time at the device time `ticks`. A tick is `period` nanoseconds. Ticks are counted with `bits`
+// bits and wrap, so `known` must be close.
 uint64_t time_of(uint64_t ticks, const ClockPoint& known, double period, uint32_t bits);
 
-// What one queue tells. The caller sees to it that one thread at a time does so, in the queue's order.
+// The trace of one queue. The caller ensures that only one thread reports at a time, in the queue's order.
 class QueueTrace {
  public:
-  // `bits` of the queue's timestamps count, at least one.
+  // `bits`: the valid bits of the queue's timestamps, at least one.
   QueueTrace(Device& device, uint32_t position, uint32_t bits);
 
-  // The work has been submitted, is done and has not been finished.
-  void tell(const Work& work) noexcept;
+  // Reports work that has completed but is not finished.
+  void report(const Work& work) noexcept;
 
  private:
   void calibrate(uint64_t now);
@@ -73,10 +72,10 @@ class QueueTrace {
   const uint32_t position_;
   const uint32_t bits_;
   const double period_;
-  bool calibrated_ = false;  // else times are those between which the host saw the work
+  bool calibrated_ = false;  // false: times are those at which the host saw the work
   ClockPoint known_;
   uint64_t calibration_time_ = 0;  // CLOCK_MONOTONIC
-  uint64_t last_end_ = 0;          // of what was told: a queue's spans do not overlap
+  uint64_t last_end_ = 0;          // end of the last span: spans of a queue do not overlap
 };
 
 }  // namespace halyard::vulkan

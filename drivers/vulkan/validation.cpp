@@ -1,4 +1,4 @@
-// Messages of the validation layer, on their way to the host's log.
+// Passing messages of the validation layer to the host's log.
 #include "validation.h"
 
 #include <algorithm>
@@ -9,19 +9,19 @@ namespace halyard::vulkan {
 
 namespace {
 
-// Messages of the layer that are none about this driver.
+// Messages that do not concern this driver.
 constexpr std::string_view kExpected[] = {
-    // What `validate` itself asks for: the extensions that carry the messages.
+    // Caused by `validate` itself: the extensions that carry the messages.
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
-    // Imports are as large as the host's bytes; what the driver itself allocates is never small.
+    // Imports have the size of the host's bytes; the driver's own allocations are never small.
     "UNASSIGNED-BestPractices-vkAllocateMemory-small-allocation",
     "UNASSIGNED-BestPractices-vkBindMemory-small-dedicated-allocation",
-    // How a kernel was compiled; it is the program's.
+    // Concerns the compilation of a kernel, which belongs to the program.
     "UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
 };
 
-// The layer's own have names of these forms. Implementations report here, too: what Mesa's compiler thinks of
-// a kernel, with a line of its source as the name.
+// Names of the layer's own messages have these forms. Implementations report here too, for example Mesa's
+// compiler about a kernel, with a source line as the name.
 bool is_of_layer(std::string_view name) {
   return name.starts_with("VUID-") || name.starts_with("UNASSIGNED-") || name.starts_with("SYNC-") ||
          name.starts_with("BestPractices-");
@@ -52,10 +52,10 @@ VkBool32 VKAPI_PTR ValidationMessages::called(VkDebugUtilsMessageSeverityFlagBit
     self.services_.log(self.services_.host, HALYARD_LOG_ERROR, line.data(), line.size());
     const std::lock_guard lock(self.mutex_);
     if (self.first_.empty()) self.first_ = line;
-  } catch (const std::bad_alloc&) {  // counted all the same
+  } catch (const std::bad_alloc&) {  // counted anyway
   }
   self.count_.fetch_add(1, std::memory_order_relaxed);
-  return VK_FALSE;  // the call goes on as it would without the layer
+  return VK_FALSE;  // continue as without the layer
 }
 
 Result<> ValidationMessages::none() const {

@@ -1,5 +1,5 @@
-// What the Khronos validation layer says about this driver. Every message is an error here: it is logged, it
-// is counted, and from then on the device refuses work, so that no test passes over it.
+// Messages of the Khronos validation layer about this driver. Every message is an error: it is logged and
+// counted, and the device then refuses work, so that no test ignores it.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ class ValidationMessages {
   ValidationMessages(const ValidationMessages&) = delete;
   ValidationMessages& operator=(const ValidationMessages&) = delete;
 
-  // What makes an instance report to here, for VkInstanceCreateInfo::pNext and for a messenger of its own.
+  // Makes an instance report here: for VkInstanceCreateInfo::pNext, and for a messenger.
   VkDebugUtilsMessengerCreateInfoEXT messenger();
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
-  // INTERNAL with the first message, where there was one.
+  // INTERNAL with the first message, if there was one.
   Result<> none() const;
 
  private:

@@ -1,5 +1,5 @@
-// How a thread of the host's waits for timelines: on the device, where all that it waits for is on its way
-// there, else for somebody to tell it.
+// Blocking a host thread: on the device, if everything it waits for is in flight there, otherwise until it is
+// notified.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,8 +22,8 @@ Standing look_at(Timepoints timepoints) {
   return kit::look_at<Semaphore>(timepoints);
 }
 
-// Where those that are missing are on one device. Empty: not all of them, or not on one that lets callers
-// wait.
+// The device points of the missing timepoints. Empty: they are not all on one device, or the device does not
+// let callers wait.
 class DevicePoints {
  public:
   explicit DevicePoints(Timepoints timepoints) {
@@ -47,12 +47,12 @@ class DevicePoints {
   }
 
   bool empty() const { return count_ == 0; }
-  void retire(DueList& due) const {
+  void retire(TaskList& ready) const {
     for (uint32_t i = 0; i < count_; ++i)
-      if (queues_[i]) queues_[i]->retire(due);
+      if (queues_[i]) queues_[i]->retire(ready);
   }
-  // Another look at the timelines shows what it came to.
-  void wait(bool any, int64_t deadline_ns, DueList& due) const {
+  // The result follows from checking the timelines again.
+  void wait(bool any, int64_t deadline_ns, TaskList& ready) const {
     uint64_t timeout = UINT64_MAX;
     if (deadline_ns != HALYARD_WAIT_FOREVER) {
       const int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -66,8 +66,8 @@ class DevicePoints {
         .pValues = values_.data()};
     const VkResult result = device_->vk().WaitSemaphores(device_->handle(), &info, timeout);
     if (result != VK_SUCCESS && result != VK_TIMEOUT)
-      device_->lose(check(result, "vkWaitSemaphores").failure(), nullptr, due);
-    retire(due);
+      device_->lose(check(result, "vkWaitSemaphores").failure(), nullptr, ready);
+    retire(ready);
   }
 
  private:
@@ -79,8 +79,8 @@ class DevicePoints {
   std::array<uint64_t, kMost> values_;
 };
 
-// Nobody tells of an import, so as long as this lives a thread waits for it on the device. A semaphore of its
-// own ends that.
+// An import sends no notifications, so as long as this exists, a thread waits for it on the device. A
+// separate semaphore ends that wait.
 class ImportWatch {
  public:
   static Result<std::unique_ptr<ImportWatch>> start(Semaphore& semaphore, uint64_t value) {
@@ -122,9 +122,9 @@ class ImportWatch {
       semaphore_.look();
       return;
     }
-    DueList due;
-    device_.lose(check(result, "vkWaitSemaphores").failure(), nullptr, due);
-    semaphore_.fail(device_.lost(), due);
+    TaskList ready;
+    device_.lose(check(result, "vkWaitSemaphores").failure(), nullptr, ready);
+    semaphore_.fail(device_.lost(), ready);
   }
 
   Device& device_;
@@ -141,9 +141,9 @@ Status Device::wait(Timepoints timepoints, bool any, int64_t deadline_ns) {
   Standing standing = look_at(timepoints);
   if (!standing.failure && standing.reached < needed) {
     if (const DevicePoints points(timepoints); !points.empty()) {
-      DueList due;
-      points.wait(any, deadline_ns, due);
-      settle(due);
+      TaskList ready;
+      points.wait(any, deadline_ns, ready);
+      run_ready(ready);
       standing = look_at(timepoints);
     }
   }

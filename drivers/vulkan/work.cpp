@@ -1,4 +1,4 @@
-// From a submission to its end.
+// From submission to completion.
 #include "work.h"
 
 #include <algorithm>
@@ -59,12 +59,12 @@ void give_back(RecordingUse& use, Work& work) {
   use = {};
 }
 
-// Whether the work is in flight; otherwise it is done.
-Result<bool> start(Work& work, DueList& due) {
+// Returns whether the work is in flight; otherwise it has completed.
+Result<bool> start(Work& work, TaskList& ready) {
   Device& device = *work.device;
   if (work.transient) HALYARD_TRY(work.transient->commit());
 
-  // Where on the device its waits are.
+  // The points on the device that it waits for.
   constexpr size_t kMostPoints = 64;
   std::array<QueuePoint, kMostPoints> points;
   size_t count = 0;
@@ -72,14 +72,14 @@ Result<bool> start(Work& work, DueList& due) {
   for (const Work::Wait& wait : work.waits) {
     if (wait.promised && wait.timeline->import()) {
       const VkSemaphore imported = wait.timeline->await_on_device(wait.value);
-      if (!imported) return false;  // it has failed, and so will the work
+      if (!imported) return false;  // it has failed, and the work will too
       work.device_waits.add(imported, wait.value);
     }
     if (!wait.point.queue || &wait.point.queue->device() != &device) continue;
     QueuePoint* const found =
         std::find_if(points.data(), points.data() + count,
                      [&](const QueuePoint& point) { return point.queue == wait.point.queue; });
-    if (found == points.data() + count) points[count++] = wait.point;  // a device has 64 queues at most
+    if (found == points.data() + count) points[count++] = wait.point;  // a device has at most 64 queues
     found->number = std::max(found->number, wait.point.number);
   }
 
@@ -87,7 +87,7 @@ Result<bool> start(Work& work, DueList& due) {
     Queue& queue = device.queue_for(work.affinity, computes(work));
     work.queue = &queue;
     work.recording = HALYARD_TRY(commands_for(work, queue));
-    if (Result<> submitted = queue.submit(work, work.recording.commands, {points.data(), count}, due);
+    if (Result<> submitted = queue.submit(work, work.recording.commands, {points.data(), count}, ready);
         !submitted) {
       give_back(work.recording, work);
       return std::move(submitted.failure());
@@ -96,7 +96,7 @@ Result<bool> start(Work& work, DueList& due) {
   }
   if (!work.device_waits.semaphores.empty()) {
     HALYARD_TRY(
-        device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {points.data(), count}, due));
+        device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
     return true;
   }
   count = static_cast<size_t>(
@@ -104,15 +104,15 @@ Result<bool> start(Work& work, DueList& due) {
                      [](const QueuePoint& point) { return point.queue->has_done(point.number); }) -
       points.data());
   if (count == 0) return false;
-  if (count == 1) return points[0].queue->attach(work, points[0].number, due);
-  HALYARD_TRY(points[0].queue->submit(work, VK_NULL_HANDLE, {points.data(), count}, due));
+  if (count == 1) return points[0].queue->attach(work, points[0].number, ready);
+  HALYARD_TRY(points[0].queue->submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
   return true;
 }
 
 }  // namespace
 
-// All waits are settled, or one has failed.
-void Work::issue(DueList& due) {
+// Called when all waits have completed, or one has failed.
+void Work::issue(TaskList& ready) {
   size_t unwatched = 0;
   Status failed = take_failure(waits, unwatched);
   if (unwatched > 0) leave(unwatched);
@@ -122,49 +122,49 @@ void Work::issue(DueList& due) {
     bool in_flight = false;
     bool is_lost = false;
     failed = guarded(on.services(), [&]() -> Result<> {
-      Result<bool> started = start(*this, due);
+      Result<bool> started = start(*this, ready);
       if (started) {
         in_flight = *started;
         return {};
       }
       is_lost = started.failure().code == HALYARD_ABORTED;
-      if (is_lost) on.lose(started.failure(), this, due);
+      if (is_lost) on.lose(started.failure(), this, ready);
       return std::move(started.failure());
     });
     if (in_flight) return;
     if (is_lost) failed = on.lost();
   }
-  finish(std::move(failed), due);
+  finish(std::move(failed), ready);
 }
 
-void Work::finish(Status failure, DueList& due) {
+void Work::finish(Status failure, TaskList& ready) {
   if (recording.commands) give_back(recording, *this);
-  // A wait that was promised may have failed since.
+  // A promised wait may have failed since.
   for (const Wait& wait : waits)
     if (!failure && wait.promised && wait.timeline->value() < wait.value) failure = wait.timeline->failure();
   const QueuePoint point = {queue && number != 0 ? queue : nullptr, number};
   for (const halyard_timepoint_t& signal : signals) {
     if (failure) {
       signal.semaphore->break_promise(signal.value, point);
-      signal.semaphore->fail(failure, due);
+      signal.semaphore->fail(failure, ready);
     } else {
-      signal.semaphore->keep(signal.value, point, due);
+      signal.semaphore->keep(signal.value, point, ready);
     }
   }
-  const halyard_completed_fn told = completed;
+  const halyard_completed_fn notify = completed;
   void* const user = completed_user;
   leave(1);
-  told(user, std::move(failure).release());
+  notify(user, std::move(failure).release());
 }
 
-void Work::begin(const halyard_submission_t& submission, DueList& due) {
-  run = [](Due& self, DueList& list) { static_cast<Work&>(self).issue(list); };
+void Work::begin(const halyard_submission_t& submission, TaskList& ready) {
+  run = [](Task& self, TaskList& list) { static_cast<Work&>(self).issue(list); };
   prepare(waits, {submission.waits, submission.wait_count});
   for (Wait& wait : waits) wait.device = device;
-  hold(waits, due);
+  hold(waits, ready);
 }
 
-Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due) {
+Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready) {
   HALYARD_TRY(device.no_messages());
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind >= 64 || !(kOperationBits >> operation.kind & 1))
@@ -201,7 +201,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, DueList&
     kit::fill_sized(*operation.alloca_.info, info);
     *operation.alloca_.memory = transient.release();
   }
-  work.release()->begin(submission, due);
+  work.release()->begin(submission, ready);
   return {};
 }
 

@@ -1,6 +1,6 @@
-// Work: one submission, from the host's call until it is told that all is done. It is held until its waits
-// are reached, or promised by queues of its device; then issued; then in flight; then finished. Nodes are
-// used again with the memory of their arrays, so that warm submissions allocate nothing.
+// Work: one submission, from the host's call to its completion. It is held until its waits are reached, or
+// promised by queues of its device; then issued, in flight and finished. Nodes are reused with the memory of
+// their arrays, so warm submissions allocate nothing.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace halyard::vulkan {
 
-// Semaphores of Vulkan's that a submission waits for, as vkQueueSubmit wants them.
+// Vulkan semaphores that a submission waits for, in the form of vkQueueSubmit.
 struct DeviceWaits {
   std::vector<VkSemaphore> semaphores;
   std::vector<uint64_t> values;
@@ -30,12 +30,12 @@ struct DeviceWaits {
   }
 };
 
-struct Work final : Due, kit::Held<Work, Semaphore, DueList> {
+struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   Instance* instance = nullptr;
   Device* device = nullptr;
   uint64_t affinity = 0;
   halyard_operation_t operation = {};
-  Memory* transient = nullptr;  // an alloca's
+  Memory* transient = nullptr;  // of an alloca, else null
   std::vector<Wait> waits;
   std::vector<halyard_timepoint_t> signals;
   std::vector<halyard_binding_t> table;
@@ -43,37 +43,37 @@ struct Work final : Due, kit::Held<Work, Semaphore, DueList> {
   void* completed_user = nullptr;
 
   // In flight.
-  uint64_t id = 0;  // among those of the device; 0: nothing was submitted for it
+  uint64_t id = 0;  // among the device's submissions; 0: nothing was submitted
   uint64_t number = 0;
   uint64_t submit_time = 0;  // CLOCK_MONOTONIC in nanoseconds
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
   RecordingUse recording;
-  DeviceWaits device_waits;  // for other drivers, until it is submitted
+  DeviceWaits device_waits;  // for other drivers, until submission
 
-  // As of the submission, which it begins to wait for. It may be gone then.
-  void begin(const halyard_submission_t& submission, DueList& due);
-  // Operation and signals, then the host is told. The work may be gone afterwards, and the device.
-  void finish(Status failure, DueList& due);
+  // Copies the submission and starts to wait. The work may be gone on return.
+  void begin(const halyard_submission_t& submission, TaskList& ready);
+  // Runs the operation, signals, then notifies the host. The work may be gone on return, and the device too.
+  void finish(Status failure, TaskList& ready);
 
   // For Held.
-  void is_due(DueList& due) { due.push_work(*this); }
+  void on_ready(TaskList& ready) { ready.push_work(*this); }
   void dispose() { instance->works.give(std::unique_ptr<Work>(this)); }
 
  private:
-  void issue(DueList& due);
+  void issue(TaskList& ready);
 };
 
-// What queue_submit does. Files are left to the host, which stages them.
+// The operations of queue_submit. File transfers are left to the host, which stages them.
 inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
                                            1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_FILL |
                                            1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
                                            1u << HALYARD_OPERATION_DISPATCH | 1u << HALYARD_OPERATION_EXECUTE;
 
-// As queue_submit in driver.h. What becomes due by it goes to `due`.
-Result<> submit(Device& device, const halyard_submission_t& submission, DueList& due);
+// As queue_submit in driver.h. Tasks that become ready are added to `ready`.
+Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
-// What reports say of the work; whatever it names is there.
+// The description of the work in reports; the objects that it uses exist.
 void describe(const Work& work, Submission& submission);
 
 }  // namespace halyard::vulkan

@@ -201,7 +201,7 @@ TEST_F(CommandBufferTest, CopiesMustNotOverlap) {
   const Ref<Buffer> buffer = make_zeros(*device, 32);
   const Ref<Buffer> tail = buffer->subspan(16, 16).value();
   const Ref<CommandBuffer> commands = record(device);
-  const char* text = "without common bytes";
+  const char* text = "do not overlap";
   EXPECT_FAILS(INVALID_ARGUMENT, text, commands->copy({buffer.get(), 0, 0, 8}, {buffer.get(), 0, 4, 8}));
   EXPECT_FAILS(INVALID_ARGUMENT, text, commands->copy({buffer.get(), 0, 4, 8}, {buffer.get(), 0, 0, 8}));
   EXPECT_FAILS(INVALID_ARGUMENT, text, commands->copy({buffer.get(), 0, 4, 8}, {buffer.get(), 0, 4, 8}));

@@ -1,7 +1,7 @@
 // The fake driver's controls, for tests of the HAL's host side: drivers/fake.cpp exports a table of them
-// beside the driver ABI. Devices, by the path of their URI: "" runs in the caller; "queued" collects due work
-// until run_ready; "helped" does so too, and runs it on waiting threads (device_help); "bare" has only the
-// mandatory operations; "opaque" allocates memory that the host cannot map unless requested; "passing" is
+// beside the driver ABI. Devices, by the path of their URI: "" runs in the caller; "queued" collects ready
+// work until run_ready; "helped" does so too, and runs it on waiting threads (device_help); "bare" has only
+// the mandatory operations; "opaque" allocates memory that the host cannot map unless requested; "passing" is
 // queued and supports semaphore descriptors, "apart" too, but of another group.
 #pragma once
 
@@ -16,7 +16,7 @@ struct FakeControls {
   void (*reset)();                             // clears the log and pending faults
   int64_t (*live)(FakeHandle kind);            // live handles
   size_t (*ready)();                           // work waiting for run_ready
-  size_t (*run_ready)();                       // runs it, and work that becomes due; returns the count
+  size_t (*run_ready)();                       // runs it, and work that becomes ready; returns the count
   size_t (*log)(char* text, size_t capacity);  // copies the lines that operations wrote so far; its size
   void (*refuse_next)(int32_t code);           // refuses the next queue_submit
   void (*fail_next)(int32_t code);             // fails the next operation that runs

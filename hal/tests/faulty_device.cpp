@@ -30,7 +30,7 @@ void FaultyDriverTest::SetUp() {
 }
 
 void FaultyDriverTest::TearDown() {
-  faulty().settle();
+  faulty().await_late_calls();
   await_outside_of_callbacks(*test_loop());  // devices whose last reference was dropped in a callback
   static const char* const kNames[] = {"instances",  "devices",     "memory",
                                        "semaphores", "executables", "lists"};

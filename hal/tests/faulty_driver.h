@@ -48,5 +48,5 @@ struct FaultyControls {
   int64_t (*injected)();             // number of injected faults
   int64_t (*live)(int handle);       // live handles
   void (*be_late)(int32_t is_late);  // another thread calls completed and subscribers later
-  void (*settle)();                  // waits until all delayed calls were made
+  void (*await_late_calls)();        // blocks until all delayed calls have been made
 };

@@ -176,16 +176,16 @@ TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
   const Ref<Fence> first = make_fence(helped), second = make_fence(helped), other = make_fence(queued);
   EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, first.get()}));
   Fence* const all[] = {nullptr, first.get(), other.get()};
-  help(all);
+  run_pending_work(all);
   EXPECT_OK(first->query());
   EXPECT_EQ(other->query().code(), Code::DEFERRED);
-  help(all);  // no work is left
+  run_pending_work(all);  // no work is left
   other->fail(Status(Code::DATA_LOSS, "lost"));
   EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, second.get()}));
   Fence* const failed[] = {other.get(), second.get()};
-  help(failed);  // the waiter is notified at once
+  run_pending_work(failed);  // the waiter is notified at once
   EXPECT_EQ(second->query().code(), Code::DEFERRED);
-  help({});
+  run_pending_work({});
   fake().run_ready();
 }
 

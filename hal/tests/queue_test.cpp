@@ -194,7 +194,7 @@ TEST_F(QueueTest, ArgumentErrorsLeaveTheSignalFenceAlone) {
   EXPECT_FAILS(OUT_OF_RANGE, "copy target", queue_copy(point, *buffer, 0, *target, 4, 8));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_SOURCE", queue_copy(point, *target, 0, *buffer, 0, 4));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_TARGET", queue_copy(point, *buffer, 0, *source, 0, 4));
-  EXPECT_FAILS(INVALID_ARGUMENT, "without common bytes", queue_copy(point, *buffer, 0, *buffer, 2, 4));
+  EXPECT_FAILS(INVALID_ARGUMENT, "do not overlap", queue_copy(point, *buffer, 0, *buffer, 2, 4));
   EXPECT_FAILS(PERMISSION_DENIED, "allows READ, found one that allows WRITE",
                queue_read(point, *write_only, 0, *buffer, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "read 4 bytes at offset 2 of a file of 4 bytes",

@@ -322,7 +322,7 @@ TEST_F(HalRecording, references) {
       Code::OUT_OF_RANGE, "slot 1 of the binding table, but the command buffer has a binding capacity of 1");
   expect_failure(
       hal->status("command_buffer.copy_buffer", "0riirIrIII_v", {begin(), 0, 0, target, 0, target, 1, 2, 0}),
-      Code::INVALID_ARGUMENT, "without common bytes");
+      Code::INVALID_ARGUMENT, "do not overlap");
   EXPECT_TRUE(
       hal->status("command_buffer.copy_buffer", "0riirIrIII_v", {begin(), 9, 9, nullptr, 0, nullptr, 1, 0, 0})
           .ok())

@@ -69,7 +69,7 @@ static void* run_part(void* user) {
 }
 
 /* The waits are over. */
-static void due(void* user, halyard_status_t failure) {
+static void run_parts(void* user, halyard_status_t failure) {
   queued_t* it = user;
   list_t* list = (list_t*)it->operation.execute.list;
   part_t parts[FEW];
@@ -105,7 +105,7 @@ static halyard_status_t submit(halyard_driver_device_t device, const halyard_sub
   if (list->count < 2 || submission->extensions) return good.queue_submit(device, &changed);
   other.kind = HALYARD_OPERATION_BARRIER;
   changed.signal_count = 0;
-  changed.completed = due;
+  changed.completed = run_parts;
   changed.completed_user = copy_of(device, submission);
   return good.queue_submit(device, &changed);
 }

@@ -108,7 +108,7 @@ TEST_P(DriverFaults, CallbacksComeLateAndFromAnotherThread) {
     faulty().reset();
     faulty().be_late(1);
     const Outcome outcome = run(program, module, GetParam().devices);
-    faulty().settle();
+    faulty().await_late_calls();
     EXPECT_EQ(outcome.text, program.expected);
     EXPECT_EQ(handles_left(), "");
   }

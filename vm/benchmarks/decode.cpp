@@ -1,6 +1,6 @@
-// What it costs to make a function ready: verifying and decoding, each alone, in bytes of bytecode a second.
-// Beside them one turn of a native loop in the same run. Stands on the layer itself, for from outside the two
-// cannot be told apart.
+// The cost of preparing a function: verifying and decoding, each alone, in bytes of bytecode per second, next
+// to one iteration of a native loop in the same run. Uses the layer directly, because the C ABI cannot
+// separate the two.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace halyard::vm {
 namespace {
 
-// A benchmark has no use for going on after an error.
+// A benchmark stops at the first error.
 template <typename T>
 T require(Result<T> result) {
   if (!result) {
@@ -31,7 +31,7 @@ T require(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// Functions as a compiler leaves them: constants first, a loop over buffers, moves on its edges, calls.
+// Functions like those of a compiler: constants first, a loop over buffers, moves on its edges, calls.
 std::string many_functions(int count) {
   std::string text = "vm.module @many\n";
   for (int i = 0; i < count; ++i)
@@ -79,7 +79,7 @@ Modules synthetic() {
   return {require(BytecodeModule::load(Bytes::own(std::move(bytes)), TypeRegistry()))};
 }
 
-// A registry with whatever types the module names.
+// A registry with all types that the module names.
 TypeRegistry types_of(const Ref<Bytes>& bytes) {
   static std::deque<std::string> names;
   static std::deque<ObjectType> made;
@@ -96,7 +96,7 @@ TypeRegistry types_of(const Ref<Bytes>& bytes) {
   }
 }
 
-// The module, and those that lie in its constants: device code of the same kind.
+// The module, and modules in its constants: device code of the same kind.
 void collect(const Ref<Bytes>& bytes, Modules& modules) {
   Result<Ref<BytecodeModule>> module = BytecodeModule::load(bytes, types_of(bytes));
   if (!module) return;
@@ -128,7 +128,7 @@ int64_t bytecode_size(const Modules& modules) {
   return size;
 }
 
-// Makes every function ready by `make`; what that gives is kept as long as the module would keep it.
+// Prepares every function with `make`; the results are kept as long as the module would keep them.
 template <typename Make>
 void all_functions(benchmark::State& state, const Modules& modules, Make make) {
   if (modules.empty()) {

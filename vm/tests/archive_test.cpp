@@ -1,4 +1,4 @@
-// The container: zip and flat forms, what is ignored, what is refused.
+// The container: zip and flat forms, ignored parts, rejected files.
 #include "vm/format/archive.h"
 
 #include <bytecode_module_generated.h>
@@ -26,7 +26,7 @@ const std::vector<uint8_t> kExample = {
     0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x00, 0x10, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x14, 0x00, 0x18, 0x00, 0x1c, 0x00};
 
-// The file behind a zip local header whose name and extra field have the given sizes.
+// The file after a zip local header with a name and an extra field of these sizes.
 std::vector<uint8_t> zipped(const std::vector<uint8_t>& file, uint16_t name_size, uint16_t extra_size) {
   std::vector<uint8_t> zip(30 + name_size + extra_size, 0xEE);
   const uint8_t signature[] = {0x50, 0x4B, 0x03, 0x04};
@@ -40,7 +40,7 @@ std::vector<uint8_t> zipped(const std::vector<uint8_t>& file, uint16_t name_size
 
 Result<Archive> open(const std::vector<uint8_t>& file) { return open_archive(Bytes::copy(file)); }
 
-// Every part of the schema at least once, with room to break it.
+// Uses every part of the schema at least once, so that each can be broken.
 ModuleParts rich_module() {
   ModuleParts parts = one_function({});
   parts.attributes = {{"key", "value"}};
@@ -129,7 +129,7 @@ TEST(Archive, ZipHeaderPastTheEnd) {
 
 TEST(Archive, SizePrefixPastTheEnd) {
   std::vector<uint8_t> file = kExample;
-  file[0] = 0xB9;  // one more than there is
+  file[0] = 0xB9;  // one more than there are
   EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "has 185 bytes, but the file ends after 184"));
   overwrite(file.data(), 0xFFFFFFFF);
   EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "has 4294967295 bytes"));
@@ -207,15 +207,15 @@ TEST(Archive, NullElementsAreRefused) {
     overwrite(vector.data(root(file)), 0);
     const auto archive = open(file);
     ASSERT_TRUE(fails_with(archive, Code::INVALID_ARGUMENT, "")) << vector.name;
-    // The library's verifier takes an element that points to itself for a table; where that is not one, it
-    // refuses first.
+    // The library's verifier interprets an element that points to itself as a table; if that is not a valid
+    // table, it rejects the file first.
     EXPECT_TRUE(archive.error().text().find("damaged") != std::string::npos ||
                 archive.error().text().find(fmt::format("'{}[0]' is null", vector.name)) != std::string::npos)
         << archive.error().text();
   }
 }
 
-// A module whose only other content is what `fill` adds to its tables.
+// A module with only the additional content that `fill` writes to its tables.
 template <typename Fill>
 std::vector<uint8_t> custom_module(Fill fill) {
   flatbuffers::FlatBufferBuilder builder;
@@ -233,7 +233,7 @@ TEST(Archive, UnknownFieldsAreTolerated) {
   const std::vector<uint8_t> file = custom_module([](flatbuffers::FlatBufferBuilder& builder) {
     const auto start = builder.StartTable();
     builder.AddElement<int32_t>(4, 12, 0);   // global_bytes_capacity
-    builder.AddElement<uint64_t>(40, 7, 0);  // of a later schema
+    builder.AddElement<uint64_t>(40, 7, 0);  // from a later schema
     const flatbuffers::Offset<schema::ModuleState> state(builder.EndTable(start));
     return [state](schema::BytecodeModuleBuilder& module) { module.add_module_state(state); };
   });
@@ -281,7 +281,7 @@ std::vector<uint8_t> module_with_locations(std::vector<uint8_t> tags, size_t val
 
 TEST(Archive, LocationTableOfUnions) {
   EXPECT_TRUE(succeeds(open(module_with_locations({2, 2}, 2))));
-  EXPECT_TRUE(succeeds(open(module_with_locations({2, 99}, 2))));  // of a later schema
+  EXPECT_TRUE(succeeds(open(module_with_locations({2, 99}, 2))));  // from a later schema
   EXPECT_TRUE(fails_with(open(module_with_locations({2}, 2)), Code::INVALID_ARGUMENT, "damaged"));
   EXPECT_TRUE(
       fails_with(open(module_with_locations({2, 0}, 2)), Code::INVALID_ARGUMENT, "location_table[1]"));

@@ -1,5 +1,6 @@
-// Every instruction that computes a value from values alone: the table says operands and result, the test
-// writes the function around the instruction. Expectations are those of isa.md, sections 4, 5.1 and 5.2.
+// Every instruction that computes a value from values only: the tables have operands and results, and the
+// test generates the function around the instruction. The expected results are those of isa.md, sections 4,
+// 5.1 and 5.2.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -48,8 +49,8 @@ const OpInfo* find_op(const std::string& mnemonic) {
   return nullptr;
 }
 
-// A function that loads its arguments, pairs first, and applies the instruction to them. `order` says which
-// operand is the n-th argument.
+// A function that loads its arguments, pairs first, and applies the instruction. `order` says which operand
+// is the n-th argument.
 std::string function_around(const OpInfo& op, std::vector<size_t>& order) {
   std::vector<std::string> registers(op.operand_count);
   std::string arguments;
@@ -73,7 +74,7 @@ std::string function_around(const OpInfo& op, std::vector<size_t>& order) {
                      op.mnemonic);
 }
 
-// All cases in one module; the mnemonics seen go into `covered`.
+// Puts all cases into one module, and adds their mnemonics to `covered`.
 void run(const std::vector<Case>& cases, Code failure = Code::OK) {
   std::string text = "vm.module @m\n";
   std::map<std::string, std::vector<size_t>> orders;
@@ -195,13 +196,12 @@ const std::vector<Case> kIntegers = {
     {"cmp.nz.i64", {i64(0)}, i32(0)},
 };
 
-// What both widths of float have in common, written once. F makes a value of the width, N is its NaN, I its
-// infinity.
+// The cases that both float widths share. F makes a value of the width, N is its NaN, I its infinity.
 template <typename F>
 std::vector<Case> floats(const std::string& f, F value, auto nan, auto infinity) {
   const Variant n = value(nan);
   const Variant inf = value(infinity);
-  // Read at run time: what a compiler computes ahead may differ from the C library in the last bit.
+  // Evaluated at run time, since constant folding may differ from the C library in the last bit.
   const volatile double runtime_one = 1;
   const auto one = static_cast<decltype(nan)>(runtime_one);
   const auto sqrt2 = std::sqrt(2 * one);
@@ -378,7 +378,8 @@ TEST(Arithmetic, DivisionByZeroIsAStatus) {
   run(cases, Code::INVALID_ARGUMENT);
 }
 
-// The product is rounded before the sum: a fused multiply-add would give 2^-24 and 2^-53 (less rounding).
+// The product is rounded before the sum: a fused multiply-add would give 2^-24 or 2^-53, since it rounds
+// once.
 TEST(Arithmetic, FmaRoundsTwice) {
   const float a = 1.0f + std::ldexp(1.0f, -12);
   const double b = 1.0 + std::ldexp(1.0, -27);
@@ -386,7 +387,7 @@ TEST(Arithmetic, FmaRoundsTwice) {
        {"fma.f64", {f64(b), f64(b), f64(-(1.0 + std::ldexp(1.0, -26)))}, f64(0)}});
 }
 
-// select has a text form of its own.
+// select has its own text form.
 TEST(Arithmetic, Select) {
   for (const Case& each : kSelects) {
     const std::string type = each.mnemonic.substr(7);
@@ -403,7 +404,7 @@ TEST(Arithmetic, Select) {
   }
 }
 
-// Every instruction that takes registers of values and gives one is in a table above.
+// Every instruction that reads value registers and writes one must be in a table above.
 TEST(Arithmetic, NoInstructionIsLeftOut) {
   std::set<std::string, std::less<>> covered;
   for (const auto& cases : {kIntegers, float_cases_32(), float_cases_64(), kConversions, kSelects}) {

@@ -1,4 +1,4 @@
-// What the assembler refuses, vmasm.md section 7, and how it says so.
+// Texts that the assembler rejects (vmasm.md, section 7), and its messages.
 #include "assembler_testing.h"
 
 namespace halyard::vm {

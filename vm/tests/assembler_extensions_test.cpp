@@ -1,5 +1,5 @@
-// What the assembler takes beyond the language's definition (docs/vmasm.md, +): what compiled modules have.
-// That the disassembler prints these forms and that they survive is tested with it.
+// Extensions of the language (docs/vmasm.md, +) for parts of compiled modules. disassembler_test.cpp tests
+// that these forms are printed and survive.
 #include "assembler_testing.h"
 #include "vm/text/module_view.h"
 
@@ -31,7 +31,7 @@ TEST(AssemblerExtensions, StringsWithEscapes) {
                 "vm.rodata[1] = \"a\\n\"\n" + kFunction);
   ASSERT_TRUE(result.module);
   EXPECT_EQ(result.rodata(0), std::string("a\"b\\c\n\t\0\xFF // # \"", 16));
-  EXPECT_EQ(result.rodata(1), "a\\n");  // without the e nothing is an escape
+  EXPECT_EQ(result.rodata(1), "a\\n");  // without the e there are no escapes
   for (const char* bad : {"e\"\\\"", "e\"\\q\"", "e\"\\x1\"", "e\"\\xgg\"", "e\"\\x\"", "e\"a\" b", "e \"a\"",
                           "E\"a\"", "e\"a", "e\"\\\\\\\""})
     error_of(kModule + "vm.rodata[0] = " + bad + "\n" + kFunction);
@@ -186,7 +186,7 @@ TEST(AssemblerExtensions, Requirements) {
   EXPECT_EQ(view_of(kModule + "vm.requires none\n" + kFunction).module().features(), 0u);
   EXPECT_EQ(view_of(kModule + "vm.requires ext_f32, yield, unwind\n" + kFunction).module().features(), 13u);
   EXPECT_EQ(view_of(function_with(".requires ext_f64, 8")).module().functions()[0].features, 10u);
-  // What a version cannot have, it would not load.
+  // Features that a version lacks would be rejected by the loader.
   const std::string message = error_of(function_with(".requires yield"), Code::INVALID_ARGUMENT, 16);
   EXPECT_NE(message.find("yield"), std::string::npos) << message;
   EXPECT_NE(message.find("16"), std::string::npos) << message;
@@ -240,7 +240,7 @@ TEST(AssemblerExtensions, FactsAboutFunctions) {
 }
 
 TEST(AssemblerExtensions, StatedRegistersCoverThoseUsed) {
-  // Up to the next power of two: so the loader counts.
+  // Up to the next power of two, as the loader counts.
   EXPECT_TRUE(view_of(function_with(".registers 5, 0\n%i7 = vm.const.i32 1")).verify(0));
   error_of(function_with(".registers 5, 0\n%i8 = vm.const.i32 1"));
   error_of(function_with(".registers 1, 0\n%r1 = vm.const.ref.zero"));
@@ -278,7 +278,7 @@ TEST(AssemblerExtensions, FloatsByTheirBits) {
 TEST(AssemblerExtensions, MoveBitsWithoutEffect) {
   expect_code("%i0 = vm.cmp.nz.ref %m3", {0x55, 0x03, 0xC0, 0, 0});
   expect_code("vm.list.resize %m0, %i1", {0x15, 0x00, 0xC0, 1, 0});
-  // Where moving has an effect, or in lists, there is %R.
+  // In lists, and where moving has an effect, %R is used.
   for (const char* bad : {"%r0 = vm.assign.ref %m1", "%m0 = vm.assign.ref %r1", "vm.discard.refs %m0",
                           "vm.return %m0", "vm.br ^bb1(%m0 -> %r1)\n^bb1:", "vm.br ^bb1(%r0 -> %m1)\n^bb1:",
                           "%m0 = vm.call @f()", "%i0 = vm.cmp.nz.ref %m8192"})

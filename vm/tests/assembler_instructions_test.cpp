@@ -1,4 +1,4 @@
-// The bytes of every instruction, from its form and its operands, and the forms that need a closer look.
+// The bytes of every instruction, from its form and its operands, and special cases.
 #include "assembler_testing.h"
 #include "vm/format/opcodes.h"
 #include "vm/text/vmasm_forms.h"
@@ -8,8 +8,8 @@ namespace {
 
 // -----------------------------------------------------------------------------------------------
 
-// Text of an instruction from its form, and what it must assemble to from its operands: neither uses the
-// encoder.
+// The text of an instruction made from its form, and the expected bytes made from its operands, both without
+// the encoder.
 struct Sample {
   std::string text;
   ByteVector bytes;
@@ -56,7 +56,7 @@ class SampleMaker {
     for (int i = 0; i < size; ++i) bytes_.push_back(static_cast<uint8_t>(value >> (8 * i)));
   }
   void even() {
-    if (bytes_.size() % 2 == 0) put(0, 1);  // the entry block's marker stands before
+    if (bytes_.size() % 2 == 0) put(0, 1);  // after the entry block's marker
   }
   std::string number_register(Bank bank, int n, bool move) {
     const int ordinal = 4 + 2 * n;
@@ -268,7 +268,7 @@ TEST(Assembler, IntegerConstants) {
   i32("4294967297", 1);
   i32("010", 8);
   i32("08", 0);   // octal ends before the 8
-  i32("5.7", 5);  // what follows the number does not count
+  i32("5.7", 5);  // text after the number is ignored
   i32("0x", 0);
   i32("123456789012345", 0x860DDF79);                            // 15 characters; wraps
   error_of(in_function("%i0 = vm.const.i32 1234567890123456"));  // 16 characters
@@ -340,13 +340,13 @@ TEST(Assembler, RegisterNumbers) {
   expect_code("%i0x10 = vm.add.i32 %i010, %i1xyz", {0x22, 8, 0, 1, 0, 16, 0});
   expect_code("%r0 = vm.assign.ref %R8191", {0x86, 0xFF, 0xDF, 0, 0x80});
   expect_code("%i16383 = vm.const.i32.zero", {0x0C, 0xFF, 0x3F});
-  expect_code("%i1:2 = vm.const.i64.zero", {0x0E, 1, 0});  // odd pairs are the loader's to refuse
+  expect_code("%i1:2 = vm.const.i64.zero", {0x0E, 1, 0});  // odd pairs are rejected by the loader
   const auto counts =
       assembled(in_function("%i2:3 = vm.const.i64.zero\n%r4 = vm.const.ref.zero\nvm.discard.refs %r5"));
   EXPECT_EQ(counts.module->function_descriptors()->Get(0)->i32_register_count(), 4);
   EXPECT_EQ(counts.module->function_descriptors()->Get(0)->ref_register_count(), 6);
 
-  // The encoding has room for more, but what has more cannot be loaded.
+  // The encoding allows more, but such functions cannot be loaded.
   EXPECT_EQ(
       error_of(in_function("%i16384 = vm.const.i32.zero"), Code::OUT_OF_RANGE),
       "t.vmasm:3: the result: register '%i16384' is out of range; a function that can be loaded has %i0 to "

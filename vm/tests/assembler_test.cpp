@@ -1,5 +1,5 @@
-// The module that the assembler writes, Halyard's additions to the language, and equality with modules that
-// the reference assembler made. Instructions and errors have files of their own.
+// The modules that the assembler writes, extensions of the language, and equality with modules made by the
+// reference assembler. Instructions and errors are tested in other files.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -308,7 +308,7 @@ TEST(Assembler, RodataAsHexTextAndModule) {
   EXPECT_EQ(result.rodata(4), "");
   EXPECT_EQ(static_cast<uint32_t>(result.module->requirements()), 0u);
 
-  // A segment is a complete archive, with its own names and requirements and the version of the whole.
+  // A segment is a complete archive with its own names and requirements, and the version of the outer module.
   const std::string inner = result.rodata(3);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(inner.data()), inner.size());
   ASSERT_TRUE(schema::VerifySizePrefixedBytecodeModuleBuffer(verifier));
@@ -344,7 +344,7 @@ TEST(Assembler, ErrorsInNestedModulesNameTheLineOfTheFile) {
             "t.vmasm:3: the nested module has no end: expected '}' alone on a line");
   error_of(start + "}\n" + kFunction);
   error_of(start + "vm.module @inner\n}\n" + kFunction);
-  // Names do not reach in or out.
+  // Names are not visible between nested modules.
   error_of(
       "vm.module @outer\nvm.import @a.b cconv \"\"\nvm.rodata[0] = module {\nvm.module @inner\n"
       "vm.func @g() -> () {\nvm.call @a.b()\nvm.return\n}\n}\n" +
@@ -379,7 +379,7 @@ std::filesystem::path fixtures() {
   return std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
 }
 
-// What two modules must share when they come from the same text; attributes stand in comments there.
+// The facts that two modules made from the same text share; there, attributes are in comments.
 std::vector<std::string> facts(const schema::BytecodeModule& module) {
   std::vector<std::string> facts = {module.name()->str(), std::to_string(module.version()),
                                     std::to_string(static_cast<uint32_t>(module.requirements())),
@@ -448,7 +448,7 @@ TEST(Assembler, ExamplesOfTheHouse) {
   EXPECT_GE(count, 4);
 }
 
-// Whatever is cut off or replaced, the answer is a module or a message with a line.
+// For any truncation or replacement, the result is a module or a message with a line number.
 TEST(Assembler, DamagedTextIsAnError) {
   const std::string text =
       "vm.module @m version 1\nvm.type !vm.list<i32>\nvm.rodata[0] = module {\nvm.module @n\nvm.func @g() -> "

@@ -1,4 +1,4 @@
-// For tests of the assembler: text to a module whose parts can be looked at, or to an error.
+// For tests of the assembler: assembles text to a module whose parts can be inspected, or to an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,12 +47,12 @@ inline Assembled assembled(const std::string& text, uint32_t version = 17) {
   return result;
 }
 
-// The only function of a module whose body is these lines.
+// The body of the only function of a module.
 inline std::string in_function(const std::string& body, const std::string& arguments = "") {
   return "vm.module @m\nvm.func @f(" + arguments + ") -> () {\n" + body + "\nvm.return\n}\n";
 }
 
-// The body assembles to the entry block's marker, these bytes, and an empty return.
+// Expects that the body assembles to the entry block's marker, these bytes, and an empty return.
 inline void expect_code(const std::string& body, const ByteVector& bytes) {
   const auto result = assembled(in_function(body));
   if (!result.module) return;
@@ -75,7 +75,7 @@ inline std::string error_of(const std::string& text, Code code = Code::INVALID_A
   return result.error().message();
 }
 
-// The smallest function, for texts that are about something else.
+// The smallest function, for texts about other things.
 inline constexpr const char* kFunction = "vm.func @f() -> () {\nvm.return\n}\n";
 
 }  // namespace halyard::vm

@@ -28,7 +28,7 @@ TEST(Buffer, AllocationIsChecked) {
   EXPECT_EQ(Buffer::allocate(UINT64_MAX, 0, UINT64_MAX).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Buffer::allocate(UINT64_MAX, 4096, UINT64_MAX).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ((*Buffer::allocate(0, 0, 0))->length(), 0u);
-  // What an alignment costs is limited too.
+  // The bytes lost to an alignment count too.
   EXPECT_EQ(Buffer::allocate(1, 1u << 31, 1 << 20).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ((*Buffer::allocate(1, 1u << 20, 1 << 20))->length(), 1u);
   EXPECT_EQ((*Buffer::allocate(1, 65536, 1))->length(), 1u);
@@ -48,8 +48,7 @@ TEST(Buffer, WrapReleasesAtTheEnd) {
   EXPECT_EQ(released, 2);
 }
 
-// Which constants a device's work may write to: those whose memory nobody else has, and that nobody relies
-// on.
+// Constants that work of a device may write to: those in memory that nothing else has or relies on.
 TEST(Buffer, ConstantsAreWrittenByDevicesOrReliedOnButNotBoth) {
   uint8_t bytes[4] = {1, 2, 3, 4};
   const Ref<Buffer> own = Buffer::wrap(bytes, true, {});
@@ -122,7 +121,7 @@ Variant sixteen(bool is_mutable = true) {
       is_mutable);
 }
 
-// load(offset, buffer), store(value, offset, buffer) and fill(value, offset, length, buffer) of one width.
+// load(offset, buffer), store(value, offset, buffer) and fill(value, offset, length, buffer) for one width.
 std::string access_module(const Access& access) {
   const bool wide = access.width == 8;
   return fmt::format(R"(
@@ -156,25 +155,25 @@ TEST(BufferInstructions, LoadStoreFillOfEveryWidth) {
     const Variant original = sixteen();
     machine.expect("load", {i64(1), original}, {access.second});
     machine.expect("load", {i64(1), sixteen(false)}, {access.second});
-    // Element 1 to the last place, and nowhere else.
+    // Stores element 1 at the last position, and nowhere else.
     const Variant changed = sixteen();
     machine.expect("store", {i64(count - 1), changed, access.second}, {});
     std::vector<uint8_t> expected = bytes_of(original);
     const auto width = static_cast<ptrdiff_t>(access.width);
     std::copy_n(expected.begin() + width, width, expected.end() - width);
     EXPECT_EQ(bytes_of(changed), expected);
-    // The first two elements filled with element 1.
+    // Fills the first two elements with element 1.
     const Variant filled = sixteen();
     machine.expect("fill", {i64(0), i64(2), access.second, filled}, {});
     expected = bytes_of(original);
     std::copy_n(expected.begin() + width, width, expected.begin());
     EXPECT_EQ(bytes_of(filled), expected);
-    machine.expect("fill", {i64(count), i64(0), access.second, filled}, {});  // nothing, at the end
+    machine.expect("fill", {i64(count), i64(0), access.second, filled}, {});  // an empty fill at the end
     EXPECT_EQ(bytes_of(filled), expected);
 
     std::vector<int64_t> outside(std::begin(kHuge), std::end(kHuge));
     outside.push_back(count);
-    // What wraps to 0 where offsets are multiplied carelessly.
+    // Offsets that wrap to 0 if they are multiplied carelessly.
     if (access.width > 1) outside.push_back(static_cast<int64_t>(UINT64_MAX / access.width + 1));
     for (const int64_t offset : outside) {
       machine.expect_failure("load", {i64(offset), original}, Code::OUT_OF_RANGE);
@@ -186,7 +185,7 @@ TEST(BufferInstructions, LoadStoreFillOfEveryWidth) {
       }
     }
     EXPECT_EQ(bytes_of(original), bytes_of(sixteen()));
-    // Null and other objects come first, then access, then the range.
+    // Null and other objects are checked first, then access, then the range.
     for (const Variant& wrong : {null(), machine.thing()}) {
       machine.expect_failure("load", {i64(99), wrong}, Code::INVALID_ARGUMENT);
       machine.expect_failure("store", {i64(99), wrong, access.second}, Code::INVALID_ARGUMENT);
@@ -262,7 +261,7 @@ TEST(BufferInstructions, AllocAndClone) {
   EXPECT_EQ(bytes_of((*made)[0]), (std::vector<uint8_t>{0x81, 0x82, 0x83}));
   EXPECT_TRUE(cast<Buffer>((*made)[0].object())->is_mutable());
   machine.expect_failure("clone", {i64(14), i64(3), i32(3), sixteen()},
-                         Code::OUT_OF_RANGE);  // before the alignment
+                         Code::OUT_OF_RANGE);  // checked before the alignment
   machine.expect_failure("clone", {i64(14), i64(2), i32(3), sixteen()}, Code::INVALID_ARGUMENT);
   for (const int64_t huge : kHuge) {
     machine.expect_failure("clone", {i64(huge), i64(2), i32(0), sixteen()}, Code::OUT_OF_RANGE);

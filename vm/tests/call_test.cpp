@@ -8,7 +8,8 @@ namespace {
 
 // ---- internal
 
-// Whole 64-bit values, placed as the callee's signature says (rulings.md, 1). The reference gives 2 and 0.
+// Whole 64-bit values, in the registers of the callee's signature (rulings.md, 1). The reference gives 2 and
+// 0.
 TEST(InternalCall, PassesWholeValues) {
   Machine machine;
   machine.add(R"(
@@ -43,7 +44,7 @@ vm.func @rotate(%i0:1: i64, %i2: i32, %i4:5: f64) -> (f64, i32, i64) {
   machine.expect("mixed", {i64(-5), f64(2.5), i32(7)}, {f64(2.5), i32(7), i64(-5)});
 }
 
-// (i32, i64): the pair begins at the next even register.
+// (i32, i64): the pair starts at the next even register.
 TEST(InternalCall, RoundsPairsUpToEven) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     ModuleParts parts;
@@ -68,8 +69,8 @@ TEST(InternalCall, RoundsPairsUpToEven) {
   }
 }
 
-// Without a signature every entry takes one register; what the callee has no register for is dropped, and
-// results that the call has no place for are an error.
+// Without a signature every entry takes one register. Entries without a register in the callee are dropped;
+// results without a register in the caller are an error.
 TEST(InternalCall, WithoutASignatureGoesByTheLists) {
   ModuleParts parts;
   parts.exports = {{"f", 0}, {"too_many", 1}};
@@ -156,7 +157,7 @@ TEST(InternalCall, TheStackIsLimited) {
   }
 }
 
-// A moved argument leaves its register, whether the callee has a use for it or not.
+// A moved argument leaves its register, whether or not the callee uses it.
 TEST(InternalCall, MovesWithoutASignatureToo) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     Machine machine;
@@ -220,7 +221,7 @@ vm.func @f(%i0:1: i64, %i2:3: f64, %i4: i32, %r0: !test.thing) -> (f64, !test.th
                   version);
       const Variant thing = machine.thing();
       const int32_t so_far = convention[0] ? 7 : 14;
-      // Imports of bytecode 15 borrow: the register keeps its ref.
+      // Imports of bytecode 15 borrow their arguments: the register keeps its ref.
       machine.expect("f", {i64(-5), f64(2.5), i32(7), thing},
                      {f64(2.5), thing, i64(-5), i32(so_far), i32(version == 15), i32(0)});
       EXPECT_TRUE(thing.object()->unique());
@@ -378,7 +379,7 @@ TEST(Trace, EndsWithTheDeclaration) {
             "NOT_FOUND; no; at test.f+00000001; in the call of function 'f'; `sync func @f(%input0: i32)`");
 }
 
-// Each frame says where in the source its call stands, and the failing instruction where it stands itself.
+// Each frame shows the source location of its call, and the failing instruction shows its own.
 TEST(Trace, HasPlacesInTheSource) {
   ModuleParts parts;
   parts.exports.emplace_back("f", 0);
@@ -447,7 +448,7 @@ TEST(Suspension, StepByStepAndInOneGo) {
     const Values arguments = {i32(7), thing};
     Result<Outcome> outcome = invocation.begin(callee, arguments);
     ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
-    machine.expect("steps", {}, {i32(1)});  // another invocation of the context runs meanwhile
+    machine.expect("steps", {}, {i32(1)});  // another invocation runs in the context meanwhile
     EXPECT_EQ(invocation.begin(callee, arguments).error().code(), Code::FAILED_PRECONDITION);
     outcome = invocation.resume();
     ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
@@ -507,7 +508,7 @@ vm.func @plain(%i0: i32, %r0: !test.thing) -> (i32, !test.thing) {
   }
 }
 
-// Three modules deep: what runs before each suspension and after each resumption, and where.
+// Three modules deep: the order of execution before each suspension and after each resumption.
 const char* const kDeepYield = R"(
 vm.module @inner
 vm.import @log.number cconv "0i_v"
@@ -576,7 +577,7 @@ TEST(Suspension, GoesOnInTheInnermostModuleAndReturnsOutwards) {
       EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2}));
       EXPECT_EQ(machine.alive, 1);
       outcome = invocation.resume();
-      if (status != 0) {  // through both modules, and nothing stays
+      if (status != 0) {  // through both modules, without leaving anything behind
         EXPECT_EQ(outcome.error().code(), Code::NOT_FOUND);
         EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2, 3}));
         EXPECT_EQ(machine.alive, 0);

@@ -8,8 +8,7 @@
 namespace halyard::vm::test {
 namespace {
 
-// "arguments -> results"; a span as "C(types)", segment numbers after '@' where they differ from the
-// position.
+// "arguments -> results"; a span is "C(types)", segment numbers follow '@' if they differ from the position.
 std::string describe(const std::vector<ConventionItem>& items) {
   std::string text;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -40,9 +39,9 @@ TEST(Convention, Parses) {
       {"0rIIiiCID_r", "rIIiiC(I)", "r"},
       {"0CrID_i", "C(rI)", "i"},
       {"0CiDCfD", "C(i)C(f)", ""},
-      {"0rCiI", "rC(iI)", ""},  // a span without its end runs to the end of the arguments
+      {"0rCiI", "rC(iI)", ""},  // an unterminated span extends to the end of the arguments
       {"0rCiI_r", "rC(iI)", "r"},
-      {"0viv", "i@1", ""},  // a stray v stands for nothing, but has a segment size
+      {"0viv", "i@1", ""},  // a stray v is no argument, but counts among segment sizes
       {"0ivCivID_ivr", "iC(iI)@2", "ir@2"},
       {"0vv_vv", "", ""},
   };
@@ -65,16 +64,16 @@ TEST(Convention, Refuses) {
     Code code;
     const char* message;
   } kStrings[] = {
-      {"1i_i", Code::UNIMPLEMENTED, "version '1' is not known"},
-      {"i_i", Code::UNIMPLEMENTED, "version 'i' is not known"},
-      {"_", Code::UNIMPLEMENTED, "version '_' is not known"},
+      {"1i_i", Code::UNIMPLEMENTED, "unknown version '1'"},
+      {"i_i", Code::UNIMPLEMENTED, "unknown version 'i'"},
+      {"_", Code::UNIMPLEMENTED, "unknown version '_'"},
       {"0x", Code::UNIMPLEMENTED, "unknown character 'x'"},
       {"0i_x", Code::UNIMPLEMENTED, "unknown character 'x'"},
       {"0iD", Code::UNIMPLEMENTED, "unknown character 'D'"},
       {"0i_i_i", Code::UNIMPLEMENTED, "unknown character '_'"},
       {"0CiqD", Code::UNIMPLEMENTED, "unknown character 'q' in a span"},
       {"0CiCiDD", Code::INVALID_ARGUMENT, "a span inside a span"},
-      {"0v_CiD", Code::INVALID_ARGUMENT, "may stand in arguments only"},
+      {"0v_CiD", Code::INVALID_ARGUMENT, "only allowed in arguments"},
       {"0CD", Code::INVALID_ARGUMENT, "a span without types"},
       {"0CvD", Code::INVALID_ARGUMENT, "a span without types"},
       {"0C", Code::INVALID_ARGUMENT, "a span without types"},

@@ -1,5 +1,4 @@
-// Choices that steer a generator: from the bytes of a fuzzer's input until they end and zero from then on, or
-// from a seed and without end.
+// Choices for a generator: from a fuzzer's input (zeros after its end), or an endless sequence from a seed.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +32,7 @@ class Choices {
     for (int i = 0; i < bytes; ++i) value = value << 8 | byte();
     return value;
   }
-  // 0 to count - 1; zero is what is left when the bytes are used up.
+  // 0 to count - 1; 0 when the input is used up.
   uint32_t below(uint32_t count) {
     return count <= 1 ? 0 : static_cast<uint32_t>(bits(count <= 256 ? 1 : 4) % count);
   }

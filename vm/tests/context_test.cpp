@@ -66,7 +66,7 @@ TEST(Imports, FailuresNameWhatIsThere) {
   status = failure("@lib.valeu cconv \"0v_i\"");
   EXPECT_EQ(status.code(), Code::NOT_FOUND);
   EXPECT_NE(status.text().find("did you mean 'value'?"), std::string::npos) << status.text();
-  // Strings are compared as they stand, also where they mean the same, and where the import is optional.
+  // Strings must be equal, even if they have the same meaning, and even for optional imports.
   EXPECT_EQ(failure("@lib.value cconv \"0_i\"").code(), Code::INTERNAL);
   EXPECT_EQ(failure("optional @lib.value cconv \"0i_i\"").code(), Code::INTERNAL);
   EXPECT_EQ(machine.context->modules().size(), 1u);
@@ -89,7 +89,7 @@ vm.func @f() -> (i32) {
   machine.expect("lib.value", {}, {i32(2)});
 }
 
-// An import that states no signature gives its calls for checking against the provider's.
+// Calls of an import that states no signature are checked against the provider's.
 TEST(Imports, UnstatedSignaturesAreCheckedWhenLinked) {
   Machine machine;
   machine.add("vm.module @lib\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n vm.return %i0\n}\n");
@@ -165,7 +165,7 @@ TEST(Dependencies, VersionsAndFlags) {
   }
 }
 
-// Of modules that share a name, the oldest is the one that dependencies look at.
+// If modules share a name, dependencies refer to the oldest.
 TEST(Dependencies, TheOldestModuleCounts) {
   Machine machine;
   machine.add("vm.module @lib version 1\nvm.func @f() -> () {\n vm.return\n}\n");
@@ -178,7 +178,7 @@ TEST(Dependencies, TheOldestModuleCounts) {
   EXPECT_EQ(machine.context->add(*module).error().code(), Code::NOT_FOUND);
 }
 
-// A native module that writes down what it is called with.
+// A native module that logs its calls.
 Result<> log_number(std::vector<int32_t>& log, int32_t number) {
   log.push_back(number);
   return {};
@@ -217,7 +217,7 @@ TEST(Lifetime, InitInOrderDeinitInReverse) {
   EXPECT_EQ(log, (std::vector<int32_t>{1, 2, 12, 11}));
 }
 
-// An __init sees what the __init of the modules before it have made; a __deinit still sees them.
+// An __init can use the results of earlier modules' __init; a __deinit still can.
 TEST(Lifetime, InitAndDeinitMayCallModulesBefore) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     std::vector<int32_t> log;
@@ -269,7 +269,7 @@ vm.func @__deinit() -> () {{
   }
 }
 
-// Both are optional, and any empty signature will do; another will not.
+// Both are optional. Any empty signature is accepted, another is not.
 TEST(Lifetime, SpecialFunctionsTakeNothing) {
   for (const char* convention : {"", "0", "0_", "0v", "0v_v", "0_v"}) {
     Machine machine;
@@ -305,7 +305,7 @@ TEST(Lifetime, AFailingInitTakesTheModuleOutAgain) {
 }
 
 TEST(Lifetime, StatesAreDestroyedInReverse) {
-  static std::vector<int> destroyed;  // what `destroy`, a plain function, can reach
+  static std::vector<int> destroyed;  // accessible to `destroy`, a plain function
   destroyed.clear();
   static int numbers[] = {0, 1, 2};
   Machine machine;

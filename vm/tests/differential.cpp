@@ -1,4 +1,4 @@
-// Two machines, the same program, their states as text.
+// Runs the same program on two machines, and compares their states as text.
 #include "differential.h"
 
 #include <fmt/core.h>
@@ -29,7 +29,7 @@ constexpr ReferenceLimits kReferenceLimits = {.buffer_bytes = kBufferBytes,
                                               .instructions = 300'000};
 const Limits kLimits = {.stack_bytes = 4 << 20, .buffer_bytes = kBufferBytes, .list_elements = kListElements};
 
-// An object that says when it goes.
+// An object that reports its destruction.
 class Probe final : public ObjectOf<Probe> {
  public:
   static const ObjectType kType;
@@ -43,10 +43,10 @@ class Probe final : public ObjectOf<Probe> {
 };
 const ObjectType Probe::kType = object_type<Probe>("test.probe");
 
-// ---- native functions: values permuted, refs passed on, calls put off
+// ---- native functions: permute values, pass refs on, defer calls
 
 struct NativeWorld {
-  uint32_t waits = 0;  // of the call that is put off
+  uint32_t waits = 0;  // of the deferred call
 };
 
 uint32_t get_32(NativeCall& call, size_t argument) { return call.values[call.arguments[argument]]; }
@@ -124,7 +124,7 @@ Status native_count(NativeCall& call) {
 constexpr NativeFunction kNativeFunctions[] = {&native_mix,    &native_swap, &native_later, &native_pause,
                                                &native_refuse, &native_sum,  &native_count};
 
-// One for all contexts; each has a world of its own.
+// Shared by all contexts; each has its own world.
 const Ref<NativeModule>& native_module() {
   static const Ref<NativeModule> module = [] {
     std::vector<NativeExport> exports;
@@ -140,9 +140,9 @@ const Ref<NativeModule>& native_module() {
   return module;
 }
 
-// ---- objects that go in, and what is found afterwards
+// ---- the objects passed in, and their state afterwards
 
-// Arguments of one call on one machine.
+// The arguments of one call on one machine.
 std::vector<Variant> make_arguments(const ProgramCall& call, int* alive) {
   std::vector<Variant> made;
   for (const ProgramArgument& argument : call.arguments) {
@@ -191,7 +191,7 @@ std::vector<Variant> make_arguments(const ProgramCall& call, int* alive) {
           object = list;
           break;
         }
-        default: {  // the last of them read-only
+        default: {  // the last one is read-only
           ++*alive;
           const size_t size = 64;
           auto* bytes = new uint8_t[size];
@@ -209,7 +209,7 @@ std::vector<Variant> make_arguments(const ProgramCall& call, int* alive) {
   return made;
 }
 
-// Everything that can be reached, each object once.
+// All reachable objects, each once.
 class Picture {
  public:
   void heading(std::string_view text) { text_ += text; }
@@ -244,7 +244,7 @@ class Picture {
   }
 
  private:
-  // In the order of discovery. There are few.
+  // In the order of discovery; there are few.
   size_t number_of(Object* object) {
     const auto known = std::ranges::find(objects_, object);
     if (known != objects_.end()) return static_cast<size_t>(known - objects_.begin());
@@ -277,7 +277,7 @@ class Picture {
 
 using Modules = std::vector<Ref<BytecodeModule>>;
 
-// What calls left behind: one picture for each.
+// The state after each call.
 struct Run {
   std::vector<std::string> pictures;
   int alive = 0;
@@ -355,7 +355,7 @@ struct Reference {
     return {};
   }
 
-  // Stops where it can say nothing about another machine.
+  // Stops when the runs can no longer be compared.
   void run(std::span<const ProgramCall> calls, Run& run, Comparison& comparison) {
     for (const ProgramCall& call : calls) {
       const Export& callee = *instances.back()->module->find_export(call.function);
@@ -404,7 +404,7 @@ void compare(const Modules& modules, std::span<const ProgramCall> calls, Compari
     comparison.difference = fmt::format("the reference machine left {} objects alive", expected.alive);
 }
 
-// Types of compiled modules, which nothing has.
+// Types of compiled modules, of which there are no objects.
 const ObjectType kForeignTypes[] = {
     {"hal.allocator", nullptr},  {"hal.buffer", nullptr},    {"hal.buffer_view", nullptr},
     {"hal.channel", nullptr},    {"hal.device", nullptr},    {"hal.command_buffer", nullptr},
@@ -412,7 +412,7 @@ const ObjectType kForeignTypes[] = {
     {"hal.event", nullptr},      {"io.parameters", nullptr},
 };
 
-// Whether a list of this module may come to hold itself, which nothing would ever release.
+// Whether a list of this module may come to contain itself, and would never be released.
 bool may_make_cycles(const BytecodeModule& module) {
   for (const Function& function : module.functions()) {
     for (uint32_t pc = 0; has_instruction(function.bytecode, pc);) {

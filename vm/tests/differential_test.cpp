@@ -1,5 +1,5 @@
-// The machine against the reference machine on generated programs. A failure names its seed: HALYARD_SEED=n
-// runs that one alone, HALYARD_SEEDS=n so many.
+// Compares the machine with the reference machine on generated programs. A failure prints its seed:
+// HALYARD_SEED=n runs only that one, HALYARD_SEEDS=n runs that many.
 #include "differential.h"
 
 #include <gtest/gtest.h>
@@ -39,12 +39,12 @@ TEST(Differential, GeneratedPrograms) {
       summary += std::string(name(static_cast<Code>(code))) + " " + std::to_string(codes[code]) + ", ";
   std::cout << summary << "not compared " << not_compared << '\n';
   for (size_t op = 0; op < kOpCount; ++op) EXPECT_GT(executed[op], 0u) << kOps[op].mnemonic;
-  // Most programs run to their end and can be compared.
+  // Most programs must run to their end and be comparable.
   EXPECT_GT(codes[0] * 2, seeds);
   EXPECT_LT(not_compared * 4, seeds);
 }
 
-// The same without fused instructions, on every fifth program.
+// The same without fused instructions, for every fifth program.
 TEST(Differential, GeneratedProgramsWithoutFusing) {
   const uint64_t seeds = from_environment("HALYARD_SEEDS", 10000);
   const uint64_t only = from_environment("HALYARD_SEED", UINT64_MAX);

@@ -1,4 +1,4 @@
-// What the disassembler prints, and that all of it survives the way back.
+// The output of the disassembler, and that assembling it preserves everything.
 #include "vm/text/disassembler.h"
 
 #include <filesystem>
@@ -23,9 +23,9 @@ std::string in_function(const std::string& body, const std::string& arguments = 
   return "vm.module @m\nvm.func @f(" + arguments + ") -> () {\n" + body + "  vm.return\n}\n";
 }
 
-// ---- What the language has
+// ---- The base language
 
-// In the order and the form that the disassembler prints: such a text is printed as it is.
+// In the order and form of the disassembler's output: such a text is printed unchanged.
 void expect_unchanged(const std::string& text) { EXPECT_EQ(round_trip(assembled(text)), text); }
 
 TEST(Disassembler, TextInItsOwnFormComesBackUnchanged) {
@@ -122,7 +122,7 @@ TEST(Disassembler, Constants) {
       "  vm.return\n"
       "}\n";
   expect_unchanged(text);
-  // Any bits at all.
+  // Arbitrary bits.
   std::mt19937_64 chance(20261121);
   std::string body;
   for (int i = 0; i < 2000; ++i) {
@@ -141,7 +141,7 @@ TEST(Disassembler, OffsetsAreDroppedOnTheWayBack) {
   EXPECT_EQ(disassembled(assembled(text)), disassembled(file));
 }
 
-// Every opcode, with operands that exist, and every MOVE bit once set and once not.
+// Every opcode with existing operands, and with every MOVE bit set and cleared.
 class OperandWriter {
  public:
   OperandWriter(CodeBuilder& code, bool moved) : code_(code), moved_(moved) {}
@@ -233,7 +233,7 @@ TEST(Disassembler, EveryInstruction) {
   }
 }
 
-// ---- What modules have and the language has not
+// ---- Parts of modules that the base language cannot express
 
 TEST(Disassembler, NamesOfAnyBytes) {
   const std::string odd = "a \"b\" \\ \xC3\xA9 \xFF\n#//@";
@@ -387,7 +387,7 @@ TEST(Disassembler, NestedModules) {
                        "  }\n"
                        "  vm.export @main\n"))
       << text;
-  // As deep as text may be nested; deeper ones stay bytes.
+  // The deepest nesting that text allows; deeper modules stay bytes.
   for (int i = 0; i < 9; ++i) {
     ModuleParts around = one_function({});
     around.rodata = {{outer.build(), true}};
@@ -429,7 +429,7 @@ TEST(Disassembler, WhatCannotRunIsGivenAsBytesWithTheReason) {
   struct Case {
     FunctionParts function;
     std::string reason;  // part of the comment
-    std::string read;    // of what could be read
+    std::string read;    // the readable part
   };
   const Case cases[] = {
       {{.code = bad_opcode, .values = 1}, "byte 0xEE is not an opcode", "//     %i0 = vm.const.i32 5\n"},
@@ -478,7 +478,7 @@ TEST(Disassembler, ReasonsStayInTheirComment) {
 // ---- Limits and damage
 
 TEST(Disassembler, LongTextIsRefused) {
-  // One string, named often: little in the file, more than can be assembled in the text.
+  // One string that is named often: a small file, but more text than can be assembled.
   flatbuffers::FlatBufferBuilder builder;
   const auto text = builder.CreateString(std::string(1 << 20, 'x'));
   std::vector<flatbuffers::Offset<schema::Attribute>> attributes(
@@ -523,7 +523,7 @@ std::vector<std::filesystem::path> files(const std::filesystem::path& folder, st
   return paths;
 }
 
-// Whatever bytes are changed, what can still be loaded comes back.
+// Whatever bytes are changed, a module that can still be loaded survives.
 TEST(Disassembler, DamagedModulesComeBackIfTheyLoad) {
   std::mt19937 chance(20261121);
   int loaded = 0;
@@ -560,7 +560,7 @@ TEST(Disassembler, TextsOfTheFixtures) {
   int count = 0;
   for (const auto& path : files(fixtures(), ".vmasm")) {
     const std::string text = file_text(path);
-    if (contains(text, "<bytes of")) continue;  // stands for bytes that are not in the text
+    if (contains(text, "<bytes of")) continue;  // a placeholder for bytes that are not in the text
     SCOPED_TRACE(path.string());
     round_trip(assembled(text));
     ++count;

@@ -1,4 +1,5 @@
-// For tests of the disassembler: a module to text and back, with a look at everything that must survive.
+// For tests of the disassembler: converts a module to text and back, and compares everything that must
+// survive.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +15,7 @@
 
 namespace halyard::vm::test {
 
-// Everything of a module that a text carries, one fact a line; nested modules too, since they are laid out
-// anew.
+// All facts of a module that text preserves, one per line, including nested modules, whose layout may change.
 inline void collect_facts(const std::vector<uint8_t>& file, std::vector<std::string>& facts) {
   const auto view = ModuleView::open(Bytes::copy(file));
   ASSERT_TRUE(view) << view.error().text();
@@ -68,7 +68,7 @@ inline std::string disassembled(const std::vector<uint8_t>& file, const Disassem
   return "";
 }
 
-// The text of a module, after it was assembled again and found to have the same text and the same facts.
+// The text of a module, after checking that assembling it gives the same text and facts.
 inline std::string round_trip(const std::vector<uint8_t>& file) {
   const std::string text = disassembled(file);
   const auto again = assemble(text, {0, "t.vmasm"});

@@ -1,4 +1,4 @@
-// Frame functions: what they see of their call, spans, and calls that take more than one attempt.
+// Frame functions: their view of a call, spans, and calls that take several attempts.
 #include <thread>
 
 #include "native_definition.h"
@@ -8,7 +8,7 @@
 namespace halyard::vm::test {
 namespace {
 
-// What a call showed, for the test to look at.
+// The recorded call.
 struct Probe {
   uint32_t size = 0;
   std::vector<uint32_t> kinds;
@@ -76,7 +76,7 @@ halyard_status_t patient(void* state, halyard_module_call_t* call) {
   return nullptr;
 }
 
-// Waits once, for the test to wake it.
+// Waits once, until the test wakes it.
 halyard_status_t sleepy(void* state, halyard_module_call_t* call) {
   Probe& probe = look(state, call);
   const halyard_module_services_t& services = *call->services;
@@ -147,7 +147,7 @@ vm.func @f(%i0:1: i64, %i2:3: i64, %i4: i32, %i5: i32, %r0: !test.thing, %r1: !t
   machine_.expect_failure("native.weighted", {i32(1), i64(1)}, Code::INVALID_ARGUMENT);
 }
 
-// More values than have room on the C stack.
+// More values than the storage on the C stack.
 TEST_F(FrameFunctions, LongSpans) {
   constexpr int kCount = 3000;
   std::string arguments = "%i0";
@@ -229,7 +229,7 @@ TEST_F(FrameFunctions, AWaitEndsWhenItIsWoken) {
   invocation.take_results(results);
   EXPECT_EQ(results[0].as_i32(), 6);
   EXPECT_EQ(probe_.resumed, (std::vector<uint32_t>{0, 1}));
-  module_services().wakeup_wake(probe_.wakeup);  // the call is long over
+  module_services().wakeup_wake(probe_.wakeup);  // long after the end of the call
   module_services().wakeup_release(probe_.wakeup);
 }
 

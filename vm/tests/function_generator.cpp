@@ -1,4 +1,4 @@
-// Blocks at random, such that the verifier has nothing to say and every loop ends.
+// Generates random blocks that pass the verifier, with loops that terminate.
 #include "function_generator.h"
 
 #include <numeric>
@@ -9,12 +9,12 @@ namespace halyard::vm::test {
 
 namespace {
 
-constexpr uint32_t kMostCalls = 40;  // of the functions of one module, until it is called from outside again
+constexpr uint32_t kMostCalls = 40;  // within one module, until it is called from outside again
 
 struct Writer : InstructionWriter {
   Fuel fuel;
   uint32_t block_count = 0;
-  uint32_t back_edges = 0;  // that may still be made
+  uint32_t back_edges = 0;  // number of back edges that may still be made
   std::vector<uint32_t> layout = {};
   std::vector<uint32_t> block_pc = {};
 
@@ -36,7 +36,7 @@ struct Writer : InstructionWriter {
     for (const auto& [pc, block] : fixups) code.patch_u32(pc, block_pc[block]);
     FunctionParts parts;
     parts.code = code.bytes();
-    if (choices.one_in(8)) parts.code.push_back(0xFF);  // never looked at
+    if (choices.one_in(8)) parts.code.push_back(0xFF);  // ignored
     parts.convention = signature.has_convention ? signature.convention() : "";
     parts.values = value_count;
     parts.refs = ref_count;
@@ -106,7 +106,7 @@ struct Writer : InstructionWriter {
   // ---- blocks
 
   void plan_blocks() {
-    block_count = 3 + choices.below(7);  // the entry, some, and the last, which returns
+    block_count = 3 + choices.below(7);  // the entry, some others, and the last one, which returns
     back_edges = choices.below(kMostLoops + 1);
     block_pc.resize(block_count);
     layout.resize(block_count);
@@ -116,7 +116,7 @@ struct Writer : InstructionWriter {
         std::swap(layout[i], layout[i + choices.below(block_count - i)]);
     }
   }
-  // The last instruction's result, which only the edge looks at.
+  // The last instruction's result, which only the edge reads.
   Moves fresh_result() {
     Moves moves;
     if (!choices.one_in(3)) return moves;
@@ -136,7 +136,7 @@ struct Writer : InstructionWriter {
   }
   uint32_t later(uint32_t block) { return block + 1 + choices.below(block_count - block - 1); }
 
-  // What only the entry block writes.
+  // Registers that only the entry block writes.
   void reserved_values() {
     for (uint32_t i = choices.below(kConstants + 1); i > 0; --i) {
       if (choices.one_in(3)) {
@@ -157,7 +157,7 @@ struct Writer : InstructionWriter {
       code.op(Op::add_i64, {loop_limit(i), constant_one(), loop_limit(i)});
     }
   }
-  // Of registers that anything may write: some, or all, so that none is read before it is written.
+  // Initializes some of the pool's registers, or all, so that none is read before it is written.
   void initial_values() {
     if (choices.one_in(4)) {
       for (const uint16_t pair : wide_pool) const_i64(pair, choices.one_in(4) ? bits_64() : pair);
@@ -257,7 +257,7 @@ struct Writer : InstructionWriter {
     code.u16(static_cast<uint16_t>(cases));
     for (uint32_t i = 0; i < cases; ++i) edge(later(block));
   }
-  // Mostly a status of 0, which falls through.
+  // Usually a status of 0, which continues.
   void fail_or_go_on() {
     const uint16_t status = choices.one_in(6) ? narrow() : zero();
     code.op(Op::fail).u16(status).string(choices.one_of<std::string_view>({"", "reason", "odd"}));
@@ -274,8 +274,8 @@ struct Writer : InstructionWriter {
     code.op(Op::return_).list(list);
   }
 
-  // As compilers end a loop: one is added to the counter, which is held against a limit that the entry block
-  // has made. On the way out the counter starts again.
+  // As compilers end a loop: adds one to the counter and compares it with a limit from the entry block. The
+  // counter is reset at the exit.
   void tight_loop(uint32_t block) {
     const uint32_t index = --back_edges;
     const uint16_t counter = loop_counter(index);
@@ -306,13 +306,13 @@ struct Writer : InstructionWriter {
     edge(leaves ? back : later(block), leaves ? Moves() : restart);
   }
 
-  // Back to a block at or before this one, a few times in all: the counter is nobody else's.
+  // A branch back to this block or an earlier one, taken a few times in all: the counter is reserved for it.
   void loop(uint32_t block) {
     const uint16_t counter = loop_counter(--back_edges);
     const uint16_t other = scratch();
     const uint16_t decides = choices.one_in(2) ? condition() : narrow();
     const uint32_t times = 1 + choices.below(5);
-    bool on_true = true;  // goes back
+    bool on_true = true;  // branches back
     const bool swapped = choices.one_in(2);
     const auto step = [&](Op add, Op constant, uint64_t one) {
       code.op(constant);
@@ -328,7 +328,7 @@ struct Writer : InstructionWriter {
       is_wide(info(constant).operands[0].bank) ? code.u64(bits) : code.u32(static_cast<uint32_t>(bits));
       code.u16(other);
       if (swapped)
-        code.op(compare, {other, counter, decides});  // limit < counter: goes on
+        code.op(compare, {other, counter, decides});  // limit < counter: exits
       else
         code.op(compare, {counter, other, decides});
       on_true = !swapped;

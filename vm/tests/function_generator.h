@@ -1,4 +1,4 @@
-// One function of a generated program: blocks in any order with edges that end, and instructions in them.
+// Generates one function of a program: blocks in any order with terminating edges, and instructions in them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace halyard::vm::test {
 
-// What a function takes and gives. Without a convention, a call passes one register for each entry.
+// Arguments and results of a function. Without a convention, a call passes one register for each entry.
 struct Signature {
   std::vector<Kind> arguments;
   std::vector<Kind> results;
@@ -17,16 +17,16 @@ struct Signature {
   std::string convention() const;
 };
 
-// What can be called.
+// A function that can be called.
 struct Callee {
-  uint32_t operand;  // as in the instruction
+  uint32_t operand;  // of the call instruction
   Signature signature;
-  std::string_view span = {};  // after the arguments, of a native function: "rI"
+  std::string_view span = {};  // after the arguments of a native function: "rI"
   bool defers = false;
   bool bytecode = true;
 };
 
-// The types that every generated module has, in this order.
+// The types of every generated module, in this order.
 enum TypeOrdinal : uint32_t {
   kTypeI8,
   kTypeI16,
@@ -44,18 +44,18 @@ enum TypeOrdinal : uint32_t {
 
 std::vector<std::string> module_types();
 
-// What all functions of a module share.
+// Shared by all functions of a module.
 struct ModulePlan {
   uint32_t version = 17;
-  uint32_t global_bytes = 0;  // the first four count the calls of this module
+  uint32_t global_bytes = 0;  // the first four count the calls in this module
   std::vector<Kind> global_refs;
   uint32_t rodata = 0;
   std::vector<Callee> callees;
-  std::vector<uint32_t> optional_imports;  // operands of those that nobody provides
+  std::vector<uint32_t> optional_imports;  // operands of those without a provider
 };
 
-// How a function keeps the program from running for ever: the one that is called from outside sets the count
-// of calls to zero, the others count and do nothing once it is large.
+// How a function limits the run time of a program: the one called from outside resets the count of calls, the
+// others increment it and do nothing once it is large.
 enum class Fuel { resets, counts };
 
 FunctionParts generate_function(Choices& choices, const ModulePlan& plan, const Signature& signature,

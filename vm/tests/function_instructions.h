@@ -1,12 +1,12 @@
-// What stands inside the blocks of a generated function. Most instructions are made from their entry in the
-// opcode table; those whose operands have to fit together are made together with what prepares them.
+// Generates the instructions in blocks. Most are made from their row in the opcode table; those whose
+// operands must match are made together with the instructions that prepare them.
 #pragma once
 
 #include "function_registers.h"
 
 namespace halyard::vm::test {
 
-// Opcodes of the table that share a form.
+// Opcodes of the table with the same form.
 template <typename Predicate>
 std::vector<Op> ops_where(Predicate predicate) {
   std::vector<Op> found;
@@ -18,7 +18,7 @@ std::vector<Op> ops_where(Predicate predicate) {
 
 inline bool only_values(const OpInfo& op) {
   if (op.operand_count == 0 || op.terminator()) return false;
-  if (op.mnemonic.find("indirect") != op.mnemonic.npos) return false;  // whose offsets need care
+  if (op.mnemonic.find("indirect") != op.mnemonic.npos) return false;  // their offsets need care
   return std::all_of(op.operands.begin(), op.operands.begin() + op.operand_count, [](const Operand& operand) {
     switch (operand.kind) {
       case OperandKind::reg:
@@ -37,7 +37,7 @@ inline std::vector<Op> ops_named(std::string_view prefix) {
   return ops_where([&](const OpInfo& op) { return op.mnemonic.starts_with(prefix); });
 }
 
-// The opcodes that are made in one way each.
+// The opcodes that are generated in the same way.
 struct OpGroups {
   std::vector<Op> values = ops_where(only_values);
   std::vector<Op> compares = ops_where(
@@ -118,7 +118,7 @@ struct InstructionWriter : RegisterPlan {
     }
   }
 
-  // Any instruction that works on values alone, by its entry in the table.
+  // Any instruction on values only, made from its row in the table.
   void value_instruction(Op op) {
     const OpInfo& opcode = info(op);
     if (opcode.mnemonic.starts_with("div.i") || opcode.mnemonic.starts_with("rem.i")) return division(op);
@@ -146,7 +146,7 @@ struct InstructionWriter : RegisterPlan {
       }
     }
   }
-  // Mostly by something that is not zero.
+  // Usually a nonzero divisor.
   void division(Op op) {
     const Bank bank = info(op).operands[0].bank;
     const uint16_t divisor = value(bank);
@@ -161,7 +161,7 @@ struct InstructionWriter : RegisterPlan {
     }
     code.op(op, {value_source(bank), divisor, value(bank)});
   }
-  // A constant that is used at once: on either side, or on both.
+  // A constant that is used at once, on either side or both.
   void with_constant() {
     const Op op = choices.pick(groups().integer_binary);
     const OpInfo& opcode = info(op);
@@ -201,7 +201,7 @@ struct InstructionWriter : RegisterPlan {
     if (opcode.operand_count == 3) code.u16(against_constant ? constant : value_source(bank));
     code.u16(result);
   }
-  // A comparison whose result is a value as any other.
+  // A comparison whose result is used as a value.
   void compare_and_use() {
     const uint16_t result = narrow();
     compare(result);
@@ -220,7 +220,7 @@ struct InstructionWriter : RegisterPlan {
     }
   }
 
-  // Sums and products of each other, whose parts nobody looks at again.
+  // Chains of sums and products whose intermediate results are not used again.
   void chain() {
     struct Type {
       Op add, sub, mul;
@@ -247,7 +247,7 @@ struct InstructionWriter : RegisterPlan {
 
   // ---- places in buffers, lists, globals
 
-  // A 64-bit register below `limit`, mostly; made in the ways that programs make them.
+  // A 64-bit register that is usually below `limit`, computed in the ways that programs use.
   uint16_t index_64(uint32_t limit) {
     if (choices.one_in(100)) return wide();
     const uint16_t index = wide();
@@ -293,7 +293,7 @@ struct InstructionWriter : RegisterPlan {
     }
     return index;
   }
-  // A register whose value is unknown, but at most `mask`.
+  // A register with an unknown value that is at most `mask`.
   uint16_t masked(uint64_t mask) {
     const uint16_t result = wide();
     const_i64(condition(), mask);
@@ -322,7 +322,7 @@ struct InstructionWriter : RegisterPlan {
   // The largest 2^n - 1 below the limit.
   static uint32_t mask(uint32_t limit) { return std::bit_floor(limit) - 1; }
 
-  // A list or buffer operand: something of a fitting kind, or, now and then, of any.
+  // A list or buffer operand: usually of a suitable kind.
   uint16_t operand_of(Kind kind) { return plain(choices.one_in(100) ? ref_of(Kind::any) : ready(kind)); }
   uint16_t list_operand() { return operand_of(choices.one_of({Kind::values, Kind::leaf, Kind::outer})); }
 
@@ -333,7 +333,7 @@ struct InstructionWriter : RegisterPlan {
     uint16_t index = 0;
     if (choices.one_in(2)) {
       index = index_64(8);
-    } else {  // computed just before, and mostly for nothing else
+    } else {  // computed just before, and usually not used again
       index = choices.one_in(4) ? wide() : scratch();
       switch (choices.below(5)) {
         case 0: {
@@ -441,7 +441,7 @@ struct InstructionWriter : RegisterPlan {
       default: {
         Op op = choices.pick(groups().list_value);
         const bool variants = choices.one_in(4);
-        if (variants && !choices.one_in(6))  // the elements may never have been set
+        if (variants && !choices.one_in(6))  // the elements may be unset
           op = choices.one_of({Op::list_set_i32, Op::list_set_i64, Op::list_set_f32, Op::list_set_f64});
         const uint16_t list = operand_of(variants ? Kind::leaf : Kind::values);
         const uint16_t index = index_32(4);
@@ -467,20 +467,20 @@ struct InstructionWriter : RegisterPlan {
                             : choices.one_of({Kind::buffer, Kind::probe, Kind::any});
     const uint16_t result = ref_of(kind);
     code.u32(type_of(kind)).u16(choices.one_in(3) ? result | kMoveBit : result);
-    set_live(result, false);  // who knows
+    set_live(result, false);  // unknown
   }
 
-  // The type that refs of a kind mostly have.
+  // The usual type of refs of this kind.
   uint32_t type_of(Kind kind) {
     if (kind == Kind::buffer) return kTypeBuffer;
     if (kind == Kind::probe) return kTypeProbe;
     if (kind == Kind::any) return choices.below(kTypeCount);
     return choices.one_of<uint32_t>({kTypeListOfI32, kTypeListOfAny});
   }
-  // A type to check refs of the kind against. Mostly it fits.
+  // A type to check refs of this kind against; usually it matches.
   uint32_t checked_type(Kind kind) { return choices.one_in(64) ? choices.below(kTypeCount) : type_of(kind); }
 
-  // One of the kind with something in it.
+  // An object of this kind with contents.
   uint16_t ready(Kind kind) {
     const uint16_t reg = ref_of(kind);
     if (!is_live(reg) && !choices.one_in(64)) make(kind, reg);
@@ -594,7 +594,7 @@ struct InstructionWriter : RegisterPlan {
     }
     return Kind::any;
   }
-  // For lists that take both kinds.
+  // For lists that accept values and refs.
   uint16_t any_register(bool may_move) {
     if (choices.one_in(3)) return narrow_source();
     const uint16_t reg = ref_for(Kind::any);
@@ -608,7 +608,7 @@ struct InstructionWriter : RegisterPlan {
     const OpInfo& opcode = info(op);
     const uint32_t size = is_wide(opcode.operands[1].bank) ? 8 : 4;
     const uint16_t offset = narrow();
-    // The count of calls is not to be written over.
+    // Must not overwrite the count of calls.
     const_i32(offset, choices.one_in(24) ? plan.global_bytes - choices.below(12)
                                          : 4 + choices.below(plan.global_bytes - 4 - size + 1));
     code.op(op, {offset, value(opcode.operands[1].bank)});
@@ -656,7 +656,7 @@ struct InstructionWriter : RegisterPlan {
   }
   // ---- calls
 
-  // `yieldable`: as the end of a block, going on at `resume`. False: there is nothing to call.
+  // `yieldable`: ends the block and continues at `resume`. False: there is nothing to call.
   bool call(bool yieldable, uint32_t resume = 0) {
     if (plan.callees.empty()) return false;
     const Callee& callee = choices.pick(plan.callees);
@@ -696,8 +696,8 @@ struct InstructionWriter : RegisterPlan {
       return;
     }
     const uint16_t reg = ref_for(kind);
-    // A register that is moved is null for the arguments after it. Native functions see registers, so for
-    // them it is not named twice then.
+    // A moved register is null for later arguments. Native functions access registers in place, so for them
+    // it is not named twice.
     const auto moved = std::ranges::find(list, reg | kMoveBit);
     if (!callee.bytecode && moved != list.end()) {
       *moved = reg;

@@ -1,5 +1,4 @@
-// The registers of a generated function: which there are, what kind each holds, which of them the next
-// instruction takes.
+// The registers of a generated function: their kinds, and which ones the next instruction uses.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +16,13 @@ struct RegisterPlan {
   const Signature& signature;
 
   CodeBuilder code = {};
-  std::vector<uint16_t> narrow_pool = {};           // registers that anything may write
-  std::vector<uint16_t> wide_pool = {};             // even ones among them whose partner is too
-  std::vector<std::vector<uint16_t>> by_kind = {};  // ref registers, fields without MOVE
-  std::vector<bool> live = {};  // whether a ref register has been set, going by the order of code
+  std::vector<uint16_t> narrow_pool = {};  // registers that any instruction may write
+  std::vector<uint16_t> wide_pool = {};    // the even ones among them whose partner is in the pool too
+  std::vector<std::vector<uint16_t>> by_kind = {};  // ref registers, as fields without MOVE
+  std::vector<bool> live = {};                      // whether a ref register has been set, in code order
   uint16_t value_count = 0;
   uint16_t ref_count = 0;
-  uint16_t reserved = 0;  // the first register that only loops and fuel write
+  uint16_t reserved = 0;  // the first register reserved for loops and fuel
 
   void plan_registers() {
     uint16_t argument_slots = 0;
@@ -40,7 +39,7 @@ struct RegisterPlan {
     const auto general = static_cast<uint16_t>(
         std::max(argument_slots + argument_slots % 2, 4 + 2 * static_cast<int>(choices.below(8))));
     add_slots(0, general);
-    // Now and then some whose numbers are large.
+    // Sometimes with large numbers.
     const bool far = choices.one_in(12);
     const uint16_t far_start = far ? choices.one_of<uint16_t>({126, 254, 1022, 8190}) : 0;
     if (far) add_slots(far_start, 6);
@@ -64,9 +63,9 @@ struct RegisterPlan {
     }
   }
 
-  // Pairs that only what they are for writes: the counter and the limit of each loop, the number 1 as a
-  // constant and as one that is computed, 0, constants of the entry block, one pair that is written and read
-  // at once, and one for conditions.
+  // Reserved pairs, written only for their purpose: the counter and limit of each loop, the number 1 as a
+  // constant and as a computed value, 0, constants of the entry block, one pair that is written and read at
+  // once, and one for conditions.
   static constexpr uint16_t kMostLoops = 3;
   static constexpr uint16_t kConstants = 3;
   static constexpr uint16_t kReservedSlots = 2 * (2 * kMostLoops + 3 + kConstants + 2);
@@ -84,7 +83,7 @@ struct RegisterPlan {
   uint16_t narrow() { return choices.pick(narrow_pool); }
   uint16_t wide() { return choices.pick(wide_pool); }
   uint16_t value(Bank bank) { return is_wide(bank) ? wide() : narrow(); }
-  // To read from: sometimes one of the others.
+  // For reading: sometimes one of the reserved registers.
   uint16_t narrow_source() {
     switch (choices.below(16)) {
       case 0:
@@ -117,7 +116,7 @@ struct RegisterPlan {
 
   uint16_t ref_of(Kind kind) { return choices.pick(refs_of(kind)); }
   Kind any_ref_kind() { return static_cast<Kind>(static_cast<uint32_t>(Kind::buffer) + choices.below(6)); }
-  // Of the kind, or of one that may stand in for it.
+  // A register of this kind, or one of a compatible kind.
   uint16_t ref_for(Kind kind) {
     if (kind == Kind::any) return ref_of(any_ref_kind());
     if (choices.one_in(16)) return ref_of(choices.one_of({Kind::buffer, Kind::probe}));
@@ -131,12 +130,12 @@ struct RegisterPlan {
     if (plan.version >= 16) set_live(reg, false);
     return reg | kMoveBit;
   }
-  // ... that is written, where MOVE sometimes has a meaning...
+  // ... that is written, where MOVE may have an effect...
   uint16_t written(uint16_t reg) {
     set_live(reg, true);
     return choices.one_in(6) ? reg | kMoveBit : reg;
   }
-  // ... and where MOVE never means anything.
+  // ... or where MOVE never has an effect.
   uint16_t plain(uint16_t reg) { return choices.one_in(12) ? reg | kMoveBit : reg; }
 
   // ---- constants

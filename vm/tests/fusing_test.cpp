@@ -1,5 +1,4 @@
-// Fused instructions against the same programs with every instruction on its own: LoadOptions::fuse is the
-// switch that turns fusing off.
+// Compares fused instructions with the same programs without fusing (LoadOptions::fuse).
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +10,7 @@
 namespace halyard::vm::test {
 namespace {
 
-// Results or failure of a call, as text.
+// The results or the failure of a call, as text.
 std::string outcome(const std::string& text, bool fuse, const std::string& function,
                     const Values& arguments) {
   Machine machine;
@@ -52,7 +51,7 @@ struct Case {
   std::vector<int> inputs;
 };
 
-// Where what fusing leaves out or puts together can be seen from outside.
+// Cases where omitted or fused instructions could be observed from outside.
 const Case kCases[] = {
     {"HalvesOfPairsInSwitches",  // an edge moves into the high half of a pair that only a list names
      R"(
@@ -101,12 +100,12 @@ TEST(Fusing, CasesGiveTheSame) {
   }
 }
 
-// What is computed from what was just computed from what was just computed, by all of four registers.
+// Chains of three operations over all combinations of four registers.
 TEST(Fusing, ArithmeticGivesTheSame) {
   struct Type {
     const char* name;
     std::string load;   // constants into A, B, C and D, which stand for registers
-    std::string store;  // R, or its bits, added to %i0
+    std::string store;  // adds R, or its bits, to %i0
     std::array<const char*, 5> registers;
   };
   const Type types[] = {
@@ -120,7 +119,7 @@ TEST(Fusing, ArithmeticGivesTheSame) {
        "vm.const.i64 500009\n",
        "  %i1 = vm.trunc.i64.i32 R\n  %i0 = vm.add.i32 %i0, %i1\n",
        {"%i2:3", "%i4:5", "%i6:7", "%i8:9", "%i10:11"}},
-      // One rounding instead of several gives another result.
+      // One rounding instead of several gives a different result.
       {"f32",
        "  A = vm.const.f32 1.0000001\n  B = vm.const.f32 1.0000002\n  C = vm.const.f32 -1.0000004\n"
        "  D = vm.const.f32 3.1\n",
@@ -154,8 +153,8 @@ TEST(Fusing, ArithmeticGivesTheSame) {
   }
 }
 
-// What ends the body of a loop, before each kind of loop that it is fused with; stores and lists also past
-// their ends.
+// The last instruction of a loop's body, before each kind of loop instruction that it is fused with; stores
+// and list accesses also past their ends.
 TEST(Fusing, EndsOfLoopsGiveTheSame) {
   const char* const ends[] = {
       "%i1 = vm.add.i32 %i1, %i4",
@@ -227,7 +226,7 @@ vm.func @f(%i0: i32, %i1: i32) -> (i32, i32, i64, f32, f64, i64, i32) {{
   }
 }
 
-// Loops within loops, and calls of functions with loops: each goes on where it belongs.
+// Nested loops, and calls of functions with loops: each continues in the right place.
 TEST(Fusing, LoopsGiveTheSame) {
   const char* const text = R"(
 vm.module @m

@@ -1,5 +1,5 @@
-// The edges of the block of globals: every width, at every offset around both ends, also at offsets that wrap
-// when a width is added in 32 bits.
+// The limits of the globals: every width at every offset around both ends, and at offsets that wrap if the
+// width is added in 32 bits.
 #include <limits>
 
 #include "machine_testing.h"
@@ -11,7 +11,7 @@ struct Access {
   const char* type;
   ValueType value;
   int64_t width;  // bytes
-  uint64_t bits;  // every byte another one
+  uint64_t bits;  // with different bytes
 };
 constexpr Access kAccesses[] = {
     {"i32", ValueType::i32, 4, 0x44332211},
@@ -61,7 +61,7 @@ TEST(GlobalRanges, EveryWidthAtEveryOffset) {
           machine.expect_failure(store, {i32(offset), stored}, Code::OUT_OF_RANGE);
         }
       }
-      // What was refused changed nothing.
+      // A rejected access has changed nothing.
       for (int64_t word = 0; word < words; ++word) machine.expect("load_i32", {i32(4 * word)}, {i32(0)});
     }
   }

@@ -1,12 +1,11 @@
-// Control flow, edges, globals, refs and what they own. Specified by isa.md, sections 2.3 to 3 and 5.3
-// to 5.10.
+// Control flow, edges, globals, refs and ownership. Specified by isa.md, sections 2.3 to 3 and 5.3 to 5.10.
 #include "machine_testing.h"
 #include "module_builder.h"
 
 namespace halyard::vm::test {
 namespace {
 
-// The rest of a file after a module header.
+// The rest of a file after the module header.
 std::string module_text(const std::string& rest) { return "vm.module @m\n" + rest; }
 
 // A module with one exported function f.
@@ -24,8 +23,7 @@ TEST(Branches, MovesOfAnEdgeAreSequential) {
   machine.expect("f", {i32(1), i32(2)}, {i32(1), i32(1)});
 }
 
-// Pairs that move as one keep the order of everything else, also where they overlap with what stands before
-// or after them.
+// Pairs that move as one keep the order of the other moves, also if they overlap with earlier or later ones.
 TEST(Branches, PairsMoveAsTheirHalvesWould) {
   Machine machine;
   machine.add(function("(%i0:1: i64, %i2:3: i64) -> (i64, i64, i64, i32)", R"(
@@ -36,7 +34,7 @@ TEST(Branches, PairsMoveAsTheirHalvesWould) {
   machine.expect("f", {i64(0x100000002), i64(5)}, {i64(0x100000002), i64(0x100000002), i64(1), i32(1)});
 }
 
-// (1, 2) -> (2, 3) is a pair in numbers, but begins at an odd register.
+// (1, 2) -> (2, 3) is adjacent like a pair, but starts at an odd register.
 TEST(Branches, OddNeighboursDoNotMoveTogether) {
   Machine machine;
   machine.add(function("(%i0: i32, %i1: i32, %i2: i32) -> (i32, i32, i32)", R"(
@@ -152,7 +150,7 @@ vm.func @empty(%i0: i32) -> (f32) {
   machine.expect("s32", {i32(1)}, {i32(20)});
   machine.expect("s32", {i32(2)}, {i32(30)});
   machine.expect("s32", {i32(-1)}, {i32(30)});
-  // The whole value of a case, not the low half that the reference gives (rulings.md, 2).
+  // The whole value of a case, not the low half as in the reference (rulings.md, 2).
   machine.expect("s64", {i32(0)}, {i64(4294967298)});
   machine.expect("s64", {i32(1)}, {i64(-4294967298)});
   machine.expect("f64", {i32(0)}, {f64(1.5)});
@@ -160,7 +158,7 @@ vm.func @empty(%i0: i32) -> (f32) {
   machine.expect("empty", {i32(0)}, {f32(2.5)});
 }
 
-// What a switch chooses from counts as read, both halves of it.
+// The values of a switch count as read, both halves.
 TEST(Switch, AMoveMayBringOneHalfOfAValue) {
   for (const char* type : {"i64", "f64"}) {
     Machine machine;
@@ -269,15 +267,15 @@ vm.func @unaligned() -> (i64) {
                    {i32(offset), i64(bits), low, Variant::value(ValueType::f64, bits)});
   }
   machine.expect("unaligned", {}, {i64(-2)});
-  // 24 bytes in all: an i32 still fits at 20, an i64 does not.
+  // 24 bytes in all: an i32 fits at 20, an i64 does not.
   for (const int32_t offset : {17, 20, 21, 24, -4, -8}) {
     machine.expect_failure("indirect", {i32(offset)}, Code::OUT_OF_RANGE);
   }
 }
 
-// ---- refs: what is held, and until when
+// ---- refs: what is held, and how long
 
-// A module whose functions are written in terms of !test.thing; `refs` ref globals.
+// A module whose functions use !test.thing; `refs` ref globals.
 std::string things(const std::string& rest) {
   return "vm.module @m\nvm.type !test.thing\nvm.type !vm.buffer\n" + rest;
 }
@@ -394,7 +392,7 @@ TEST_P(Refs, GlobalsHoldTheirRefs) {
     parts.exports.emplace_back(name, static_cast<int>(parts.functions.size()));
     parts.functions.push_back({builder.bytes(), convention, 4, 4, 1, 0, {}, {}, {}});
   };
-  // (thing) -> is the register still set?
+  // (thing) -> whether the register is still set
   add_function(
       "store", "0r_i",
       code().op(Op::global_store_ref).u32(1).u32(0).u16(moved(0)).op(Op::cmp_nz_ref, {ref(0), 0}).ret({0}));
@@ -413,7 +411,7 @@ TEST_P(Refs, GlobalsHoldTheirRefs) {
                code().op(Op::global_load_indirect_ref).u16(0).u32(0).u16(ref(0)).ret({moved(0)}));
   add_function("take_at", "0i_r",
                code().op(Op::global_load_indirect_ref).u16(0).u32(0).u16(moved(0)).ret({moved(0)}));
-  // Declared as another type, a value type, and any.
+  // Declared as another type, a value type, and any type.
   add_function("load_as_buffer", "0v_r",
                code().op(Op::global_load_ref).u32(1).u32(1).u16(moved(0)).ret({moved(0)}));
   add_function("load_as_i32", "0v_r",
@@ -437,7 +435,7 @@ TEST_P(Refs, GlobalsHoldTheirRefs) {
     }
     machine_.expect("take", {}, {thing});
     machine_.expect("load", {}, {honours_moves() ? null() : thing});
-    if (honours_moves()) machine_.expect("load_as_any", {}, {null()});  // null is of every type
+    if (honours_moves()) machine_.expect("load_as_any", {}, {null()});  // null has every type
   }
 }
 
@@ -486,7 +484,7 @@ vm.func @wrong(%r0: !test.thing, %r1: !test.thing, %i0: i32) -> () {
   const Variant kept = i32(!honours_moves());
   machine_.expect("f", {a, b, i32(1)}, {a, kept, kept});
   machine_.expect("f", {a, b, i32(0)}, {b, kept, kept});
-  // The result is one of the operands: it holds what was chosen.
+  // The result register is one of the operands: it holds the selected ref.
   machine_.expect("own", {a, b, i32(1)}, {a, kept});
   machine_.expect("own", {a, b, i32(0)}, {b, kept});
   machine_.expect_failure("wrong", {a, null(), i32(1)}, Code::INVALID_ARGUMENT);
@@ -495,7 +493,8 @@ vm.func @wrong(%r0: !test.thing, %r1: !test.thing, %i0: i32) -> () {
   EXPECT_TRUE(b.object()->unique());
 }
 
-// switch.ref: no text form. The chosen entry's MOVE is honoured in every version, the default's from 16 on.
+// switch.ref has no text form. The MOVE bit of the chosen entry is honoured in every version, that of the
+// default from 16 on.
 TEST_P(Refs, SwitchMovesWhatItChooses) {
   ModuleParts parts;
   parts.bytecode_version = GetParam() << 16;

@@ -138,7 +138,7 @@ TEST(List, ElementsAsVariants) {
   EXPECT_TRUE(variants->get(1)->empty());
 }
 
-// A list in a list in a list ...: its end does not nest.
+// Lists nested in lists: destroying them does not recurse.
 TEST(List, DeepNestingEnds) {
   int alive = 0;
   for (const ElementType& element :
@@ -158,7 +158,7 @@ TEST(List, DeepNestingEnds) {
   }
 }
 
-// A list that somebody else holds outlives the list that it is in.
+// A list with another holder outlives the list that contains it.
 TEST(List, SharedInnerListsStay) {
   int alive = 0;
   Ref<List> inner = list_of(kThings, 1);
@@ -301,7 +301,7 @@ vm.func @wrong_type(%r0: !vm.list) -> (!vm.buffer, i32) {
     machine.expect("get", {Variant::ref(list)}, {thing, honours_moves ? null() : thing});
     EXPECT_EQ(*list->get_ref(0), honours_moves ? nullptr : thing.object());
     ASSERT_TRUE(list->set(0, thing));
-    // Another type: null; a move has taken the element out all the same.
+    // Another type gives null; with MOVE, the element is removed anyway.
     machine.expect("wrong_type", {Variant::ref(list)}, {null(), i32(!honours_moves)});
   }
 }
@@ -368,7 +368,7 @@ vm.func @set_ref(%r0: !vm.list, %r1: !vm.buffer) -> () {
   machine.expect_failure("set_ref", {refs, buffer}, Code::INVALID_ARGUMENT);
   machine.expect("set_ref", {variants, buffer}, {});
   machine.expect("get_ref", {variants}, {buffer});
-  machine.expect("get_ref_as_value", {variants}, {null()});  // a value type is the type of no ref
+  machine.expect("get_ref_as_value", {variants}, {null()});  // no ref has a value type
 }
 
 // ---- memory limits
@@ -383,7 +383,7 @@ TEST(ListCharge, HeaderAndRoom) {
     EXPECT_EQ(budget->used(), kHeader);
     ASSERT_TRUE(list->reserve(10, kLimit));
     EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
-    ASSERT_TRUE(list->resize(11, kLimit));  // it doubles
+    ASSERT_TRUE(list->resize(11, kLimit));  // doubles
     EXPECT_EQ(budget->used(), kHeader + block_bytes(80));
     ASSERT_TRUE(list->resize(0, kLimit));
     EXPECT_EQ(budget->used(), kHeader + block_bytes(80));
@@ -399,14 +399,15 @@ TEST(ListCharge, WhatDoesNotFitChangesNothing) {
   const auto budget = make<Budget>(kHeader + block_bytes(400));
   const Ref<List> list = List::allocate(kNumbers, 10, kLimit, budget.get()).value();
   ASSERT_TRUE(list->resize(3, kLimit));
-  expect_code(list->resize(100, kLimit), Code::RESOURCE_EXHAUSTED);  // both blocks are too much
+  expect_code(list->resize(100, kLimit),
+              Code::RESOURCE_EXHAUSTED);  // the old and the new block together are too large
   EXPECT_EQ(list->size(), 3u);
   EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
   expect_code(List::allocate(kNumbers, 100, kLimit, budget.get()), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
 }
 
-// Lists of the embedder and of native modules are nobody's until a program lets them grow.
+// Lists of the embedder and of native modules are not charged until a program makes them grow.
 TEST(ListCharge, AListOfTheHostIsTheProgramsOnceItGrowsIt) {
   Limits limits;
   const auto budget = make<Budget>(1 << 20);

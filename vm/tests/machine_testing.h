@@ -1,5 +1,5 @@
-// For tests of the machine: text to a running module, calls with plain values, and an object whose life can
-// be watched.
+// For tests of the machine: loads a module from text, calls it with plain values, and has an object type
+// whose lifetime can be observed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ inline std::string to_text(const Variant& value) {
   }
 }
 
-// An object that counts how many of its kind there are.
+// An object that counts the live objects of its type.
 class Thing final : public ObjectOf<Thing> {
  public:
   static const ObjectType kType;
@@ -53,7 +53,7 @@ class Thing final : public ObjectOf<Thing> {
 };
 inline const ObjectType Thing::kType = object_type<Thing>("test.thing");
 
-// A context, and what modules in it are made of.
+// A context, and the pieces that its modules are made of.
 class Machine {
  public:
   explicit Machine(Limits limits = {}) : context(Context::create(std::move(limits))) {
@@ -80,7 +80,7 @@ class Machine {
     ASSERT_TRUE(added) << added.error().text();
   }
 
-  // "f" of the module added last, or "module.f".
+  // "f" of the last module, or "module.f".
   Result<Callable> find(const std::string& name) const {
     const size_t dot = name.find('.');
     if (dot != std::string::npos) return context->find(name.substr(0, dot), name.substr(dot + 1));
@@ -93,7 +93,7 @@ class Machine {
     return results;
   }
 
-  // The call gives exactly these results.
+  // Expects exactly these results.
   void expect(const std::string& name, const Values& arguments, const Values& expected) const {
     const Result<Values> results = call(name, arguments);
     if (!results) {
@@ -108,7 +108,7 @@ class Machine {
           << name << " result " << i << ": " << to_text(found) << ", expected " << to_text(expected[i]);
     }
   }
-  // The call fails with this status; its text.
+  // Expects this status, and returns its text.
   std::string expect_failure(const std::string& name, const Values& arguments, Code code) const {
     const Result<Values> results = call(name, arguments);
     if (results) {
@@ -121,8 +121,8 @@ class Machine {
 
   Variant thing() { return Variant::ref(make<Thing>(&alive)); }
 
-  int alive = 0;     // things
-  bool fuse = true;  // LoadOptions::fuse of what is loaded
+  int alive = 0;     // live things
+  bool fuse = true;  // LoadOptions::fuse for loading
   TypeRegistry types;
   Ref<Context> context;
 };

@@ -1,4 +1,4 @@
-// Modules from parts (module_parts.h), loaded, and what tests expect of a result.
+// Loads modules made from parts (module_parts.h), and matchers for results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace halyard::vm::test {
 
-// The file as a module. Types of the tests' own may be given.
+// Loads the file. Tests may pass their own types.
 inline Result<Ref<BytecodeModule>> load(const std::vector<uint8_t>& file, const TypeRegistry& types = {}) {
   return BytecodeModule::load(Bytes::copy(file), types);
 }
@@ -36,7 +36,7 @@ testing::AssertionResult succeeds(const Result<T>& result) {
   return testing::AssertionFailure() << result.error().text();
 }
 
-// A module of one function that is exported as "main".
+// A module with one function, exported as "main".
 inline ModuleParts one_function(FunctionParts function) {
   ModuleParts parts;
   parts.functions.push_back(std::move(function));

@@ -1,4 +1,4 @@
-// What can be wrong with a definition, what each message names, and how long the parts of a module live.
+// Errors in a definition, what each message names, and the lifetime of a module's parts.
 #include "vm/native/module_definition.h"
 
 #include <cstring>
@@ -32,7 +32,7 @@ TEST(ModuleDefinition, MakesAModule) {
   EXPECT_EQ((*module)->exports()[1].convention, "0CiD_v");
 }
 
-// The embedder's texts and tables may go when the module is made.
+// The embedder may free its strings and tables after the module is created.
 TEST(ModuleDefinition, IsCopied) {
   Machine machine;
   {
@@ -94,7 +94,7 @@ TEST(ModuleDefinition, TablesThatCannotBe) {
   EXPECT_FAILS(INCOMPATIBLE, "type_size is 8 bytes, module ABI 1 needs 16", create(definition));
 }
 
-// A later version's entries are longer; the distance between them is what the definition says.
+// A later version's entries are longer; the definition states their size.
 TEST(ModuleDefinition, LongerEntries) {
   struct Longer {
     halyard_module_export_t known;
@@ -234,7 +234,7 @@ TEST(ModuleStates, AFailureIsTheContextsFailure) {
   TypeRegistry types;
   auto module = create_native_module(&with_states(definition, log), {}, types);
   const Machine machine;
-  EXPECT_FAILS(UNAVAILABLE, "no more states; while making the state of native module 'native'",
+  EXPECT_FAILS(UNAVAILABLE, "no more states; while creating the state of native module 'native'",
                machine.context->add(*module));
   *module = nullptr;
   EXPECT_EQ(log.lines, (std::vector<std::string>{"create ''", "release"}));

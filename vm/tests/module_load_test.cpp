@@ -1,5 +1,5 @@
-// Loading: every check of module-format.md, section 4, what loading makes of a good file, and that no bytes
-// can hurt it.
+// Loading: every check of module-format.md, section 4, the contents of loaded modules, and robustness against
+// arbitrary bytes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -139,7 +139,7 @@ TEST(ModuleLoad, RodataKeepsTheFileAlive) {
   ModuleParts parts = one_function({});
   parts.rodata = {{{42}, false}, {{43}, true}};
   const std::vector<uint8_t> file = parts.build();
-  for (const size_t shift : {0, 1}) {  // in place, and with the metadata copied
+  for (const size_t shift : {0, 1}) {  // in place, and with copied metadata
     std::vector<uint8_t> memory(file.size() + 64);
     const size_t start = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 + shift;
     ASSERT_LE(start + file.size(), memory.size());
@@ -238,7 +238,7 @@ TEST(ModuleLoad, ExternalRodataLiesInTheFile) {
   EXPECT_TRUE(fails_with(loaded(3, 8), Code::INVALID_ARGUMENT, kPastTheEnd));
   EXPECT_TRUE(fails_with(loaded(11, 0), Code::INVALID_ARGUMENT, kPastTheEnd));
   EXPECT_TRUE(fails_with(loaded(0, 11), Code::INVALID_ARGUMENT, kPastTheEnd));
-  EXPECT_TRUE(fails_with(loaded(~uint64_t{0}, 1), Code::INVALID_ARGUMENT, kPastTheEnd));  // their sum wraps
+  EXPECT_TRUE(fails_with(loaded(~uint64_t{0}, 1), Code::INVALID_ARGUMENT, kPastTheEnd));  // the sum wraps
   EXPECT_TRUE(fails_with(loaded(1, ~uint64_t{0}), Code::INVALID_ARGUMENT, kPastTheEnd));
   EXPECT_TRUE(fails_with(loaded(~uint64_t{0} - 63, 64), Code::INVALID_ARGUMENT, kPastTheEnd));
 }
@@ -276,7 +276,7 @@ TEST(ModuleLoad, ExportsNameFunctions) {
 TEST(ModuleLoad, FunctionDescriptors) {
   const auto refused = [](auto change, std::string_view message) {
     FunctionParts function;
-    function.code.resize(8);  // exactly the bytecode of the module
+    function.code.resize(8);  // exactly the module's bytecode
     change(function);
     return fails_with(load(one_function(function)), Code::INVALID_ARGUMENT, message);
   };
@@ -300,7 +300,7 @@ TEST(ModuleLoad, RegisterCountsUpToTheLimitsLoad) {
   function.values = 0x7FFF;
   function.refs = 0x3FFF;
   const auto module = load(one_function(function));
-  ASSERT_TRUE(succeeds(module));  // the verifier refuses them: RESOURCE_EXHAUSTED
+  ASSERT_TRUE(succeeds(module));  // rejected by the verifier: RESOURCE_EXHAUSTED
   EXPECT_EQ((*module)->functions()[0].value_registers, 0x8000);
   EXPECT_EQ((*module)->functions()[0].ref_registers, 0x4000);
 }
@@ -354,7 +354,7 @@ TEST(ModuleLoad, UnknownTypes) {
     ModuleParts parts = one_function({});
     parts.types = {"i32", name};
     EXPECT_TRUE(
-        fails_with(load(parts), Code::NOT_FOUND, fmt::format("type '{}' (types[1]) is not known", name)));
+        fails_with(load(parts), Code::NOT_FOUND, fmt::format("type '{}' (types[1]) is unknown", name)));
     EXPECT_TRUE(fails_with(load(parts), Code::NOT_FOUND,
                            "i8, i16, i32, i64, f32, f64, !vm.opaque, !vm.buffer, !vm.list"));
   }
@@ -437,7 +437,7 @@ TEST(Module, ResolvesImports) {
   EXPECT_TRUE(fails_with(module.resolve("mian", ""), Code::NOT_FOUND, "did you mean 'main'?"));
 }
 
-// Loads, verifies and decodes whatever can be; all that matters is that nothing but a status comes of it.
+// Loads, verifies and decodes as much as possible: any status will do, but nothing worse.
 size_t load_and_decode(std::span<const uint8_t> file) {
   const auto module = BytecodeModule::load(Bytes::copy(file), hal_types());
   if (!module) {
@@ -461,7 +461,7 @@ size_t load_and_decode(std::span<const uint8_t> file) {
   return good;
 }
 
-// One of everything whose reading could go wrong.
+// One of everything that could be read wrongly.
 std::vector<uint8_t> everything_module() {
   ModuleParts parts;
   parts.features = 3;
@@ -574,7 +574,7 @@ std::vector<std::filesystem::path> compiled_modules() {
   return paths;
 }
 
-// The module and those that lie in its rodata.
+// The module, and modules in its rodata.
 void expect_good(const Ref<Bytes>& bytes, const std::string& name, size_t& nested) {
   const auto module = BytecodeModule::load(bytes, hal_types());
   ASSERT_TRUE(succeeds(module)) << name;

@@ -1,5 +1,5 @@
-// Modules for tests, made from parts: FlatBuffer by the generated builder, bytecode instruction by
-// instruction. What it makes is as well-formed as its parts: tests break one thing at a time.
+// Modules for tests, made from parts: the FlatBuffer by the generated builder, bytecode one instruction at a
+// time. They are as well-formed as their parts, so tests can break one thing at a time.
 #pragma once
 
 #include <bytecode_module_generated.h>
@@ -20,7 +20,7 @@ namespace halyard::vm::test {
 constexpr uint16_t ref(uint16_t ordinal) { return kRefBit | ordinal; }
 constexpr uint16_t moved(uint16_t ordinal) { return kRefBit | kMoveBit | ordinal; }
 
-// Bytecode of one function. Numbers are little-endian; lists pad themselves to an even pc.
+// The bytecode of one function. Numbers are little-endian; lists are aligned to an even pc.
 class CodeBuilder {
  public:
   CodeBuilder& block() { return op(Op::block); }
@@ -64,7 +64,7 @@ class CodeBuilder {
   }
   CodeBuilder& ret(std::initializer_list<uint16_t> values = {}) { return op(Op::return_).list(values); }
 
-  // Writes over what stands at `pc`: a branch target that was not known yet.
+  // Overwrites the bytes at `pc`: for branch targets that were unknown before.
   CodeBuilder& patch_u32(uint32_t pc, uint32_t value) {
     std::memcpy(bytes_.data() + pc, &value, sizeof value);
     return *this;
@@ -96,7 +96,7 @@ struct FunctionParts {
   int blocks = 1;
   uint32_t features = 0;
   std::vector<std::pair<std::string, std::string>> attributes;
-  std::optional<int> offset;  // instead of where `code` was put
+  std::optional<int> offset;  // overrides the offset of `code`
   std::optional<int> length;
 };
 
@@ -115,7 +115,7 @@ struct DependencyParts {
 struct RodataParts {
   std::vector<uint8_t> data;
   bool embedded = true;
-  std::optional<uint64_t> offset;  // of an external segment, instead of where `data` was put
+  std::optional<uint64_t> offset;  // of an external segment; overrides the offset of `data`
   std::optional<uint64_t> length;
 };
 
@@ -130,7 +130,7 @@ struct ModuleParts {
   std::vector<ImportParts> imports;
   std::vector<std::pair<std::string, int>> exports;  // name, function
   std::vector<FunctionParts> functions;
-  std::optional<size_t> signature_count;  // instead of one for each function
+  std::optional<size_t> signature_count;  // overrides one for each function
   std::vector<RodataParts> rodata;
   int global_bytes = 0;
   int global_refs = 0;
@@ -142,7 +142,7 @@ struct ModuleParts {
     int32_t line;
     int32_t column;
   };
-  std::vector<DebugLocation> debug_locations;  // of functions that have a debug name
+  std::vector<DebugLocation> debug_locations;  // of functions with a debug name
 
   // The flat form: size prefix, FlatBuffer, external constants.
   std::vector<uint8_t> build() const {

@@ -1,5 +1,5 @@
-// Functions in C++: how bind<> reads arguments and writes results, and what a call of one does to the
-// caller's registers. Specified by calling-convention.md, section 6, and isa.md, sections 3 and 5.9.
+// Functions in C++: how bind<> reads arguments and writes results, and the effect of a call on the caller's
+// registers. Specified by calling-convention.md, section 6, and isa.md, sections 3 and 5.9.
 #include <optional>
 
 #include "machine_testing.h"
@@ -8,7 +8,7 @@ namespace halyard::vm::test {
 namespace {
 
 struct Probe {
-  int* alive = nullptr;  // things
+  int* alive = nullptr;  // live things
   int calls = 0;
   int defer = 0;  // how often to defer
   std::vector<bool> resumed;
@@ -79,7 +79,7 @@ class NativeCalls : public testing::Test {
                          EXPORT(weighted), EXPORT(refuse), EXPORT(deferring), EXPORT(deferring_void)},
                         &probe_);
   }
-  // A module with one exported function f that imports the function named.
+  // A module with one exported function f that imports this function.
   void add(const std::string& import, const std::string& function, uint32_t version = 17) {
     const auto exported = machine_.context->find("native", import);
     ASSERT_TRUE(exported);
@@ -117,7 +117,7 @@ TEST_F(NativeCalls, FromOutside) {
   EXPECT_TRUE(thing.object()->unique());
   const std::string text = machine_.expect_failure("native.refuse", {}, Code::UNAVAILABLE);
   EXPECT_EQ(text, "UNAVAILABLE; not now; in native function native.refuse; in the call of function 'refuse'");
-  // Variable arguments are for modules only.
+  // Only modules can pass a variable number of arguments.
   machine_.expect_failure("native.weighted", {i32(1), i64(1)}, Code::INVALID_ARGUMENT);
   probe_.defer = 2;
   machine_.expect("native.deferring", {i32(5), thing}, {i32(6)});
@@ -171,7 +171,7 @@ TEST_F(NativeCalls, Spans) {
       << text;
 }
 
-// What is moved into a call is gone after it; bytecode 15 lends.
+// A moved argument is gone after the call; bytecode 15 lends it.
 TEST_F(NativeCalls, MovedArgumentsAreReleasedAfterwards) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     add("nullable", R"((%r0: !test.thing, %r1: !test.thing) -> (i32, i32, i32) {
@@ -186,7 +186,7 @@ TEST_F(NativeCalls, MovedArgumentsAreReleasedAfterwards) {
   }
 }
 
-// A result in the register of a moved argument stays; what the register held is released.
+// A result in the register of a moved argument stays; the old ref is released.
 TEST_F(NativeCalls, AResultMayTakeTheArgumentsRegister) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     add("same", R"((%r0: !test.thing) -> (!test.thing) {
@@ -237,7 +237,7 @@ TEST_F(NativeCalls, YieldableCallsWaitForTheirResults) {
     const Result<Outcome> outcome =
         i == 0 ? invocation.begin(callee, Values{i32(5), machine_.thing()}) : invocation.resume();
     ASSERT_TRUE(outcome && *outcome == Outcome::yielded);
-    EXPECT_EQ(machine_.alive, 1);  // the argument stays until the call is done
+    EXPECT_EQ(machine_.alive, 1);  // the argument stays until the call has finished
   }
   const Result<Outcome> outcome = invocation.resume();
   ASSERT_TRUE(outcome && *outcome == Outcome::done);
@@ -281,11 +281,11 @@ TEST_F(NativeCalls, PlainCallsWaitOnlyWithoutResults) {
   machine_.expect_failure("f", {i32(5), null()}, Code::UNIMPLEMENTED);
 }
 
-// One name with several signatures: the import's decides.
+// One name with several signatures: the import's signature selects one.
 Result<int32_t> one_argument(int32_t a) { return a; }
 Result<int32_t> two_arguments(int32_t a, int32_t b) { return a * b; }
 
-// The list may be longer than the results are: what counts is what the import gives.
+// The list may be longer than the results: the import determines their number.
 TEST_F(NativeCalls, ResultsThatAreListedButNotGiven) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     machine_.add(R"(
@@ -305,10 +305,10 @@ vm.func @move(%r0: !test.thing) -> (i32, i32) {
 }
 )",
                  version);
-    // It has no results, so it may be waited for.
+    // It has no results, so its caller may wait for it.
     probe_.defer = 2;
     machine_.expect("wait", {i32(7)}, {i32(7)});
-    // From 16 on a moved argument is gone after the call; 15 borrows.
+    // From 16 on, a moved argument is gone after the call; 15 borrows it.
     machine_.expect("move", {machine_.thing()}, {i32(1), i32(version == 15)});
   }
   EXPECT_EQ(machine_.alive, 0);
@@ -327,7 +327,7 @@ TEST(NativeModules, OverloadsByConvention) {
   }
 }
 
-// A function that is told which export it was called as.
+// A function that is told the export by which it was called.
 Status named_number(NativeCall& call) {
   call.values[call.results[0]] = *static_cast<const uint32_t*>(call.function_data);
   return {};

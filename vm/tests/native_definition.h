@@ -1,4 +1,4 @@
-// For tests of native modules in C: definitions made of functions, and what becomes of them.
+// For tests of native modules in C: makes definitions of functions, and loads them.
 #pragma once
 
 #include <iterator>
@@ -11,7 +11,7 @@
 
 namespace halyard::vm::test {
 
-// A definition with these functions, to be changed before it is used.
+// A definition with these functions, which a test can modify.
 struct Definition : halyard_module_definition_t {
   explicit Definition(std::vector<halyard_module_export_t> given = {})
       : halyard_module_definition_t(), functions(std::move(given)) {
@@ -62,6 +62,6 @@ void expect_status(const T& result, Code code, const std::string& part, const ch
 
 }  // namespace halyard::vm::test
 
-// The code, and a part of the text.
+// Expects the code and a part of the message.
 #define EXPECT_FAILS(code, text, ...) \
   ::halyard::vm::test::expect_status((__VA_ARGS__), ::halyard::Code::code, text, __FILE__, __LINE__)

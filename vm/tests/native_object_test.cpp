@@ -1,5 +1,5 @@
-// Objects of native modules: their types in programs, their lives, and the services by which a module makes
-// them and looks into what it is given.
+// Objects of native modules: their types in programs, their lifetimes, and the services for creating and
+// inspecting objects.
 #include "vm/native/native_object.h"
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 
 const halyard_module_services_t& host = module_services();
 
-// Succeeds, or the status is shown.
+// Expects success, or prints the status.
 void expect_ok(halyard_status_t status) { EXPECT_EQ(Status::adopt(status).text(), "OK"); }
 Result<> to_result(halyard_status_t status) { return halyard::to_result(Status::adopt(status)); }
 
@@ -67,7 +67,7 @@ halyard_status_t number_of(void* state, halyard_object_t number, int32_t* value)
   if (!status) *value = *static_cast<int32_t*>(pointer);
   return status;
 }
-// The types of a frame function are those of its module.
+// A frame function sees the types of its module.
 halyard_status_t double_of(void*, halyard_module_call_t* call) {
   void* pointer = nullptr;
   const halyard_status_t status = host.object_pointer(call->types[0], call->arguments[0].object, &pointer);
@@ -156,7 +156,7 @@ TEST(NativeObjects, AProgramNeedsTheModuleBeforeIt) {
   EXPECT_FAILS(NOT_FOUND, "type '!native.number'", added);
 }
 
-// A module that is loaded twice has one set of types, so that its objects go from one to the other.
+// A module that is loaded twice has one set of types, so both can use each other's objects.
 TEST(NativeObjects, OneModuleTwice) {
   alive = 0;
   Machine machine;
@@ -179,8 +179,8 @@ TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
   };
   const auto first = create("m", {{"m.a", nullptr}});
   ASSERT_TRUE(first);
-  // All or nothing: m.b is not left behind.
-  EXPECT_FAILS(ALREADY_EXISTS, "the type 'm.a' is there already",
+  // All or nothing: m.b is not left registered.
+  EXPECT_FAILS(ALREADY_EXISTS, "the type 'm.a' is already defined",
                create("m", {{"m.b", nullptr}, {"m.a", destroy_number}}));
   EXPECT_EQ(types.find("m.b"), nullptr);
   EXPECT_NE(types.find("m.a"), nullptr);
@@ -192,7 +192,7 @@ TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
                create("m", {{"m.c", nullptr}, {"m.c", nullptr}}));
 }
 
-// What holds an object holds its type: machine, module and registry may go first.
+// An object keeps its type alive: the machine, the module and the registry may be destroyed first.
 TEST(NativeObjects, OutliveWhatMadeThem) {
   alive = 0;
   Variant last;
@@ -209,7 +209,7 @@ TEST(NativeObjects, OutliveWhatMadeThem) {
   EXPECT_EQ(alive, 0);
 }
 
-// Several threads load modules while others look types up.
+// Several threads load modules while others look up types.
 TEST(NativeObjects, TheRegistryIsGuarded) {
   TypeRegistry types;
   std::vector<std::thread> threads;

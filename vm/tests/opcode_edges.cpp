@@ -1,4 +1,4 @@
-// Programs of one instruction each.
+// Programs with one instruction each.
 #include "opcode_edges.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace halyard::vm::test {
 namespace {
 
 constexpr int kGlobalBytes = 16;
-constexpr int kGlobalRefs = 3;  // they begin as a buffer, a list and a probe
+constexpr int kGlobalRefs = 3;  // initially a buffer, a list and a probe
 constexpr uint32_t kRodata = 2;
 
-// What calls call: functions of the module, then imports.
+// The functions that calls use: internal ones, then imports.
 struct EdgeCallee {
   const char* name;  // of an import
   std::string_view arguments;
@@ -34,7 +34,7 @@ class EdgeWriter {
   std::optional<EdgeProgram> write() {
     const OpInfo& opcode = info(op_);
     if ((opcode.flags & (MARKER | PREFIX)) || opcode.since > version_) return {};
-    // What is in every program: two values, and what the ref globals begin as.
+    // The initial state of every program: two values and the ref globals.
     state_[0] = value_register(Bank::i64);
     state_[1] = value_register(Bank::i64);
     for (uint16_t& ref : state_refs_) ref = ref_register();
@@ -58,7 +58,7 @@ class EdgeWriter {
     if (!instruction()) return {};
     result_.end = code_.pc();
     if (!opcode.terminator()) return_everything(0);
-    if (op_ == Op::fail) add_target();  // where it falls through to
+    if (op_ == Op::fail) add_target();  // the continuation
     for (const uint32_t at : targets_) {
       code_.patch_u32(at, code_.pc());
       add_target();
@@ -77,7 +77,7 @@ class EdgeWriter {
   }
 
   void field(OperandKind kind, Bank bank) { result_.fields.push_back({code_.pc(), kind, bank}); }
-  // The entries of a list that has just been written, of `banks`.
+  // The entries of the list just written, with their `banks`.
   void fields_of_list(const std::vector<Bank>& banks) {
     for (size_t i = 0; i < banks.size(); ++i) {
       const auto from_end = static_cast<uint32_t>(2 * (banks.size() - i));
@@ -85,7 +85,7 @@ class EdgeWriter {
     }
   }
 
-  // A register of its own for an operand, or that of the first of its kind.
+  // A register of its own for an operand, or the register of the first operand of its kind.
   uint16_t operand(Bank bank) {
     if (bank != Bank::ref) {
       if (!shape_.aliased || !shared_value_) shared_value_ = value_register(bank);
@@ -181,7 +181,7 @@ class EdgeWriter {
 
   bool may_call(const EdgeCallee& callee) const {
     if (op_ == Op::import_resolved) return callee.name;
-    // Native functions see registers: one that is moved is not named twice.
+    // Native functions access registers in place: a moved one is not named twice.
     const bool several_refs = callee.arguments == "rr" || callee.span.find('r') != callee.span.npos;
     if (shape_.aliased && shape_.moves && several_refs) return false;
     const bool variadic = op_ == Op::call_variadic || op_ == Op::call_variadic_yieldable;
@@ -192,7 +192,7 @@ class EdgeWriter {
     for (uint32_t i = 0; i < shape_.list_size; ++i) {
       if (bank != Bank::any) {
         entries.push_back(operand(bank));
-      } else {  // what has a value and what has a ref
+      } else {  // those with a value and with a ref
         entries.push_back(operand(i % 2 == 0 ? Bank::ref : Bank::i32));
       }
     }
@@ -237,7 +237,7 @@ class EdgeWriter {
       result_.fields.push_back({code_.pc() - from_end, OperandKind::remap, is_ref ? Bank::ref : Bank::i32});
     }
   }
-  // A block that says that it was reached.
+  // A block that records that it was reached.
   void add_target() {
     ++blocks_;
     code_.block();
@@ -257,7 +257,7 @@ class EdgeWriter {
       list.push_back(static_cast<uint16_t>(kRefBit | (moves >> i & 1 ? kMoveBit : 0) | i));
       results += 'r';
     }
-    list.push_back(kRefBit);  // once more
+    list.push_back(kRefBit);  // repeated
     list.push_back(marker());
     code_.op(Op::return_).list(list);
     results_ = results + "ri";

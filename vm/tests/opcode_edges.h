@@ -1,5 +1,5 @@
-// One small program for each opcode: its operands are arguments, and everything that it may have changed is
-// returned. By the opcode table, so a new row is tested without a new test.
+// Generates a small program for each opcode: its operands are arguments, and everything that it may change is
+// returned. It uses the opcode table, so a new row is tested without a new test.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@ namespace halyard::vm::test {
 
 // How the operands of the instruction are chosen.
 struct EdgeShape {
-  bool aliased = false;    // operands of one kind are one register
+  bool aliased = false;    // operands of one kind share a register
   uint32_t moves = 0;      // bit i: the i-th ref of the instruction has the MOVE bit
-  uint32_t list_size = 3;  // of lists of registers, and the cases of a table
-  uint32_t ordinal = 0;    // of a type, ref global, constant or callee; byte offset of a global
+  uint32_t list_size = 3;  // of register lists, and of the cases of a table
+  uint32_t ordinal = 0;    // of a type, ref global, constant or callee; or byte offset of a global
   uint64_t immediate = 0;
 };
 
@@ -22,22 +22,22 @@ struct EdgeShape {
 struct EdgeField {
   uint32_t offset;
   OperandKind kind;
-  Bank bank;  // of a register: what the verifier holds it against; none for other fields
+  Bank bank;  // of a register: its bank for the verifier; none for other fields
 };
 
 struct EdgeProgram {
   Program program;              // without calls
-  std::vector<Bank> arguments;  // what each argument of "main" is used as
-  uint32_t ref_fields = 0;      // of the instruction
+  std::vector<Bank> arguments;  // how each argument of "main" is used
+  uint32_t ref_fields = 0;      // number of ref fields of the instruction
   uint32_t start = 0;           // of the instruction in function 0
   uint32_t end = 0;
   std::vector<EdgeField> fields;
 };
 
-// Nothing for markers and prefixes, which are no instructions, and for shapes that the opcode cannot have.
+// nullopt for markers and prefixes, which are not instructions, and for shapes that the opcode cannot have.
 std::optional<EdgeProgram> edge_program(Op op, uint32_t version, const EdgeShape& shape);
 
-// How many values of `ordinal` mean something to the opcode.
+// The number of values of `ordinal` that the opcode distinguishes.
 uint32_t ordinal_count(Op op);
 
 }  // namespace halyard::vm::test

@@ -1,6 +1,6 @@
-// Every opcode of the table in every version that has it, on the edges of its operands, with every MOVE bit:
-// the machine does what the reference machine does. And what the table says of loading: since when an opcode
-// is known, what it requires, that it may not be cut.
+// Every opcode of the table in every version that has it, with edge cases of its operands and with every MOVE
+// bit: the machine behaves like the reference machine. Also the loading rules of the table: since when an
+// opcode exists, what it requires, and that it must not be truncated.
 #include "opcode_edges.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ std::vector<uint64_t> floats() {
   return bits;
 }
 
-// Kinds of refs, each with the object of that kind: null, buffers that may and may not be written, lists.
+// Kinds of refs, with objects of each kind: null, mutable and read-only buffers, lists.
 const std::vector<ProgramArgument>& objects() {
   static const std::vector<ProgramArgument> all = {{Kind::any, 0},   {Kind::buffer, 1}, {Kind::buffer, 3},
                                                    {Kind::probe, 1}, {Kind::values, 1}, {Kind::values, 2},
@@ -96,8 +96,8 @@ const std::vector<ProgramArgument>& objects() {
   return all;
 }
 
-// How many choices there are for an argument, and one of them. The other half of a 32-bit operand's pair is
-// noise that has to stay as it is.
+// The number of choices for an argument, and one of them. The other half of a 32-bit operand's pair is noise
+// that must not change.
 size_t choice_count(Bank bank) {
   switch (bank) {
     case Bank::i32:
@@ -129,7 +129,7 @@ ProgramArgument chosen(Bank bank, size_t index) {
   }
 }
 
-// The first arguments are the state that every program has: two values, a buffer, a list and a probe.
+// The first arguments are the state of every program: two values, a buffer, a list and a probe.
 constexpr size_t kStateArguments = 5;
 std::vector<ProgramArgument> state(Choices& choices) {
   return {{Kind::i64, choices.bits(8)},
@@ -145,12 +145,12 @@ struct Tally {
   uint64_t calls = 0;
   uint64_t not_compared = 0;
   std::array<uint64_t, kOpCount> executed = {};
-  std::array<std::set<int>, kOpCount> codes;  // that instructions ended with
+  std::array<std::set<int>, kOpCount> codes;  // of the instructions' results
 };
 
 constexpr size_t kCallsOfAProgram = 24;
 
-// Calls the program with all combinations of its operands, or with `most` of them at random.
+// Calls the program with all combinations of its operands, or with `most` random ones.
 void run(Op op, EdgeProgram& edge, size_t most, Choices& choices, Tally& tally) {
   size_t combinations = 1;
   for (size_t i = kStateArguments; i < edge.arguments.size(); ++i)
@@ -171,7 +171,7 @@ void run(Op op, EdgeProgram& edge, size_t most, Choices& choices, Tally& tally) 
       edge.program.calls.push_back({.arguments = std::move(arguments)});
     }
     edge.program.fuse = !choices.one_in(4);
-    // Where a call cannot be compared those after it are not either, so they come again alone.
+    // After a call that cannot be compared, later ones cannot either, so these are run again separately.
     for (size_t from = 0; from < edge.program.calls.size();) {
       Program part = {.modules = edge.program.modules, .calls = {}, .fuse = edge.program.fuse};
       part.calls.assign(edge.program.calls.begin() + static_cast<ptrdiff_t>(from), edge.program.calls.end());
@@ -190,7 +190,7 @@ void run(Op op, EdgeProgram& edge, size_t most, Choices& choices, Tally& tally) 
   }
 }
 
-// All shapes that make a difference to an opcode.
+// All shapes that make a difference for an opcode.
 std::vector<EdgeShape> shapes_of(Op op, uint32_t version) {
   std::vector<EdgeShape> shapes;
   const OpInfo& opcode = info(op);
@@ -213,7 +213,7 @@ std::vector<EdgeShape> shapes_of(Op op, uint32_t version) {
         for (shape.moves = 0; shape.moves < 1u << refs; ++shape.moves) {
           shape.aliased = false;
           shapes.push_back(shape);
-          if (op == Op::list_set_ref) continue;  // a list in itself would stay for ever
+          if (op == Op::list_set_ref) continue;  // a list that contains itself would never be released
           shape.aliased = true;
           shapes.push_back(shape);
         }
@@ -237,7 +237,7 @@ TEST_P(OpcodeEdges, TheMachineDoesWhatTheReferenceDoes) {
     for (const EdgeShape& shape : shapes) {
       auto edge = edge_program(op, version, shape);
       if (!edge) continue;
-      // Few shapes: many values each.
+      // With few shapes, many values for each.
       run(op, *edge, std::max<size_t>(24, 900 / shapes.size()), choices, tally);
       if (HasFatalFailure()) return;
     }
@@ -246,7 +246,7 @@ TEST_P(OpcodeEdges, TheMachineDoesWhatTheReferenceDoes) {
     EXPECT_EQ(tally.executed[i] > 0, kOps[i].since <= version) << kOps[i].mnemonic;
   std::cout << tally.calls << " calls, " << tally.not_compared << " not compared\n";
   EXPECT_LT(tally.not_compared * 50, tally.calls);
-  // What can go wrong has gone wrong.
+  // Every kind of failure has occurred.
   const auto ended = [&](Op op, Code code) {
     EXPECT_TRUE(tally.codes[static_cast<size_t>(op)].contains(static_cast<int>(code)))
         << info(op).mnemonic << " never ended with " << name(code);
@@ -277,7 +277,7 @@ TEST_P(OpcodeEdges, TheMachineDoesWhatTheReferenceDoes) {
   }
   ended(Op::call, Code::NOT_FOUND);
   ended(Op::call, Code::UNAVAILABLE);
-  ended(Op::call, Code::UNIMPLEMENTED);  // an import that is not done yet, and whose result is wanted
+  ended(Op::call, Code::UNIMPLEMENTED);  // a deferred import whose result is needed
 }
 
 // ---- loading
@@ -286,7 +286,7 @@ Result<Ref<BytecodeModule>> load_eagerly(const ModuleParts& parts) {
   return BytecodeModule::load(Bytes::own(parts.build()), known_types(), {.verify_eagerly = true});
 }
 
-// Programs of all opcodes in version 17, and in the first that has them.
+// Programs with all opcodes in version 17, and in the first version that has them.
 template <typename Each>
 void for_each_program(Each each) {
   for (size_t i = 0; i < kOpCount; ++i) {
@@ -337,8 +337,7 @@ TEST(OpcodeLoads, WithTheFeatureOfItsSet) {
   });
 }
 
-// One byte that follows the last instruction is never looked at, so a cut after the first byte leaves no
-// instruction.
+// One byte after the last instruction is ignored, so a cut after the first byte leaves no instruction.
 TEST(OpcodeLoads, NotCutAnywhere) {
   for_each_program([](Op op, const EdgeProgram& edge) {
     ModuleParts parts = edge.program.modules[0];
@@ -352,7 +351,7 @@ TEST(OpcodeLoads, NotCutAnywhere) {
   });
 }
 
-// What the next test goes through: every operand of the table that can name something has fields of its kind.
+// Used by the next test: every kind of operand that can refer to something has fields.
 TEST(OpcodeLoads, EveryOperandHasItsFields) {
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
@@ -382,7 +381,7 @@ TEST(OpcodeLoads, EveryOperandHasItsFields) {
   }
 }
 
-// One field after another is made wrong in every way that it can be.
+// Corrupts one field after another in every possible way.
 TEST(OpcodeLoads, NotWithAFieldThatIsWrong) {
   size_t wrong = 0;
   for (size_t i = 0; i < kOpCount; ++i) {
@@ -457,7 +456,7 @@ TEST(OpcodeLoads, NotWithAFieldThatIsWrong) {
   EXPECT_GT(wrong, 2500u);
 }
 
-// The MOVE bit is accepted on every ref field, whether it has an effect or not.
+// The MOVE bit is accepted on every ref field, whether or not it has an effect.
 TEST(OpcodeLoads, WithTheMoveBitAnywhere) {
   for (size_t i = 0; i < kOpCount; ++i) {
     for (const uint32_t version : {15u, 16u, 17u}) {

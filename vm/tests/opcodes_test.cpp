@@ -1,4 +1,4 @@
-// The opcode table: that it is complete and consistent, and that instructions are read as it says.
+// The opcode table: completeness, consistency, and that instructions are read accordingly.
 #include "vm/format/opcodes.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(Opcodes, NamesAgreeWithOperands) {
       const Operand& operand = op.operands[i];
       EXPECT_TRUE(names.insert(operand.name).second) << op.mnemonic << ' ' << operand.name;
       EXPECT_EQ(operand.kind == OperandKind::reg && operand.writes, operand.name == "result") << op.mnemonic;
-      // Extension sets work on their own type somewhere.
+      // Extension sets use their own type in some operand.
       if (op.set != OpSet::CORE && operand.kind == OperandKind::immediate) {
         EXPECT_EQ(operand.bank, op.set == OpSet::F32 ? Bank::f32 : Bank::f64) << op.mnemonic;
       }
@@ -105,7 +105,7 @@ TEST(Opcodes, MoveIsForRefs) {
   EXPECT_FALSE(find("call")->operands[2].move);
 }
 
-// What opcodes.inc says in TRAITS, SAME_BITS and NEGATED against what it says of the operands.
+// Compares TRAITS, SAME_BITS and NEGATED in opcodes.inc with the operands.
 TEST(Opcodes, TraitsAgreeWithOperands) {
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
@@ -140,7 +140,7 @@ TEST(Opcodes, TraitsAgreeWithOperands) {
   }
 }
 
-// An instruction with every operand as short as it can be.
+// An instruction with the shortest operands.
 std::vector<uint8_t> shortest(const OpInfo& op) {
   CodeBuilder code;
   code.op(static_cast<Op>(&op - kOps.data()));

@@ -1,5 +1,5 @@
-// Plain C functions through libffi: what reaches C and what comes back, for every type, in every place, from
-// programs and from outside. How a convention becomes C parameters is stated in halyard/module.h.
+// Plain C functions through libffi: arguments and results of every type, in every position, from programs and
+// from outside. halyard/module.h defines how a convention maps to C parameters.
 #include <cmath>
 
 #include "native_definition.h"
@@ -47,7 +47,7 @@ TEST(PlainFunctions, NoArgumentsAndNoResults) {
   machine.expect("native.answer", {}, {i32(42)});
 }
 
-// More of each kind than there are registers for, so that the rest goes over the C stack.
+// More of each kind than fit in registers, so that the rest is passed on the C stack.
 struct Mixed {
   int32_t i[5];
   int64_t l[5];
@@ -107,7 +107,7 @@ vm.func @f(%i0:1: f64) -> (i64, i32, f32, f64) {
 }
 )");
   machine.expect("f", {f64(-2.5)}, {i64(std::bit_cast<int64_t>(-2.5)), i32(-1), f32(-0.5), f64(-2)});
-  machine.expect("native.silent", {i32(9)}, {i32(0), i64(0)});  // what is not written is zero
+  machine.expect("native.silent", {i32(9)}, {i32(0), i64(0)});  // unwritten results are zero
 }
 
 halyard_status_t checked(const halyard_module_services_t* host, void* state, int32_t value, int32_t* result) {
@@ -127,7 +127,7 @@ TEST(PlainFunctions, StateHostAndStatus) {
       {plain("checked", "0i_i", checked, HALYARD_PLAIN_HOST | HALYARD_PLAIN_STATE | HALYARD_PLAIN_STATUS),
        plain("only_checked", "0i_v", only_checked, HALYARD_PLAIN_HOST | HALYARD_PLAIN_STATUS),
        plain("from_state", "0v_i", from_state, HALYARD_PLAIN_STATE)});
-  definition.user = &hundred;  // no create_state: it is the state
+  definition.user = &hundred;  // no create_state: `user` is the state
   add_module(machine, definition);
   machine.expect("native.checked", {i32(5)}, {i32(105)});
   machine.expect("native.only_checked", {i32(0)}, {});
@@ -137,7 +137,7 @@ TEST(PlainFunctions, StateHostAndStatus) {
             "OUT_OF_RANGE; negative; expected 0 or more; in native function native.checked; "
             "in the call of function 'checked'");
   machine.expect_failure("native.only_checked", {i32(1)}, Code::ABORTED);
-  // A failure leaves the caller's registers alone.
+  // A failure leaves the caller's registers unchanged.
   machine.add(R"(
 vm.module @m
 vm.import @native.checked cconv "0i_i"

@@ -1,7 +1,6 @@
-// Makes programs that load, end, and do as much as possible on the way: any opcode of the table over
-// well-typed registers, branches with moves that overlap, loops, calls of functions, of another module and of
-// native ones, MOVE bits wherever a field has one. For holding two machines against each other
-// (differential.h).
+// Generates programs that load, terminate, and do as much as possible: all opcodes on well-typed registers,
+// branches with overlapping moves, loops, calls within the module, to another module and to native functions,
+// MOVE bits in all fields that have one. For comparing two machines (differential.h).
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,17 @@
 
 namespace halyard::vm::test {
 
-// What a register holds. Refs are kept apart so that no list can come to hold itself: an `outer` list may
-// hold everything but outer lists; a `leaf` list, buffers and probes; a list of `values`, none; `any` holds
-// anything and is put into nothing. Buffers and probes may be wherever something else is expected.
+// The contents of a register. Kinds of refs are distinguished so that no list can contain itself: an `outer`
+// list may contain everything but outer lists; a `leaf` list buffers and probes; a `values` list no refs;
+// `any` may be anything and is never put into a list. Buffers and probes may appear where another kind is
+// expected.
 enum class Kind : uint8_t { i32, i64, f32, f64, buffer, probe, values, leaf, outer, any };
 
 constexpr bool is_ref(Kind kind) { return kind >= Kind::buffer; }
 
 struct ProgramArgument {
   Kind kind;
-  uint64_t bits;  // of a value; of a ref, which of a few objects of its kind, 0 being null
+  uint64_t bits;  // of a value; for a ref, the index of one of a few objects of its kind, 0 being null
 };
 
 struct ProgramCall {
@@ -31,18 +31,18 @@ struct ProgramCall {
 };
 
 struct Program {
-  std::vector<ModuleParts> modules;  // in the order of loading
-  std::vector<ProgramCall> calls;    // of functions of the last module, one after another
-  bool fuse = true;                  // whether decoding may fuse instructions
+  std::vector<ModuleParts> modules;  // in loading order
+  std::vector<ProgramCall> calls;    // calls of the last module, in order
+  bool fuse = true;                  // decoding may fuse instructions
 };
 
 Program generate_program(Choices& choices);
 
-// A native function that programs import from the module "native".
+// A native function of the module "native" that programs import.
 struct NativeSignature {
   const char* name;
   const char* convention;
-  std::vector<Kind> arguments;  // spans left out: those are in the convention only
+  std::vector<Kind> arguments;  // without spans, which are only in the convention
   std::vector<Kind> results;
   bool defers;
 };

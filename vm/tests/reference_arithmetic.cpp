@@ -1,4 +1,4 @@
-// The instructions of the reference machine that compute values from values: isa.md, 4, 5.1 to 5.3, 5.11.
+// The arithmetic instructions of the reference machine: isa.md, 4, 5.1 to 5.3, 5.11.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@ namespace halyard::vm::test {
 
 namespace {
 
-// One operand after another, in the order of their encoding.
+// Reads one operand after another, in the order of their encoding.
 uint32_t next_i32(ReferenceFrame& frame) { return frame.narrow(frame.u16()); }
 uint64_t next_i64(ReferenceFrame& frame) { return frame.wide(frame.u16()); }
 float next_f32(ReferenceFrame& frame) { return std::bit_cast<float>(next_i32(frame)); }
@@ -26,7 +26,7 @@ T next(ReferenceFrame& frame) {
   else
     return static_cast<T>(next_i32(frame));
 }
-// The result, whose width is that of its type.
+// The result, with the width of its type.
 void result(ReferenceFrame& frame, int32_t value) {
   frame.set_narrow(frame.u16(), static_cast<uint32_t>(value));
 }
@@ -48,7 +48,7 @@ bool distinct_nans(F a, F b) {
   return std::isnan(a) && std::isnan(b) && std::bit_cast<Bits>(a) != std::bit_cast<Bits>(b);
 }
 
-// Of two different NaNs the processor keeps the one that the compiler happens to put first.
+// Of two different NaNs, the processor keeps the one that the compiler happens to put first.
 template <typename F, typename Compute>
 void float_binary(ReferenceFrame& frame, bool& unspecified, Compute compute) {
   const F a = next<F>(frame);
@@ -62,13 +62,13 @@ void float_fma(ReferenceFrame& frame, bool& unspecified) {
   const F a = next<F>(frame);
   const F b = next<F>(frame);
   const F c = next<F>(frame);
-  volatile F product = a * b;  // rounded on its own
+  volatile F product = a * b;  // rounded separately
   const F kept = product;
   if (distinct_nans(a, b) || distinct_nans(kept, c)) unspecified = true;
   result(frame, static_cast<F>(kept + c));
 }
 
-// Two's complement, whatever the operands.
+// Two's complement for all operands.
 template <typename T>
 Code divide(ReferenceFrame& frame, bool remainder) {
   const T a = next<T>(frame);
@@ -95,7 +95,7 @@ Count leading_zeros(T value) {
   return zeros;
 }
 
-// As `round`, then from an odd half one towards zero.
+// Like `round`, then from an odd half one towards zero.
 template <typename F>
 F round_half_even(F x) {
   F r = std::round(x);
@@ -111,7 +111,7 @@ int64_t to_i64(F x) {
   return static_cast<int64_t>(r);
 }
 
-// The range from 2^63 on that i64 lacks; past it whatever the host does, which is 0 here.
+// The range from 2^63 on, which i64 lacks; above it the result depends on the host, and is 0 here.
 uint64_t to_u64(float x) {
   const float r = std::round(x);
   if (r >= 18446744073709551616.0f) return 0;
@@ -143,7 +143,7 @@ bool unordered(F a, F b) {
 
 }  // namespace
 
-// result = expression of x (and y).
+// result = an expression of x (and y).
 #define UNARY(op, type, expression)   \
   case Op::op: {                      \
     const auto x = next<type>(frame); \

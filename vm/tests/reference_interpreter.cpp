@@ -1,5 +1,4 @@
-// The instructions of the reference machine that are not arithmetic: control, calls, refs, lists, buffers,
-// globals.
+// The other instructions of the reference machine: control flow, calls, refs, lists, buffers, globals.
 #include "reference_interpreter.h"
 
 #include <algorithm>
@@ -13,7 +12,7 @@ namespace halyard::vm::test {
 
 namespace {
 
-// The characters of one half of a calling convention; spans keep their brackets.
+// The characters of one half of a calling convention, including the brackets of spans.
 std::string half_of(std::string_view convention, bool results) {
   if (convention.empty()) return "";
   const size_t separator = std::min(convention.find('_'), convention.size());
@@ -24,7 +23,7 @@ std::string half_of(std::string_view convention, bool results) {
 
 bool is_wide(char type) { return type == 'I' || type == 'F'; }
 
-// Types without stray voids, spans as often as their segment says.
+// The types without stray voids, with spans repeated by their segment sizes.
 std::string spread(std::string_view types, std::span<const uint16_t> segments) {
   std::string flat;
   size_t item = 0;
@@ -42,7 +41,7 @@ std::string spread(std::string_view types, std::span<const uint16_t> segments) {
   return flat;
 }
 
-// Where the next value or ref goes when a function is entered.
+// The next free registers when a function is entered.
 struct Places {
   uint16_t value = 0;
   uint16_t ref = 0;
@@ -56,7 +55,7 @@ struct Places {
   }
 };
 
-// Passes one value of the type between registers of two frames.
+// Copies one value of this type between registers of two frames.
 void pass(ReferenceFrame& from, uint16_t source, ReferenceFrame& to, uint16_t destination, char type,
           bool honours_move) {
   if (type == 'r') {
@@ -73,7 +72,7 @@ bool passes(const Ref<Object>& object, const ElementType& declared) {
   return !object || (declared.object != nullptr && object->type() == declared.object);
 }
 
-// Copies or moves between registers. Onto itself nothing happens.
+// Copies or moves between registers. No effect if they are the same.
 void transfer(ReferenceFrame& frame, uint16_t source, uint16_t destination, bool honours_move) {
   if ((source & kRefOrdinalMask) == (destination & kRefOrdinalMask)) return;
   frame.ref(destination) = frame.read_ref(source, honours_move);
@@ -107,7 +106,7 @@ ValueType value_type_of(Op op) {
   }
 }
 
-// isa.md, 5.6: in elements of `width` bytes. 128 bits cannot wrap.
+// isa.md, 5.6, in elements of `width` bytes. 128 bits cannot wrap.
 bool in_range(const Buffer& buffer, uint64_t offset, uint64_t count, uint32_t width) {
   return (static_cast<unsigned __int128>(offset) + count) * width <= buffer.length();
 }
@@ -155,9 +154,9 @@ Code ReferenceMachine::call(ReferenceInstance& instance, uint32_t ordinal, std::
   return Code::OK;
 }
 
-// Until the function returns: OK. Anything else is an error that ends the whole call.
+// Runs until the function returns (OK). Anything else is an error that ends the whole call.
 Code ReferenceMachine::run(ReferenceFrame& frame) {
-  // What a frame costs at least, verifier-and-execution.md, 4.
+  // The minimum cost of a frame, verifier-and-execution.md, 4.
   const uint64_t bytes = 128 + 4 * frame.slots.size() + 16 * frame.refs.size();
   stack_bytes_ += bytes;
   if (++depth_ > limits_.depth || stack_bytes_ > limits_.stack_bytes) return stop("calls nest too deep");
@@ -190,7 +189,7 @@ Code ReferenceMachine::run_body(ReferenceFrame& frame) {
     if (unspecified) return stop("it combines two different NaNs");
     if (code_of_step != Code::OK) return code_of_step;
   }
-  return Code::INVALID_ARGUMENT;  // past the end: a `fail` of 0 was the last instruction
+  return Code::INVALID_ARGUMENT;  // past the end: the last instruction was a `fail` of 0
 }
 
 Code ReferenceMachine::step(ReferenceFrame& frame, Op op) {
@@ -255,7 +254,7 @@ Code ReferenceMachine::fail(ReferenceFrame& frame) {
   return code == 0 || code == 17 || code > 18 ? Code::UNKNOWN : static_cast<Code>(code);
 }
 
-// An edge: a target and moves, which are applied one after another.
+// An edge: a target and its moves, applied one after another.
 void ReferenceMachine::branch(ReferenceFrame& frame) {
   const uint32_t target = frame.u32();
   branch_to(frame, target);
@@ -312,7 +311,7 @@ Code ReferenceMachine::call_instruction(ReferenceFrame& frame, Op op) {
   return code;
 }
 
-// By the callee's convention where it has one (ruling 1); otherwise one register for each entry.
+// By the callee's convention if it has one (ruling 1); otherwise one register for each entry.
 Code ReferenceMachine::call_internal(ReferenceFrame& frame, uint32_t callee,
                                      std::span<const uint16_t> arguments, std::span<const uint16_t> results) {
   const Function& function = frame.instance.module->functions()[callee];
@@ -369,7 +368,7 @@ Code ReferenceMachine::call_import(ReferenceFrame& frame, uint32_t ordinal,
   return Code::OK;
 }
 
-// A native function sees registers of a frame of its own: first its arguments, then its results.
+// A native function has registers of its own here: first its arguments, then its results.
 Code ReferenceMachine::call_native(ReferenceFrame& frame, const ReferenceImport& import,
                                    std::string_view types, std::string_view result_types,
                                    std::span<const uint16_t> segments, std::span<const uint16_t> arguments,
@@ -446,7 +445,7 @@ Code ReferenceMachine::ref_instruction(ReferenceFrame& frame, Op op) {
       const bool listed = index >= 0 && index < static_cast<int32_t>(values.size());
       const uint16_t chosen = listed ? values[static_cast<size_t>(index)] : fallback;
       if (!passes(frame.ref(chosen), type)) return Code::INVALID_ARGUMENT;
-      transfer(frame, chosen, result, listed || honours_move);  // entries of the list move in 15 too
+      transfer(frame, chosen, result, listed || honours_move);  // in 15, entries of the list move too
       return Code::OK;
     }
     case Op::cast_any_ref: {
@@ -473,7 +472,7 @@ Code ReferenceMachine::ref_instruction(ReferenceFrame& frame, Op op) {
       return Code::OK;
     }
     default:
-      std::abort();  // an opcode that this machine does not know
+      std::abort();  // an unknown opcode
   }
 }
 

@@ -1,6 +1,6 @@
-// A second machine to hold the first one against: it runs a function straight from the bytes of its module,
-// one plain switch over the opcode, operands read where they stand. Nothing is decoded, cached or fused, and
-// nothing of the real machine is used but its objects (lists, buffers) and its hash. Written from isa.md,
+// A second implementation to compare the machine with: it runs a function directly from the bytes of its
+// module, with one switch over the opcode, and reads operands in place. Nothing is decoded, cached or fused,
+// and it shares with the machine only objects (lists, buffers) and the hash. Written from isa.md,
 // calling-convention.md and verifier-and-execution.md. For modules that pass the verifier.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace halyard::vm::test {
 
 struct ReferenceInstance;
 
-// What an import is bound to: a function of bytecode, a native one, or (neither) nothing.
+// The provider of an import: a bytecode function, a native one, or none.
 struct ReferenceImport {
   ReferenceInstance* provider = nullptr;
   uint32_t function = 0;
@@ -47,10 +47,10 @@ struct ReferenceLimits {
   uint32_t list_elements = 0;  // of one list
   uint32_t depth = 0;          // of calls
   uint64_t stack_bytes = 0;    // of all frames
-  uint64_t instructions = 0;   // of everything that one machine runs
+  uint64_t instructions = 0;   // executed by one machine in all
 };
 
-// The registers of a function that runs, and where it is in its bytes.
+// The registers of an active function, and its position in its bytes.
 struct ReferenceFrame {
   ReferenceInstance& instance;
   const Function& function;
@@ -64,7 +64,7 @@ struct ReferenceFrame {
 
   uint32_t version() const { return instance.module->bytecode_version(); }
 
-  // The next operand.
+  // Reads the next operand.
   uint8_t u8() { return number<uint8_t>(); }
   uint16_t u16() { return number<uint16_t>(); }
   uint32_t u32() { return number<uint32_t>(); }
@@ -89,7 +89,8 @@ struct ReferenceFrame {
     slots[reg + 1u] = static_cast<uint32_t>(value >> 32);
   }
   Ref<Object>& ref(uint16_t field) { return refs[field & kRefOrdinalMask]; }
-  // What a field names: moved out of its register where the field says so and this instruction honours it.
+  // The object that a field names; moved out of its register if the field says so and this instruction
+  // honours it.
   Ref<Object> read_ref(uint16_t field, bool honoured) {
     if (honoured && (field & kMoveBit)) return std::exchange(ref(field), nullptr);
     return ref(field);
@@ -105,21 +106,20 @@ struct ReferenceFrame {
   }
 };
 
-// Runs `op`, whose operands come next, if it only computes values from values. `status` is what it ends with;
-// false where it is another kind of instruction. `unspecified` is set where the result is not the same on
-// every host.
+// Runs `op`, whose operands follow, if it only computes values from values, and sets `status`. False: it is
+// another kind of instruction. `unspecified` is set if the result differs between hosts.
 bool reference_arithmetic(ReferenceFrame& frame, Op op, Code& status, bool& unspecified);
 
 class ReferenceMachine {
  public:
   explicit ReferenceMachine(ReferenceLimits limits) : limits_(limits) {}
 
-  // Calls a function from outside: arguments by its convention, which are of the types that it wants.
+  // Calls a function from outside; the arguments have the types of its convention.
   Code call(ReferenceInstance& instance, uint32_t function, std::span<const Variant> arguments,
             std::vector<Variant>& results);
 
-  // Why what has run so far says nothing about another machine: it was cut short, or computed what differs
-  // from host to host. Empty where it does say something.
+  // The reason why the run cannot be compared with another machine: it was cut short, or computed something
+  // that differs between hosts. Otherwise empty.
   std::string_view incomparable() const { return incomparable_; }
   // How often each opcode has run.
   const std::array<uint64_t, kOpCount>& executed() const { return executed_; }

@@ -1,5 +1,5 @@
-// From a file to a native module: every way in which a file can be none for this host, and what is said about
-// it. The libraries are those of tests/modules.
+// From a file to a native module: all reasons why a file is rejected, and their messages. The libraries are
+// those of tests/modules.
 #include "vm/native/shared_module.h"
 
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ std::string fine_bytes() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A folder of its own for a test, gone afterwards.
+// A folder for one test, removed afterwards.
 class Folder {
  public:
   Folder() {
@@ -73,7 +73,7 @@ TEST(SharedModule, MayBeLoadedAgainAndFromARelativePath) {
   EXPECT_NE(first->get(), second->get());
 }
 
-// These libraries end the process when they are loaded.
+// These libraries abort the process when they are loaded.
 TEST(SharedModule, RefusedByTheNoteWithoutRunningAnything) {
   EXPECT_FAILS(NOT_FOUND, "is not a Halyard native module", open(library("noteless")));
   EXPECT_FAILS(NOT_FOUND, "HALYARD_MODULE (halyard/module.h)", open(library("noteless")));
@@ -81,8 +81,8 @@ TEST(SharedModule, RefusedByTheNoteWithoutRunningAnything) {
                open(library("zero")));
   EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 2..3, this Halyard speaks 1", open(library("future")));
   EXPECT_FAILS(INCOMPATIBLE, "or a newer Halyard", open(library("future")));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense (name 'faulty', ABI 3..1)", open(library("backwards")));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense (name 'a.b'", open(library("misnamed")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is malformed (name 'faulty', ABI 3..1)", open(library("backwards")));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is malformed (name 'a.b'", open(library("misnamed")));
   EXPECT_FAILS(INCOMPATIBLE, "was built with MemorySanitizer", open(library("instrumented")));
 }
 
@@ -116,23 +116,22 @@ TEST(SharedModule, FilesThatAreNoLibraries) {
   EXPECT_FAILS(INVALID_ARGUMENT, "is not a file", open(pipe));
 }
 
-// Cut short anywhere before the end of what is mapped, the file is refused: mapped, it would kill the
-// process.
+// A file truncated before the end of its mapped part is rejected; mapping it would kill the process.
 TEST(SharedModule, CutShort) {
   const Folder folder;
   const std::string bytes = fine_bytes();
   size_t size = 0;
   for (; size < bytes.size(); size += 509) {
-    // A name of its own each: what was loaded stays mapped.
+    // Each file has its own name, because loaded files stay mapped.
     const std::string path = folder.write(fmt::format("cut{}.so", size), bytes.substr(0, size));
     auto module = open(path);
-    if (module) break;  // only sections that nobody maps are cut
+    if (module) break;  // only unmapped sections are truncated
     EXPECT_EQ(module.error().code(), Code::INVALID_ARGUMENT) << size << ": " << module.error().text();
   }
   EXPECT_GT(size, 8192u);
 }
 
-// A driver is no native module, and the message says what it is.
+// A driver is not a native module, and the message says what it is.
 TEST(SharedModule, PluginsOfAnotherKind) {
   std::string bytes = fine_bytes();
   const std::string record = {8, 0, 0, 0, sizeof(halyard_module_note_t), 0, 0, 0, HALYARD_NOTE_TYPE_MODULE};

@@ -1,5 +1,5 @@
-// Programs in text, assembled and run, and run again after they were disassembled and assembled once more.
-// What must come back stands in the text: "// run: NAME INPUTS -> RESULTS" or "-> fails CODE".
+// Programs as text: assembled and run, then disassembled, assembled and run again. The text has the expected
+// results: "// run: NAME INPUTS -> RESULTS" or "-> fails CODE".
 #include <sstream>
 
 #include "disassembler_testing.h"
@@ -79,7 +79,7 @@ void check(const Machine& machine, const Run& run) {
   EXPECT_EQ(found, run.results);
 }
 
-// The modules of one context, in order; the runs of all. Gives how many there were.
+// Loads the modules of one context in order and runs the runs of all. Returns their number.
 size_t check_programs(const std::vector<std::string>& texts, uint32_t version = 0) {
   size_t count = 0;
   Machine direct;
@@ -662,7 +662,7 @@ vm.func @pause(%i0: i32) -> (i32) {
 )"});
 }
 
-// Needs a host that provides the imports; that it assembles and comes back is what counts here.
+// Needs a host that provides the imports; the test only checks that it is assembled and disassembled.
 TEST(TextPrograms, VariadicAndYieldableImports) {
   const auto bytes = assemble(R"(
 vm.module @spans

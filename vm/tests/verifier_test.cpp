@@ -1,5 +1,4 @@
-// Verification: a function for each rule of verifier-and-execution.md, section 3, that breaks that rule
-// alone.
+// Verification: for each rule of verifier-and-execution.md, section 3, a function that breaks only that rule.
 #include "vm/verify/verifier.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ Result<> verify(const ModuleParts& parts, uint32_t function = 0) {
   return verify_function(**module, function);
 }
 
-// Room for most instructions: 8 value and 4 ref registers, 16 bytes of globals, 2 ref globals, 2 types, 1
+// Enough for most instructions: 8 value and 4 ref registers, 16 bytes of globals, 2 ref globals, 2 types, 1
 // constant, functions 0 (the one verified) and 1 ("0iIr_rI"), imports 0 ("0iIr_rI"), 1 (with spans), 2 (no
 // convention).
 ModuleParts room(const CodeBuilder& code, int blocks = 1, uint32_t version = 17) {
@@ -43,7 +42,7 @@ ModuleParts room(const CodeBuilder& code, int blocks = 1, uint32_t version = 17)
   return parts;
 }
 
-// A function of one block: `code`, which has its marker, and a return.
+// A function with one block: `code`, which includes its marker, and a return.
 Result<> verify_one(CodeBuilder code, uint32_t version = 17) { return verify(room(code.ret(), 1, version)); }
 
 CodeBuilder block() { return CodeBuilder().block(); }
@@ -64,7 +63,7 @@ testing::AssertionResult accepted(const CodeBuilder& instruction) {
   return testing::AssertionSuccess();
 }
 
-// Before the body, 3.1.
+// The rules before the body, 3.1.
 
 TEST(VerifyFrame, FeaturesOfTheVersion) {
   for (const uint32_t version : {15u, 16u, 17u}) {
@@ -111,7 +110,7 @@ TEST(VerifyFrame, OwnConvention) {
   EXPECT_TRUE(fails_with(with("0q"), Code::INVALID_ARGUMENT, "unknown character 'q'"));
   EXPECT_TRUE(fails_with(with("0v_q"), Code::INVALID_ARGUMENT, "unknown character 'q'"));
   EXPECT_TRUE(fails_with(with("0CiD"), Code::INVALID_ARGUMENT, "only imports may take spans"));
-  EXPECT_TRUE(fails_with(with("0v_CiD"), Code::INVALID_ARGUMENT, "may stand in arguments only"));
+  EXPECT_TRUE(fails_with(with("0v_CiD"), Code::INVALID_ARGUMENT, "only allowed in arguments"));
   EXPECT_TRUE(fails_with(with("0CCiDD"), Code::INVALID_ARGUMENT, "a span inside a span"));
 }
 
@@ -139,7 +138,7 @@ TEST(VerifyFrame, ArgumentsFitTheRegisters) {
                          "0 value and 2 ref registers, but the function has 1 and 1"));
 }
 
-// The walk, 3.2.
+// The rules of the walk, 3.2.
 
 TEST(VerifyBody, TheExampleOfTheSpecification) {  // isa.md, 2.2
   const std::vector<uint8_t> code = {0x79, 0x22, 0, 0, 1, 0,    2, 0,    0x56, 0x18, 0, 0, 0, 0, 2, 0,
@@ -161,8 +160,8 @@ TEST(VerifyBody, StaysInsideTheFunction) {
     function.length = length;
     const Result<> result = verify(one_function(function));
     ASSERT_FALSE(result.has_value()) << length;
-    // Cut inside an instruction, or between two: then the block has no end, or (a byte is ignored) none was
-    // found.
+    // A cut within an instruction, or between two: the block has no terminator or (one byte is ignored) there
+    // is no block.
     const bool inside = (length >= 3 && length < 8) || (length >= 10 && length < size);
     EXPECT_EQ(result.error().code(), inside ? Code::OUT_OF_RANGE : Code::INVALID_ARGUMENT)
         << length << ' ' << result.error().text();
@@ -231,7 +230,7 @@ TEST(VerifyBody, ExtensionSetsNeedTheFunctionsFeature) {
     function.features = needed;
     ModuleParts parts = one_function(function);
     EXPECT_TRUE(succeeds(verify(parts)));
-    parts.features = 3;  // of the module: does not count
+    parts.features = 3;  // the module's features are not used
     parts.functions[0].features = needed ^ 3;
     EXPECT_TRUE(fails_with(verify(parts), Code::INVALID_ARGUMENT, "whose requirements lack"));
   }
@@ -305,7 +304,7 @@ TEST(VerifyBody, EveryBranchIsChecked) {
 
 // Operands, 3.3.
 
-// An instruction of `op` whose operands are all good, except register operand number `bad`, which is `reg`.
+// An instruction of `op` with valid operands, except register operand number `bad`, which is `reg`.
 std::optional<CodeBuilder> with_register(const OpInfo& op, size_t bad, uint16_t reg) {
   CodeBuilder code = block().op(static_cast<Op>(&op - kOps.data()));
   for (size_t i = 0; i < op.operand_count; ++i) {
@@ -343,7 +342,7 @@ std::optional<CodeBuilder> with_register(const OpInfo& op, size_t bad, uint16_t 
       case OperandKind::block:
       case OperandKind::remap:
       case OperandKind::cases:
-        return std::nullopt;  // branches have tests of their own
+        return std::nullopt;  // branches are tested separately
     }
   }
   return code;
@@ -380,7 +379,7 @@ TEST(VerifyOperands, EveryRegisterOfEveryOpcode) {
         EXPECT_TRUE(refused_with(moved(4), Code::OUT_OF_RANGE)) << what;
         EXPECT_TRUE(refused_with(ref(kRefOrdinalMask), Code::OUT_OF_RANGE)) << what;
         EXPECT_TRUE(refused_with(0, Code::INVALID_ARGUMENT)) << what;
-        const auto last = attempt(moved(3));  // MOVE is accepted wherever it stands
+        const auto last = attempt(moved(3));  // MOVE is accepted everywhere
         EXPECT_TRUE(!last || succeeds(*last)) << what;
         continue;
       }
@@ -496,7 +495,7 @@ TEST(VerifyCalls, ListsFollowTheConvention) {
     EXPECT_TRUE(accepted(call(callee, {1, 2, ref(3)}, {ref(0), 6})));
     EXPECT_TRUE(accepted(call(callee, {1, 2, moved(3)}, {moved(0), 6})));
     EXPECT_TRUE(
-        accepted(call(callee, {1, 2, ref(3), 5, 5, ref(1)}, {ref(0), 6, 7, ref(0)})));  // more than it takes
+        accepted(call(callee, {1, 2, ref(3), 5, 5, ref(1)}, {ref(0), 6, 7, ref(0)})));  // more than it needs
     EXPECT_TRUE(refused(call(callee, {}, {ref(0), 6}), Code::OUT_OF_RANGE,
                         fmt::format("{}expected at least 1 arguments, found 0", place)));
     EXPECT_TRUE(refused(call(callee, {1, 2}, {ref(0), 6}), Code::OUT_OF_RANGE,
@@ -543,7 +542,7 @@ TEST(VerifyCalls, ConventionsOfCalleesMustParse) {
                       "call to import 'm.wrong': calling convention '0q'"));
   EXPECT_TRUE(refused(call(kImportBit | 4, {}, {}), Code::UNIMPLEMENTED,
                       "call to import 'm.new': calling convention '1i'"));
-  ModuleParts parts = room(block().ret());  // what nobody calls is not looked at
+  ModuleParts parts = room(block().ret());  // functions that are not called are not checked
   EXPECT_TRUE(succeeds(verify(parts)));
 }
 
@@ -558,7 +557,7 @@ TEST(VerifyCalls, Spans) {
   EXPECT_TRUE(accepted(variadic(kSpan, {0xFFFF, 0}, {1})));
   EXPECT_TRUE(accepted(variadic(kSpan, {0xFFFF, 2}, {1, ref(0), 2, moved(1), 4})));
   EXPECT_TRUE(
-      accepted(variadic(kSpan, {7, 1, 9, 9}, {1, ref(0), 2, 5})));  // more than it takes; 7 is not looked at
+      accepted(variadic(kSpan, {7, 1, 9, 9}, {1, ref(0), 2, 5})));  // more than it needs; 7 is not used
   EXPECT_TRUE(refused(call(kSpan, {1}, {0}), Code::INVALID_ARGUMENT,
                       "the callee takes a span; expected the variadic form"));
   EXPECT_TRUE(refused(variadic(kSpan, {0xFFFF}, {1}), Code::OUT_OF_RANGE,
@@ -576,7 +575,7 @@ TEST(VerifyCalls, Spans) {
   EXPECT_TRUE(
       refused(variadic(kSpan, {0xFFFF, 0}, {1}, {}), Code::OUT_OF_RANGE, "expected at least 1 results"));
   EXPECT_TRUE(
-      accepted(variadic(kImportBit, {}, {1, 2, ref(0)}, {ref(0), 6})));  // no span: no segment is needed
+      accepted(variadic(kImportBit, {}, {1, 2, ref(0)}, {ref(0), 6})));  // no span, so no segment is needed
   EXPECT_TRUE(refused(variadic(1, {}, {1, 2, ref(0)}, {ref(0), 6}), Code::FAILED_PRECONDITION,
                       "variadic call to internal function 1: "));
 }
@@ -659,7 +658,7 @@ TEST(VerifyErrors, SayWhere) {
   EXPECT_EQ(code_location(**load(parts.build()), 1, 0xABCDEF), "at test@1+00ABCDEF");
 }
 
-// Imports that state no convention.
+// Imports without a convention.
 
 TEST(CheckImportCalls, AgainstTheProvider) {
   const auto check = [](const CodeBuilder& instruction, std::string_view provider) {
@@ -673,7 +672,7 @@ TEST(CheckImportCalls, AgainstTheProvider) {
   constexpr uint32_t kBare = kImportBit | 2;
   EXPECT_TRUE(succeeds(check(call(kBare, {1, 2, ref(0)}, {3}), "0iIr_i")));
   EXPECT_TRUE(succeeds(check(call(kBare, {1, 2, ref(0)}, {3}), "0v_v")));
-  EXPECT_TRUE(succeeds(check(block(), "0iIr_i")));  // nobody calls it
+  EXPECT_TRUE(succeeds(check(block(), "0iIr_i")));  // it is not called
   EXPECT_TRUE(
       fails_with(check(call(kBare, {1, 2}, {3}), "0iIr_i"), Code::OUT_OF_RANGE,
                  "call to import 'm.bare': expected at least 3 arguments, found 2; at test.main+00000001"));

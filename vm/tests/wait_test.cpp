@@ -1,5 +1,6 @@
-// Calls that wait, and calls that are stopped: an invocation holds no thread while it waits, resumes on any,
-// and leaves nothing behind when it is interrupted. Specified by verifier-and-execution.md, section 6.
+// Calls that wait, and calls that are stopped: a waiting invocation holds no thread, can be resumed on any
+// thread, and leaves nothing behind when it is interrupted. Specified by verifier-and-execution.md, section
+// 6.
 #include <malloc.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Gates that programs wait at until a test opens them.
+// Gates that programs wait for until a test opens them.
 struct Gates {
   std::mutex mutex;
   bool open = false;
@@ -37,7 +38,7 @@ Result<int32_t> pass(Gates& gates, CallContext& call, int32_t value, int32_t mil
   const std::lock_guard lock(gates.mutex);
   ++gates.attempts;
   if (gates.open) return value;
-  if (call.resumed() && milliseconds > 0) return -value;  // the deadline has come
+  if (call.resumed() && milliseconds > 0) return -value;  // the deadline has passed
   Deadline deadline;
   if (milliseconds > 0) deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
   gates.waiting.push_back(call.wait(deadline));
@@ -164,7 +165,7 @@ TEST_F(Wait, GoesOnAtTheDeadline) {
   EXPECT_EQ(*invocation.resume(), Outcome::done);
 }
 
-// What wakes a wait that is over has no effect on the next.
+// A wakeup of a finished wait has no effect on the next one.
 TEST_F(Wait, LateWakeupsAreForgotten) {
   Invocation invocation(machine_.context);
   const Values arguments = {i32(1)};
@@ -185,7 +186,7 @@ TEST_F(Wait, DroppedCallsReleaseWhatTheyHold) {
     const Values arguments = {machine_.thing()};
     ASSERT_EQ(*invocation.begin(find("holds"), arguments), Outcome::waiting);
   }
-  gates_.open_all();  // nobody is there any more
+  gates_.open_all();  // there are no waiters any more
   EXPECT_EQ(machine_.alive, 0);
 }
 
@@ -272,7 +273,7 @@ TEST_F(Wait, DroppedCallsCancelTheirWork) {
   }
 }
 
-// What a call that is done has left under way goes on without it.
+// Unfinished work of a finished call continues.
 TEST_F(Wait, FinishedCallsLeaveTheirWorkAlone) {
   gates_.open_all();
   Ref<WorkScope> work;
@@ -285,7 +286,7 @@ TEST_F(Wait, FinishedCallsLeaveTheirWorkAlone) {
   EXPECT_FALSE(work->is_stopped());
 }
 
-// As kernels are run.
+// In the way that kernels run.
 TEST_F(Wait, StopsByAWordOfSomebodyElse) {
   for (const char* name : {"endless", "deep"}) {
     Limits limits;
@@ -343,15 +344,15 @@ TEST(TimeLimit, OfOneCall) {
     ASSERT_FALSE(done) << name;
     EXPECT_EQ(done.error().code(), Code::DEADLINE_EXCEEDED) << name;
   }
-  // A call that is suspended already.
+  // A call that is already suspended.
   ASSERT_EQ(*invocation.begin(*machine.find("through"), arguments), Outcome::waiting);
   ASSERT_TRUE(invocation.set_deadline(Clock::now() - 1ms));
   Result<Outcome> ended = invocation.resume();
   while (!ended && ended.error().code() == Code::FAILED_PRECONDITION)
-    ended = invocation.resume();  // still waits
+    ended = invocation.resume();  // still waiting
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code(), Code::DEADLINE_EXCEEDED);
-  // Forgotten at its end.
+  // Reset at the end of the call.
   gates.open_all();
   results.resize(1);
   const Values one = {i32(1)};
@@ -376,7 +377,7 @@ TEST(TimeLimit, WorkOfACallDoesNotStopAtTheLimitOfAnEarlierOne) {
   ASSERT_TRUE(invocation.call(callee, one, results));
   EXPECT_NE(&invocation.work_scope(), first.get());
 
-  // Nor at a deadline of its own.
+  // Nor at its own deadline.
   Machine unlimited;
   EXPECT_FALSE(Invocation(unlimited.context).set_deadline(Clock::now())) << "nobody measures it";
   unlimited.context = Context::create({}, {}, Loop::create());
@@ -393,7 +394,7 @@ TEST(TimeLimit, WorkOfACallDoesNotStopAtTheLimitOfAnEarlierOne) {
   EXPECT_NE(&other.work_scope(), shared.get());
 }
 
-// Calls `quick` of module m in the context that it is called from.
+// Calls `quick` of module m in the context of the caller.
 struct Nested {
   Context* context;
   Result<> inner;
@@ -479,9 +480,9 @@ TEST(MemoryLimit, WhatOutlivesTheContextStaysCharged) {
   EXPECT_EQ(budget->used(), 0u);
 }
 
-// ---- very many at once
+// ---- very many at the same time
 
-// Invocations that can go on, worked off by threads.
+// A queue of invocations that can be resumed, processed by threads.
 struct ReadyQueue {
   std::mutex mutex;
   std::condition_variable changed;

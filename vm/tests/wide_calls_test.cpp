@@ -1,5 +1,5 @@
-// Values of 32 and 64 bits through internal calls: every order of up to four of them, as arguments and,
-// turned round, as results, keeps all bits.
+// Values of 32 and 64 bits through internal calls: every sequence of up to four of them, as arguments and,
+// reversed, as results, keeps all bits.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<Order> all_orders(size_t most) {
   return orders;
 }
 
-// Registers from `first` on, pairs at even ones.
+// Registers from `first` on; pairs are at even ones.
 std::vector<std::string> registers(const Order& order, uint32_t first) {
   std::vector<std::string> names;
   for (const Kind& kind : order) {
@@ -58,7 +58,7 @@ std::string function(const std::string& name, const Order& order, const std::str
   return fmt::format("vm.func @{}({}) -> ({}) {{\n{}}}\n", name, arguments, results, body);
 }
 
-// Every byte of a value is another one, and so are values.
+// All bytes of a value differ, and so do the values.
 uint64_t bits_of(size_t index) { return 0x0102030405060708 + index * 0x1111111111111111; }
 
 TEST(WideCalls, EveryOrderKeepsAllBits) {

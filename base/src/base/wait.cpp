@@ -9,14 +9,14 @@ uint64_t Wait::begin(uint32_t parts) {
   const std::lock_guard lock(mutex_);
   failure_ = {};
   missing_ = parts;
-  settled_ = false;
+  armed_ = false;
   waiting_ = true;
   return ++number_;
 }
 
-bool Wait::settle() {
+bool Wait::arm() {
   const std::lock_guard lock(mutex_);
-  settled_ = true;
+  armed_ = true;
   return waiting_;
 }
 
@@ -42,7 +42,7 @@ bool Wait::arrive_at(uint64_t number, Status status, bool ends) noexcept {
   failure_ = std::move(status);
   waiting_ = false;
   changed_.notify_all();
-  if (settled_ && hook_.function) hook_.function(hook_.user);
+  if (armed_ && hook_.function) hook_.function(hook_.user);
   return true;
 }
 

@@ -39,7 +39,7 @@ class Wait : public Object {
   // Begins a wait for `parts` parts. Returns its number, which distinguishes it from earlier waits.
   uint64_t begin(uint32_t parts = 1);
   // Lets the end of this wait call the hook. False: it has already ended, without calling the hook.
-  bool settle();
+  bool arm();
   // Ends the wait silently: later arrivals have no effect. False: it has already ended. Costs nothing if no
   // wait is in progress, as in most calls: only one thread at a time begins and abandons waits.
   bool abandon();
@@ -74,7 +74,7 @@ class Wait : public Object {
   Status failure_;
   uint64_t number_ = 0;
   uint32_t missing_ = 0;  // parts
-  bool settled_ = false;
+  bool armed_ = false;
   std::atomic<bool> waiting_ = false;  // written under the lock
 };
 

@@ -1,6 +1,6 @@
-// Kernels alone, each beside what the machine can do at most, measured in the same run: products beside a
-// loop that multiplies registers and touches no memory, movers of bytes beside memcpy and memset.
-// benchmarks/cpu.py puts them into one table.
+// Kernels alone, each next to the limit of the machine in the same run: products next to a loop that
+// multiplies registers without memory accesses, copies next to memcpy and memset. benchmarks/cpu.py makes one
+// table of them.
 #include "vmvx/kernels.h"
 
 #include <benchmark/benchmark.h>
@@ -22,7 +22,7 @@ using namespace halyard::local::vmvx;
 
 benchmark::Counter rate(double count) { return {count, benchmark::Counter::kIsIterationInvariantRate}; }
 
-// ---- Peaks: products a second, of so many accumulators that none waits for the one before.
+// ---- Peaks: products per second, with enough accumulators to hide the latency.
 
 #if defined(__x86_64__)
 constexpr int kTurns = 4096;
@@ -66,7 +66,7 @@ struct FreeBytes {
 };
 using Bytes = std::unique_ptr<uint8_t, FreeBytes>;
 
-// Holds zeros where `value` is 0, else small numbers of whatever type.
+// Zeros if `value` is 0, otherwise small numbers of any type.
 Bytes allocate(size_t size, int value) {
   Bytes bytes(static_cast<uint8_t*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
   std::memset(bytes.get(), value, size);
@@ -76,7 +76,7 @@ Bytes allocate(size_t size, int value) {
 constexpr const char* kTypeNames[] = {"f32f32f32",    "s8s8s32",   "f16f16f32", "f16f16f16", "bf16bf16f32",
                                       "bf16bf16bf16", "s16s16s32", "s16u4s32",  "s16s8s32",  "s8s4s32"};
 
-// `tiles` x `tiles` tiles, k of about `depth` elements.
+// `tiles` x `tiles` tiles, with a k of about `depth` elements.
 void mmt4d(benchmark::State& state, const Kernels& kernels, size_t type, bool skip_rounding, uint64_t tiles,
            uint64_t depth) {
   const TileSizes sizes = kernels.tiles[type];
@@ -116,7 +116,7 @@ void add_mmt4d() {
       const auto add = [&](const std::string& suffix, bool skip, uint64_t tiles, uint64_t depth) {
         benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernels, type, skip, tiles, depth);
       };
-      // A workgroup as compilers make them, and a matrix past the second cache.
+      // A workgroup as compilers make it, and a matrix larger than the second-level cache.
       add("", true, 4, 512);
       add("/large", true, 64, 1024);
       if (static_cast<Mmt4dType>(type) == Mmt4dType::f16f16f16 ||
@@ -126,14 +126,14 @@ void add_mmt4d() {
   }
 }
 
-// ---- Movers of bytes. Each moves a matrix of `size` bytes in all, `speed` is that over the time.
+// ---- Copies. Each copies a matrix of `size` bytes; `speed` is that divided by the time.
 
 struct Mover {
   const char* name;
   void (*move)(const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size);
 };
 
-// Rows as long as there are of them, or nearly.
+// Rows about as long as there are rows.
 Shape square(uint64_t elements) {
   uint64_t size1 = 16;
   while (size1 * size1 * 4 <= elements) size1 *= 2;

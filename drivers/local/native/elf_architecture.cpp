@@ -1,4 +1,4 @@
-// The tables. Specified by exec-cpu-library.md, section 9.
+// The tables of architectures. Specified by exec-cpu-library.md, section 9.
 #include "elf_architecture.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// What differs between architectures in an ELF file: the machine's number and the relocations.
+// The architecture-dependent parts of an ELF file: machine number and relocations.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace halyard::local {
 
-// What a relocation writes. Addend: of the relocation itself (RELA).
+// The value that a relocation writes. The addend is the relocation's (RELA).
 enum class RelocationValue : uint8_t {
   none,
   symbol,                       // the symbol's address
   symbol_and_addend,            // address + addend
-  symbol_and_addend_from_here,  // address + addend - address of the place
-  base_and_addend,              // distance that the image was moved + addend
+  symbol_and_addend_from_here,  // address + addend - address of the relocated place
+  base_and_addend,              // load bias + addend
 };
 
-// Whether the value keeps its meaning in the bytes that there are for it.
+// How the value must fit in the relocated bytes.
 enum class RelocationFit : uint8_t { always, as_unsigned, as_signed };
 
 struct RelocationRule {
@@ -27,7 +27,7 @@ struct RelocationRule {
 };
 
 struct ElfArchitecture {
-  std::string_view name;  // as formats say it: "x86_64"
+  std::string_view name;  // as in format names: "x86_64"
   uint16_t machine;       // EM_*
   std::span<const RelocationRule> relocations;
 
@@ -36,7 +36,7 @@ struct ElfArchitecture {
 
 extern const ElfArchitecture kElfArchitectures[3];
 
-// What this program was compiled for; null: an architecture without native executables.
+// The architecture of this program; null: native executables are not supported.
 const ElfArchitecture* host_architecture();
 
 }  // namespace halyard::local

@@ -1,4 +1,4 @@
-// Reading the dynamic table and what it points to, all of it in the bytes that the file gives to segments.
+// Reads the dynamic table and the tables that it refers to, all within the file's bytes of the segments.
 #include "elf_dynamic.h"
 
 #include <elf.h>
@@ -10,7 +10,7 @@ namespace halyard::local {
 
 namespace {
 
-// Entries by what they are called; nothing where the table has none.
+// Entries by name; nullopt if the table does not have them.
 struct Dynamic {
   std::optional<uint64_t> strtab, strsz, symtab, syment, hash;
   std::optional<uint64_t> rela, relasz, relaent, jmprel, pltrelsz, pltrel;
@@ -42,12 +42,12 @@ constexpr Entry kEntries[] = {
     {DT_REL, &Dynamic::rel, "DT_REL"},
     {kRelr, &Dynamic::relr, "DT_RELR"},
 };
-// Without these nothing can be found in the library.
+// Symbols cannot be found without these.
 constexpr int64_t kRequired[] = {DT_STRTAB, DT_STRSZ, DT_SYMTAB, DT_SYMENT, DT_HASH};
 
 struct Symbol {
   uint64_t value = 0;
-  bool moves = false;  // with the image
+  bool moves = false;  // moves with the image
 };
 
 class Reader {
@@ -64,14 +64,14 @@ class Reader {
   }
 
  private:
-  // The file's bytes at an address.
+  // The bytes of the file at an address.
   Result<FileBytes> bytes_at(uint64_t address, uint64_t size, const char* what) const {
     for (const ElfSegment& segment : image_.segments) {
       if (address < segment.address || address - segment.address > segment.file_size) continue;
       const uint64_t offset = address - segment.address;
       if (size <= segment.file_size - offset) return *part(file_, segment.file_offset + offset, size);
     }
-    return broken_elf("{} ({} bytes at address {:#x}) is not in what the file gives to its segments", what,
+    return broken_elf("{} ({} bytes at address {:#x}) is not within the segments' bytes in the file", what,
                       size, address);
   }
 
@@ -101,18 +101,18 @@ class Reader {
   Result<> read_strings() {
     strings_ = HALYARD_TRY(bytes_at(*dynamic_.strtab, *dynamic_.strsz, "DT_STRTAB"));
     if (strings_.empty() || strings_.back() != 0)
-      return broken_elf("its table of strings does not end with a zero");
+      return broken_elf("its string table does not end with a zero");
     return {};
   }
 
-  // The table of strings ends with a zero, so every name ends in it.
+  // The string table ends with a zero, so every name is terminated within it.
   Result<std::string_view> string(uint32_t offset) const {
     if (offset >= strings_.size())
-      return broken_elf("a name at {} of a table of {} bytes", offset, strings_.size());
+      return broken_elf("a name at offset {} of a string table of {} bytes", offset, strings_.size());
     return std::string_view(reinterpret_cast<const char*>(strings_.data()) + offset);
   }
 
-  // How many symbols there are is said by the hash table alone.
+  // Only the hash table states the number of symbols.
   Result<uint32_t> symbol_count() const {
     const FileBytes counts = HALYARD_TRY(bytes_at(*dynamic_.hash, 8, "DT_HASH"));
     const auto buckets = element<uint32_t>(counts, 0);
@@ -135,18 +135,16 @@ class Reader {
   Result<> read_symbol(const Elf64_Sym& from, Symbol& to) {
     const std::string_view name = HALYARD_TRY(string(from.st_name));
     if (from.st_shndx == SHN_UNDEF)
-      return fail(
-          Code::UNAVAILABLE,
-          "the ELF library needs the symbol '{}' from elsewhere; embedded libraries must have all that "
-          "they use",
-          name);
+      return fail(Code::UNAVAILABLE,
+                  "the ELF library needs the external symbol '{}'; embedded libraries must be self-contained",
+                  name);
     const uint32_t type = ELF64_ST_TYPE(from.st_info);
     if (type == STT_TLS || type == STT_GNU_IFUNC || from.st_shndx == SHN_COMMON)
       return fail(Code::UNIMPLEMENTED,
                   "symbol '{}' of the ELF library is {}, which embedded libraries cannot have", name,
                   type == STT_TLS         ? "thread-local"
                   : type == STT_GNU_IFUNC ? "an indirect function"
-                                          : "common memory without a place");
+                                          : "common memory without an address");
     to.value = from.st_value;
     to.moves = from.st_shndx != SHN_ABS;
     if (!to.moves) return {};
@@ -195,7 +193,7 @@ class Reader {
     const RelocationRule* rule = architecture_.find(type);
     if (!rule)
       return fail(Code::UNIMPLEMENTED,
-                  "the ELF library has a relocation of type {} of {}, which is not known here; compile it "
+                  "the ELF library has a relocation of type {} of {}, which is not supported; compile it "
                   "as position-independent code without thread-local data",
                   type, architecture_.name);
     if (rule->value == RelocationValue::none) return {};
@@ -246,7 +244,7 @@ class Reader {
   ElfImage& image_;
   Dynamic dynamic_;
   FileBytes strings_;
-  std::vector<Symbol> symbols_;  // number 0 is nothing
+  std::vector<Symbol> symbols_;  // number 0 is reserved
 };
 
 }  // namespace

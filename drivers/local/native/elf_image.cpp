@@ -1,4 +1,4 @@
-// From headers to segments, and from an image to bytes in memory.
+// From ELF headers to segments, and from an image to bytes in memory.
 #include "elf_image.h"
 
 #include <elf.h>
@@ -12,7 +12,7 @@ namespace halyard::local {
 
 namespace {
 
-// Far more than compilers make; what passes it is damaged.
+// Far above what compilers produce; a larger image is damaged.
 constexpr uint64_t kLargestImage = uint64_t{1} << 31;  // bytes
 constexpr uint64_t kLargestAlignment = uint64_t{1} << 21;
 
@@ -34,7 +34,7 @@ Result<Elf64_Ehdr> read_header(FileBytes file, const ElfArchitecture& architectu
   return *header;
 }
 
-// The program headers; the section headers must be there but are not looked at.
+// Reads the program headers. The section headers must exist but are not read.
 Result<FileBytes> read_tables(FileBytes file, const Elf64_Ehdr& header) {
   if (header.e_ehsize != sizeof(Elf64_Ehdr) || header.e_phentsize != sizeof(Elf64_Phdr) ||
       header.e_shentsize != sizeof(Elf64_Shdr))
@@ -43,9 +43,11 @@ Result<FileBytes> read_tables(FileBytes file, const Elf64_Ehdr& header) {
                       header.e_shentsize);
   const auto programs = part(file, header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
   if (!programs || header.e_phnum == 0 || header.e_phnum == PN_XNUM)
-    return broken_elf("{} program headers at {} of {} bytes", header.e_phnum, header.e_phoff, file.size());
+    return broken_elf("{} program headers at offset {} of a file of {} bytes", header.e_phnum, header.e_phoff,
+                      file.size());
   if (header.e_shnum == 0 || !part(file, header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
-    return broken_elf("{} section headers at {} of {} bytes", header.e_shnum, header.e_shoff, file.size());
+    return broken_elf("{} section headers at offset {} of a file of {} bytes", header.e_shnum, header.e_shoff,
+                      file.size());
   return *programs;
 }
 
@@ -58,14 +60,14 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
                               (header.p_flags & PF_W) != 0,
                               (header.p_flags & PF_X) != 0};
   if (segment.file_size > segment.memory_size || !part(file, segment.file_offset, segment.file_size))
-    return broken_elf("a segment of {} bytes has {} bytes at {} of a file of {}", segment.memory_size,
-                      segment.file_size, segment.file_offset, file.size());
+    return broken_elf("a segment of {} bytes has {} bytes at offset {} of a file of {} bytes",
+                      segment.memory_size, segment.file_size, segment.file_offset, file.size());
   const uint64_t alignment = std::max<uint64_t>(header.p_align, 1);
   if (!std::has_single_bit(alignment) || alignment > kLargestAlignment ||
       (segment.address - segment.file_offset) % alignment != 0)
     return broken_elf("a segment at address {:#x}, offset {:#x}, is aligned to {:#x}", segment.address,
                       segment.file_offset, alignment);
-  // The first one may lie anywhere; the others are near it.
+  // The first segment may be anywhere; the others must be near it.
   const uint64_t first = image.segments.empty() ? segment.address : image.segments.front().address;
   uint64_t end = 0;
   if (__builtin_add_overflow(segment.address, segment.memory_size, &end) || segment.address < first ||
@@ -75,11 +77,11 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
   if (!image.segments.empty() &&
       segment.address / image.page <= (image.segments.back().end() - 1) / image.page)
     return broken_elf(
-        "the segment at address {:#x} starts before the page behind {:#x}, where the one before ends",
+        "the segment at address {:#x} shares a page with the previous segment, which ends at {:#x}",
         segment.address, image.segments.back().end());
   if (segment.writable && segment.executable)
     return fail(Code::PERMISSION_DENIED,
-                "the ELF library has a segment (address {:#x}) that can be written to and executed; link it "
+                "the ELF library has a segment (address {:#x}) that is both writable and executable; link it "
                 "without -z wxneeded and without writable code",
                 segment.address);
   image.alignment = std::max(image.alignment, alignment);
@@ -99,13 +101,13 @@ Result<> set_read_only(const Elf64_Phdr& header, ElfImage& image) {
   if (!inside)
     return broken_elf("PT_GNU_RELRO, {} bytes at address {:#x}, is not within a writable segment",
                       header.p_memsz, header.p_vaddr);
-  // As the linker means it: a page that begins in the range and ends behind it stays as it is.
+  // As the linker intends: the last page stays writable if it extends past the range.
   const uint64_t first = header.p_vaddr / image.page * image.page;
   image.read_only_later = {first, end / image.page * image.page - first};
   return {};
 }
 
-// The processor levels that a note says are needed; 0 where it says nothing that is understood.
+// The processor levels that a note requires; 0 if it has no known property.
 uint32_t levels_of_note(FileBytes note) {
   constexpr uint32_t kIsaNeeded = 0xC0008002;  // GNU_PROPERTY_X86_ISA_1_NEEDED
   const auto header = read_at<Elf64_Nhdr>(note, 0);
@@ -157,7 +159,7 @@ Result<ElfImage> read_elf(FileBytes file, const ElfArchitecture& architecture, u
     program = each;
     dynamic = &program;
   }
-  if (!dynamic) return broken_elf("it has no PT_DYNAMIC header, so nothing can be found in it");
+  if (!dynamic) return broken_elf("it has no PT_DYNAMIC header, so its symbols cannot be found");
   HALYARD_TRY(read_dynamic(file, architecture, {dynamic->p_vaddr, dynamic->p_filesz}, image));
   image.needed_levels = needed_processor_levels(file, architecture);
   return image;
@@ -194,10 +196,11 @@ Result<> place_elf(const ElfImage& image, FileBytes file, std::span<uint8_t> mem
         fixup.fit == RelocationFit::always ||
         (fixup.fit == RelocationFit::as_unsigned ? value <= UINT32_MAX : value + (1ull << 31) <= UINT32_MAX);
     if (!fits)
-      return fail(Code::OUT_OF_RANGE,
-                  "the ELF library wants the address {:#x} in the {} bytes at {:#x}, where it does not fit; "
-                  "compile it as position-independent code",
-                  value, fixup.width, fixup.place);
+      return fail(
+          Code::OUT_OF_RANGE,
+          "the ELF library relocates the {1} bytes at {2:#x} to the address {0:#x}, which does not fit; "
+          "compile it as position-independent code",
+          value, fixup.width, fixup.place);
     std::memcpy(memory.data() + (fixup.place - image.begin), &value, fixup.width);
   }
   return {};

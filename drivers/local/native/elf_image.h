@@ -1,9 +1,9 @@
-// ElfImage: what an embedded ELF library asks of a loader, read and checked: which bytes go where, what is
-// changed there, and what it offers. Nothing here maps or runs anything, so any bytes may be given. Specified
+// ElfImage: the parsed and checked form of an embedded ELF library: which bytes to load where, which to
+// relocate, and what it exports. Nothing here maps or runs the library, so any bytes may be parsed. Specified
 // by exec-cpu-library.md, section 9.
 //
-// Addresses are those of the file. The image lies at `base` in memory; then all of them move by the same
-// distance, the bias.
+// Addresses are those of the file. The image is loaded at `base`; all addresses move by the same distance,
+// the bias.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ namespace halyard::local {
 
 struct ElfSegment {
   uint64_t address;
-  uint64_t memory_size;  // bytes; those that the file has not are zero
+  uint64_t memory_size;  // bytes; those past file_size are zero
   uint64_t file_offset;
   uint64_t file_size;
   bool writable;
-  bool executable;  // never both
+  bool executable;  // never both writable and executable
 
   uint64_t end() const { return address + memory_size; }
 };
 
-// value + bias_factor * bias, written to `place`.
+// value + bias_factor * bias is written to `place`.
 struct ElfFixup {
   uint64_t place;
   uint64_t value;
@@ -38,7 +38,7 @@ struct ElfFixup {
 };
 
 struct ElfExport {
-  std::string_view name;  // in the file
+  std::string_view name;  // a view of the file
   uint64_t address;
 };
 
@@ -48,37 +48,36 @@ struct ElfRange {
 };
 
 struct ElfImage {
-  uint64_t begin = 0;                // a multiple of `alignment`, at most the first segment's address
-  uint64_t size = 0;                 // bytes, whole pages; 0 never
+  uint64_t begin = 0;                // a multiple of `alignment`, at or before the first segment's address
+  uint64_t size = 0;                 // bytes, whole pages; not 0
   uint64_t alignment = 0;            // of the base; a power of two, at least a page
-  uint64_t page = 0;                 // bytes; no two segments share one
-  std::vector<ElfSegment> segments;  // ascending
+  uint64_t page = 0;                 // bytes; segments do not share pages
+  std::vector<ElfSegment> segments;  // in ascending order
   std::vector<ElfFixup> fixups;      // all in writable segments
   std::vector<ElfExport> exports;    // all inside the image
-  ElfRange read_only_later;    // whole pages of one segment, protected when all is in place; may be empty
+  ElfRange read_only_later;    // whole pages of one segment, made read-only after relocation; may be empty
   uint64_t initializer = 0;    // a function; 0: none
-  ElfRange initializers;       // an array of addresses, which fixups change; may be empty
+  ElfRange initializers;       // an array of function addresses, which fixups relocate; may be empty
   uint32_t needed_levels = 0;  // needed_processor_levels()
 
-  // Whether [address, address + size) is all in one segment's memory.
+  // Whether [address, address + size) is within one segment's memory.
   bool has_memory(uint64_t address, uint64_t size, bool ElfSegment::* kind) const;
 };
 
-// FAILED_PRECONDITION: not a library, or a damaged one. UNAVAILABLE: it needs other libraries. UNIMPLEMENTED:
-// a relocation that is not known. PERMISSION_DENIED: code that can be written to. `page`: bytes, a power of
-// two.
+// FAILED_PRECONDITION: not a library, or damaged. UNAVAILABLE: it depends on other libraries. UNIMPLEMENTED:
+// an unknown relocation. PERMISSION_DENIED: writable code. `page`: bytes, a power of two.
 Result<ElfImage> read_elf(FileBytes file, const ElfArchitecture& architecture, uint64_t page);
 
-// What both kinds of library must be: a 64-bit little-endian shared object of this architecture.
+// Checks that both kinds of library share: a 64-bit little-endian shared object for this architecture.
 // FAILED_PRECONDITION.
 Result<> check_elf_header(FileBytes file, const ElfArchitecture& architecture);
 
-// GNU_PROPERTY_X86_ISA_1_NEEDED: bit n stands for level n + 1 of x86-64. 0: the file says nothing, or is
-// none.
+// GNU_PROPERTY_X86_ISA_1_NEEDED: bit n stands for level n + 1 of x86-64. 0 if the file has no such note, or
+// is not an ELF file.
 uint32_t needed_processor_levels(FileBytes file, const ElfArchitecture& architecture);
 
-// Copies the segments to `memory`, which has the image's size and is zero, and makes the fixups for an image
-// that lies at `base`. OUT_OF_RANGE: an address does not fit where it is wanted.
+// Copies the segments to `memory`, which has the image's size and is zeroed, and applies the fixups for an
+// image loaded at `base`. OUT_OF_RANGE: an address does not fit in its place.
 Result<> place_elf(const ElfImage& image, FileBytes file, std::span<uint8_t> memory, uint64_t base);
 
 }  // namespace halyard::local

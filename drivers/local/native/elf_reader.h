@@ -1,4 +1,4 @@
-// Reading an ELF file of which nothing is known: every access is checked, at any alignment.
+// Reads untrusted ELF files: every access is checked and may be unaligned.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace halyard::local {
 
 using FileBytes = std::span<const uint8_t>;
 
-// `size` bytes at `offset`; nothing where the file has not all of them.
+// `size` bytes at `offset`; nullopt if the file is too short.
 inline std::optional<FileBytes> part(FileBytes file, uint64_t offset, uint64_t size) {
   if (offset > file.size() || size > file.size() - offset) return std::nullopt;
   return file.subspan(static_cast<size_t>(offset), static_cast<size_t>(size));
@@ -29,7 +29,7 @@ std::optional<T> read_at(FileBytes file, uint64_t offset) {
   return value;
 }
 
-// The element of a table whose bytes are known to be there.
+// An element of a table that is known to be within the file.
 template <typename T>
 T element(FileBytes table, uint64_t index) {
   T value;
@@ -37,7 +37,7 @@ T element(FileBytes table, uint64_t index) {
   return value;
 }
 
-// What a file that fails a check comes to.
+// The failure for a damaged file.
 template <typename... Args>
 std::unexpected<Status> broken_elf(fmt::format_string<Args...> format, Args&&... args) {
   return fail(Code::FAILED_PRECONDITION, "the ELF library is damaged or of another kind: {}",

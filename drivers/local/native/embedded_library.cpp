@@ -1,5 +1,5 @@
-// Embedded ELF libraries in memory: reserved in one piece, filled while nothing of it can be executed, then
-// protected so that nothing of it can be both written to and executed.
+// Embedded ELF libraries in memory: reserved in one piece and filled while nothing can be executed, then
+// protected so that no page is both writable and executable.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 uint64_t page_size() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-// Memory of this process, given back at the end.
+// A range of this process's address space, unmapped in the destructor.
 class Reservation {
  public:
   Reservation() = default;
@@ -31,7 +31,7 @@ class Reservation {
     if (start_) munmap(start_, size_);
   }
 
-  // Nothing can be done with it yet. Null where the system has none.
+  // The range is not accessible yet. Null: the system has no memory.
   static Reservation make(uint64_t size) {
     Reservation made;
     void* start = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,7 +67,7 @@ class EmbeddedLibrary final : public NativeCode {
   Result<> fill(FileBytes file) {
     HALYARD_TRY(protect(base_, image_.size, PROT_READ | PROT_WRITE));
     HALYARD_TRY(place_elf(image_, file, {base_, image_.size}, reinterpret_cast<uintptr_t>(base_)));
-    uint64_t done = image_.begin;  // up to here it is as it shall be
+    uint64_t done = image_.begin;  // the pages before this address have their final protection
     for (const ElfSegment& segment : image_.segments) {
       const uint64_t first = segment.address / image_.page * image_.page;
       const uint64_t end = (segment.end() + image_.page - 1) / image_.page * image_.page;
@@ -108,8 +108,8 @@ class EmbeddedLibrary final : public NativeCode {
     return segment.writable ? PROT_READ | PROT_WRITE : PROT_READ;
   }
 
-  // The image's names are in the file, which goes. Many symbols may share one long name, which nobody asks
-  // for.
+  // Copies of the names: the file that has the originals is freed. Very long names, which many symbols may
+  // share, are dropped since nothing asks for them.
   struct Export {
     std::string name;
     uint64_t address;
@@ -137,7 +137,7 @@ struct Found {
 Result<Found> read(FileBytes file) {
   const ElfArchitecture* architecture = host_architecture();
   if (!architecture)
-    return fail(Code::UNIMPLEMENTED, "native executables are not known on this architecture");
+    return fail(Code::UNIMPLEMENTED, "native executables are not supported on this architecture");
   const FileBytes library = HALYARD_TRY(choose_from_fat_elf(file, *architecture));
   ElfImage image = HALYARD_TRY(read_elf(library, *architecture, page_size()));
   HALYARD_TRY(check_processor_levels(image.needed_levels));
@@ -148,7 +148,7 @@ Result<Found> read(FileBytes file) {
 
 Result<std::unique_ptr<NativeCode>> load_embedded_library(FileBytes file) {
   Found found = HALYARD_TRY(read(file));
-  // Memory starts at a page; what else the alignment wants is skipped.
+  // Mapped memory starts at a page; a larger alignment skips some of it.
   const uint64_t size = found.image.size + found.image.alignment - found.image.page;
   Reservation memory = Reservation::make(size);
   if (!memory.start())

@@ -1,4 +1,4 @@
-// Looking through the records of a container.
+// Reads the records of a container.
 #include "fat_elf.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
-// FatELF: one file that holds ELF libraries for several architectures. Specified by exec-cpu-library.md,
-// section 9.
+// FatELF: a container of ELF libraries for several architectures. Specified by exec-cpu-library.md, section
+// 9.
 #pragma once
 
 #include "elf_architecture.h"
@@ -8,8 +8,8 @@
 
 namespace halyard::local {
 
-// The bytes of the library for this architecture; the file itself where it is no FatELF container.
-// FAILED_PRECONDITION: a damaged container. INCOMPATIBLE: it has none for this architecture.
+// The library for this architecture; the file itself if it is not a FatELF container. FAILED_PRECONDITION: a
+// damaged container. INCOMPATIBLE: it has no library for this architecture.
 Result<FileBytes> choose_from_fat_elf(FileBytes file, const ElfArchitecture& architecture);
 
 }  // namespace halyard::local

@@ -1,4 +1,4 @@
-// Asking a library for its records.
+// Queries a library for its records.
 #include "library.h"
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace halyard::local {
 
 namespace {
 
-constexpr uint64_t kPage = 4096;  // local memory comes in whole pages
+constexpr uint64_t kPage = 4096;  // local memory is a multiple of this
 constexpr uint32_t kMostCounts = 64;
-// Far more than compilers make.
+// Far above what compilers produce.
 constexpr uint32_t kMostExports = 1u << 20;
 constexpr uint32_t kMostImports = 1u << 16;
 
 constexpr const char* kSanitizers[] = {"none", "address", "memory", "thread", "undefined behavior"};
 
-// What this program is, in the library's numbers.
+// The sanitizer of this program, in the library's numbers.
 uint32_t own_sanitizer() {
   switch (HALYARD_SANITIZER_KIND) {
     case HALYARD_SANITIZER_ADDRESS:
@@ -48,7 +48,7 @@ Kernel kernel_of(const abi::ExportAttributes6& attributes) {
           .sequential = (attributes.flags & abi::kSequential) != 0};
 }
 
-// Revision 5 need not say what its functions take.
+// In revision 5, functions need not state their parameters.
 bool may_lack_attributes(const abi::ExportTable5&) { return true; }
 bool may_lack_attributes(const abi::ExportTable6&) { return false; }
 
@@ -111,7 +111,7 @@ Result<Library> query_library(const NativeCode& code, const abi::Environment& en
   if (!query)
     return fail(Code::FAILED_PRECONDITION, "the library has no function '{}', so it is no executable",
                 abi::kLibraryQuery);
-  // One revision after the other: a library answers to its own number alone.
+  // Each revision is queried separately: a library only answers for its own.
   constexpr std::array<uint32_t, 2> kRevisions = {6, 5};
   for (const uint32_t revision : kRevisions) {
     const abi::LibraryHeader* const* const found = query(revision, &environment);
@@ -123,15 +123,15 @@ Result<Library> query_library(const NativeCode& code, const abi::Environment& en
                   header ? header->revision : 0);
     HALYARD_TRY(check_sanitizer(header->sanitizer, "the library"));
     if (header->features != 0)
-      return fail(Code::UNIMPLEMENTED, "the library needs features {:#x} that are not known here",
+      return fail(Code::UNIMPLEMENTED,
+                  "the library needs the unknown features {:#x}; compile it for an older release",
                   header->features);
     return header->revision == 6 ? read_library(*reinterpret_cast<const abi::Library6*>(found))
                                  : read_library(*reinterpret_cast<const abi::Library5*>(found));
   }
-  return fail(
-      Code::FAILED_PRECONDITION,
-      "the library answers to neither revision 6 nor 5, those that this program runs; compile it with "
-      "a release that makes one of them");
+  return fail(Code::FAILED_PRECONDITION,
+              "the library supports neither revision 6 nor 5; compile it with a compiler release that writes "
+              "one of them");
 }
 
 }  // namespace halyard::local

@@ -1,4 +1,4 @@
-// The records that native executables and their host share, as they lie in memory. Specified by
+// The records shared by native executables and their host, in their memory layout. Specified by
 // exec-cpu-library.md, sections 4, 5 and 8; the host is 64-bit.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace halyard::local::abi {
 
-// ---- Handed to the library
+// ---- Passed to the library
 
 using ImportFunction = int (*)(void* parameters, void* context, void* reserved);
 using ImportThunk = int (*)(ImportFunction function, void* parameters, void* context, void* reserved);
 
 struct Environment {
   const uint32_t* constants;  // the executable's
-  ImportThunk thunk;          // null without imports
+  ImportThunk thunk;          // null if there are no imports
   const ImportFunction* functions;
   void* const* contexts;
   uint64_t processor[8];
@@ -27,7 +27,7 @@ struct DispatchState {
   uint16_t constant_count;
   uint32_t workgroup_count_x, workgroup_count_y;
   uint16_t workgroup_count_z;
-  uint8_t concurrency;  // workgroups at once, at most
+  uint8_t concurrency;  // maximum number of workgroups that run in parallel
   uint8_t binding_count;
   const uint32_t* constants;
   void* const* bindings;
@@ -90,7 +90,7 @@ struct ExportTable5 {
 };
 static_assert(sizeof(ExportTable5) == 56);
 
-constexpr uint64_t kSequential = 1;  // flag: workgroups run one after the other
+constexpr uint64_t kSequential = 1;  // flag: workgroups must run one after the other
 
 struct ExportAttributes6 {
   uint64_t flags;
@@ -152,7 +152,7 @@ struct PluginOption {
   size_t value_size;
 };
 
-// Parallel arrays. A function that is not null has been found already.
+// Parallel arrays. A function that is not null is already resolved.
 struct ResolveParameters {
   size_t count;
   const char* const* names;
@@ -161,7 +161,7 @@ struct ResolveParameters {
 };
 static_assert(sizeof(ResolveParameters) == 32);
 
-// 0 is success; a small number is a status code; anything else is a failure without more to say.
+// 0 is success; small numbers are status codes; other values are failures without details.
 using PluginStatus = uintptr_t;
 
 struct Plugin {

@@ -1,5 +1,5 @@
-// NativeCode: a library of machine code in this process, whoever loaded it. From here on the bytes are
-// trusted: what they do is not watched.
+// NativeCode: a library of machine code loaded into this process, by either loader. From here on the code is
+// trusted: nothing checks what it does.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class NativeCode {
   NativeCode& operator=(const NativeCode&) = delete;
   virtual ~NativeCode() = default;
 
-  // The function of that name; null where there is none.
+  // The function with this name; null if there is none.
   virtual void* find(const char* name) const = 0;
 
   template <typename Function>
@@ -26,15 +26,16 @@ class NativeCode {
   }
 };
 
-// An ELF library that needs nothing of anybody, by our own loader; or a FatELF container with one. Its
-// initializers have run. INCOMPATIBLE: for another processor. RESOURCE_EXHAUSTED: no memory for it. Else as
+// Loads a self-contained ELF library with our own loader, also from a FatELF container, and runs its
+// initializers. INCOMPATIBLE: for another processor. RESOURCE_EXHAUSTED: out of memory. Otherwise fails like
 // read_elf().
 Result<std::unique_ptr<NativeCode>> load_embedded_library(FileBytes file);
-// The same without loading: whether it could be.
+// The same checks without loading.
 Result<> judge_embedded_library(FileBytes file, const char* function);
 
-// A shared library by the system's loader, from bytes (a debug footer may follow them) or from a file.
-// FAILED_PRECONDITION: no library, or the loader's reason. INCOMPATIBLE: for another processor.
+// Loads a shared library with the system's loader, from bytes (possibly followed by a debug footer) or from a
+// file. FAILED_PRECONDITION: not a library, or refused by the loader, whose reason is given. INCOMPATIBLE:
+// for another processor.
 Result<std::unique_ptr<NativeCode>> load_system_library(FileBytes file);
 Result<std::unique_ptr<NativeCode>> load_system_library_file(const std::string& path);
 Result<> judge_system_library(FileBytes file);

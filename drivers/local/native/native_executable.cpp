@@ -1,4 +1,4 @@
-// Judging and loading libraries as executables.
+// Grading and loading libraries as executables.
 #include "native_executable.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 #include "device.h"
 #include "elf_architecture.h"
 #include "library.h"
-#include "native_worker.h"
+#include "native_kernel_runner.h"
 #include "plugins.h"
 
 namespace halyard::local {
 
 namespace {
 
-// A loader, and how formats for it start.
+// A loader, and the prefix of its formats.
 struct Loader {
   std::string_view prefix;
   Result<std::unique_ptr<NativeCode>> (*load)(FileBytes file);
@@ -25,20 +25,20 @@ constexpr Loader kLoaders[] = {
      [](FileBytes file) { return judge_embedded_library(file, abi::kLibraryQuery); }},
     {"system-elf-", load_system_library, judge_system_library},
 };
-// What compilers write behind the prefix.
+// The architectures that compilers write after the prefix.
 constexpr std::string_view kArchitectures[] = {"x86_64",   "x86_32",   "arm_64",  "arm_32",
                                                "riscv_64", "riscv_32", "wasm_64", "wasm_32"};
 
 struct Format {
-  const Loader* loader = nullptr;  // null: no native executable
-  std::string_view architecture;   // that of the host where the format is for it
+  const Loader* loader = nullptr;  // null: not a native executable
+  std::string_view architecture;   // the host's, if the format is for it
 };
 
 Format parse(std::string_view format) {
   for (const Loader& loader : kLoaders) {
     if (!format.starts_with(loader.prefix)) continue;
     format.remove_prefix(loader.prefix.size());
-    // Whatever follows the architecture is not looked at.
+    // Anything after the architecture is ignored.
     for (const std::string_view architecture : kArchitectures)
       if (format.starts_with(architecture)) return {&loader, architecture};
   }
@@ -59,11 +59,10 @@ bool accepts(std::string_view format) { return parse(format).loader != nullptr; 
 Result<const Loader*> find_loader(const Device& device, std::string_view text) {
   const Format format = parse(text);
   if (!device.options.native)
-    return fail(
-        Code::PERMISSION_DENIED,
-        "executable format '{}' is native code, which this device was told to refuse (option native=0); "
-        "compile the program for 'vmvx-bytecode-fb', or allow native code where its maker is trusted",
-        text);
+    return fail(Code::PERMISSION_DENIED,
+                "executable format '{}' is native code, which this device refuses (option native=0); "
+                "compile the program for 'vmvx-bytecode-fb', or allow native code if you trust its origin",
+                text);
   const ElfArchitecture* host = host_architecture();
   if (!host || format.architecture != host->name)
     return fail(Code::NOT_FOUND,
@@ -89,7 +88,7 @@ class NativeExecutable final : public halyard_driver_executable {
         code_(std::move(code)),
         concurrency_(static_cast<uint8_t>(std::clamp<uint32_t>(device.options.workers, 1, UINT8_MAX))) {}
 
-  // Once, before any worker.
+  // Called once, before any kernel runner is created.
   Result<> start(const Device& device, std::span<const uint32_t> constants) {
     constants_.assign(constants.begin(), constants.end());
     environment_ = new_environment();
@@ -118,8 +117,9 @@ class NativeExecutable final : public halyard_driver_executable {
     return {};
   }
 
-  Result<std::unique_ptr<Worker>> create_worker() const override {
-    return std::make_unique<NativeWorker>(environment_, library_.functions, kernels_, concurrency_, memory());
+  Result<std::unique_ptr<KernelRunner>> create_runner() const override {
+    return std::make_unique<NativeKernelRunner>(environment_, library_.functions, kernels_, concurrency_,
+                                                memory());
   }
 
   std::unique_ptr<NativeCode> code_;

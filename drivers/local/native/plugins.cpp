@@ -1,4 +1,4 @@
-// Loading plugins and asking them.
+// Loading plugins and resolving imports.
 #include "plugins.h"
 
 #include <cerrno>
@@ -33,14 +33,14 @@ Result<std::unique_ptr<NativeCode>> load_code(std::string_view place) {
   std::string path(place);
   if (prefixed || place.ends_with(kEmbeddedSuffix))
     return load_embedded_library(HALYARD_TRY(read_file(path)));
-  // A name without a slash would be looked for in the system's folders.
+  // Without a slash, the name would be searched in the system's folders.
   if (!place.contains('/')) path = "./" + path;
   if (!std::ifstream(path))
     return fail(Code::NOT_FOUND, "cannot read the file: {}", std::generic_category().message(errno));
   return load_system_library_file(path);
 }
 
-// "key=value" pairs that stand behind '&'.
+// Parses the "key=value" pairs after '&'.
 std::vector<abi::PluginOption> parse_options(std::string_view text) {
   std::vector<abi::PluginOption> options;
   while (!text.empty()) {
@@ -80,7 +80,7 @@ Result<> Plugins::load(std::string_view text, const abi::Environment& environmen
     const abi::Plugin* plugin = HALYARD_TRY(query_plugin(*code));
     const std::vector<abi::PluginOption> options =
         parse_options(text.substr(std::min(place.size() + 1, text.size())));
-    // Nothing can fail behind its own load().
+    // After the plugin's own load() nothing may fail.
     Loaded made = {std::string(place), std::move(code), plugin, nullptr};
     plugins_.reserve(plugins_.size() + 1);
     if (const abi::PluginStatus status =
@@ -103,7 +103,7 @@ Result<Plugins::Import> Plugins::resolve(const char* name) const {
     uint32_t resolution = 0;
     const abi::PluginStatus status = each.plugin->resolve(each.self, &parameters, &resolution);
     if (status == 0 && import.function) return import;
-    // One that has not got it lets the next one try.
+    // NOT_FOUND: try the next plugin.
     if (status != 0 && code_of(status) != Code::NOT_FOUND && failure.ok())
       failure =
           Status(code_of(status), fmt::format("executable plugin '{}' fails to resolve '{}' (status {:#x})",

@@ -28,15 +28,14 @@ Result<> check_processor_levels(uint32_t levels) {
   for (size_t i = 0; i < std::size(kLevels); ++i)
     if ((levels >> i & 1) != 0 && !kLevels[i].present())
       return fail(Code::INCOMPATIBLE,
-                  "the library is made for processors of level {}, and this one is not; compile it for this "
+                  "the library needs processor level {}, which this processor lacks; compile it for this "
                   "processor, for example with a lower level",
                   kLevels[i].name);
   if (levels >> std::size(kLevels) != 0)
-    return fail(
-        Code::INCOMPATIBLE,
-        "the library is made for a processor level that is not known here (bits {:#x}); compile it for "
-        "x86-64-v4 or lower",
-        levels);
+    return fail(Code::INCOMPATIBLE,
+                "the library needs an unknown processor level (bits {:#x}); compile it for "
+                "x86-64-v4 or lower",
+                levels);
 #else
   (void)levels;
 #endif

@@ -1,5 +1,5 @@
-// The processor as native executables see it: the words that every call is given, the levels that a file may
-// ask for, and the floating-point mode that kernels run in.
+// The processor, for native executables: the data words passed to every call, the levels that a file may
+// require, and the floating-point mode of kernels.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace halyard::local {
 
-// INCOMPATIBLE, naming the level, where this processor lacks one of them (needed_processor_levels()).
+// INCOMPATIBLE, naming the level: this processor lacks a required level (needed_processor_levels()).
 Result<> check_processor_levels(uint32_t levels);
 
-// While it lives, this thread's arithmetic takes and makes no denormal numbers, rounds to nearest and does
-// not trap; then it does as it did before. Specified by exec-vmvx.md, section 3.
+// While it exists, this thread's arithmetic flushes denormal numbers to zero, rounds to nearest and does not
+// trap; then the previous mode is restored. Specified by exec-vmvx.md, section 3.
 class KernelFloatMode {
  public:
 #if defined(__x86_64__)
@@ -38,7 +38,7 @@ class KernelFloatMode {
   static constexpr uint64_t kMode = 0x01080000;  // FZ and FZ16
   uint64_t before_ = 0;
 #else
-  KernelFloatMode() {}  // no such mode
+  KernelFloatMode() {}  // this architecture has no such mode
 #endif
 
  public:

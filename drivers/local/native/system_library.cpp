@@ -1,4 +1,4 @@
-// Shared libraries by the system's loader. Bytes become a file that only this process can see.
+// Shared libraries loaded by the system's loader. Bytes are written to a file that only this process can see.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace halyard::local {
 
 namespace {
 
-// What may stand behind a library: where the library and its debug information are.
+// A footer that may follow the library: the offsets of the library and of its debug information.
 struct Footer {
   char magic[8];
   uint32_t version;
@@ -71,8 +71,8 @@ Result<Descriptor> private_file(FileBytes bytes) {
 
 class SystemLibrary final : public NativeCode {
  public:
-  // Bound at once, so that a function that is missing is found now and not in the middle of a dispatch; not
-  // visible to anybody else.
+  // Bound eagerly, so that a missing function is found now and not during a dispatch; invisible to other
+  // libraries.
   static Result<std::unique_ptr<NativeCode>> open(std::string path, Descriptor file) {
     auto library = std::make_unique<SystemLibrary>(std::move(path), std::move(file));
     library->handle_ = dlopen(library->path_.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -87,8 +87,8 @@ class SystemLibrary final : public NativeCode {
   ~SystemLibrary() override {
     if (!handle_) return;
     dlclose(handle_);
-    // The loader knows libraries by their paths. One that stays all the same keeps its path, which has the
-    // descriptor's number in it, so no other library may get that.
+    // The loader identifies libraries by path. If the library stays loaded, its descriptor is leaked: the
+    // path contains the descriptor's number, so no other library can get the same path.
     if (file_.number() < 0) return;
     if (void* same = dlopen(path_.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
       dlclose(same);
@@ -107,7 +107,7 @@ class SystemLibrary final : public NativeCode {
 Result<FileBytes> read(FileBytes file) {
   const ElfArchitecture* architecture = host_architecture();
   if (!architecture)
-    return fail(Code::UNIMPLEMENTED, "native executables are not known on this architecture");
+    return fail(Code::UNIMPLEMENTED, "native executables are not supported on this architecture");
   const FileBytes library = HALYARD_TRY(without_footer(file));
   HALYARD_TRY(check_elf_header(library, *architecture));
   HALYARD_TRY(check_processor_levels(needed_processor_levels(library, *architecture)));
@@ -119,7 +119,7 @@ Result<FileBytes> read(FileBytes file) {
 Result<std::unique_ptr<NativeCode>> load_system_library(FileBytes file) {
   const FileBytes library = HALYARD_TRY(read(file));
   Descriptor copy = HALYARD_TRY(private_file(library));
-  // Not /proc/self: other code of this process may have used that path for another file with this number.
+  // Not /proc/self: other code in this process may have used that path for another file with this number.
   std::string path = fmt::format("/proc/{}/fd/{}", getpid(), copy.number());
   return SystemLibrary::open(std::move(path), std::move(copy));
 }

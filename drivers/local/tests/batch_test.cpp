@@ -1,5 +1,5 @@
-// Commands that are shared out between workers: the workgroups of one dispatch, and commands that no barrier
-// parts. The kernels take long enough to be worth it.
+// Commands shared among workers: the workgroups of one dispatch, and commands without a barrier between them.
+// The kernels run long enough for sharing.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace halyard::local_tests {
 namespace {
 
-// %i9: the number of the workgroup; %r3: the first binding; then some hundred instructions of nothing.
+// %i9: the number of the workgroup; %r3: the first binding; then some hundred instructions without effect.
 constexpr std::string_view kSlow =
     "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
     "  %i9 = vm.mul.i32 %i2, %i7\n  %i9 = vm.add.i32 %i9, %i1\n  %i9 = vm.mul.i32 %i9, %i6\n"
@@ -31,7 +31,7 @@ class BatchTest : public KernelTest {
   }
 };
 
-// Adds one to the word of the workgroup.
+// Adds one to the workgroup's word.
 constexpr std::string_view kCount =
     "  %i14 = vm.buffer.load.i32 %r3, %i12:13\n  %i14 = vm.add.i32 %i14, %i10\n"
     "  vm.buffer.store.i32 %i14, %r3, %i12:13";
@@ -60,8 +60,8 @@ TEST_F(BatchTest, IndirectCountsAreSharedOutToo) {
   EXPECT_EQ(content<uint32_t>(memory, 4000), std::vector<uint32_t>(4000, 1));
 }
 
-// A global counts the calls of one instantiation of the module: there are as many ones as workers that took
-// part.
+// A global counts the calls of one instance of the module, so the number of ones is the number of workers
+// that took part.
 TEST_F(BatchTest, SeveralWorkersTakePart) {
   const std::string source = slow_kernel(
       "  %i14 = vm.global.load.i32 @calls\n  %i14 = vm.add.i32 %i14, %i10\n"
@@ -69,7 +69,7 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
       "vm.global.i32 private mutable @calls\n");
   constexpr uint32_t kWorkgroups = 20000;
   Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-  // Once in a while the others get no processor before all is done.
+  // Sometimes the other threads get no processor before everything is done.
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
     EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
@@ -94,8 +94,8 @@ TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
   for (uint32_t i = 0; i < kWorkgroups; ++i) ASSERT_EQ(ids[i], i);
 }
 
-// Whoever fails first in time: the one that a single thread would have found is told, and all before it have
-// run.
+// Whichever workgroup fails first in time: the reported failure is that of a single thread, and all
+// workgroups before it have run.
 TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
   const std::string counted = slow_kernel(
       std::string(kCount) +
@@ -115,8 +115,7 @@ TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
   }
 }
 
-// Dispatches of one executable at the same time, more of them than workers: whoever helps one is missed
-// elsewhere, and each ends all the same.
+// More simultaneous dispatches of one executable than workers: they compete for helpers, and all complete.
 TEST_F(BatchTest, DispatchesCompeteForWorkers) {
   Executable executable = load(slow_kernel(kCount));
   constexpr uint32_t kDispatches = 12, kWorkgroups = 1000;
@@ -143,7 +142,7 @@ TEST_F(BatchTest, DispatchesCompeteForWorkers) {
   }
 }
 
-// Barriers of a list order one dispatch against the next, however many threads each has.
+// Barriers order the dispatches of a list, regardless of the number of threads.
 TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
   Executable executable = load(slow_kernel(kCount));
   constexpr uint32_t kWorkgroups = 2000;
@@ -166,8 +165,7 @@ TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
   }
 }
 
-// Threads that have done a piece of work wait for each other here: only work that is done at the same time
-// gets them all together.
+// Each thread waits here for the others, so the test only passes if the work runs in parallel.
 class Meeting {
  public:
   explicit Meeting(size_t expected) : expected_(expected) {}
@@ -188,7 +186,7 @@ class Meeting {
 
 std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
 
-// A list of dispatches that a barrier parts, each of them about 45 us long: too short to wake somebody for.
+// A list of dispatches separated by barriers, about 45 us each: too short to wake a thread for one.
 class SmallWorkTest : public BatchTest {
  public:
   void SetUp() override {
@@ -210,7 +208,7 @@ class SmallWorkTest : public BatchTest {
     workgroups_ = static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
   }
 
-  // How many threads have a part in it, each time.
+  // The number of threads that take part, each time.
   std::vector<size_t> threads_of(uint32_t dispatches, uint32_t rounds) {
     Recording recording;
     const Dispatch small = {.x = workgroups_, .bindings = {range(memory_, 0, 4 * workgroups_)}};
@@ -242,18 +240,18 @@ class SmallWorkTest : public BatchTest {
 };
 
 TEST_F(SmallWorkTest, StaysOnOneThread) {
-  // What another program has interrupted seems to be long, once.
+  // A run that another program interrupted appears long once.
   const std::vector<size_t> threads = threads_of(2, 400);
   EXPECT_GE(std::ranges::count(threads, 1u), 320);
 }
 
-// The same pieces, but so many that a thread once woken saves more than that costs.
+// The same dispatches, but enough of them that waking a thread pays off.
 TEST_F(SmallWorkTest, IsSharedWhereThereIsMuchOfIt) {
   EXPECT_TRUE(comes_true([&] { return std::ranges::max(threads_of(60, 50)) > 1; }));
 }
 
 TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
-  // What it takes is not known, so others are asked to help.
+  // The duration is unknown, so helpers are requested.
   Executable executable = load(slow_kernel(kCount));
   Memory words = allocate(std::vector<uint32_t>(3, 0));
   Memory large = allocate(uint64_t{12} << 20);
@@ -276,7 +274,7 @@ TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
   EXPECT_EQ(content<uint32_t>(large, 3 << 20), std::vector<uint32_t>(3 << 20, 7));
 }
 
-// Large commands, one of which begins when the one before has ended.
+// Large commands, each of which starts after the previous one has ended.
 TEST_F(BatchTest, NothingPassesABarrier) {
   Memory memory = allocate(uint64_t{4} << 20);
   Recording recording;
@@ -301,7 +299,7 @@ TEST_F(BatchTest, NothingPassesABarrier) {
   }
 }
 
-// More commands than one batch has, of every kind, each with bytes of its own.
+// More commands than fit in a batch, of every kind, each with its own bytes.
 TEST_F(BatchTest, EveryCommandIsDoneOnce) {
   constexpr uint32_t kRows = 90, kColumns = 300;
   Executable executable = load(slow_kernel(kCount));
@@ -350,7 +348,7 @@ TEST_F(BatchTest, EveryCommandIsDoneOnce) {
   }
 }
 
-// Several commands fail: the first of them in the list is told, and those before it are done.
+// Several commands fail: the first one in the list is reported, and those before it have run.
 TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   Executable counting = load(slow_kernel(kCount));
   Executable failing = load(slow_kernel(
@@ -363,7 +361,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   Memory memory = allocate(std::vector<uint32_t>(kCommands * kWorkgroups, 0));
   Recording recording;
   for (uint32_t i = 0; i < kCommands; ++i) {
-    // Of different sizes, so that messages tell them apart.
+    // The sizes differ, so that messages can be told apart.
     dispatches.push_back(
         {.x = kWorkgroups - i, .bindings = {range(memory, uint64_t{4} * i * kWorkgroups, 4 * kWorkgroups)}});
     const bool fails = i >= kFirst && i % 2 == kFirst % 2;
@@ -380,7 +378,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   }
 }
 
-// Once all workers have been there. They come as they like, so not every round is without.
+// After all workers have taken part once. Since that depends on timing, some rounds still allocate.
 TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
   Executable executable = load(slow_kernel(kCount));

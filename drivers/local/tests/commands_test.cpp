@@ -106,7 +106,7 @@ TEST_P(CommandsTest, SlotsAreRelativeToTheirEntry) {
   EXPECT_EQ(content<uint8_t>(second, 16),
             (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(bytes(first)[0], 0xFF);
-  // Another table, another place; slots may overlap.
+  // A different table with a different place; slots may overlap.
   EXPECT_OK(run(execute(list, {{first, 9, 7}, {}, {first, 9, 7}})));
 }
 

@@ -34,7 +34,7 @@ std::string increment(uint32_t bindings) {
 
 class ConstantsTest : public NativeTest {
  public:
-  // A page that ends the process if anybody writes to it.
+  // A page that crashes the process when it is written to.
   class ReadOnlyPage {
    public:
     ReadOnlyPage()

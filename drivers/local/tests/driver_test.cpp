@@ -1,4 +1,4 @@
-// What the driver says about itself and its devices.
+// Properties of the driver and its devices.
 #include "harness.h"
 
 namespace halyard::local_tests {

@@ -1,4 +1,4 @@
-// The ELF loader on files that are right and on files that are wrong in one place each. Nothing here is run.
+// The ELF loader with valid files, and with files that are wrong in one place each. Nothing here is executed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -24,7 +24,7 @@ const ElfArchitecture& architecture(uint16_t machine) {
 
 Result<ElfImage> read(const ElfWriter& elf, uint64_t page = ElfWriter::kPage) {
   const uint16_t machine = elf.header.e_machine;
-  // The image borrows names from the file.
+  // The image's names are views of the file.
   static std::vector<uint8_t> file;
   file = elf.build();
   return read_elf(file, architecture(machine), page);
@@ -85,7 +85,7 @@ TEST(Elf, AnImageMayStartAnywhere) {
 struct RelocationCase {
   uint16_t machine;
   uint32_t type;
-  uint64_t symbol;  // 0 none, 1 the function, 2 one that does not move, of value 0x1234
+  uint64_t symbol;  // 0: none; 1: the function; 2: an absolute one with value 0x1234
   int64_t addend;
   uint64_t expected;
   uint32_t width;
@@ -368,7 +368,7 @@ TEST(Elf, ProcessorLevels) {
   image = read(elf);
   ASSERT_TRUE(image);
   EXPECT_EQ(image->needed_levels, 0u) << "bits of another architecture";
-  // Notes that are cut or wrong say nothing.
+  // Truncated and malformed notes are ignored.
   elf.header.e_machine = EM_X86_64;
   const std::vector<uint8_t> note = elf.note;
   for (size_t word = 0; word < 8; ++word) {
@@ -420,7 +420,7 @@ TEST(Elf, FatElf) {
   }
 }
 
-// Every length, and every byte changed: what is read can be placed.
+// Every truncation, and every single-byte change: whatever can be read can be placed.
 TEST(Elf, DamagedFiles) {
   ElfWriter elf;
   elf.add_levels(1);

@@ -1,4 +1,4 @@
-// A small ELF library, written byte by byte, with every part of it open to be made wrong.
+// Writes a small ELF library byte by byte; tests can corrupt every part of it.
 #pragma once
 
 #include <elf.h>
@@ -12,14 +12,14 @@ namespace halyard::local_tests {
 
 class ElfWriter {
  public:
-  // Where things lie in the file. Addresses: code is a page behind that, data two pages.
+  // File offsets. The address of code is one page after its offset, that of data two pages.
   static constexpr uint64_t kSymbols = 0x200, kHash = 0x2C0, kStrings = 0x300, kRelocations = 0x380,
                             kNote = 0x470, kCode = 0x4C0, kData = 0x500, kDynamic = 0x580, kSections = 0x6A0;
   static constexpr uint64_t kPage = 0x1000;
   static constexpr uint64_t kCodeAddress = kPage + kCode;
   static constexpr uint64_t kDataAddress = 2 * kPage + kData;
   static constexpr uint64_t kDynamicAddress = 2 * kPage + kDynamic;
-  static constexpr uint64_t kZeros = 0x100;  // bytes of memory behind what the file has
+  static constexpr uint64_t kZeros = 0x100;  // bytes of memory that the file does not have
   enum Program : size_t { kReadOnly, kExecutable, kWritable, kDynamicProgram, kRelro };
 
   explicit ElfWriter(uint16_t machine = EM_X86_64, std::string_view function = "the_function") {
@@ -61,7 +61,7 @@ class ElfWriter {
     result.d_un.d_val = value;
     return result;
   }
-  // The value of an entry, to be changed; adds one where there is none.
+  // The value of an entry of the dynamic table, to be changed; adds the entry if it is missing.
   Elf64_Xword& operator[](int64_t tag) {
     for (Elf64_Dyn& each : dynamic)
       if (each.d_tag == tag) return each.d_un.d_val;
@@ -90,7 +90,7 @@ class ElfWriter {
     (*this)[DT_RELASZ] = relocations.size() * sizeof(Elf64_Rela);
     (*this)[DT_RELAENT] = sizeof(Elf64_Rela);
   }
-  // A note that asks for processor levels.
+  // A note that requires processor levels.
   void add_levels(uint32_t levels) {
     const uint32_t words[] = {4, 16, NT_GNU_PROPERTY_TYPE_0, 0x00554E47, 0xC0008002, 4, levels, 0};
     note.resize(sizeof words);
@@ -119,20 +119,20 @@ class ElfWriter {
     put_all(kNote, note);
     put_all(kCode, code);
     put_all(kData, data);
-    put_all(kDynamic, dynamic);  // zeros, which end it, follow
+    put_all(kDynamic, dynamic);  // terminated by the zeros after it
     return file;
   }
 
-  Elf64_Ehdr header = {};  // e_phnum 0: as many as there are
+  Elf64_Ehdr header = {};  // e_phnum 0: use the actual number
   std::vector<Elf64_Phdr> programs;
   std::vector<Elf64_Dyn> dynamic;
   std::vector<Elf64_Sym> symbols;
   std::vector<Elf64_Rela> relocations;
   std::vector<uint8_t> strings, note, code, data;
-  uint32_t hash_count = 0;  // symbols, as the hash table says; 0: as many as there are
+  uint32_t hash_count = 0;  // symbols, as the hash table states; 0: use the actual number
 };
 
-// A FatELF container of such files, each behind the other.
+// A FatELF container with these files one after another.
 struct FatElfRecord {
   uint16_t machine;
   uint8_t system = 0, system_version = 0;

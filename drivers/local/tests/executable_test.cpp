@@ -1,5 +1,5 @@
-// VMVX executables: what is accepted, what a kernel is given, how it may fail, and that nothing it keeps
-// dangles.
+// VMVX executables: which are accepted, the arguments and failures of kernels, and that nothing a kernel
+// keeps is left dangling.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace halyard::local_tests {
 namespace {
 
-// With one worker, so that the workgroups of a dispatch have an order. Several: tiles_test.cpp.
+// With one worker, so that workgroups run in order. Several workers: batch_test.cpp.
 class ExecutableTest : public KernelTest {
  public:
   ExecutableTest() : KernelTest(GetParam(), "1") {}
@@ -110,7 +110,7 @@ TEST_P(ExecutableTest, OnlyKernelsMayBeExported) {
   EXPECT_CODE(INVALID_ARGUMENT, outcome);
   EXPECT_NE(outcome.message().find("0rrriiiiiiiii_v"), std::string::npos) << outcome.text();
 
-  // Nothing of it runs: this __init would never come back.
+  // It never runs: this __init would not return.
   for (const char* name : {"__init", "__deinit", "__notify"}) {
     EXPECT_CODE(
         INVALID_ARGUMENT,
@@ -231,9 +231,9 @@ TEST_P(ExecutableTest, DamagedDataFailsCleanly) {
   }
 }
 
-// ---- What a kernel is given
+// ---- Arguments of a kernel
 
-// Writes its nine numbers and three lengths behind each other, at 16 words for each workgroup.
+// Writes its nine numbers and three lengths one after another, in 16 words for each workgroup.
 std::string probe_body() {
   std::string body =
       "  %i10 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i10 : !vm.buffer\n"
@@ -318,7 +318,7 @@ TEST_P(ExecutableTest, IndirectCountsAreReadWhenTheCommandRuns) {
   EXPECT_OK(run(execute(finish(recording), {})));
   EXPECT_EQ(content<uint32_t>(log, 5), (std::vector<uint32_t>{4, 0, 1, 100, 101}));
 
-  // The same through slots.
+  // The same with slots.
   std::memset(bytes(log), 0, 64);
   const halyard_range_t indirect = slot(1, 4, 12);
   d.bindings = {slot(0, 4, 32)};
@@ -357,7 +357,7 @@ TEST_P(ExecutableTest, FloatsKeepTheirDenormals) {
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 2 * std::bit_cast<uint32_t>(1e-40f));
 }
 
-// ---- How a kernel may fail
+// ---- Failures of a kernel
 
 TEST_P(ExecutableTest, AFailingKernelFailsTheDispatch) {
   Executable executable = load(kernel("  %i9 = vm.const.i32 13\n  vm.fail %i9, \"no luck\"\n^bb1:"));
@@ -375,7 +375,7 @@ TEST_P(ExecutableTest, AFailingKernelFailsTheDispatch) {
 }
 
 TEST_P(ExecutableTest, AFailureEndsTheGridAndTheListButNotTheExecutable) {
-  // Logs, then fails in workgroup 1.
+  // Logs its number, and fails in workgroup 1.
   Executable executable =
       load(fmt::format("{}vm.export @k\nvm.func @k{}{}\n  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n  %i9 = "
                        "vm.const.i32 9\n  vm.fail %i9, \"one\"\n"
@@ -390,7 +390,7 @@ TEST_P(ExecutableTest, AFailureEndsTheGridAndTheListButNotTheExecutable) {
 
 TEST_P(ExecutableTest, WrongCountsAndRangesAreSafe) {
   Executable executable = load(kernel(kLogBody));
-  EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {}));  // no binding 0 in the list
+  EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {}));  // the list has no binding 0
   Memory memory = allocate(std::vector<uint32_t>(4, 0));
   EXPECT_CODE(OUT_OF_RANGE, dispatch(executable, {.bindings = {range(memory, 0, 4)}}))
       << "no room for the log";
@@ -433,12 +433,12 @@ TEST_P(ExecutableTest, ImportedBytesThatMayNotBeWrittenStayWhenAKernelWrites) {
   halyard_memory_info_t info = {.struct_size = sizeof info};
   Memory memory = nullptr;
   EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &external, &memory, &info)));
-  EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 64)}}));  // to a copy (ruling 31)
+  EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 64)}}));  // a copy is written (ruling 31)
   EXPECT_EQ(std::ranges::count(constants, 0), 64);
   table_.memory_free(device_, memory);
 }
 
-// ---- What a kernel keeps
+// ---- Objects that a kernel keeps
 
 TEST_P(ExecutableTest, GlobalsPersist) {
   Executable executable = load(
@@ -453,7 +453,7 @@ TEST_P(ExecutableTest, GlobalsPersist) {
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 5u) << "one worker: the same globals";
 }
 
-// The first dispatch keeps a buffer in a global, the second uses it when its own memory is long gone.
+// The first dispatch keeps a buffer in a global; the second uses it after the buffer's memory is gone.
 TEST_P(ExecutableTest, KeptBuffersAreEmptied) {
   struct Case {
     const char* kept;
@@ -487,7 +487,7 @@ TEST_P(ExecutableTest, KeptBuffersAreEmptied) {
     EXPECT_TRUE(outcome.code() == Code::OUT_OF_RANGE || outcome.code() == Code::PERMISSION_DENIED)
         << outcome.text();
     EXPECT_EQ(content<uint32_t>(gone, 1)[0], 0u) << "the kept buffer has no bytes";
-    // The worker has made itself new objects.
+    // The runner has created new objects.
     EXPECT_OK(dispatch(executable, {.function = 0, .constants = {1}, .bindings = {range(gone, 0, 4)}}));
   }
 }
@@ -535,7 +535,7 @@ TEST_P(ExecutableTest, ThreadsDispatchAtTheSameTime) {
   for (Memory log : logs) EXPECT_EQ(content<uint32_t>(log, 1)[0], kWorkgroups);
 }
 
-// ---- A compiled module's kernels
+// ---- Kernels of a compiled module
 
 TEST_P(ExecutableTest, ProbeOfTheFixtures) {
   const char* folder = std::getenv("HALYARD_FIXTURES");

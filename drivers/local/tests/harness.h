@@ -1,5 +1,5 @@
-// What a host is to a driver, for tests: services with leak counts, owned handles, and short ways to say a
-// submission. Tests go through the function table alone.
+// The host of a driver, for tests: services that count leaks, owned handles, and shorthands for submissions.
+// Tests only use the function table.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 
 namespace halyard::local_tests {
 
-// A status that came from the driver, owned.
+// An owned status of the driver.
 using Outcome = Status;
 
 class Host {
@@ -67,19 +67,19 @@ class Host {
   Host(const Host&) = delete;
 
   const halyard_host_services_t& services() const { return services_; }
-  // Records a trace from now on. `told` is called by the thread that did what the span tells, at its end.
+  // Records a trace from now on. `told` is called at the end of each span, on the thread that executed it.
   void trace(std::function<void(const halyard_trace_span_t& span)> told) {
     told_ = std::move(told);
     services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
       static_cast<Host*>(host)->told_(*span);
     };
   }
-  // Takes over a reference that the driver gave.
+  // Takes ownership of a reference that the driver returned.
   Outcome take(halyard_status_t status) {
     if (status) --live_;
     return Outcome::adopt(status);
   }
-  // A reference for the driver to take over.
+  // Returns a reference for the driver to own.
   halyard_status_t give(Code code, std::string_view message) {
     return services_.status_create(this, static_cast<halyard_status_code_t>(code), message.data(),
                                    message.size());
@@ -106,13 +106,13 @@ inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
 #define EXPECT_CODE(code, ...) \
   EXPECT_TRUE(::halyard::local_tests::has_code(::halyard::Code::code, __VA_ARGS__))
 
-// An open device and everything it takes to use it. Handles are destroyed with the fixture, in reverse order.
-// The parameter is the kind of the device.
+// An open device and everything needed to use it. Handles are destroyed with the fixture, in reverse order.
+// The test parameter is the kind of device.
 class LocalTest : public testing::TestWithParam<const char*>, public driver_tests::Handles {
  public:
   using Options = std::vector<halyard_option_t>;
 
-  // `workers`: of a device that has some. Few processors do not make one alone.
+  // `workers`: of devices with workers, independent of the number of processors.
   explicit LocalTest(const char* kind = GetParam(), std::string_view workers = "3")
       : kind_(kind), workers_(workers), table_(table()) {
     const halyard_driver_init_args_t init = {
@@ -138,7 +138,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     EXPECT_OK(host_.take(table_.device_open(instance_, &args, &device)));
     return device;
   }
-  // The device, with all that was made on it.
+  // The device, with everything created on it.
   void close_device() {
     for (List list : std::exchange(lists_, {})) table_.command_list_destroy(device_, list);
     for (Executable executable : std::exchange(executables_, {}))
@@ -147,7 +147,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     for (Memory memory : std::exchange(memories_, {})) table_.memory_free(device_, memory);
     table_.device_close(device_);
   }
-  // The same, another device.
+  // The same for another device.
   void reopen(const Options& options) {
     close_device();
     device_ = open(kind_, options);
@@ -235,7 +235,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
 
   // ---- Queue work
 
-  // Who was told that a submission is done.
+  // Records the completion of a submission.
   struct Completion {
     Host* host = nullptr;
     std::atomic<int> calls = 0;
@@ -266,7 +266,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     if (!taken.ok()) completion.host = nullptr;
     return taken;
   }
-  // What work that is due leads to: at once where it runs in the caller, else without another call.
+  // Waits for the effects of ready work: immediate if it runs in the caller, otherwise without another call.
   template <typename Condition>
   bool comes_true(Condition condition) const {
     using Clock = std::chrono::steady_clock;
@@ -280,12 +280,12 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
   bool is_done(const Completion& completion) const {
     return comes_true([&] { return completion.calls != 0; }) && completion.calls == 1;
   }
-  // How it ended.
+  // The result of the work.
   Outcome outcome(const Completion& completion) const {
     EXPECT_TRUE(is_done(completion));
     return completion.outcome;
   }
-  // Work that is due.
+  // Runs ready work.
   Outcome run(const halyard_operation_t& operation) {
     Completion completion;
     EXPECT_OK(submit(operation, {}, {}, completion));
@@ -324,7 +324,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     result.execute = {list, bindings.data(), bindings.size()};
     return result;
   }
-  // alloca, with the memory in `memories_` to be freed.
+  // An alloca, whose memory is freed through `memories_`.
   Memory queue_allocate(uint64_t size, const Points& waits, const Points& signals, Completion& completion) {
     Memory memory = nullptr;
     halyard_memory_info_t info = {.struct_size = sizeof info};
@@ -341,7 +341,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
   // ---- Recordings
 
   using Recording = driver_tests::Recording;
-  // The recording stays alive as long as the list.
+  // The recording lives as long as the list.
   List finish(const Recording& recording, uint32_t binding_count = 0) {
     const halyard_command_list_args_t args = recording.args(binding_count);
     List list = nullptr;
@@ -368,7 +368,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
   std::vector<List> lists_;
 };
 
-// The tests of a fixture, on each kind of device: NAME/local_sync, NAME/local_task.
+// Instantiates the tests of a fixture for each kind of device: NAME/local_sync, NAME/local_task.
 inline std::string name_of_kind(const testing::TestParamInfo<const char*>& kind) {
   return kind.param == std::string_view("local-sync") ? "local_sync" : "local_task";
 }

@@ -1,4 +1,4 @@
-// Kernels for tests: assembled from text, loaded, dispatched.
+// Kernels for tests: assemble, load, dispatch.
 #pragma once
 
 #include "harness.h"

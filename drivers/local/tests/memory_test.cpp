@@ -171,7 +171,7 @@ TEST_P(MemoryTest, ExportsWhatThereIsToExport) {
   EXPECT_OK(signal(start, 1));
   EXPECT_OK(outcome(made));
 
-  // What may not be written stays so.
+  // Read-only bytes stay unchanged.
   alignas(64) static const uint8_t constants[64] = {};
   const halyard_memory_request_t wanted = request(sizeof constants);
   const halyard_external_memory_t read_only = {.struct_size = sizeof read_only,
@@ -211,7 +211,7 @@ TEST_P(MemoryTest, IsCounted) {
   EXPECT_EQ(statistics().host_bytes_freed, 7u);
 }
 
-// Whatever sizes come and go, live memory never overlaps.
+// For any sequence of sizes, live allocations never overlap.
 TEST_P(MemoryTest, NeverOverlaps) {
   struct Block {
     Memory memory;

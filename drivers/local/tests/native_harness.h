@@ -67,7 +67,7 @@ class NativeTest : public KernelTest {
     return result;
   }
 
-  // What function 0 writes.
+  // The output of function 0.
   enum Word : size_t {
     kX,
     kY,
@@ -103,7 +103,7 @@ class NativeTest : public KernelTest {
         dispatch(executable,
                  {.x = x, .y = y, .z = z, .constants = {1}, .bindings = {range(memory, 0, 4 * count + 4)}}));
     std::vector<uint32_t> words = content<uint32_t>(memory, count + 1);
-    words.erase(words.begin());  // the constant says so
+    words.erase(words.begin());  // the constant tells it to skip this word
     return words;
   }
 };

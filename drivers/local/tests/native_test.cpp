@@ -1,5 +1,5 @@
-// Native executables: what is accepted, what functions are given, how they may fail, and how much the host
-// checks before it runs any of them.
+// Native executables: which are accepted, the arguments and failures of functions, and the host's checks
+// before anything runs.
 #include <cfenv>
 
 #include "allocation_count.h"
@@ -63,7 +63,7 @@ TEST_P(NativeTest, GradesOfData) {
 #if defined(__x86_64__)
 TEST_P(NativeTest, ALibraryForAnotherProcessorIsRefusedBeforeItRuns) {
   ElfWriter elf;
-  // The initializer would be an illegal instruction.
+  // The initializer is an illegal instruction, so it would crash.
   elf.code = {0x0F, 0x0B};
   elf[DT_INIT] = ElfWriter::kCodeAddress;
   elf.add_levels(1u << 9);
@@ -136,7 +136,7 @@ TEST_P(NativeTest, FunctionsNeedNotSayWhatTheyTake) {
     EXPECT_EQ(words[kLocalBytes], 0u);
     EXPECT_EQ(words[kLocalAlignment], 999u) << "none is null";
     EXPECT_CODE(FAILED_PRECONDITION, create_native(kind, "rev6_without_attributes"));
-    // More than the records can say.
+    // More than the records can express.
     Memory memory = allocate(16);
     std::vector<halyard_range_t> many(256, range(memory, 0, 16));
     EXPECT_CODE(INVALID_ARGUMENT, dispatch(executable, {.constants = {0}, .bindings = many}));
@@ -172,7 +172,7 @@ TEST_P(NativeTest, ConstantsOfTheExecutable) {
       EXPECT_EQ(record(other)[kConstant], 78u);
       EXPECT_EQ(record(one)[kConstant], 77u);
       Executable executable = nullptr;
-      // Without any, the library of these tests has nothing to look at and answers null.
+      // Without constants, the query of the test library has nothing to read and returns null.
       EXPECT_CODE(FAILED_PRECONDITION, create_native(kind, name, &executable, {}));
       const Outcome outcome = create_native(kind, name, &executable, {1, 2, 3});
       EXPECT_CODE(FAILED_PRECONDITION, outcome);
@@ -182,7 +182,7 @@ TEST_P(NativeTest, ConstantsOfTheExecutable) {
   }
 }
 
-// ---- What a function is given
+// ---- Arguments of a function
 
 TEST_P(NativeTest, FunctionsAreGivenEverything) {
   const ProcessorData processor = processor_data();
@@ -294,7 +294,7 @@ TEST_P(NativeTest, DenormalsAreFlushedWhileAFunctionRuns) {
   for (const char* kind : kLibraryKinds) {
     Executable executable = load_native(kind, "rev6");
     const float smallest = 1.17549435e-38f;  // its half is a denormal
-    const float denormal = 1e-39f;           // taken as 0
+    const float denormal = 1e-39f;           // read as 0
     Memory from = allocate(std::vector<float>{smallest, denormal, 8.0f, -smallest, 1, 1, 1, 1});
     Memory to = allocate(std::vector<float>(8, 9.0f));
     ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
@@ -441,7 +441,7 @@ TEST_P(NativeTest, DataAtAnyAlignmentWhichMayChangeLater) {
   }
 }
 
-// The system's loader goes by names; no library may be taken for one that was there before.
+// The system's loader identifies libraries by name; a library must not be mistaken for an earlier one.
 TEST_P(NativeTest, LibrariesComeAndGo) {
   for (const char* kind : kLibraryKinds) {
     for (int i = 0; i < 6; ++i) {
@@ -462,8 +462,7 @@ TEST_P(NativeTest, SystemLibrariesUseOtherLibraries) {
   const std::vector<uint32_t> words = record(executable, 2);
   EXPECT_EQ(words[kOutside], 5u);
   EXPECT_EQ(words[kRecord + kOutside], 6u);
-  // Made for the system's loader: without the table that the embedded one needs, or with symbols from
-  // outside.
+  // Built for the system's loader: without the table that embedded libraries need, or with external symbols.
   executable = nullptr;
   const Outcome outcome = create(library_bytes("outside.system.so"), &executable, format("embedded"));
   EXPECT_TRUE(outcome.code() == Code::FAILED_PRECONDITION || outcome.code() == Code::UNAVAILABLE)
@@ -515,7 +514,7 @@ TEST_P(NativeTest, NoMemoryIsWritableAndExecutable) {
 }
 
 TEST_P(NativeTest, DamagedLibrariesFailCleanly) {
-  // Only what is refused before anything of it runs.
+  // Only libraries that are rejected before anything of them runs.
   for (const char* kind : kLibraryKinds) {
     const std::vector<uint8_t> data = library(kind, "rev6");
     for (const size_t size : {0, 1, 15, 16, 63, 64, 100, 400}) {
@@ -533,10 +532,10 @@ TEST_P(NativeTest, DamagedLibrariesFailCleanly) {
   const Outcome none = create(elf.build(), &executable, format("embedded"));
   EXPECT_CODE(FAILED_PRECONDITION, none);
   EXPECT_NE(none.message().find("iree_hal_executable_library_query"), std::string::npos);
-  // A name for what is no code.
+  // A name of something that is not code.
   elf.add_symbol("iree_hal_executable_library_query", ElfWriter::kDataAddress);
   EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));
-  // An initializer that a relocation makes point at nothing.
+  // An initializer that a relocation points nowhere.
   elf[DT_INIT_ARRAY] = ElfWriter::kDataAddress;
   elf[DT_INIT_ARRAYSZ] = 8;
   EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));
@@ -549,7 +548,7 @@ TEST_P(NativeTest, ALibraryThatAnswersNull) {
   const Outcome outcome = create(elf.build(), &executable, format("embedded"));
   EXPECT_CODE(FAILED_PRECONDITION, outcome);
   EXPECT_NE(outcome.message().find("revision 6 nor 5"), std::string::npos) << outcome.text();
-  // More alignment than a page, and memory that starts far from 0.
+  // An alignment larger than a page, and addresses far from 0.
   for (Elf64_Phdr& program : elf.programs) program.p_align = std::max<uint64_t>(program.p_align, 0x1000);
   elf.programs[ElfWriter::kReadOnly].p_align = 0x40000;
   EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));

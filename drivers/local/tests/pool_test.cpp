@@ -1,5 +1,5 @@
-// Memory in queue order: what a warm device reuses, what it gives back, what it counts, and what it finds
-// where it validates. When bytes exist: queue_test.cpp.
+// Memory in queue order: what a warm device reuses, frees and counts, and what a validating device finds.
+// When bytes exist: queue_test.cpp.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace halyard::local_tests {
 namespace {
 
-// One worker: how many pieces are under way does not depend on luck.
+// With one worker, so that the number of tasks in progress is deterministic.
 class PoolTest : public LocalTest {
  public:
   PoolTest() : LocalTest(GetParam(), "1") {}
@@ -30,7 +30,7 @@ class PoolTest : public LocalTest {
 };
 HALYARD_ON_EVERY_DEVICE(PoolTest);
 
-// alloca, fill, dealloca and memory_free, as a warm program does them: nothing here allocates but the driver.
+// alloca, fill, dealloca and memory_free, as in a warm program: only the driver can allocate here.
 class Cycle {
  public:
   Cycle(LocalTest& test, uint64_t size, bool held)
@@ -38,7 +38,7 @@ class Cycle {
   ~Cycle() { EXPECT_EQ(failures_, 0); }
 
   void run() {
-    const uint64_t start = value_ + held_;  // where held, the host makes all of it due at the end
+    const uint64_t start = value_ + held_;  // if held, the host makes all of it ready at the end
     Memory memory = nullptr;
     halyard_memory_info_t info = {.struct_size = sizeof info};
     const halyard_memory_request_t wanted = LocalTest::request(size_);
@@ -54,7 +54,7 @@ class Cycle {
     test_.table_.memory_free(test_.device_, memory);
   }
 
-  // More pieces at once than run() has, even where the last of the run before has not been let go yet.
+  // More tasks than run() has, even if the last one of the previous run has not been freed yet.
   void warm_up() {
     constexpr int kPieces = 8;
     const uint64_t start = value_ + 1;
@@ -110,7 +110,7 @@ TEST_P(PoolTest, WarmCyclesDoNotReachTheSystemsAllocator) {
       small.run();
       large.run();
     }
-    EXPECT_EQ(driver_tests::allocation_count().made, before) << (held ? "held" : "due at once");
+    EXPECT_EQ(driver_tests::allocation_count().made, before) << (held ? "held" : "ready at once");
   }
 }
 
@@ -169,7 +169,7 @@ TEST_P(PoolTest, QueueMemoryIsCounted) {
   EXPECT_EQ(counted.device_bytes_freed, counted.device_bytes_allocated);
 }
 
-// ---- Devices that validate
+// ---- Validating devices
 
 class ValidatingTest : public PoolTest {
  public:
@@ -242,7 +242,7 @@ TEST_P(ValidatingTest, BytesHoldAPatternBeforeAndAfterTheirLife) {
   EXPECT_EQ(content<uint8_t>(other, 50), std::vector<uint8_t>(50, 0xC5)) << "not of a queue allocation";
 }
 
-// Many more than one size class keeps.
+// Many more than the cache of a size class holds.
 TEST_P(ValidatingTest, BytesMove) {
   std::vector<uint8_t*> places;
   for (int i = 0; i < 200; ++i) {
@@ -255,7 +255,7 @@ TEST_P(ValidatingTest, BytesMove) {
   EXPECT_EQ(std::ranges::adjacent_find(places), places.end());
 }
 
-// More than is kept from reuse: no leak, and the rest of the device's memory stays usable.
+// More than the quarantine holds: nothing leaks, and the rest of the device's memory stays usable.
 TEST_P(ValidatingTest, WhatIsKeptFromReuseHasALimit) {
   for (int i = 0; i < 12; ++i) EXPECT_OK(free_in_order(allocate_in_order(uint64_t{20} << 20)));
   for (int i = 0; i < 100; ++i) EXPECT_OK(free_in_order(allocate_in_order(0)));

@@ -26,7 +26,7 @@ struct SyncQueueTest : QueueTest {
   SyncQueueTest() : QueueTest("local-sync") {}
 };
 
-TEST_P(QueueTest, DueWorkIsDone) {
+TEST_P(QueueTest, ReadyWorkRuns) {
   Semaphore done = semaphore(0);
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;
@@ -52,7 +52,7 @@ TEST_P(QueueTest, HeldWorkRunsWhenTheLastWaitIsReached) {
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;
   {
-    // What is borrowed for the call goes away before the work is due.
+    // Everything borrowed for the call is destroyed before the work is ready.
     auto points = std::make_unique<Points>(Points{{first, 2}, {second, 1}, {first, 1}});
     auto signals = std::make_unique<Points>(Points{{done, 1}});
     EXPECT_OK(submit(fill(range(memory, 0, 4), 0x22, 1), *points, *signals, completion));
@@ -85,7 +85,7 @@ TEST_P(QueueTest, HeldExecutionKeepsItsBindingTable) {
 }
 
 TEST_P(QueueTest, LongChainsOfHeldWork) {
-  constexpr uint64_t kLength = 50000;  // deep enough to end a stack
+  constexpr uint64_t kLength = 50000;  // recursion this deep would overflow a stack
   Semaphore timeline = semaphore(0);
   std::vector<Completion> completions(kLength);
   for (uint64_t i = kLength; i >= 1; --i)
@@ -128,7 +128,7 @@ TEST_P(QueueTest, FailurePassesThroughHeldChains) {
   EXPECT_CODE(UNAUTHENTICATED, outcome(first));
   EXPECT_CODE(UNAUTHENTICATED, outcome(second));
   EXPECT_EQ(failure(end).message(), "who are you");
-  // The other timeline no longer knows the work that has failed.
+  // The other timeline no longer refers to the failed work.
   EXPECT_EQ(bystander.calls, 0);
   EXPECT_OK(signal(never, 1));
   EXPECT_TRUE(is_done(bystander));
@@ -179,8 +179,8 @@ TEST_P(QueueTest, SemaphoresOfOtherDevices) {
   table_.device_close(other);
 }
 
-// Held work that a signal makes due is done before a subscriber of the same value is called: a subscriber
-// that goes on with the program finds its results.
+// Held work that a signal makes ready runs before a subscriber of the same value is called, so a subscriber
+// that continues the program finds its results.
 TEST_F(SyncQueueTest, SubscribersComeAfterWork) {
   struct Seen {
     QueueTest* test;
@@ -202,7 +202,7 @@ TEST_F(SyncQueueTest, SubscribersComeAfterWork) {
   EXPECT_EQ(seen.value_when_called, 2u);
 }
 
-// What a submission named may be destroyed inside of `completed`.
+// Objects that a submission named may be destroyed within `completed`.
 TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
   struct Owned {
     QueueTest* test;
@@ -243,7 +243,7 @@ TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
   }
 }
 
-// Many threads hold work for each other; every piece is done exactly once, in the order of its waits.
+// Many threads hold work for each other; each piece runs exactly once, in the order of its waits.
 TEST_P(QueueTest, ManyThreadsSubmit) {
   constexpr int kThreads = 4;
   constexpr uint64_t kSteps = 100;
@@ -257,7 +257,7 @@ TEST_P(QueueTest, ManyThreadsSubmit) {
     threads.emplace_back([&, i] {
       const int before = (i + kThreads - 1) % kThreads;
       for (uint64_t step = 1; step <= kSteps; ++step) {
-        // Step n of a thread waits for step n-1 of its own and of the thread before it.
+        // Step n of a thread waits for step n-1 of this thread and of the previous one.
         EXPECT_OK(
             submit(fill(range(memory, 4u * static_cast<unsigned>(i), 4), static_cast<uint32_t>(step), 4),
                    {{timelines[i], step - 1}, {timelines[before], step - 1}}, {{timelines[i], step}},
@@ -273,7 +273,8 @@ TEST_P(QueueTest, ManyThreadsSubmit) {
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kSteps));
 }
 
-// A wait fails on one thread while another reaches the rest: done once, and the timelines forget the work.
+// A wait fails on one thread while another thread reaches the others: the work runs once, and the timelines
+// drop it.
 TEST_P(QueueTest, FailureRacesWithSignal) {
   for (int round = 0; round < 300; ++round) {
     Semaphore good = nullptr;
@@ -362,8 +363,7 @@ TEST_P(QueueTest, AllocaThatFindsNoMemoryLeftFailsItsSignals) {
   EXPECT_CODE(RESOURCE_EXHAUSTED, failure(done));
 }
 
-// Programs that use memory without waiting for anything: it is there or it is not, and nothing else is
-// touched.
+// Programs that use memory without waiting: the use succeeds or fails, and touches nothing else.
 TEST_P(QueueTest, UseRacesWithAllocaAndDealloca) {
   for (int round = 0; round < 200; ++round) {
     Semaphore start = nullptr;

@@ -13,7 +13,7 @@ int64_t soon() {
 
 class SemaphoreTest : public LocalTest {
  public:
-  // Told by a timeline.
+  // Called by a timeline.
   struct Notice {
     Host* host = nullptr;
     std::atomic<int> calls = 0;
@@ -83,7 +83,7 @@ TEST_P(SemaphoreTest, DeadlinePasses) {
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}}, false, soon()));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}}, true, 1)) << "a deadline that has passed long ago";
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}}, true, -5));
-  // The timeline works on after waits that gave up.
+  // The timeline still works after waits that were cancelled.
   EXPECT_OK(signal(pending, 1));
   EXPECT_OK(wait({{pending, 1}}, false, soon()));
 }
@@ -149,8 +149,8 @@ TEST_P(SemaphoreTest, CallsSubscribersOnce) {
   EXPECT_CODE(INTERNAL, after.outcome);
 }
 
-// Whatever order they come in: everybody is told at the right value, and can leave from any place of the
-// list.
+// In any order of arrival, each waiter is notified at the right value and can be removed from any place in
+// the list.
 TEST_P(SemaphoreTest, SubscribersInAnyOrder) {
   const std::vector<uint64_t> values = {5, 3, 8, 3, 1, 8, 2, 9, 4, 5};
   for (size_t leaver = 0; leaver < values.size(); ++leaver) {
@@ -200,7 +200,7 @@ TEST_P(SemaphoreTest, SubscribersMaySignalSubscribeAndSubmit) {
   EXPECT_EQ(chain.notice.calls, 1);
 }
 
-// Every subscription is either called or taken back, never both, whichever thread is faster.
+// Every subscription is either called or removed, never both, whichever thread comes first.
 TEST_P(SemaphoreTest, UnsubscribeRacesWithSignal) {
   for (int round = 0; round < 300; ++round) {
     Semaphore timeline = nullptr;

@@ -1,4 +1,4 @@
-// Work that is stopped by the word of its submission, and what its kernels allocate charged to a budget.
+// Stopping work through the word of its submission; and charging the allocations of kernels to a budget.
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -10,8 +10,7 @@ namespace halyard::local_tests {
 namespace {
 
 constexpr char kLoop[] = "  vm.br ^bb1\n^bb1:\n  vm.br ^bb1\n^bb2:\n";
-// Two functions that call each other: no branch, only calls. It would end with its stack, so each returns
-// sometimes: %i0 counts down from 20, which makes a million calls, for ever again.
+// A recursion of a million calls (%i0 counts down from 20), repeated for ever: most of its time is in calls.
 constexpr char kCalls[] =
     "  vm.br ^bb1\n^bb1:\n  %i9 = vm.const.i32 20\n  vm.call @tree(%i9)\n  vm.br ^bb1\n^bb2:\n";
 constexpr char kTree[] = R"(
@@ -47,7 +46,7 @@ class StopTest : public NativeTest {
     if (!taken.ok()) completion.host = nullptr;
     return taken;
   }
-  // What becomes of work that is stopped after a moment; it must not end before.
+  // Stops the work after a moment and returns its result; the work must not end before.
   Outcome stopped(const halyard_operation_t& operation, Code code = Code::CANCELLED) {
     Stop stop = 0;
     Completion completion;
@@ -103,7 +102,7 @@ TEST_P(StopTest, AKernelThatCalls) {
   still_works();
 }
 
-// Strides of 0: one element is all of a matrix of 2^64 or 2^63.
+// With strides of 0, one element is a whole matrix of 2^64 or 2^63 elements.
 TEST_P(StopTest, MicrokernelsWithoutEnd) {
   struct Case {
     const char* import;
@@ -139,7 +138,7 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
             "  vm.br ^bb1\n^bb1:\n  vm.call {}\n",
             c.call),
         fmt::format("vm.import {}\nvm.attr @k \"local_memory\" \"65536\"\n", c.import)));
-    // A kernel that is through with it begins again: fill has only 2^32 elements.
+    // A kernel that finishes starts again: fill has only 2^32 elements.
     EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = 1000000})) << c.import;
     still_works();
   }
@@ -151,7 +150,7 @@ TEST_P(StopTest, WorkgroupsWithoutNumber) {
   still_works();
 }
 
-// Within a workgroup machine code is not stopped, between two it is.
+// Machine code is stopped between workgroups, not within one.
 TEST_P(StopTest, WorkgroupsOfMachineCode) {
   for (const char* kind : kLibraryKinds) {
     Executable executable = load_native(kind, "rev6");
@@ -176,7 +175,7 @@ TEST_P(StopTest, ListsOfCommands) {
   EXPECT_CODE(CANCELLED, stopped(execute(list, {})));
   EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2})) << "what came after it was not done";
 
-  // What is stopped before it begins does not begin.
+  // Work that is stopped before it starts does not run.
   Recording quick;
   quick.fill(range(memory, 0, 4), 9, 4);
   List other = finish(quick);
@@ -207,7 +206,7 @@ TEST_P(StopTest, OnlyItsOwnWork) {
   }
   Stop stops[2] = {};
   Completion done[2];
-  for (int i = 0; i < 2; ++i) {  // through a semaphore: due work is begun by the thread that submits it
+  for (int i = 0; i < 2; ++i) {  // through a semaphore: ready work starts on the thread that submits it
     const halyard_timepoint_t wait = {semaphore(), 1};
     done[i].host = &host_;
     const halyard_submission_t submission = {.struct_size = sizeof submission,
@@ -229,7 +228,7 @@ TEST_P(StopTest, OnlyItsOwnWork) {
   EXPECT_CODE(DEADLINE_EXCEEDED, outcome(done[0]));
 }
 
-// A host of before says nothing of it.
+// An older host has no stop word.
 TEST_P(StopTest, SubmissionsWithoutTheField) {
   Executable executable = load(kernel(""));
   const halyard_command_dispatch_t recorded = command(executable, {});
@@ -248,7 +247,7 @@ TEST_P(StopTest, SubmissionsWithoutTheField) {
   EXPECT_OK(outcome(completion));
 }
 
-// ---- What kernels allocate
+// ---- Allocations of kernels
 
 struct Ledger {
   uint64_t limit;
@@ -331,7 +330,7 @@ TEST_P(KernelMemoryTest, PastTheLimit) {
   EXPECT_EQ(ledger.used, 0u);
 }
 
-// The memory that its workgroups share is the executable's to ask for.
+// The local memory of workgroups is requested by the executable.
 TEST_P(KernelMemoryTest, LocalMemory) {
   Ledger ledger{.limit = 1 << 20, .mutex = {}};
   const halyard_memory_budget_t budget = ledger.budget();

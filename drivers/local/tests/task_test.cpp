@@ -1,5 +1,4 @@
-// What is different where a device has workers: who does the work, what runs at the same time, and how it
-// ends.
+// Differences on a device with workers: which thread runs work, what runs in parallel, and closing.
 #include <latch>
 #include <mutex>
 #include <set>
@@ -14,7 +13,7 @@ class TaskTest : public LocalTest {
  public:
   TaskTest() : LocalTest("local-task") {}
 
-  // Who called `completed`.
+  // The thread that called `completed`.
   struct Witness : Completion {
     std::thread::id thread;
   };
@@ -38,7 +37,7 @@ class TaskTest : public LocalTest {
         .completed_user = &witness};
     return host_.take(table_.queue_submit(device, &submission));
   }
-  // As the host waits: it lends the thread first.
+  // Waits as the host does: runs pending work first.
   Outcome help_and_wait(Semaphore semaphore, uint64_t value) {
     const halyard_timepoint_t point = {semaphore, value};
     const halyard_semaphore_wait_args_t args = {
@@ -49,8 +48,8 @@ class TaskTest : public LocalTest {
   const std::thread::id here_ = std::this_thread::get_id();
 };
 
-// What is over sooner than a worker would be awake is done by who submits it; what a signal makes due, and
-// what is submitted from within other work, is not.
+// Work that takes less time than waking a worker runs on the submitting thread; work that a signal makes
+// ready, or that is submitted by other work, does not.
 TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
   Semaphore start = semaphore(0);
   Semaphore failed = semaphore(0);
@@ -82,8 +81,8 @@ TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
   EXPECT_CODE(ABORTED, of_a_failed_wait.outcome);
 }
 
-// Work of a device that runs in its caller is done by the worker that makes it due, and the other way round
-// the worker takes what a caller makes due.
+// Work of a device that runs in its caller runs on the worker that makes it ready; work of a device with
+// workers that the caller makes ready runs on a worker.
 TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
   halyard_driver_device_t sync = open("local-sync");
   halyard_driver_device_t other = open("local-task");
@@ -102,11 +101,11 @@ TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
   }
   EXPECT_EQ(value(timeline), 7u);
   EXPECT_EQ(value(of_sync), 6u);
-  EXPECT_EQ(steps[0].thread, here_) << "made due here, and it runs in its caller";
+  EXPECT_EQ(steps[0].thread, here_) << "made ready here, and it runs in its caller";
   for (int i = 1; i < 6; ++i) EXPECT_NE(steps[i].thread, here_) << i;
   EXPECT_NE(steps[3].thread, steps[1].thread) << "another device's workers";
 
-  // The other way round: a failure passes through all of them.
+  // In the other direction: a failure passes through all of them.
   Semaphore broken = semaphore(0);
   Witness last[3];
   EXPECT_OK(submit_seen(sync, {{broken, 2}}, {{broken, 3}}, last[1]));
@@ -123,7 +122,7 @@ TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
   table_.device_close(sync);
 }
 
-// Three pieces that end only when all three have begun: they need three threads.
+// Three tasks that only end when all three have started: they need three threads.
 TEST_F(TaskTest, IndependentSubmissionsRunAtTheSameTime) {
   struct Meeting {
     Host* host;
@@ -153,7 +152,7 @@ TEST_F(TaskTest, IndependentSubmissionsRunAtTheSameTime) {
   EXPECT_TRUE(comes_true([&] { return meeting.met == 3; }));
 }
 
-// A subscriber that takes its time delays nobody who waits for the same timeline.
+// A slow subscriber does not delay other waiters of the same timeline.
 TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
   struct Slow {
     Host* host;
@@ -182,8 +181,7 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
   EXPECT_TRUE(is_done(first));
 }
 
-// A thread that waits does what is known to be over soon, in the place of a worker: once in a while it is
-// there before one is awake.
+// A waiting thread runs short work in place of a worker: sometimes it starts before a worker is awake.
 TEST_F(TaskTest, AThreadThatWaitsHelps) {
   Memory memory = allocate(std::vector<uint32_t>(1 << 18));
   const halyard_operation_t brief = fill(range(memory, 0, 1 << 20), 7, 4);
@@ -199,7 +197,7 @@ TEST_F(TaskTest, AThreadThatWaitsHelps) {
   EXPECT_EQ(content<uint32_t>(memory, 1 << 18), std::vector<uint32_t>(1 << 18, 7));
 }
 
-// What may take long could not be left for something else: a deadline, a call that is cancelled.
+// Long work could not be abandoned for a deadline or a cancelled call.
 TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
   Memory memory = allocate(uint64_t{64} << 20);
   const halyard_operation_t work = fill(range(memory, 0, uint64_t{64} << 20), 7, 4);
@@ -213,7 +211,7 @@ TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
   }
 }
 
-// Many wait for, and help with, chains of work across one another, on more threads than there are workers.
+// Threads wait for, and run tasks of, chains of work across each other, with more threads than workers.
 TEST_F(TaskTest, ThreadsHelpEachOther) {
   constexpr size_t kThreads = 6;
   constexpr uint64_t kPieces = 60;
@@ -240,7 +238,7 @@ TEST_F(TaskTest, ThreadsHelpEachOther) {
   EXPECT_EQ(content<uint32_t>(memory, kThreads << 16), std::vector<uint32_t>(kThreads << 16, kPieces));
 }
 
-// Closing waits for threads that are not quite done, and finds no work left.
+// Closing waits for threads that have not finished, and finds no work left.
 TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
   for (int round = 0; round < 100; ++round) {
     halyard_driver_device_t device = open();
@@ -260,7 +258,7 @@ TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
   }
 }
 
-// The thread that makes work of a device due may be slower than that work: the device closes meanwhile.
+// The thread that makes a device's work ready may be slower than the work: the device closes meanwhile.
 TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
   for (int round = 0; round < 300; ++round) {
     halyard_driver_device_t device = open();
@@ -276,12 +274,12 @@ TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
   }
 }
 
-// A device that did nothing, or only holds no work any more, closes.
+// A device that has done nothing, or holds no work any more, closes.
 TEST_F(TaskTest, OpensAndClosesIdle) {
   for (int round = 0; round < 50; ++round) table_.device_close(open());
 }
 
-// Threads submit small pieces that signal, chain, fail, allocate; all of it is done once.
+// Threads submit small pieces that signal, chain, fail and allocate; each runs once.
 TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
   constexpr size_t kThreads = 4, kPieces = 400;
   Semaphore gate = semaphore(0);
@@ -294,7 +292,7 @@ TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
   for (size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (uint64_t n = 0; n < kPieces; ++n) {
-        // Even threads push their work ahead of the gate, odd ones are due by their own chain at once.
+        // Even threads submit their work before the gate opens, odd ones' chains are ready at once.
         Points waits = {{timelines[i], n}};
         if (i % 2 == 0) waits.push_back({gate, 1});
         EXPECT_OK(submit(fill(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
@@ -310,7 +308,7 @@ TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kPieces));
 }
 
-// Work whose `completed` submits the next piece: an endless chain may not keep others from their turn.
+// Each `completed` submits the next piece: an endless chain must not starve other work.
 TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
   halyard_driver_device_t device = nullptr;
   const halyard_option_t one_worker = {text("workers"), text("1")};
@@ -354,7 +352,7 @@ TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
   chain.next();
   Semaphore gate = semaphore(0);
   for (uint64_t i = 0; i < 20; ++i) {
-    Witness other;  // for the worker, too
+    Witness other;  // for the worker too
     EXPECT_OK(submit_seen(device, {{gate, i + 1}}, {}, other));
     EXPECT_OK(signal(gate, i + 1));
     ASSERT_TRUE(is_done(other));

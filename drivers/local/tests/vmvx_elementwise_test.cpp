@@ -1,5 +1,5 @@
-// Element-wise functions: the plain loops against the definition of exec-vmvx.md, 5.4, every instruction set
-// against the plain loops, for strides, alignments, sizes and overlaps of all kinds.
+// Element-wise functions: the plain loops against the definition in exec-vmvx.md, 5.4, and every instruction
+// set against the plain loops, for many strides, alignments, sizes and overlaps.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -90,7 +90,7 @@ TEST_P(VmvxElementwise, DivisionByZeroIsTold) {
           kernel({first, 40, 1}, {second, 40, 1}, {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, 40}));
       EXPECT_FALSE(kernel({first, 40, 1}, {second + zero * 4, 0, 0},
                           {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, 40}));
-      // What lies behind the row is not looked at.
+      // Bytes after the row are not read.
       EXPECT_TRUE(zero == 0 || kernel({first, 40, 1}, {second, 40, 1},
                                       {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, zero}));
     }
@@ -155,7 +155,7 @@ TEST_P(VmvxElementwise, FloatsWithDenormalsFlushed) {
   EXPECT_TRUE(std::isnan(number(unary(kernels(), Unary::rsqrt_f32, bits(-1)))));
 }
 
-// Over all exponents: as close to the C library as the last digit but one of 24 bits.
+// Over all exponents: as close to the C library as all but the last of 24 bits.
 TEST_P(VmvxElementwise, ExpAndLogAreThoseOfTheLibrary) {
   std::vector<uint32_t> in, out(1 << 16), right(1 << 16);
   for (uint32_t i = 0; i < 1 << 16; ++i) in.push_back(i << 16 | (i * 40503 & 0xFFFF));
@@ -175,7 +175,7 @@ TEST_P(VmvxElementwise, ExpAndLogAreThoseOfTheLibrary) {
     }
   }
   RecordProperty("most_steps", static_cast<int>(most));
-  // Where exponents are common, more densely.
+  // More densely at common exponents.
   for (uint32_t i = 0; i < 1 << 16; ++i) in[i] = bits(static_cast<float>(static_cast<int>(i) - 32768) / 700);
   run(kernels(), Unary::exp_f32, out);
   run(scalar_kernels(), Unary::exp_f32, right);
@@ -188,10 +188,10 @@ TEST_P(VmvxElementwise, ExpAndLogAreThoseOfTheLibrary) {
     ASSERT_LE(steps_between(number(out[i]), number(right[i])), 1) << number(in[i]);
 }
 
-// ---- Every shape: all operands lie in one buffer, which must come out the same.
+// ---- All shapes: the operands are in one buffer, whose final bytes must be equal.
 
 struct Placed {
-  uint64_t offset, stride0, stride1;  // elements; the offset in bytes
+  uint64_t offset, stride0, stride1;  // in elements; the offset in bytes
 };
 struct Problem {
   Placed a, b, out;
@@ -204,7 +204,7 @@ std::vector<uint8_t> contents() {
   std::mt19937 random(11);
   std::vector<uint8_t> bytes(kBufferSize);
   for (size_t i = 0; i < kBufferSize; i += 4) {
-    // Small integers that are also no denormal numbers, and sometimes floats.
+    // Small integers that are not denormal as floats, and sometimes floats.
     const uint32_t value = random() % 3 == 0 ? random() : bits(static_cast<float>(random() % 1000) + 0.5f);
     store(bytes.data() + i, value);
   }
@@ -223,13 +223,13 @@ std::vector<Problem> problems() {
       const uint64_t shift = random() % 8;
       switch (random() % 6) {
         case 0:
-          return {base + shift, 0, 1};  // a row for all
+          return {base + shift, 0, 1};  // one row for all
         case 1:
-          return {base + shift, 1, 0};  // a column for all
+          return {base + shift, 1, 0};  // one column for all
         case 2:
           return {base + shift, 0, 0};  // one element
         case 3:
-          return {base + shift, 1, p.size0};  // turned round
+          return {base + shift, 1, p.size0};  // transposed
         case 4:
           return {base + shift, p.size1 + 3, 1};
         default:
@@ -244,7 +244,7 @@ std::vector<Problem> problems() {
         break;  // in place
       case 1:
         p.out = {p.a.offset + 4 * (1 + random() % 9), p.size1, 1};
-        break;  // overlapping in part
+        break;  // partially overlapping
       case 2:
         p.out = {1 << 14, 1, p.size0 + random() % 2};
         break;
@@ -271,12 +271,12 @@ std::string text(const Problem& p) {
   return std::to_string(p.size0) + "x" + std::to_string(p.size1) + one(p.a) + one(p.b) + one(p.out);
 }
 
-// Both made of it the same, byte for byte; or, as floats, nearly.
+// Equal byte for byte or, for floats, nearly equal.
 void expect_same(const std::vector<uint8_t>& found, const std::vector<uint8_t>& right, int64_t steps,
                  const Problem& p) {
   if (found == right) return;
   for (size_t i = 0; i + 4 <= found.size(); ++i) {
-    // Elements begin anywhere; what is the same everywhere is the same.
+    // Elements may start anywhere, so compare bytes first.
     if (found[i] == right[i]) continue;
     const uint64_t at = i - (i - p.out.offset) % 4;
     const auto a = load<float>(found.data() + at);
@@ -319,7 +319,7 @@ TEST_P(VmvxElementwise, UnaryAgreesInEveryShape) {
     };
     run(scalar_kernels(), right);
     run(kernels(), found);
-    // Results of overlapping operands that are inputs again may drift apart.
+    // With overlapping operands, results become inputs, so differences may grow.
     const auto is = [&](Unary which) { return operation == static_cast<size_t>(which); };
     const bool exact = !is(Unary::exp_f32) && !is(Unary::log_f32);
     ASSERT_NO_FATAL_FAILURE(expect_same(found, right, exact ? 0 : 8, p)) << operation;

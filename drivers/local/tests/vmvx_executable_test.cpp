@@ -1,5 +1,5 @@
-// Executables that call the module `vmvx`: imports are bound, failures are those of the dispatch, denormal
-// numbers are flushed within its functions and nowhere else, and every instruction set gives the same.
+// Executables that call the module `vmvx`: imports are bound, failures become those of the dispatch,
+// denormals are flushed only within its functions, and all instruction sets give the same results.
 #include "kernels.h"
 #include "vmvx/kernels.h"
 
@@ -25,7 +25,7 @@ class VmvxExecutableTest : public KernelTest {
 };
 HALYARD_ON_EVERY_DEVICE(VmvxExecutableTest);
 
-// Adds the first four to the next four, as a function of the module and as an instruction.
+// Adds the first four floats to the next four, by a function of the module and by an instruction.
 constexpr std::string_view kAdd =
     "  %i16:17 = vm.const.i64 8\n"
     "  vm.call @vmvx.add.2d.f32(%r3, %i10, %i14, %i12, %r3, %i14, %i14, %i12, %r3, %i16, %i14, %i12, %i12, "

@@ -47,7 +47,7 @@ size_t bits_of(Element element) {
 }
 bool is_float(Element element) { return element <= Element::bf16; }
 
-// Elements as bytes at no particular alignment, with a margin that must stay as it is.
+// Elements as unaligned bytes, with a margin that must not change.
 struct Operand {
   static constexpr size_t kMargin = 67;
   Element element;
@@ -78,7 +78,7 @@ struct Operand {
     }
     return 0;
   }
-  // Integers from all there are, extremes often; floats from -2 to 2 in small steps.
+  // Integers of the whole range, often extremes; floats from -2 to 2 in small steps.
   void randomize(std::mt19937& random) {
     for (size_t i = 0; i < bytes.size() - 2 * kMargin; ++i) data()[i] = static_cast<uint8_t>(random());
     for (size_t i = 0; i < size(); ++i) {
@@ -136,13 +136,13 @@ struct Problem {
                 .accumulate = c.accumulate,
                 .skip_rounding = c.skip_rounding};
   }
-  // Even, as 4-bit elements have it.
+  // Even, as required for 4-bit elements.
   uint64_t lhs_stride() const { return c.k * c.tile.m0 * c.tile.k0 + 2 * c.extra; }
   uint64_t rhs_stride() const {
     return c.k * c.tile.n0 * c.tile.k0 + (c.k * c.tile.n0 * c.tile.k0) % 2 + 2 * c.extra;
   }
   uint64_t out_stride() const { return c.n * c.tile.m0 * c.tile.n0 + c.extra; }
-  // Runs the kernel and says what it made of all bytes.
+  // Runs the kernel and returns all bytes.
   const std::vector<uint8_t>& run(const Kernels& kernels) {
     const FlushDenormals flush;
     kernels.mmt4d[c.type](operands);
@@ -178,7 +178,7 @@ TEST(VmvxPlainMmt4d, DoesWhatIsDefined) {
   }
 }
 
-// Kernels of one instruction set against the plain loops.
+// The kernels of one instruction set against the plain loops.
 void compare(const Kernels& kernels, const Case& c) {
   Problem expected(c, 7);
   Problem found(c, 7);
@@ -193,7 +193,7 @@ void compare(const Kernels& kernels, const Case& c) {
   for (const size_t margin : {size_t{0}, bytes.size() - Operand::kMargin})
     ASSERT_TRUE(std::equal(bytes.begin() + margin, bytes.begin() + margin + Operand::kMargin,
                            right.begin() + margin));
-  // Values are below 4 each, rounding errors below half of a step of the largest sum.
+  // Values are below 4, rounding errors below half of the last place of the largest sum.
   const double step = type.out == Element::f32 ? 0x1p-24 : type.out == Element::f16 ? 0x1p-11 : 0x1p-8;
   const double terms = static_cast<double>(c.k * c.tile.k0) + 1;
   for (size_t i = 0; i < found.out.size(); ++i)
@@ -217,7 +217,7 @@ TEST_P(VmvxMmt4d, AgreesInItsOwnTiles) {
             }
 }
 
-// More columns than a block has.
+// More columns than a block.
 TEST_P(VmvxMmt4d, AgreesInBlocks) {
   for (size_t type = 0; type < kMmt4dTypeCount; ++type)
     ASSERT_NO_FATAL_FAILURE(compare(kernels(), {type, 2, 35, 300, kernels().tiles[type], 1, false, true}));
@@ -275,7 +275,7 @@ TEST(VmvxSmallFloats, EveryHalfComesBack) {
       ASSERT_EQ(f32_to_bf16(brain), half);
     }
   }
-  // Halfway goes to the even one, in every range.
+  // Ties are rounded to even, in every range.
   EXPECT_EQ(f32_to_f16(65519.996f), 0x7BFF);
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7C00);
   EXPECT_EQ(f32_to_f16(0x1.002p0f), 0x3C00);
@@ -287,13 +287,13 @@ TEST(VmvxSmallFloats, EveryHalfComesBack) {
   EXPECT_EQ(f32_to_bf16(0x1.03p0f), 0x3F82);
 }
 
-// Rounding of results, in all the ranges that half precision has.
+// Rounding of results, in all ranges of half precision.
 TEST_P(VmvxMmt4d, RoundsTo16BitsAsThePlainLoopsDo) {
   for (const auto type : {Mmt4dType::f16f16f16, Mmt4dType::bf16bf16bf16}) {
     const auto index = static_cast<size_t>(type);
     const Case c = {index, 1, 2, 1, kernels().tiles[index], 0, false, false};
     std::mt19937 random(5);
-    // Products of bf16 that overflow an f32, or are too small for one, are not the same fused and not fused.
+    // Products of bf16 that overflow or underflow an f32 differ between fused and separate operations.
     const bool brain = type == Mmt4dType::bf16bf16bf16;
     const auto any = [&] { return brain ? (random() & 0xBFFF) | 0x2000 : random(); };
     for (int turn = 0; turn < 400; ++turn) {

@@ -1,5 +1,5 @@
-// The functions of the module `vmvx` as programs call them: what they refuse and with which status, what an
-// empty shape does, what tiles they ask for, and that they leave the floating-point mode as it was.
+// The functions of the module `vmvx` as programs call them: the statuses of refused calls, empty shapes, tile
+// sizes, and that the floating-point mode is restored.
 #include <cfenv>
 #include <functional>
 #include <initializer_list>
@@ -23,7 +23,7 @@ class VmvxModule : public VmvxKernels {
  public:
   VmvxModule() : module_(create_module(kernels())) {}
 
-  // Calls the function with these arguments as registers; results are left in `results_`.
+  // Calls the function with these register arguments; results are stored in `results_`.
   Status call(std::string_view name, std::initializer_list<Argument> arguments) {
     const vm::NativeExport* function = nullptr;
     for (const vm::Export& exported : module_->exports())
@@ -58,7 +58,7 @@ class VmvxModule : public VmvxKernels {
     std::memcpy(results_, values.data() + at, sizeof results_);
     return status;
   }
-  // Its buffer, for as long as the test runs; all bytes are 0.
+  // A buffer of zeros, valid until the end of the test.
   Buffer* buffer(size_t size, bool is_mutable = true) {
     bytes_.emplace_back(size);
     buffers_.push_back(Buffer::wrap({bytes_.back().data(), size}, is_mutable, {}));
@@ -132,7 +132,7 @@ TEST_P(VmvxModule, OperandsAreChecked) {
     EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {0, bad, 1}, 4, 4));
     EXPECT_STATUS(INVALID_ARGUMENT, copy(good, {}, good, {0, 4, bad}, 4, 4));
   }
-  // Ends.
+  // Ranges that end past the buffer.
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {1, 4, 1}, good, {}, 4, 4));
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {}, good, {1, 4, 1}, 4, 4));
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, 5, 1}, good, {}, 4, 4));
@@ -284,7 +284,7 @@ TEST_P(VmvxModule, PackAndUnpackAreChecked) {
     std::memcpy(values.data(), tiles->data(), 32);
     return values;
   };
-  // The worked example of the text.
+  // The worked example of the specification.
   EXPECT_STATUS(OK, pack({}));
   EXPECT_EQ(found(), (std::vector<int32_t>{1, 2, 4, 5, 3, 0, 6, 0}));
   EXPECT_STATUS(OK, pack({.flags = 0x103}));

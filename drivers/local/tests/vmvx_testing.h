@@ -1,5 +1,5 @@
-// What the tests of kernels share: every instruction set of this processor as a parameter, and floats
-// compared by how many others lie between.
+// Shared by the tests of kernels: every instruction set of this processor as a test parameter, and comparison
+// of floats by the number of floats between them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class VmvxKernels : public testing::TestWithParam<std::string_view> {
                              return name;                                                  \
                            })
 
-// 0 for two NaN.
+// 0 if both are NaN.
 inline int64_t steps_between(float a, float b) {
   if (std::isnan(a) && std::isnan(b)) return 0;
   if (std::isnan(a) || std::isnan(b)) return INT64_MAX;

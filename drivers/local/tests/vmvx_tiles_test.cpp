@@ -1,5 +1,5 @@
-// Packing and unpacking: the plain loops against the definition of exec-vmvx.md, 5.7, every instruction set
-// against the plain loops.
+// Packing and unpacking: the plain loops against the definition in exec-vmvx.md, 5.7, and every instruction
+// set against the plain loops.
 #include <cstring>
 #include <random>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 struct Case {
   uint64_t size0, size1, t0, t1;
-  uint64_t spare;  // tiles more than the matrix needs, elements more between rows
+  uint64_t spare;  // additional tiles, and additional elements between rows
   uint64_t stride1;
   bool outer_transposed, inner_transposed;
 
@@ -61,7 +61,7 @@ std::vector<Case> cases() {
 class VmvxTiles : public VmvxKernels {};
 VMVX_FOR_EVERY_INSTRUCTION_SET(VmvxTiles);
 
-constexpr size_t kShift = 3;  // operands are aligned to nothing
+constexpr size_t kShift = 3;  // operands are unaligned
 
 template <typename T>
 void round_trip(const Kernels& kernels, size_t log2) {
@@ -95,12 +95,12 @@ TEST_P(VmvxTiles, AgreeAndComeBack) {
   round_trip<uint32_t>(kernels(), 2);
 }
 
-// Where a line begins; there are 64 bytes more than are used.
+// The start of a cache line; there are 64 spare bytes.
 uint8_t* line(std::vector<uint8_t>& bytes) {
   return bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
 }
 
-// What is too large for the caches goes past them, if lines are where lines are.
+// Outputs that exceed the caches bypass them, if they are aligned to cache lines.
 template <typename T>
 void large_round_trip(const Kernels& kernels, size_t log2, const Case& c) {
   const Tiling tiling = c.tiling();
@@ -123,11 +123,11 @@ TEST_P(VmvxTiles, LargeOnesAgree) {
       {2065, 2109, 16, 1, 0, 1, false, false},   // the left side
       {2065, 2112, 16, 16, 0, 1, false, false},  // a result
       {2065, 2112, 16, 16, 0, 1, true, false},
-      {209, 21008, 16, 16, 0, 1, false, false},  // whose rows of tiles are large, too
+      {209, 21008, 16, 16, 0, 1, false, false},  // with large rows of tiles too
   };
   for (const Case& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
   large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 16, 4, 0, 1, true, true});
-  // Every row of the matrix is the same one.
+  // All rows of the matrix are the same one.
   Tiling tiling = kWords[0].tiling();
   tiling.stride0 = 0;
   const std::vector<uint8_t> row(tiling.size1 * 4, 0x5A);

@@ -1,11 +1,11 @@
-// Copies and fills of rows. Long rows are memcpy's and memset's, which know best; short ones, of which a tile
-// has many, are not worth a call.
+// Copying and filling rows. Long rows use memcpy and memset; short rows, of which a tile has many, do not
+// justify a call.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vmvx/copy_simd.cpp"
 #include <hwy/foreach_target.h>
-// After it.
+// These must come after foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -26,10 +26,10 @@ constexpr U8s u8s;
 constexpr U32s u32s;
 constexpr size_t kVector = HWY_LANES(uint8_t);
 constexpr size_t kShort = 512;  // bytes
-// More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
+// Larger copies bypass the caches, as memcpy does: the data would be evicted before it is used.
 constexpr size_t kStreamed = size_t{1} << 24;
 
-// At least one vector, at most kShort: the last vector may overlap the one before.
+// Copies at least one vector, at most kShort bytes; the last vector may overlap the one before.
 HWY_INLINE void copy_short(const uint8_t* from, uint8_t* to, size_t size) {
   const auto last = hn::LoadU(u8s, from + size - kVector);
   for (size_t at = 0; at + kVector < size; at += kVector) hn::StoreU(hn::LoadU(u8s, from + at), u8s, to + at);
@@ -48,7 +48,7 @@ void copy(const Input& in, const Output& out, const Shape& shape) {
       {{{in.data, in.stride0, in.stride1}, {out.data, out.stride0, out.stride1}}}, shape.size0, shape.size1};
   if (!rows.arrange(sizeof(T)) || (rows.size1 != 1 && rows.operands[0].stride1 != 1))
     return scalar::copy<T>(in, out, shape);
-  if (rows.operands[0] == rows.operands[1]) return;  // onto itself
+  if (rows.operands[0] == rows.operands[1]) return;  // a copy onto itself
   const size_t size = rows.size1 * sizeof(T);
   const bool is_short = size >= kVector && size <= kShort;
   for (uint64_t i = 0; i < rows.size0; ++i) {
@@ -76,7 +76,7 @@ void fill_row(uint32_t value, uint8_t* row, size_t size) {
   for (; at < size; ++at) store(row + at * 4, value);
 }
 
-// Rows may overlap: all elements are the same.
+// Overlapping rows are fine: all elements are equal.
 void fill(uint32_t value, const Output& out, const Shape& shape) {
   const bool dense = out.stride0 == shape.size1;
   const uint64_t rows = dense ? 1 : shape.size0;

@@ -1,12 +1,11 @@
-// Element-wise functions on rows of vectors. Inputs may also be one element for a whole row. What is left at
-// the end of a row goes through a buffer of one vector, so that an element's result does not depend on its
-// place.
+// Element-wise functions on rows of vectors. An input may also be one element for a whole row. The remainder
+// of a row is computed in a buffer of one vector, so that a result does not depend on its position.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vmvx/elementwise_simd.cpp"
 #include <hwy/foreach_target.h>
-// After it.
+// These must come after foreach_target.h.
 #include <hwy/highway.h>
 
 #include <utility>
@@ -38,8 +37,8 @@ constexpr size_t kLanes = HWY_LANES(float);
 
 HWY_INLINE VF32 set(float value) { return hn::Set(f32s, value); }
 
-// ---- Division of integers, which vectors do not offer: as doubles, whose 53 bits tell any two quotients of
-// 32 bits apart.
+// ---- Integer division, which vectors lack: in doubles, whose 53 bits distinguish any two quotients of 32
+// bits.
 
 HWY_INLINE VI32 quotient(VI32 a, VI32 b) {
   const hn::Half<I32s> half;
@@ -52,7 +51,7 @@ HWY_INLINE VI32 quotient(VI32 a, VI32 b) {
   return hn::IfThenElse(hn::Eq(b, hn::Set(i32s, -1)), hn::Neg(a), rounded);
 }
 
-// Of halves; moved down by 2^31, as conversions are of signed integers only.
+// For the halves of a vector; shifted by 2^31, because only signed integers can be converted.
 template <class Half>
 HWY_INLINE hn::Vec<Half> unsigned_half(Half half, hn::Vec<Half> a, hn::Vec<Half> b) {
   const VF64 bias = hn::Set(f64s, 0x1p31);
@@ -69,8 +68,8 @@ HWY_INLINE VU32 quotient(VU32 a, VU32 b) {
   return hn::BitCast(u32s, hn::Xor(hn::Combine(i32s, high, low), sign));
 }
 
-// ---- Functions. Computed as doubles and rounded once, they differ from a good C library's in one of many
-// thousands of results, by the last bit.
+// ---- Functions. Computed in double precision and rounded once; one result in many thousands differs from
+// that of a good C library, in the last bit.
 
 using HalfF32s = hn::Half<F32s>;
 using HalfI32s = hn::Half<I32s>;
@@ -78,7 +77,7 @@ constexpr HalfF32s half_f32s;
 constexpr HalfI32s half_i32s;
 
 template <size_t kTerms>
-HWY_INLINE VF64 polynomial(VF64 x, const double (&coefficients)[kTerms]) {  // the highest first
+HWY_INLINE VF64 polynomial(VF64 x, const double (&coefficients)[kTerms]) {  // highest degree first
   VF64 sum = hn::Set(f64s, coefficients[0]);
   for (size_t i = 1; i < kTerms; ++i) sum = hn::MulAdd(sum, x, hn::Set(f64s, coefficients[i]));
   return sum;
@@ -86,7 +85,7 @@ HWY_INLINE VF64 polynomial(VF64 x, const double (&coefficients)[kTerms]) {  // t
 
 // e^x = 2^n * e^r with |r| <= ln(2) / 2.
 HWY_INLINE VF64 exp(VF64 x) {
-  // So large that the sum has no fraction: what is above the bias, and that, are its last bits.
+  // Adding it removes the fraction of the sum, whose low bits are then n plus the exponent bias.
   constexpr double kRounder = 0x1.8p52 + 1023;
   const VF64 rounded = hn::MulAdd(x, hn::Set(f64s, 0x1.71547652b82fep+0), hn::Set(f64s, kRounder));
   const VF64 n = hn::Sub(rounded, hn::Set(f64s, kRounder));
@@ -98,7 +97,7 @@ HWY_INLINE VF64 exp(VF64 x) {
   return hn::Mul(polynomial(r, kSeries), power);
 }
 HWY_INLINE VF32 exp(VF32 x) {
-  // What is outside becomes infinity, or zero, all the same.
+  // Values outside of these bounds overflow or underflow anyway.
   const VF32 bounded = hn::Min(hn::Max(x, set(-150.0f)), set(100.0f));
   const auto low = exp(hn::PromoteTo(f64s, hn::LowerHalf(half_f32s, bounded)));
   const auto high = exp(hn::PromoteTo(f64s, hn::UpperHalf(half_f32s, bounded)));
@@ -106,14 +105,14 @@ HWY_INLINE VF32 exp(VF32 x) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-// e ln 2 + ln(1 + f), of which ln(1 + f) = 2 artanh(s) with s = f / (2 + f).
+// e ln 2 + ln(1 + f), where ln(1 + f) = 2 artanh(s) with s = f / (2 + f).
 HWY_INLINE VF64 log(VF64 e, VF64 f) {
   const VF64 s = hn::Div(f, hn::Add(f, hn::Set(f64s, 2.0)));
   constexpr double kSeries[] = {2.0 / 15, 2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3, 2.0};
   const VF64 fraction = hn::Mul(s, polynomial(hn::Mul(s, s), kSeries));
   return hn::MulAdd(e, hn::Set(f64s, 0x1.62e42fefa39efp-1), fraction);
 }
-// x = 2^e * (1 + f) with 1 + f from sqrt(1/2) to sqrt(2).
+// x = 2^e * (1 + f), with 1 + f between sqrt(1/2) and sqrt(2).
 HWY_INLINE VF32 log(VF32 x) {
   constexpr int32_t kSqrtHalf = 0x3F3504F3;
   const VI32 bits = hn::BitCast(i32s, x);
@@ -132,7 +131,8 @@ HWY_INLINE VF32 log(VF32 x) {
 }
 
 HWY_INLINE VI32 leading_zeros(VI32 x) {
-  // As a float the exponent tells; without the bit after the highest nothing rounds up to the next one.
+  // The exponent of x as a float. Clearing the bit after each leading bit prevents rounding up to the next
+  // power of two.
   const VI32 bits = hn::AndNot(hn::BitCast(i32s, hn::ShiftRight<1>(hn::BitCast(u32s, x))), x);
   const VU32 as_float = hn::BitCast(u32s, hn::ConvertTo(f32s, bits));
   const VI32 zeros = hn::Sub(hn::Set(i32s, 127 + 31), hn::BitCast(i32s, hn::ShiftRight<23>(as_float)));
@@ -189,7 +189,7 @@ HWY_INLINE void store_vector(VU32 value, uint8_t* at) {
   hn::StoreU(value, u32s, reinterpret_cast<uint32_t*>(at));
 }
 
-// The next vector of a row, or the one element that is all of it.
+// The next vector of a row, or the row's only element.
 template <bool kOne>
 HWY_INLINE VU32 input(const uint8_t* row, size_t at) {
   if constexpr (kOne) return hn::Set(u32s, load<uint32_t>(row));
@@ -199,7 +199,7 @@ template <bool kOne>
 HWY_INLINE VU32 last_input(const uint8_t* row, size_t at, size_t count) {
   if constexpr (kOne) return input<true>(row, at);
   HWY_ALIGN uint32_t buffer[kLanes];
-  hn::Store(hn::Set(u32s, 1), u32s, buffer);  // nothing to divide by zero
+  hn::Store(hn::Set(u32s, 1), u32s, buffer);  // avoids a division by zero
   std::memcpy(buffer, row + at * 4, count * 4);
   return hn::Load(u32s, buffer);
 }
@@ -209,7 +209,7 @@ HWY_INLINE void store_last(VU32 value, uint8_t* row, size_t at, size_t count) {
   std::memcpy(row + at * 4, buffer, count * 4);
 }
 
-// apply(lhs, rhs) for a row; false where a divisor is 0.
+// Applies the operation to a row; false if a divisor is 0.
 template <Binary kOperation, bool kOneLhs, bool kOneRhs>
 bool binary_row(const uint8_t* lhs, const uint8_t* rhs, uint8_t* out, size_t size) {
   size_t at = 0;

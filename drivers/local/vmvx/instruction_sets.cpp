@@ -1,6 +1,6 @@
-// The sets of instructions that there are kernels for, and which of them this processor has.
+// The instruction sets that have kernels, and which of them this processor supports.
 #include "simd_targets.h"
-// After it.
+// Must come after simd_targets.h.
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace halyard::local::vmvx {
 
 namespace {
 
-// What Highway lets the compiler use for each of its targets, asked of the compiler's support library, which
-// also looks at what the operating system saves. Highway's own library is not asked: loading it takes 3 ms,
-// in which it finds out how fine a clock is.
+// The instructions that Highway enables for each of its targets, queried through the compiler's support
+// library, which also checks what the operating system saves. Highway's own library is avoided: loading it
+// takes 3 ms, in which it measures the clock's resolution.
 #if HWY_ARCH_X86
 #define VMVX_HAS(feature) (__builtin_cpu_supports(feature) != 0)
 bool has_sse4() {
@@ -44,8 +44,8 @@ bool has_bf16() { return has_vnni() && VMVX_HAS("avx512bf16"); }
 
 struct InstructionSet {
   std::string_view name;
-  int64_t target;       // Highway's
-  bool (*supported)();  // null: by every processor that this file was compiled for
+  int64_t target;       // Highway's number
+  bool (*supported)();  // null: every processor that this file was compiled for
   bool has_bf16 = false;
 };
 // Best first.
@@ -61,7 +61,8 @@ constexpr InstructionSet kInstructionSets[] = {
 #endif
 };
 
-// Best first, the plain loops last. Without a destructor: threads may use it while the process ends.
+// Best first, the plain loops last. Without a destructor, because threads may still use it while the process
+// exits.
 struct Tables {
   std::array<Kernels, std::size(kInstructionSets) + 1> list;
   size_t count = 0;

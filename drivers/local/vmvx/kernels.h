@@ -1,6 +1,5 @@
-// The table of kernels: one function for each operation, all for one set of instructions. Operands have been
-// checked by whoever calls one. Which instruction sets there are, and how one is chosen, says
-// docs/microkernels.md.
+// The table of kernels: one function for each operation, all for one instruction set. Callers have checked
+// the operands. docs/microkernels.md lists the instruction sets and explains how one is chosen.
 #pragma once
 
 #include <array>
@@ -41,7 +40,7 @@ enum class Unary : uint8_t {
   ctlz_i32,
   count,
 };
-// lhs, rhs, out. In the order of the type numbers of exec-vmvx.md, 5.5, from 1.
+// lhs, rhs, out. In the order of the type numbers of exec-vmvx.md, 5.5, which start at 1.
 enum class Mmt4dType : uint8_t {
   f32f32f32,
   s8s8s32,
@@ -59,23 +58,23 @@ inline constexpr size_t kBinaryCount = static_cast<size_t>(Binary::count);
 inline constexpr size_t kUnaryCount = static_cast<size_t>(Unary::count);
 inline constexpr size_t kMmt4dTypeCount = static_cast<size_t>(Mmt4dType::count);
 
-// False: a divisor is 0; the output may be written in part.
+// False: a divisor is 0; the output may be written partially.
 using BinaryKernel = bool (*)(const Input& lhs, const Input& rhs, const Output& out, const Shape& shape);
 using UnaryKernel = void (*)(const Input& in, const Output& out, const Shape& shape);
 // The output's stride1 is 1.
 using FillKernel = void (*)(uint32_t value, const Output& out, const Shape& shape);
-// Positions outside of the matrix receive the low bytes of `padding`.
+// Positions outside of the matrix are filled with the low bytes of `padding`.
 using PackKernel = void (*)(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding);
 using UnpackKernel = void (*)(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling);
 using Mmt4dKernel = void (*)(const Mmt4d& operands);
 
-// Elements of a tile that a kernel likes best; all divide 16. Others are as right, and slower.
+// The tile sizes that a kernel is fastest with; all divide 16. Other sizes are correct but slower.
 struct TileSizes {
   uint32_t m0, n0, k0;
 };
 
 struct Kernels {
-  std::string_view instructions;  // the name of the set, static
+  std::string_view instructions;  // name of the instruction set, static
   std::array<BinaryKernel, kBinaryCount> binary;
   std::array<UnaryKernel, kUnaryCount> unary;
   std::array<UnaryKernel, 4> copy;     // of elements of 1, 2, 4, 8 bytes
@@ -86,14 +85,14 @@ struct Kernels {
   std::array<TileSizes, kMmt4dTypeCount> tiles;
 };
 
-// The plain loops that everything else is compared with.
+// Plain loops, the reference for all other kernels.
 Kernels scalar_kernels();
 
-// The best that this processor has, and what it can be held to instead, best first; the last is "scalar".
+// The instruction sets that this processor has, best first; the last one is "scalar".
 std::vector<std::string_view> instruction_sets();
-// By such a name, or "best", or "baseline": the least that is not "scalar", which nearly every processor of
-// the architecture has. Null where there is no set of that name, or the processor lacks it. Lives as long as
-// the program.
+// Finds the kernels for one of these names, or for "best" or "baseline", the lowest set other than "scalar",
+// which nearly every processor of the architecture has. Null if the name is unknown or the processor lacks
+// the set. The result is static.
 const Kernels* find_kernels(std::string_view instructions);
 
 }  // namespace halyard::local::vmvx

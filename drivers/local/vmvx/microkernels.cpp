@@ -1,5 +1,5 @@
-// The functions of the module: what is checked, in which order, and which kernel then does the work. Refs
-// that are null or no buffers have been refused before (vm/native/bind.h).
+// The functions of the module: the checks in their order, and the call of the kernel. Null refs and refs of
+// other types have been rejected (vm/native/bind.h).
 #include "microkernels.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using vm::Buffer;
 constexpr uint64_t kMostSize = UINT32_MAX;
 constexpr uint64_t kMostStride = UINT32_MAX - 1;
 
-// An operand before it is checked. Offset and strides count elements.
+// An unchecked operand. Offset and strides are in elements.
 struct Place {
   const char* name;
   Buffer& buffer;
@@ -36,14 +36,14 @@ Result<> check_sizes(const char* name, uint64_t size0, uint64_t size1) {
               static_cast<int64_t>(size0), static_cast<int64_t>(size1), kMostSize);
 }
 
-// A stride of -1 is refused, too: it would lead to before the buffer.
+// A stride of -1 is refused too: it would lead to addresses before the buffer.
 Result<> check_stride(const char* name, uint64_t stride) {
   if (stride <= kMostStride) return {};
   return fail(Code::INVALID_ARGUMENT, "a stride of '{}' is {}; expected 0 to {} elements", name,
               static_cast<int64_t>(stride), kMostStride);
 }
 
-// The bytes from `place`, of which the last element is `last` elements further.
+// The bytes from `place` to its last element, which is `last` elements further on.
 Result<uint8_t*> bytes_at(const Place& place, unsigned __int128 last) {
   const auto [name, buffer, offset, element_size] = place;
   if ((offset + last + 1) * element_size > buffer.length())
@@ -58,16 +58,16 @@ Result<uint8_t*> bytes_at(const Place& place, unsigned __int128 last) {
 
 unsigned __int128 product(uint64_t a, uint64_t b) { return static_cast<unsigned __int128>(a) * b; }
 
-// `rows` rows, each of `row_elements` elements one after another. Null where there are none.
+// `rows` rows of `row_elements` contiguous elements. Null if there are none.
 Result<uint8_t*> rows_at(const Place& place, uint64_t rows, unsigned __int128 row_elements, uint64_t stride) {
   HALYARD_TRY(check_stride(place.name, stride));
   if (rows == 0 || row_elements == 0) return nullptr;
-  // Saturates: no buffer is that long.
+  // Saturates, since no buffer is that long.
   const auto row = std::min<unsigned __int128>(row_elements, UINT64_MAX);
   return bytes_at(place, product(rows - 1, stride) + row - 1);
 }
 
-// Null where the shape is empty.
+// Null if the shape is empty.
 Result<uint8_t*> matrix_at(const Place& place, uint64_t size0, uint64_t size1, uint64_t stride0,
                            uint64_t stride1) {
   HALYARD_TRY(check_sizes(place.name, size0, size1));
@@ -79,11 +79,10 @@ Result<uint8_t*> matrix_at(const Place& place, uint64_t size0, uint64_t size1, u
 
 Result<> check_writable(const Buffer& buffer) {
   if (buffer.is_mutable()) return {};
-  return fail(Code::PERMISSION_DENIED,
-              "'out' is a buffer that may only be read; expected one that may be written");
+  return fail(Code::PERMISSION_DENIED, "'out' is a read-only buffer; expected a writable one");
 }
 
-// An operand from there on.
+// An operand that starts further on.
 template <typename Operand>
 Operand from(Operand operand, uint64_t row, uint64_t column, uint64_t element_size) {
   operand.data += (row * operand.stride0 + column * operand.stride1) * element_size;
@@ -118,7 +117,7 @@ Result<> binary(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t l
                        const FlushDenormals flush;
                        kernel(lhs_piece, rhs_piece, out_piece, {rows, columns});
                      } else if (!kernel(lhs_piece, rhs_piece, out_piece, {rows, columns})) {
-                       return fail(Code::INVALID_ARGUMENT, "'rhs' holds a 0 to divide by; expected none");
+                       return fail(Code::INVALID_ARGUMENT, "'rhs' has a divisor of 0; expected none");
                      }
                      return {};
                    });
@@ -184,7 +183,7 @@ constexpr uint32_t kMostTileSize = UINT16_MAX;
 struct ProductType {
   uint32_t flag;
   Mmt4dType type;
-  uint64_t operand_size, result_size;  // bytes of an element
+  uint64_t operand_size, result_size;  // bytes per element
 };
 constexpr ProductType kProductTypes[] = {{1, Mmt4dType::f32f32f32, 4, 4}, {2, Mmt4dType::s8s8s32, 1, 4}};
 
@@ -249,7 +248,7 @@ constexpr TileOperation kTileOperations[] = {{1, Mmt4dType::f32f32f32},   {2, Mm
                                              {3, Mmt4dType::f16f16f32},   {4, Mmt4dType::f16f16f16},
                                              {5, Mmt4dType::bf16bf16f32}, {6, Mmt4dType::bf16bf16bf16}};
 
-// The sizes of the matrix make no difference: every operand of a program must get the same answer.
+// The matrix sizes are ignored: all operands of a program must get the same answer.
 Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_t, int64_t, uint32_t flags) {
   using Pair = std::tuple<int64_t, int64_t>;
   const auto* operation = std::ranges::find(kTileOperations, flags >> 8 & 0xFF, &TileOperation::number);
@@ -278,7 +277,7 @@ Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_
 constexpr uint32_t kInnerTransposed = 0x100;
 constexpr uint32_t kOuterTransposed = 0x200;
 
-// Log2 of an element's bytes, by the type in flags.
+// Log2 of an element's size in bytes, by the type in flags.
 Result<size_t> element_size_log2(const char* name, uint32_t flags, bool also_i8) {
   switch (flags & kTypeMask) {
     case 1:
@@ -294,22 +293,22 @@ Result<size_t> element_size_log2(const char* name, uint32_t flags, bool also_i8)
   }
 }
 
-// The tiles, dense whatever stride they are said to have, must hold all of the matrix. Null where there are
-// none.
+// Checks that the tiles, which are dense whatever their stride says, hold the whole matrix. Null if there are
+// no tiles.
 Result<uint8_t*> tiles_at(const Place& place, const Tiling& tiling, uint64_t stride1) {
   HALYARD_TRY(check_sizes(place.name, tiling.o0, tiling.o1));
   HALYARD_TRY(check_sizes(place.name, tiling.t0, tiling.t1));
   HALYARD_TRY(check_stride(place.name, stride1));
   if (product(tiling.grid0(), tiling.extent0()) < tiling.size0 ||
       product(tiling.grid1(), tiling.extent1()) < tiling.size1)
-    return fail(
-        Code::INVALID_ARGUMENT,
-        "{} x {} tiles of {} x {} elements do not hold a matrix of {} x {}; expected as many as it takes",
-        tiling.grid0(), tiling.grid1(), tiling.extent0(), tiling.extent1(), tiling.size0, tiling.size1);
+    return fail(Code::INVALID_ARGUMENT,
+                "{} x {} tiles of {} x {} elements do not hold a matrix of {} x {}; expected enough tiles",
+                tiling.grid0(), tiling.grid1(), tiling.extent0(), tiling.extent1(), tiling.size0,
+                tiling.size1);
   return rows_at(place, tiling.o0, product(tiling.o1, tiling.t0 * tiling.t1), tiling.tile_stride0);
 }
 
-// These tile rows and columns alone, and what the matrix has of them.
+// A sub-range of tile rows and columns, with the matrix clipped to it.
 Tiling part_of(Tiling tiling, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) {
   const auto rest = [](uint64_t size, uint64_t first, uint64_t count) {
     return size > first ? std::min(size - first, count) : 0;
@@ -321,7 +320,7 @@ Tiling part_of(Tiling tiling, uint64_t row, uint64_t rows, uint64_t column, uint
   return tiling;
 }
 
-// Elements before the first of that tile row and column.
+// The offset, in elements, of a tile row and column in the matrix.
 uint64_t matrix_offset(const Tiling& tiling, uint64_t row, uint64_t column) {
   return row * tiling.extent0() * tiling.stride0 + column * tiling.extent1() * tiling.stride1;
 }

@@ -1,14 +1,14 @@
-// Matrix products of 16 x 16 tiles. Whatever the types, the work is done in units of 32 bits: an f32, two
-// 16-bit integers or bf16, four 8-bit integers. A vector holds units of several columns of the right side; a
-// unit of the left side is broadcast to meet them. Types that no instruction multiplies are widened: the left
-// side in blocks, beforehand, since every column uses each of its units; the right side as it is loaded. How
-// that goes for each type says a policy.
+// Matrix products of 16 x 16 tiles. For all types, the unit of work has 32 bits: an f32, two 16-bit integers
+// or bf16, four 8-bit integers. A vector holds units of several columns of the right side; a unit of the left
+// side is broadcast to them. Types without a multiply instruction are widened: the left side in blocks and in
+// advance, because every column uses each of its units; the right side when it is loaded. A policy class
+// defines this for each type.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vmvx/mmt4d_simd.cpp"
 #include <hwy/foreach_target.h>
-// After it.
+// These must come after foreach_target.h.
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ namespace {
 
 constexpr size_t kTile = 16;             // rows and columns
 constexpr size_t kUnit = 4;              // bytes
-constexpr size_t kStep = kTile * kUnit;  // bytes of a tile at one k, in units
+constexpr size_t kStep = kTile * kUnit;  // bytes of a tile for one k, in units
 
-// So many k, and columns of tiles, at a time: a block of the left side stays in the first cache, one of the
-// right side in the second.
+// The numbers of k and of tile columns in a block: a block of the left side fits in the first-level cache,
+// one of the right side in the second level.
 constexpr uint64_t kBlockSteps = 256;
 constexpr uint64_t kBlockTiles = 16;
 
@@ -43,10 +43,10 @@ constexpr U32s u32s;
 constexpr I16s i16s;
 
 constexpr size_t kLanes = HWY_LANES(float);
-constexpr size_t kVectors = kTile / kLanes;  // of a row of a tile
+constexpr size_t kVectors = kTile / kLanes;  // in a row of a tile
 
-// How many rows and vectors are worked on at once: the most products for each load that registers allow, and
-// enough of them to cover the time that one takes. Where a vector is left over at the end, more rows.
+// The numbers of rows and vectors computed together: as many products for each load as registers allow, and
+// enough to hide the latency of a product. A single remaining vector is computed with more rows.
 #if HWY_TARGET <= HWY_AVX3
 constexpr size_t kManyRows = 8, kManyColumns = 2, kLastRows = 16;
 #elif HWY_ARCH_ARM_A64
@@ -56,7 +56,7 @@ constexpr size_t kManyRows = 4, kManyColumns = 2, kLastRows = 8;
 #endif
 static_assert(kTile % kManyRows == 0 && kTile % kLastRows == 0);
 
-// ---- What products come to
+// ---- Results of products
 
 struct F32Result {
   using Vec = VF32;
@@ -105,11 +105,11 @@ HWY_INLINE VF32 broadcast_f32(const uint8_t* at) { return hn::Set(f32s, vmvx::lo
 HWY_INLINE VI32 broadcast_i32(const uint8_t* at) { return hn::Set(i32s, vmvx::load<int32_t>(at)); }
 
 #if HWY_TARGET == HWY_AVX3_DL
-// Instructions that Highway does not ask the compiler for, though every processor of this set has them.
+// Instructions that Highway does not enable, though every processor of this set has them.
 #define VMVX_DOT(name, sum, a, b) asm(name " %2, %1, %0" : "+v"((sum).raw) : "v"((a).raw), "v"((b).raw))
 #endif
 
-// sum + the products of two 16-bit integers in each lane of 32.
+// sum + the products of two 16-bit integers in each 32-bit lane.
 HWY_INLINE VI32 add_pair_products(VI32 sum, VI32 a, VI32 b) {
 #if HWY_TARGET == HWY_AVX3_DL
   VMVX_DOT("vpdpwssd", sum, a, b);
@@ -131,7 +131,7 @@ HWY_INLINE VI32 s8_to_pairs(const uint8_t* at) {
   const hn::Rebind<int8_t, I16s> narrow;
   return hn::BitCast(i32s, hn::PromoteTo(i16s, hn::LoadU(narrow, reinterpret_cast<const int8_t*>(at))));
 }
-// The 4-bit elements of one byte, into the low bits of 16 each.
+// Widens the two 4-bit elements of each byte to 16 bits.
 HWY_INLINE VI32 u4_to_pairs(const uint8_t* at) {
   const auto bytes = hn::PromoteTo(i32s, hn::LoadU(hn::Rebind<uint8_t, I32s>(), at));
   return hn::And(hn::Or(bytes, hn::ShiftLeft<12>(bytes)), hn::Set(i32s, 0x000F000F));
@@ -141,7 +141,7 @@ HWY_INLINE VI32 s4_to_pairs(const uint8_t* at) {
   return hn::BitCast(i32s, hn::Sub(hn::Xor(hn::BitCast(i16s, u4_to_pairs(at)), bias), bias));
 }
 
-// ---- Policies. kBits: of a unit's elements in memory.
+// ---- Policies. kLhsBits and kRhsBits: size of a unit in memory.
 
 struct F32Policy {
   static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
@@ -167,11 +167,11 @@ struct F16F16Policy : F16Policy {
   static constexpr Mmt4dType kType = Mmt4dType::f16f16f16;
 };
 struct F16RoundedPolicy : F16F16Policy {
-  // A product of two f16 is exact in f32: fused or not makes no difference.
+  // The product of two f16 is exact in f32, so a fused multiply-add gives the same result.
   static HWY_INLINE VF32 add(VF32 sum, VF32 a, VF32 b) { return F16Result::round(hn::MulAdd(a, b, sum)); }
 };
 
-// Pairs of bf16, multiplied as f32 one after the other; the bits of a bf16 are the upper half of an f32's.
+// Pairs of bf16, multiplied as f32 one after the other; the bits of a bf16 are the upper half of an f32.
 struct Bf16Policy : F32Policy {
   static constexpr Mmt4dType kType = Mmt4dType::bf16bf16f32;
   static constexpr uint32_t kK0 = 2;
@@ -197,7 +197,7 @@ struct Bf16RoundedPolicy : Bf16Bf16Policy {
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
-// Both at once, by AVX512_BF16, which not every processor of this set has.
+// Both at once with AVX512_BF16, which not every processor of this set has.
 struct Bf16DotPolicy : Bf16Policy {
   static HWY_INLINE VF32 add(VF32 sum, VF32 a, VF32 b) {
     VMVX_DOT("vdpbf16ps", sum, a, b);
@@ -233,8 +233,8 @@ struct S16S8Policy : S16Policy {
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
-// The instruction multiplies unsigned bytes by signed ones: the right side is taken too large by kExcess, and
-// kExcess times the sum of the left side comes off.
+// The instruction multiplies unsigned bytes by signed ones. So kExcess is added to the right side, and
+// kExcess times the sum of the left side is subtracted from the result.
 struct S8Policy {
   static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
   using Result = S32Result;
@@ -251,19 +251,20 @@ struct S8Policy {
     VMVX_DOT("vpdpbusd", sum, b, a);
     return sum;
   }
-  // For each row.
+  // Called for each row.
   static HWY_INLINE VI32 add_excess(VI32 sum, const uint8_t* rows) {
     return add(sum, load_units(rows), VI32{_mm512_set1_epi8(kExcess)});
   }
 };
 struct S8S4Policy : S8Policy {
   static constexpr Mmt4dType kType = Mmt4dType::s8s4s32;
-  // A vector takes longer to make than to load, so it is made for all rows at once.
+  // Building a vector takes longer than loading one, so one vector is used for all rows.
   static constexpr size_t kRows = kTile, kColumns = 1;
   static constexpr size_t kRhsBits = 16;
   static constexpr int8_t kExcess = 8;
   static HWY_INLINE VI32 rhs(const uint8_t* at) {
-    // Four elements in 16 bits: first a byte of two into each half, then an element into each byte.
+    // Expands four elements in 16 bits: first a byte with two elements into each half, then an element into
+    // each byte.
     VI32 units =
         hn::PromoteTo(i32s, hn::LoadU(hn::Rebind<uint16_t, I32s>(), reinterpret_cast<const uint16_t*>(at)));
     units = hn::And(hn::Or(units, hn::ShiftLeft<8>(units)), hn::Set(i32s, 0x00FF00FF));
@@ -295,13 +296,13 @@ constexpr bool kHasExcess = requires { Policy::kExcess; };
 // ---- The loops
 
 struct Block {
-  const uint8_t* lhs;  // the first row's first unit
+  const uint8_t* lhs;  // the first unit of the first row
   uint64_t steps;      // k, in units
   size_t lhs_step;     // bytes from one k to the next
-  bool add;            // to what is there
+  bool add;            // add to the existing output
 };
 
-// Products of kRows rows and kCount vectors of columns. `excess` is that of the first row.
+// Products of kRows rows and kCount vectors of columns. `excess` belongs to the first row.
 template <class Policy, size_t kRowCount, size_t kCount>
 HWY_INLINE void multiply(const Block& block, const uint8_t* const* rhs, uint8_t* const* out,
                          [[maybe_unused]] const int32_t* excess) {
@@ -337,7 +338,7 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* rhs, uint8_t*
   }
 }
 
-// All rows of a tile and kCount vectors, which may be of several tiles. Vectors are counted from `first`.
+// All rows of a tile and kCount vectors, which may belong to several tiles. Vectors are counted from `first`.
 template <class Policy, size_t kRowCount, size_t kCount>
 HWY_INLINE void multiply_rows(Block block, const uint8_t* rhs, size_t rhs_tile, uint8_t* out, size_t first,
                               const int32_t* excess) {
@@ -364,7 +365,7 @@ HWY_INLINE void widen(const uint8_t* lhs, uint64_t steps, uint8_t* widened) {
     Policy::widen(lhs + at * kNarrow, widened + at * kLanes * kUnit);
 }
 
-// In several sums, so that none waits for the one before.
+// Several partial sums, so that they do not wait for each other.
 template <class Policy>
 HWY_INLINE void sum_excess(const Block& block, int32_t* excess) {
   constexpr size_t kSums = 8;
@@ -417,7 +418,7 @@ void mmt4d(const Mmt4d& operands) {
   }
 }
 
-// Which of two policies is meant says the caller's flag.
+// The caller's flag selects one of two policies.
 template <class Once, class Always>
 void mmt4d_rounded(const Mmt4d& operands) {
   operands.skip_rounding ? mmt4d<Once>(operands) : mmt4d<Always>(operands);

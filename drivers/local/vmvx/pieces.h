@@ -1,18 +1,18 @@
-// Pieces: what is too much for one call of a kernel, done in parts, between which the work may be stopped.
-// Only strides of 0 make operands so large that it matters: 2^64 elements take one element of memory.
+// Splits large kernel calls into pieces, between which the work can be stopped. Only operands with stride 0
+// get so large that this matters: 2^64 elements may share one element of memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "worker.h"
+#include "kernel_runner.h"
 
 namespace halyard::local::vmvx {
 
-// Steps in one piece, more or less: well below a second.
+// The approximate number of steps in one piece: well below a second.
 inline constexpr uint64_t kMostInPiece = uint64_t{1} << 28;
 
-// Calls `piece(row, rows, column, columns)`, which gives a Result<>, until all is done, row by row. `each`:
+// Calls `piece(row, rows, column, columns)`, which returns a Result<>, for all positions, row by row. `each`:
 // steps for one position.
 template <typename Piece>
 Result<> in_pieces(const uint32_t* stop, uint64_t rows, uint64_t columns, uint64_t each, Piece&& piece) {

@@ -1,6 +1,6 @@
-// A strided shape brought into the form that vectors like: long rows whose elements lie side by side. What
-// has no such form, or operands that overlap in part, are left to the plain loops, whose order is the
-// definition.
+// Converts a strided shape to the form that suits vectors: long rows of contiguous elements. Shapes without
+// such a form, and operands that partially overlap, are left to the plain loops, whose order defines the
+// result.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace halyard::local::vmvx {
 
-// Operands of one shape; the last is the output.
+// Operands of one shape; the last one is the output.
 template <size_t kCount>
 struct Rows {
   struct Operand {
@@ -23,8 +23,8 @@ struct Rows {
   std::array<Operand, kCount> operands;
   uint64_t size0, size1;
 
-  // Merges rows that follow each other, or turns the shape round, such that the output's elements lie side by
-  // side within a row. False: there is no way, or it would change what overlapping operands come to.
+  // Merges consecutive rows, or swaps the dimensions, so that the output's elements are contiguous within a
+  // row. False: impossible, or it would change the result of overlapping operands.
   bool arrange(uint64_t element_size) {
     Operand& out = operands.back();
     if (size0 != 1 && (size1 == 1 || (out.stride1 != 1 && out.stride0 == 1))) turn();

@@ -1,4 +1,4 @@
-// Matrix products in plain loops, for every type and tile.
+// Matrix products in plain loops, for all types and tile sizes.
 #include "scalar.h"
 #include "small_floats.h"
 
@@ -6,7 +6,7 @@ namespace halyard::local::vmvx::scalar {
 
 namespace {
 
-// How elements of a type are read, and results kept. An index counts elements.
+// How elements of a type are loaded and results are accumulated. Indices are in elements.
 template <typename T>
 struct Plain {
   using Value = T;

@@ -1,7 +1,8 @@
-// What the files *_simd.cpp add to a table of kernels for one instruction set, `target`: Highway's number.
+// Functions of the *_simd.cpp files, which add kernels for one instruction set to a table. `target` is
+// Highway's number of the set.
 #pragma once
 
-// hwy/highway.h comes before it, since what that is depends on who includes it.
+// Include hwy/highway.h first, because its contents depend on the including file.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -10,14 +11,14 @@
 
 namespace halyard::local::vmvx {
 
-// `has_bf16`: the processor has AVX512_BF16, which is in no set of Highway's.
+// `has_bf16`: the processor has AVX512_BF16, which is not part of any Highway target.
 void add_mmt4d_simd(int64_t target, bool has_bf16, Kernels& kernels);
 void add_elementwise_simd(int64_t target, Kernels& kernels);
-void add_copy_simd(int64_t target, Kernels& kernels);  // and fill
+void add_copy_simd(int64_t target, Kernels& kernels);  // also adds fill
 void add_tiles_simd(int64_t target, Kernels& kernels);
 
-// The function of that name that was compiled for `target`; null where none was. In place of HWY_EXPORT,
-// which wants Highway's library.
+// The function with this name compiled for `target`; null if there is none. Replaces HWY_EXPORT, which needs
+// Highway's library.
 template <typename Function>
 struct FunctionOfTarget {
   int64_t target;

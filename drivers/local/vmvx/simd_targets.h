@@ -1,13 +1,13 @@
-// Which instruction sets the files *_simd.cpp are compiled for, once each. Comes before hwy/highway.h. Left
-// out: SSSE3, since what lacks SSE4 is rare and served by plain vectors; vectors of unknown length (SVE), of
-// which C++ can make no arrays.
+// The instruction sets that the *_simd.cpp files are compiled for. Include it before hwy/highway.h. Excluded:
+// SSSE3, since processors without SSE4 are rare and the baseline serves them; and vectors of unknown length
+// (SVE), which cannot be elements of C++ arrays.
 #pragma once
 
 #define HWY_WANT_AVX3_DL 1
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
-// Before a loop over the rows and vectors of a tile, whose accumulators must become registers. Not under a
-// sanitizer: nothing becomes a register there, and compilers take minutes.
+// Used before a loop over the rows and vectors of a tile, whose accumulators must be kept in registers.
+// Disabled under sanitizers: they keep nothing in registers, and compiling takes minutes.
 #if defined(HALYARD_SANITIZED)
 #define VMVX_UNROLL
 #elif defined(__clang__)
@@ -16,7 +16,7 @@
 #define VMVX_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// In place of a function that adds kernels to a table, where there are none.
+// A function that adds no kernels, for targets without any.
 #define VMVX_NO_KERNELS(function, parameters)     \
   namespace halyard::local::vmvx::HWY_NAMESPACE { \
   void function parameters {}                     \

@@ -1,6 +1,6 @@
-// 16-bit floats in lanes of 32 bits, for one instruction set: included once for each by files that Highway
-// compiles for several. Rounded as in small_floats.h. Where the set converts half precision, its instructions
-// do it; Highway's own substitutes elsewhere cut off instead of rounding, and know no infinity.
+// 16-bit floats in 32-bit lanes, for one instruction set: Highway's files include it once for each target.
+// Rounding is as in small_floats.h. If the set converts half precision, its instructions are used. Highway's
+// own fallbacks truncate instead of rounding, and do not produce infinities.
 #if defined(VMVX_SMALL_FLOATS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef VMVX_SMALL_FLOATS_INL_H
 #undef VMVX_SMALL_FLOATS_INL_H
@@ -55,7 +55,7 @@ HWY_INLINE VecU16Of<D> f32_to_f16(D d, hn::Vec<D> value) {
   const auto signed_magnitude = hn::BitCast(di, magnitude);
   const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
   const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, hn::Set(du, 0xC8000FFFu)), odd));
-  // Beside 0.5 a float has steps of 2^-24, f16's least number: the addition rounds.
+  // Next to 0.5, floats have steps of 2^-24, the smallest f16: the addition rounds.
   const auto half = hn::Set(d, 0.5f);
   const auto denormal =
       hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, magnitude), half)), hn::BitCast(du, half));
@@ -74,7 +74,7 @@ template <class D>
 HWY_INLINE hn::Vec<D> bf16_to_f32(D d, VecU16Of<D> bits) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D>(), bits)));
 }
-// The nearest bf16, still as an f32.
+// The nearest bf16, as an f32.
 template <class D>
 HWY_INLINE hn::Vec<D> round_to_bf16(D d, hn::Vec<D> value) {
   const hn::RebindToUnsigned<D> du;
@@ -87,7 +87,7 @@ template <class D>
 HWY_INLINE VecU16Of<D> f32_to_bf16(D d, hn::Vec<D> value) {
   const hn::RebindToUnsigned<D> du;
   auto bits = hn::BitCast(du, round_to_bf16(d, value));
-  // A NaN stays one without its lower half.
+  // Makes NaNs quiet, so that dropping the lower half keeps them NaN.
   const auto quiet =
       hn::BitCast(du, hn::IfThenElseZero(hn::IsNaN(value), hn::BitCast(d, hn::Set(du, 0x400000))));
   bits = hn::ShiftRight<16>(hn::Or(bits, quiet));

@@ -1,13 +1,13 @@
-// Packing into tiles and back, of matrices whose rows are dense. Within a tile either pieces of rows lie one
-// after another ("runs"), or elements of several rows alternate ("interleaved"). A tile of one column, or of
-// few whose elements together are as long as a longer element, is interleaved, too. Tiles at the edge, which
-// the matrix does not fill, and rarer layouts go the plain way.
+// Packing matrices with dense rows into tiles, and unpacking. Within a tile, either pieces of rows follow
+// each other ("runs"), or elements of several rows alternate ("interleaved"). A tile with one column, or with
+// a few columns that together have the size of a larger element, is also interleaved. Partial tiles at the
+// edges and rare layouts use the plain loops.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vmvx/tiles_simd.cpp"
 #include <hwy/foreach_target.h>
-// After it.
+// These must come after foreach_target.h.
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -34,17 +34,17 @@ constexpr U8s u8s;
 using V = hn::Vec<U32s>;
 constexpr size_t kLanes = HWY_LANES(uint32_t);
 constexpr size_t kVector = kLanes * 4;  // bytes
-constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes, within which vectors are interleaved
+constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes; vectors are interleaved within them
 
 constexpr uint64_t kLine = 64;  // bytes of a cache line
-// Rows of tiles that are written side by side: as many as prefetching into the caches follows.
+// The number of tile rows written side by side: as many as the hardware prefetcher tracks.
 constexpr uint64_t kPanels = 8;
 constexpr uint64_t kAhead = 4096;  // bytes to prefetch
-// More than this goes past the caches, as memcpy has it: it would not be there when it is needed.
+// Larger outputs bypass the caches, as memcpy does: the data would be evicted before it is used.
 constexpr uint64_t kStreamed = uint64_t{1} << 24;
-// Then lines go to, or come from, as many pages as there are columns of tiles. So rows are packed in blocks
-// of so many bytes, so many columns of tiles at a time, while the next block is fetched; and a row of tiles
-// of at most so many bytes is unpacked as a whole while the next one is.
+// Then each tile column writes to, or reads from, its own page. So rows are packed in blocks of this many
+// bytes and this many tile columns, while the next block is prefetched. When unpacking, a tile row of at most
+// this many bytes is processed as a whole, while the next one is prefetched.
 constexpr uint64_t kPackedBlock = 64 << 10;
 constexpr uint64_t kPackedPanels = 32;
 constexpr uint64_t kUnpackedRow = 512 << 10;
@@ -58,7 +58,7 @@ struct Layout {
   uint64_t unit;     // bytes
   bool interleaved;
   uint64_t tile;          // bytes
-  uint64_t stride;        // bytes from row to row of the matrix
+  uint64_t stride;        // bytes between rows of the matrix
   uint64_t tile_stride0;  // bytes
 };
 
@@ -101,7 +101,7 @@ HWY_INLINE void copy_line(const uint8_t* from, uint8_t* to) {
   for (size_t at = 0; at < kLine; at += kVector) store_vector<kStream>(load_vector(from + at), to + at);
 }
 
-// Block j of vector i goes to block i of vector j.
+// Transposes blocks: block j of vector i goes to block i of vector j.
 HWY_INLINE void transpose_blocks(V (&v)[kBlocks]) {
   if constexpr (kBlocks == 2) {
     const V first = v[0];
@@ -119,7 +119,7 @@ HWY_INLINE void transpose_blocks(V (&v)[kBlocks]) {
   }
 }
 
-// Within each block, of 4 x 4 elements.
+// Transposes 4 x 4 elements within each block.
 HWY_INLINE void transpose_within_blocks(V (&v)[4]) {
   const auto low01 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[0], v[1]));
   const auto low23 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[2], v[3]));
@@ -131,7 +131,7 @@ HWY_INLINE void transpose_within_blocks(V (&v)[4]) {
   v[3] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, high01, high23));
 }
 
-// kLanes by kLanes elements of 4 bytes, of rows so many bytes apart.
+// Transposes kLanes by kLanes elements of 4 bytes, whose rows are `from_stride` bytes apart.
 template <bool kStream>
 HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
   V rows[kBlocks][4];
@@ -153,7 +153,7 @@ HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint
   }
 }
 
-// `rows` x `columns` elements of 4 bytes: what is at (i, j) goes to (j, i).
+// Transposes `rows` x `columns` elements of 4 bytes: (i, j) goes to (j, i).
 template <bool kStream>
 HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride,
                           uint64_t rows, uint64_t columns) {
@@ -168,7 +168,7 @@ HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to
       store(to + j * to_stride + i * 4, load<uint32_t>(from + i * from_stride + j * 4));
 }
 
-// Bytes of four rows alternate: kBlocks tiles of 16 columns each.
+// Interleaves the bytes of four rows: kBlocks tiles of 16 columns each.
 template <bool kStream>
 HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t tile_step) {
   const auto row = [&](size_t i) { return hn::BitCast(u8s, load_vector(from + i * stride)); };
@@ -176,7 +176,7 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
   const auto low23 = hn::BitCast(u16s, hn::InterleaveLower(u8s, row(2), row(3)));
   const auto high01 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(0), row(1)));
   const auto high23 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(2), row(3)));
-  // Of a tile each has 16 bytes, in the block of its number.
+  // Each vector has 16 bytes of each tile, in the block with the tile's number.
   const V parts[4] = {hn::BitCast(u32s, hn::InterleaveLower(u16s, low01, low23)),
                       hn::BitCast(u32s, hn::InterleaveUpper(u16s, low01, low23)),
                       hn::BitCast(u32s, hn::InterleaveLower(u16s, high01, high23)),
@@ -194,15 +194,15 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
 
 // ---- Matrix to tiles
 
-// `count0` tile rows of `count1` tiles each, of which the next is so many bytes further.
+// `count0` tile rows of `count1` tiles each, and the distances between them in bytes.
 struct Steps {
   uint64_t count0, count1;
   uint64_t tile0, tile1;
-  uint64_t ahead = 0;  // bytes from what is read to what the next call reads; 0: not known
+  uint64_t ahead = 0;  // bytes from this call's input to the next call's; 0: unknown
 };
 using PackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles);
 
-// Of any length.
+// For runs of any length.
 void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   const uint64_t run = layout.columns * layout.unit;
   for (uint64_t x = 0; x < steps.count0; ++x)
@@ -211,7 +211,7 @@ void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, 
         std::memcpy(tiles + x * steps.tile0 + y * steps.tile1 + p * run,
                     matrix + (x * layout.rows + p) * layout.stride + y * run, run);
 }
-// Of one line each.
+// For runs of one cache line.
 template <bool kStream>
 void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   const uint64_t rows = steps.count0 * layout.rows;
@@ -220,7 +220,7 @@ void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix,
     for (uint64_t p = 0; p < layout.rows; ++p) {
       const uint64_t row = x * layout.rows + p;
       const uint8_t* const from = matrix + row * layout.stride;
-      // Pieces of rows are too short for the processor to see what comes next.
+      // The pieces of rows are too short for the hardware prefetcher.
       const uint64_t ahead = steps.ahead               ? steps.ahead
                              : row + rows_ahead < rows ? rows_ahead * layout.stride
                                                        : 0;
@@ -234,7 +234,7 @@ void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix,
 }
 template <bool kStream>
 void pack_units(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
-  // Tiles that follow each other are one with more columns.
+  // Contiguous tiles are like one tile with more columns.
   const bool dense = steps.tile1 == layout.tile;
   const uint64_t columns = dense ? layout.columns * steps.count1 : layout.columns;
   for (uint64_t x = 0; x < steps.count0; ++x)
@@ -242,7 +242,7 @@ void pack_units(const Layout& layout, const Steps& steps, const uint8_t* matrix,
       transpose<kStream>(matrix + x * layout.rows * layout.stride + y * columns * 4, layout.stride,
                          tiles + x * steps.tile0 + y * steps.tile1, layout.rows * 4, layout.rows, columns);
 }
-// Of four rows and 16 columns.
+// For tiles of four rows and 16 columns.
 template <bool kStream>
 void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   for (uint64_t x = 0; x < steps.count0; ++x) {
@@ -268,7 +268,7 @@ PackTiles pack_function(const Layout& layout) {
   return nullptr;
 }
 
-// Whether tiles are many, and consist of whole lines.
+// Whether the tiles are large and consist of whole cache lines.
 bool should_stream(const uint8_t* tiles, const Layout& layout, const Tiling& tiling) {
   const uint64_t run = layout.interleaved ? layout.rows * layout.unit * (layout.unit == 1 ? 16 : 1)
                                           : layout.columns * layout.unit;
@@ -285,7 +285,7 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   if (!function || tiling.stride1 != 1) return scalar::pack<T>(matrix, tiles, tiling, padding);
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
-  // Tiles that the matrix fills.
+  // The tiles that the matrix covers completely.
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
@@ -308,7 +308,7 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
       scalar::pack_tile<T>(matrix, tiles, tiling, padding, x, y);
 }
 
-// ---- Tiles to matrix, likewise
+// ---- Tiles to matrix, in the same way
 
 using UnpackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix);
 
@@ -347,7 +347,7 @@ void unpack_units(const Layout& layout, const Steps& steps, const uint8_t* tiles
 template <typename T>
 void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const Layout layout = layout_of<T>(tiling);
-  // Rows that overlap would depend on the order.
+  // With overlapping rows the result would depend on the order.
   if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
       (layout.interleaved && layout.unit != 4))
     return scalar::unpack<T>(tiles, matrix, tiling);

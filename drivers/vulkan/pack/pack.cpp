@@ -1,10 +1,10 @@
-// vulkan-pack: makes an executable of the format vulkan-spirv-fb (or, with --bda, vulkan-spirv-bda-v1) from
+// vulkan-pack: makes an executable in the format vulkan-spirv-fb (or, with --bda, vulkan-spirv-bda-v1) from
 // SPIR-V modules that were compiled by hand, one function for each:
 //
 //   vulkan-pack OUT [--bare] [--bda] [--subgroup=N] NAME:BINDINGS:CONSTANTS=FILE.spv...
 //
-// Bindings are storage buffers 0..BINDINGS-1 of set 0. --bare leaves out the header of today, as releases
-// until v3.8 did. docs/vulkan.md shows it in use.
+// Bindings are storage buffers 0..BINDINGS-1 of set 0. --bare omits the header, as in releases up to v3.8.
+// docs/vulkan.md shows how to use it.
 #include <fmt/core.h>
 
 #include <cerrno>
@@ -27,7 +27,7 @@ namespace format = halyard::vulkan::format;
 
 constexpr uint32_t kStorageBuffer = 7;
 constexpr uint32_t kCompute = 0x20;
-constexpr uint32_t kRootSize = 32;  // bytes of push constants in front of the constants of the address form
+constexpr uint32_t kRootSize = 32;  // bytes of push constants before the constants of the address form
 
 struct Function {
   std::string name;
@@ -65,7 +65,7 @@ std::optional<Function> parse_function(std::string_view text) {
                   std::string(text.substr(equals + 1))};
 }
 
-// Nothing, and said why, where that is not what the file holds.
+// nullopt, with a message, if the file is not SPIR-V.
 std::optional<std::vector<uint32_t>> read_words(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -82,7 +82,7 @@ std::optional<std::vector<uint32_t>> read_words(const std::string& path) {
   return words;
 }
 
-// Adds one function, with a layout of its own.
+// Adds one function with its own layout.
 bool add(const Request& request, const Function& function, format::ExecutableT& executable) {
   const auto words = read_words(function.file);
   if (!words) return false;

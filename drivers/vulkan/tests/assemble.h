@@ -11,7 +11,7 @@
 
 namespace halyard::vulkan_tests {
 
-// SPIR-V 1.3, or as `environment` says. The assembler does not judge.
+// Assembles SPIR-V 1.3, or for `environment`. The assembler does not validate.
 inline std::vector<uint32_t> assemble(const std::string& text,
                                       spv_target_env environment = SPV_ENV_UNIVERSAL_1_3) {
   spv_context context = spvContextCreate(environment);

@@ -1,4 +1,4 @@
-// Devices: how one is chosen, options, the pipeline cache, loss, what warm work costs.
+// Devices: selection, options, the pipeline cache, loss, and the cost of warm work.
 #include <algorithm>
 #include <chrono>
 
@@ -113,7 +113,7 @@ TEST_F(CacheTest, IsWrittenAndSurvivesDamage) {
   ASSERT_EQ(files().size(), 1u);
   const std::filesystem::path file = files()[0];
   const auto size = std::filesystem::file_size(file);
-  EXPECT_GE(size, 24u + 32u);  // lavapipe puts nothing behind its header
+  EXPECT_GE(size, 24u + 32u);  // lavapipe stores nothing after its header
   const auto read = [&] {
     std::ifstream stream(file, std::ios::binary);
     return std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -164,7 +164,7 @@ TEST_F(CacheTest, SharedByDevicesAtOnce) {
   EXPECT_TRUE(host_.log().empty());
 }
 
-// A device that is lost: the function that submits says so from now on.
+// A lost device: from now on, the submission function reports the loss.
 class LossTest : public DeviceTest {
  public:
   void lose() {
@@ -194,7 +194,7 @@ TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
     EXPECT_NE(first.outcome.message.find(part), std::string::npos) << first.outcome.message;
   EXPECT_EQ(next.outcome.message, first.outcome.message);
   EXPECT_CODE(ABORTED, wait(after, 1));
-  // Everything later fails, too, with the first report; nothing hangs, and the device closes.
+  // Later work also fails, with the first report; nothing hangs, and the device closes.
   const Outcome later = run(execute(lost));
   EXPECT_EQ(later.message, first.outcome.message);
 }
@@ -204,12 +204,12 @@ TEST_F(LossTest, TheLastSubmissionsAreInTheReport) {
   Memory memory = allocate(std::vector<uint32_t>{1});
   const halyard_command_dispatch_t increment = dispatch(loaded, 2, {range(memory, 0, 4)});
   {
-    // Done and gone, more of them than the report has.
+    // Completed work, more than the report holds.
     halyard_operation_t fill = operation(HALYARD_OPERATION_FILL);
     fill.fill = {range(memory, 0, 4), 7, 4};
     for (int i = 0; i < 10; ++i) EXPECT_OK(run(fill));
   }
-  // Accepted, and never done.
+  // Accepted, and never completed.
   auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
   vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
   List stuck = list(Recording().begin_group("head").dispatch(increment).end_group());
@@ -259,7 +259,7 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>(1024, 0));
-  // What the driver itself allocates: its Vulkan implementation is replaced by one that does nothing.
+  // Counts the driver's own allocations: the Vulkan implementation is replaced by one that does nothing.
   auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
   static uint64_t last = 0;
   last = 0;
@@ -289,7 +289,7 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
     }
   };
   for (int i = 0; i < 3; ++i) round();
-  // The test's own vectors are counted, so the driver's are what is more than without it.
+  // The test's own vectors are counted too, so the difference is the driver's.
   Points wait = {{chain, value}}, signal = {{chain, value + 1}};
   const halyard_operation_t work = execute(slots, table);
   const int64_t before = driver_tests::allocation_count().made;
@@ -298,7 +298,7 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   EXPECT_EQ(driver_tests::allocation_count().made - before, 0);
 }
 
-// Both ways of noticing that work is done, of binding, of numbering queues: the same results.
+// All ways of noticing completion, of binding and of numbering queues give the same results.
 class SwitchTest : public DeviceTest,
                    public testing::WithParamInterface<std::pair<const char*, const char*>> {};
 
@@ -309,7 +309,7 @@ TEST_P(SwitchTest, ComputesTheSame) {
   Memory out = allocate(std::vector<uint32_t>(300, 0));
   Semaphore chain = semaphore();
   Recording sum;
-  for (int i = 0; i < 200; ++i)  // more sets than one pool has
+  for (int i = 0; i < 200; ++i)  // more sets than fit in one pool
     sum.dispatch(dispatch(loaded, 1, {range(a, 0, 1200), range(b, 0, 1200), range(out, 0, 1200)}, {}, 300))
         .barrier();
   List add = list(std::move(sum));
@@ -330,8 +330,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"push_descriptors", "0"}, std::pair{"queues", "1"}, std::pair{"validate", "1"}),
     [](const auto& test) { return fmt::format("{}_{}", test.param.first, test.param.second); });
 
-// Memory that the host has to flush: every flush and invalidation that Vulkan sees is of whole atoms within
-// the memory. No implementation at hand has such memory, so one is made up.
+// Memory that the host must flush: all flushes and invalidations that Vulkan sees are of whole atoms within
+// the memory. No available implementation has such memory, so it is simulated.
 TEST_F(DeviceTest, FlushesWholeAtoms) {
   struct Seen {
     VkDeviceSize offset = 0, size = 0;
@@ -370,7 +370,7 @@ TEST_F(DeviceTest, FlushesWholeAtoms) {
   EXPECT_EQ(seen.calls, 2);
 }
 
-// The host's bytes, at the least alignment that is promised, become the device's without a copy.
+// The host's bytes, at the smallest promised alignment, are imported without a copy.
 TEST_F(DeviceTest, ImportsAreTheHostsBytes) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
@@ -402,8 +402,8 @@ TEST_F(DeviceTest, ImportsAreTheHostsBytes) {
   table_.memory_free(device_, memory);
 }
 
-// A kernel that writes has a message from the layer when it is made wrongly; the device says so and works no
-// more.
+// A kernel that is built incorrectly causes a message of the layer; the device reports it and refuses further
+// work.
 TEST_F(DeviceTest, ValidationTurnsMessagesIntoFailures) {
   halyard_driver_device_t device = nullptr;
   const Outcome opened = try_open("", {{"cache", ""}, {"validate", "1"}}, &device);

@@ -1,4 +1,4 @@
-// Executables on a device: forms of binding, constants, specialization, subgroup size, what a device lacks.
+// Executables on a device: ways of binding, constants, specialization, subgroup sizes, missing features.
 #include "executable.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TEST_F(ExecutableTest, HeadersThatLie) {
   EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", {}, &loaded));
 }
 
-// Each is one thing that must hold of an executable (exec-vulkan.md, section 3), broken.
+// Each breaks one requirement of an executable (exec-vulkan.md, section 3).
 TEST_F(ExecutableTest, WhatIsCheckedBeforeAnythingIsMade) {
   const std::pair<const char*, Change> kBroken[] = {
       {"no pipelines", [](auto& e) { e.pipelines.clear(); }},
@@ -158,7 +158,7 @@ TEST_F(ExecutableTest, SpirvThatStandsAlone) {
   halyard_function_info_t info = {.struct_size = sizeof info};
   EXPECT_OK(host_.take(table_.executable_function_info(loaded, 0, &info)));
   EXPECT_EQ(info.binding_count, HALYARD_COUNT_UNDECLARED);
-  // Descriptors; more push constants than the root; a length that is no number of words.
+  // Descriptors; more push constants than the root; a length that is not a whole number of words.
   EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", kernel_file("increment.spv"), &loaded));
   EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-bda-raw", kernel_file("iota_bda.spv"), &loaded));
   std::vector<uint8_t> odd = kernel_file("increment_bda.spv");
@@ -225,7 +225,7 @@ TEST_F(ExecutableTest, SpecializationAndSubgroupSize) {
 
 TEST_F(ExecutableTest, WhatTheDeviceLacksIsNamedBeforeAnythingRuns) {
   auto& features = const_cast<vulkan::Features&>(device_->features());
-  features.core.shaderFloat64 = VK_FALSE;  // as if it had none
+  features.core.shaderFloat64 = VK_FALSE;  // as if the device lacked it
   Executable loaded = nullptr;
   const Outcome outcome = load("vulkan-spirv-fb", one_function("doubles", 1, 0), &loaded);
   EXPECT_CODE(INCOMPATIBLE, outcome);
@@ -245,7 +245,7 @@ TEST_F(ExecutableTest, FewerConstantsAreZeroAndBindingsAreAligned) {
   }
 }
 
-// Kernels that several threads compile are those that one does.
+// Compiling kernels on several threads gives the same result as on one.
 TEST_F(ExecutableTest, ThreadsThatCompile) {
   reopen({{"cache", ""}, {"compile_threads", "3"}});
   Executable loaded = executable("vulkan-spirv-fb", kernel_file("device_code.bin"));

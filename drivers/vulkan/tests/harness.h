@@ -1,6 +1,5 @@
-// What a host is to the driver, for its tests: services that count statuses and keep the log, an open device,
-// owned handles, and short ways to say a submission. Tests go through the function table, and look inside
-// where they say so.
+// The host of the driver, for tests: services that count statuses and keep the log, an open device, owned
+// handles, and shorthands for submissions. Tests use the function table, except where noted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +25,7 @@
 
 namespace halyard::vulkan_tests {
 
-// How a call ended.
+// The result of a call.
 struct Outcome {
   halyard_status_code_t code = HALYARD_OK;
   std::string message;
@@ -41,13 +40,13 @@ struct Completion {
   Outcome outcome;
 };
 
-// What a trace was told.
+// A span reported to a trace.
 struct Told {
   uint32_t kind = 0;
   uint64_t begin = 0, end = 0;
-  char name[32] = {};  // cut to that; in place, so that hearing of it allocates nothing
+  char name[32] = {};  // cut to this length; in place, so that recording it allocates nothing
   Completion* submission = nullptr;
-  bool was_completed = false;  // the submission, by then
+  bool was_completed = false;  // whether the submission had completed by then
   uint32_t queue = 0;
 };
 
@@ -58,13 +57,13 @@ class Host {
   Host(const Host&) = delete;
 
   const halyard_host_services_t& services() const { return services_; }
-  Outcome take(halyard_status_t status);  // takes over a reference
+  Outcome take(halyard_status_t status);  // takes ownership of a reference
   halyard_status_t give(halyard_status_code_t code,
-                        std::string_view message);  // one for the driver to take over
+                        std::string_view message);  // a status for the driver to own
   std::vector<std::string> log() const;
-  // Drivers that are initialized from now on tell a trace.
+  // Drivers initialized from now on report a trace.
   void record_trace();
-  std::vector<Told> take_told();  // since the last time
+  std::vector<Told> take_told();  // since the last call
 
  private:
   halyard_host_services_t services_ = {};
@@ -89,13 +88,13 @@ inline testing::AssertionResult has_code(halyard_status_code_t code, const Outco
 #define EXPECT_OK(...) EXPECT_TRUE(::halyard::vulkan_tests::is_ok(__VA_ARGS__))
 #define EXPECT_CODE(code, ...) EXPECT_TRUE(::halyard::vulkan_tests::has_code(HALYARD_##code, __VA_ARGS__))
 
-// A file that the build made of the shaders beside these tests.
+// A file that the build made from the shaders of these tests.
 std::vector<uint8_t> kernel_file(const std::string& name);
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-// An open device. Skipped where there is no Vulkan device; the pipeline cache is off unless a test says where
-// it is.
+// An open device. The test is skipped if there is no Vulkan device. The pipeline cache is off unless a test
+// sets its folder.
 class VulkanTest : public testing::Test, public driver_tests::Handles {
  public:
   using Points = std::vector<halyard_timepoint_t>;
@@ -125,7 +124,7 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
     return {.slot = number, .offset = offset, .length = length};
   }
 
-  // ---- Recordings. Bindings and constants stay alive as long as the fixture.
+  // ---- Recordings. Bindings and constants live as long as the fixture.
 
   using Recording = driver_tests::Recording;
   halyard_command_dispatch_t dispatch(Executable executable, uint32_t function,
@@ -138,7 +137,7 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
   using Completion = vulkan_tests::Completion;
   Outcome submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                  Completion& completion, uint64_t affinity = 1);
-  // Work that is due, to its end.
+  // Runs ready work to completion.
   Outcome run(const halyard_operation_t& operation);
   static bool is_done(const Completion& completion);
   static halyard_operation_t operation(uint32_t kind);

@@ -1,4 +1,4 @@
-// Executables that tests make: one function, in the form of vulkan-spirv-fb, changed as a test likes.
+// Executables made by tests: one function in the format vulkan-spirv-fb, which a test can modify.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@ namespace halyard::vulkan_tests {
 namespace format = vulkan::format;
 using Change = std::function<void(format::ExecutableT&)>;
 
-// The words of a file that the build made of the shaders beside these tests.
+// The words of a file that the build made from the shaders of these tests.
 std::vector<uint32_t> kernel_words(const std::string& name);
 
-// An executable with one function, as `change` leaves it; bare.
+// An executable with one function, modified by `change`, without a header.
 std::vector<uint8_t> one_function(const std::string& shader, uint32_t bindings, uint32_t push,
                                   const Change& change = {});
 

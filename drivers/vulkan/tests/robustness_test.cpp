@@ -1,4 +1,4 @@
-// Kernels that reach beyond their bindings.
+// Kernels that access memory outside of their bindings.
 #include <algorithm>
 
 #include "harness.h"
@@ -26,7 +26,7 @@ class RobustnessTest : public VulkanTest {
 
 constexpr uint32_t kAll = 0xFFFFFFFF;
 
-// The word that holds the last bytes is reached: compilers for devices without 16-bit storage rely on that.
+// The word with the last bytes is accessible: compilers for devices without 16-bit storage rely on that.
 TEST_F(RobustnessTest, AccessesBeyondABindingAreBounded) {
   const vulkan::Features features = device_->features();
   if (!features.core.robustBufferAccess) GTEST_SKIP() << "the device has no robustBufferAccess";
@@ -56,7 +56,7 @@ TEST_F(RobustnessTest, IsAnOption) {
   EXPECT_FALSE(features.core.robustBufferAccess);
   EXPECT_FALSE(features.robustness2.robustBufferAccess2);
   EXPECT_EQ(std::ranges::count(features.extensions, std::string_view(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)), 0);
-  const Reached reached = reach();  // within the memory of each binding, so that no device is harmed
+  const Reached reached = reach();  // within the memory of each binding, so it is safe on every device
   EXPECT_EQ(std::vector(reached.copied.begin(), reached.copied.begin() + 3),
             (std::vector<uint32_t>{11, 22, 33}));
   halyard_driver_device_t device = nullptr;

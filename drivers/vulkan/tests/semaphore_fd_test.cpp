@@ -1,7 +1,7 @@
-// Semaphores as file descriptors. No implementation that these tests can count on has such descriptors for
-// timelines (lavapipe has none), so the four functions of Vulkan that make them are replaced: what is behind
-// a descriptor is a number here, and a thread carries it from the semaphore that was exported to the one that
-// was imported into. All else is the device's: submissions wait and signal there.
+// Semaphores as file descriptors. No implementation that is always available supports them for timelines
+// (lavapipe does not), so four Vulkan functions are replaced: a descriptor stands for a number, and a thread
+// copies values from the exported semaphore to the imported one. Everything else is done by the device:
+// submissions wait and signal there.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,12 +20,13 @@ size_t open_descriptors() {
   return static_cast<size_t>(std::distance(begin(all), end(all)));
 }
 
-// What is behind descriptors: timelines by their numbers, which the files hold.
+// The timelines behind descriptors, by number; the files contain the numbers.
 class Payloads {
  public:
   struct Payload {
     uint64_t value = 0;
-    VkDevice device = VK_NULL_HANDLE;  // whose semaphore moves it; null: the test does, or it stays as it is
+    VkDevice device =
+        VK_NULL_HANDLE;  // owner of the semaphore that advances it; null: the test does, or nothing
     VkSemaphore exported = VK_NULL_HANDLE;
   };
   struct Import {
@@ -61,7 +62,7 @@ class Payloads {
     const std::lock_guard lock(mutex_);
     payloads_[payload].value = value;
   }
-  // Whether it was one of them.
+  // Returns whether it was one of them.
   bool destroy(VkSemaphore semaphore) {
     const std::lock_guard lock(mutex_);
     look();
@@ -116,7 +117,7 @@ class Payloads {
 
 std::optional<Payloads> payloads;
 
-// Two devices, as two drivers would have them: they know nothing of each other.
+// Two devices, as of two drivers: they know nothing of each other.
 class SemaphoreFdTest : public VulkanTest {
  public:
   void SetUp() override {
@@ -147,7 +148,7 @@ class SemaphoreFdTest : public VulkanTest {
       return payloads->real().CreateSemaphore(on, &plain, nullptr, semaphore);
     };
     vk.DestroySemaphore = [](VkDevice on, VkSemaphore semaphore, const VkAllocationCallbacks*) {
-      // Lavapipe's thread may still be at a semaphore that has its value. Others are the device's own.
+      // Lavapipe's thread may still use a semaphore that has its value. Others are internal to the device.
       if (payloads->destroy(semaphore)) payloads->real().DeviceWaitIdle(on);
       payloads->real().DestroySemaphore(on, semaphore, nullptr);
     };
@@ -169,14 +170,14 @@ class SemaphoreFdTest : public VulkanTest {
     EXPECT_OK(host_.take(table_.semaphore_export(semaphore, &fd)));
     return fd;
   }
-  // Into the other device.
+  // Imports into the other device.
   Semaphore import(int32_t fd) {
     Semaphore imported = nullptr;
     EXPECT_OK(host_.take(table_.semaphore_import(other_, fd, &imported)));
     others_.push_back(imported);
     return imported;
   }
-  // A timeline of the device's that the test moves, and its number.
+  // A device timeline that the test advances, and its number.
   std::pair<Semaphore, uint64_t> outside() {
     Semaphore imported = nullptr;
     const int32_t fd = payloads->make(VK_NULL_HANDLE, VK_NULL_HANDLE);
@@ -222,7 +223,7 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
   EXPECT_OK(wait(second, 8));
   EXPECT_OK(wait(first, 5));
   EXPECT_EQ(value(second), 8u);
-  // Together with one that the host alone moves, which no single wait of the device's covers.
+  // Together with one that only the host signals, so no single wait of the device covers both.
   Semaphore plain = semaphore();
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -236,7 +237,7 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
                                               .deadline_ns = HALYARD_WAIT_FOREVER};
   EXPECT_OK(host_.take(table_.semaphore_wait(other_, &args)));
   later.join();
-  // Nothing is left behind by a wait that ends without the import.
+  // A wait that ends without the import leaves nothing behind.
   const halyard_timepoint_t never[] = {{first, 100}, {plain, 2}};
   const auto soon = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::milliseconds(20);
   const halyard_semaphore_wait_args_t in_vain = {.struct_size = sizeof in_vain,
@@ -244,7 +245,7 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
                                                  .timepoints = never,
                                                  .deadline_ns = std::chrono::nanoseconds(soon).count()};
   EXPECT_CODE(DEADLINE_EXCEEDED, host_.take(table_.semaphore_wait(other_, &in_vain)));
-  // What is exported may go first.
+  // The exported semaphore may be destroyed first.
   Semaphore brief = nullptr;
   EXPECT_OK(host_.take(table_.semaphore_create(device_, 6, &brief)));
   Semaphore left = import(export_fd(brief));
@@ -253,7 +254,7 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
   EXPECT_EQ(value(left), 6u);
 }
 
-// The first device's queue signals the second's wait; the host does nothing in between.
+// The first device's queue signals the semaphore that the second waits for, without the host in between.
 TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   Memory here = allocate(std::vector<uint32_t>(16, 0));
   auto [start, number] = outside();
@@ -265,7 +266,7 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   EXPECT_EQ(table_.semaphore_underway(done, 2), 0);
   Semaphore imported = import(export_fd(done));
   EXPECT_EQ(table_.semaphore_underway(imported, 1), 0);
-  // Work without commands waits there as well.
+  // Work without commands also waits there.
   EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
   EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}, {end, 1}}, {{end, 2}}, third));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -284,7 +285,7 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   drop_outside();
 }
 
-// A timeline that goes on: each value is the queue's to signal, once somebody is about to wait for it.
+// A timeline that continues: the queue signals each value, once something is about to wait for it.
 TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
   auto [start, number] = outside();
   Semaphore done = semaphore();
@@ -305,7 +306,7 @@ TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
   drop_outside();
 }
 
-// Between what the timeline has and what is promised there is room for another value: the host tells it.
+// Another value fits between the current and the promised one: the host signals it.
 TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   auto [start, number] = outside();
   Semaphore done = semaphore();
@@ -317,7 +318,7 @@ TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   EXPECT_EQ(value(imported), 2u);
   payloads->set(number, 1);
   EXPECT_OK(wait(imported, 5));
-  // The queue signals 6 behind work that is held up; the host's 9 must come after it.
+  // The queue will signal 6 after work that is delayed; the host's 9 must come after it.
   EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 2}}, {{done, 6}}, second));
   Semaphore late = import(export_fd(done));
   EXPECT_OK(host_.take(table_.semaphore_signal(done, 9)));
@@ -337,7 +338,7 @@ TEST_F(SemaphoreFdTest, AFailureEndsTheWaitOnTheDevice) {
   Semaphore imported = import(export_fd(done));
   EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
   EXPECT_EQ(second.calls, 0);
-  // As the host does when the exported one fails: its device will never signal it.
+  // Like the host when the exported semaphore fails: its device will never signal it.
   table_.semaphore_fail(imported, host_.give(HALYARD_ABORTED, "the other device is lost"));
   ASSERT_TRUE(is_done(second));
   EXPECT_CODE(ABORTED, second.outcome);
@@ -365,14 +366,14 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
   EXPECT_CODE(DATA_LOSS, host_.take(table_.semaphore_export(failed, &fd)));
   EXPECT_EQ(fd, -7);
   EXPECT_EQ(table_.semaphore_underway(failed, 0), 0);
-  // A descriptor of something else stays the host's.
+  // A descriptor of something else stays owned by the host.
   const int32_t file = ::memfd_create("something else", MFD_CLOEXEC);
   EXPECT_CODE(INVALID_ARGUMENT, host_.take(table_.semaphore_import(other_, file, &nothing)));
   EXPECT_EQ(nothing, nullptr);
   EXPECT_EQ(::close(file), 0);
 }
 
-// A device that has none says so, and takes nothing over.
+// A device without support reports that, and takes no ownership.
 TEST_F(VulkanTest, SemaphoreDescriptorsAreOfferedWhereTheyAre) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
   EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));

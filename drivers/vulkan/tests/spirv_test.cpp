@@ -1,5 +1,4 @@
-// What becomes of SPIR-V that is not as SPIRV-Tools wants it: slips of compilers, what SPIRV-Tools does not
-// know, and damage.
+// SPIR-V that SPIRV-Tools does not accept: errors of compilers, unknown extensions, and damage.
 #include "spirv.h"
 
 #include <algorithm>
@@ -17,7 +16,8 @@ using vulkan::Features;
 using vulkan::SpirvPolicy;
 using Words = std::vector<uint32_t>;
 
-// words[x] *= 2, x the workgroup. The entry point lists all variables, which is for SPIR-V 1.4 and later.
+// words[x] *= 2, where x is the workgroup. The entry point lists all variables, which is for SPIR-V 1.4 and
+// later.
 constexpr const char* kTwice = R"(
                OpCapability Shader
                {0}
@@ -129,13 +129,13 @@ TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
     std::initializer_list<const char*> named;
   };
   const Case kCases[] = {
-      {6022, {"VK_KHR_cooperative_matrix", "'Made Up 9000'", "has not"}},
-      {9, {"shaderFloat16", "'Made Up 9000'", "has not"}},
-      {5116, {"shaderBFloat16Type", "'Made Up 9000'", "does not turn on"}},
+      {6022, {"VK_KHR_cooperative_matrix", "'Made Up 9000'", "lacks"}},
+      {9, {"shaderFloat16", "'Made Up 9000'", "lacks"}},
+      {5116, {"shaderBFloat16Type", "'Made Up 9000'", "enables on no device"}},
       {9999, {"9999", "'Made Up 9000'", "spirv=off"}},
   };
   for (const auto& [capability, named] : kCases) {
-    // "OpCapability N", for an N that the assembler may not know.
+    // "OpCapability N", for numbers that the assembler may not know.
     const Words words = twice(fmt::format("!{} !{}", 2u << 16 | vulkan::kOpCapability, capability));
     const auto checked = check(words, features);
     ASSERT_FALSE(checked) << capability;
@@ -165,7 +165,7 @@ TEST(SpirvCheck, VersionsThatAreNewerThanTheDevice) {
 }
 
 // result = left * right, matrices stored by rows. The words of the KHR extension are written as numbers,
-// since the assembler does not know it; OpNoLine ends the instruction before them.
+// since the assembler does not know it; OpNoLine ends the previous instruction.
 constexpr const char* kProduct = R"(
                OpCapability Shader
                {capabilities}
@@ -231,7 +231,7 @@ constexpr const char* kProduct = R"(
 
 struct Product {
   uint32_t m = 16, n = 16, k = 16;
-  bool is_half = false;  // f16 into f32, else i8 into i32
+  bool is_half = false;  // true: f16 into f32; false: i8 into i32
   uint32_t lanes = 32;
 
   std::string text() const {
@@ -256,7 +256,7 @@ Words changed_product(std::string_view from, std::string_view to) {
   return assemble(text, SPV_ENV_UNIVERSAL_1_6);
 }
 
-// A device that has such matrices; lavapipe has not.
+// A device with cooperative matrices, which lavapipe lacks.
 Features with_matrices() {
   Features features;
   features.api_version = VK_API_VERSION_1_3;
@@ -287,13 +287,13 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   shape.CType = shape.ResultType = VK_COMPONENT_TYPE_FLOAT32_KHR;
   const Words product_of_halves = assemble(Product{16, 8, 16, true}.text(), SPV_ENV_UNIVERSAL_1_6);
   EXPECT_TRUE(check(product_of_halves, halves));
-  // Added to a pointer: nothing that knows the extension would take it.
+  // Added to a pointer: a validator that knows the extension rejects it.
   const auto refused = check(changed_product("%right %nothing", "%right %from"), features);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.failure().code, HALYARD_INVALID_ARGUMENT);
 }
 
-// What the older extension has no place for must not slip through.
+// Errors in parts that the older extension cannot express must still be found.
 TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
   const Features features = with_matrices();
   const auto refuses = [&](std::string_view from, std::string_view to) {
@@ -312,7 +312,7 @@ TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
   constexpr const char* kMultiply = "!0x0007116B %c %product %left %right %nothing !15";
   refuses(kMultiply, "!0x0007116B %c %product %left %right %nothing !32");
   refuses(kMultiply, "!0x0008116B %c %product %left %right %nothing !15 !15");
-  refuses(kMultiply, "!0x000614F1 %c %product %left %right %nothing");  // that of the older extension
+  refuses(kMultiply, "!0x000614F1 %c %product %left %right %nothing");  // the name in the older extension
   Words words = product();
   words[3] = 0xFFFFFFFF;
   EXPECT_EQ(check(words, features).failure().code, HALYARD_INVALID_ARGUMENT);
@@ -338,7 +338,7 @@ TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
   }
 }
 
-// Where the device has some: products of bytes and of halves, by what it lists.
+// If the device has some: products of bytes and of halves, of the listed shapes.
 TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
   size_t count = 0;
   for (const VkCooperativeMatrixPropertiesKHR& shape : device_->features().matrix_shapes) {
@@ -360,7 +360,7 @@ TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
       e.pipelines[0]->subgroup_size = product.lanes;
     });
     ASSERT_TRUE(is_ok(load("vulkan-spirv-fb", data, &loaded)));
-    // Small whole numbers, which halves hold too: -2 to 2.
+    // Small integers from -2 to 2, which f16 can represent.
     const auto number = [](uint32_t i, uint32_t seed) {
       return static_cast<int>((i * 7 + i / 5 + seed) % 5) - 2;
     };
@@ -398,7 +398,7 @@ TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
   if (count == 0) GTEST_SKIP() << "the device lists no product of cooperative matrices that this test knows";
 }
 
-// Every word of modules that are valid, damaged in turn. What is let through is what SPIRV-Tools take.
+// Damages every word of valid modules in turn. Accepted modules are those that SPIRV-Tools accepts.
 TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
   const Features features = with_matrices();
   size_t refused = 0, total = 0;
@@ -414,7 +414,7 @@ TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
         if (checked && !has_matrices) {
           EXPECT_TRUE(check(words, features, SpirvPolicy::strict)) << i << ": " << bad;
         }
-        words = good;  // what `off` lets through does no harm to this driver, either
+        words = good;  // modules accepted with `off` do no harm to this driver either
         words[i] = bad;
         if (check(words, features, SpirvPolicy::off)) (void)vulkan::read_spirv(words);
       }

@@ -1,5 +1,4 @@
-// Subgroup sizes: what kernels say of the size that they were compiled for, and what becomes of it on devices
-// that give another.
+// Subgroup sizes: the size that a kernel was compiled for, and its use on devices with other sizes.
 #include <algorithm>
 
 #include "assemble.h"
@@ -12,7 +11,7 @@ namespace {
 
 using Words = std::vector<uint32_t>;
 
-// words[invocation] = what `operation` gives, of the invocation's number.
+// words[invocation] = the result of `operation` on the invocation's number.
 constexpr const char* kAmongInvocations = R"(
                OpCapability Shader
                OpCapability GroupNonUniform
@@ -86,15 +85,15 @@ constexpr Kernel kKernels[] = {
     {"%taken = OpGroupNonUniformShuffleDown %uint %subgroup %given %number", 1, 2},
     {"%taken = OpGroupNonUniformBroadcast %uint %subgroup %given %number", 15, 16},
     {"%taken = OpGroupNonUniformIAdd %uint %subgroup ClusteredReduce %given %number", 32, 32},
-    // Names nothing.
+    // Has no such constants.
     {"%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given", 64, 1},
     {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %given", 64, 1},
-    // Becomes what the host says.
+    // A specialization constant that the host sets.
     {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %specialized", 64, 1},
-    // No device has such subgroups: it is no lane that counts.
+    // No device has subgroups of this size: it is not a lane.
     {kXor, 0x80000000, 1},
     {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 0xFFFFFFFF, 1},
-    // Looks at the size.
+    // Reads the size.
     {"%unused = OpLoad %uint %size\n %taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number", 16,
      1},
 };
@@ -112,7 +111,7 @@ TEST(Subgroups, WhatConstantsSayOfTheSize) {
   EXPECT_FALSE(without->entries[0].subgroups.any);
 }
 
-// Devices that tests do not have: subgroups of `least` to `most`, of which `usual` where nobody asks.
+// Simulated devices: subgroup sizes from `least` to `most`, with `usual` as the default.
 vulkan::Features device_with(uint32_t usual, uint32_t least, uint32_t most, bool control = true) {
   vulkan::Features features;
   features.subgroup.subgroupSize = usual;
@@ -134,15 +133,15 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
     const vulkan::Features& device;
     uint32_t version;
     uint32_t stated;  // by the module
-    bool any;         // operations of subgroups
+    bool any;         // uses subgroup operations
     uint32_t least;   // by the shader
     int asked;
     uint32_t workgroup = 64;
   };
   const Case kCases[] = {
-      // A module that states a size gets it, where pipelines can ask.
+      // A module that states a size gets it, if pipelines can request sizes.
       {amd, k13, 32, true, 1, 32},
-      {amd, k13, 64, true, 1, 0},   // all that it gives where nobody asks
+      {amd, k13, 64, true, 1, 0},   // the default gives exactly this
       {amd, k16, 64, true, 1, 64},  // might get 32 otherwise
       {nvidia, k16, 32, true, 1, 0},
       {nvidia, k13, 64, true, 1, kRefused},
@@ -150,14 +149,14 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
       {amd, k13, 48, true, 1, kRefused},
       {fixed, k13, 16, true, 1, 0},
       {fixed, k13, 32, true, 1, kRefused},
-      // Without subgroup operations no size is wrong.
+      // Without subgroup operations, any size is right.
       {nvidia, k13, 64, false, 1, 0},
       {fixed, k13, 32, false, 1, 0},
-      // As many as 16 subgroups of the size have room in a workgroup.
+      // At most 16 subgroups of the size fit in a workgroup.
       {amd, k13, 32, true, 1, 32, 512},
       {amd, k13, 32, true, 1, kRefused, 1024},
       {nvidia, k13, 32, true, 1, 0, 1024},
-      // None stated: what the shader names.
+      // No stated size: the constants of the shader decide.
       {amd, k13, 0, true, 1, 0},
       {amd, k16, 0, true, 1, 0},
       {amd, k13, 0, true, 64, 0},
@@ -211,7 +210,7 @@ TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceHasNot) {
        {std::to_string(2 * most), std::string(device_->name()), std::string("'main'")})
     EXPECT_TRUE(refused.message.contains(part)) << refused.message;
   EXPECT_CODE(INCOMPATIBLE, load_kernel(among(1, kXor), 2 * most, &loaded));
-  // Nothing of it depends on the size.
+  // The results do not depend on the size.
   EXPECT_OK(load(
       "vulkan-spirv-fb",
       one_function("iota", 1, 8, [&](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = 2 * most; }),

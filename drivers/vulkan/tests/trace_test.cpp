@@ -1,5 +1,5 @@
-// What a host that records a trace is told: each command's time, under its name, before the submission is
-// completed; and that there is nothing of it without a trace.
+// The reports to a host that records a trace: the time and name of each command, before the submission
+// completes; and no overhead without a trace.
 #include "trace.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class TraceTest : public VulkanTest {
   }
   Executable device_code() { return executable("vulkan-spirv-fb", kernel_file("device_code.bin")); }
 
-  // Runs it, and looks at what was told: when the first command began, then a span for each name, one after
-  // the other within the time that the host saw.
+  // Runs it and checks the reports: when the first command began, then a span for each name, in order, within
+  // the time that the host saw.
   void expect_spans(const halyard_operation_t& work, const std::vector<std::string>& names) {
     Completion completion;
     (void)host_.take_told();
@@ -65,14 +65,14 @@ TEST_F(TraceTest, CommandsOfAList) {
     recording.begin_group("group")
         .fill(range(a, 1, 6), 5, 1)  // whole words and edges: one span
         .barrier()
-        .update(bytes.data(), range(b, 0, 64))  // in the command buffer
+        .update(bytes.data(), range(b, 0, 64))  // within the command buffer
         .barrier()
-        .update(bytes.data(), range(b, 1, 7))  // through memory of the host's
+        .update(bytes.data(), range(b, 1, 7))  // through host memory
         .barrier()
         .copy(range(a, 0, 64), range(b, 0, 64))
         .barrier()
         .dispatch(dispatch(loaded, 1, {range(a, 0, 64), range(b, 0, 64), range(out, 0, 64)}, {}, 16))
-        .dispatch(dispatch(loaded, 2, {range(out, 0, 64)}, {}, 0))  // nothing: no span
+        .dispatch(dispatch(loaded, 2, {range(out, 0, 64)}, {}, 0))  // empty: no span
         .barrier()
         .dispatch(dispatch(loaded, 2, {range(out, 0, 64)}, {}, 16))
         .end_group();
@@ -120,7 +120,8 @@ TEST_F(TraceTest, ManyCommandsAndTables) {
   EXPECT_EQ(words(a, 1)[0], 300u);
 }
 
-// Many in flight at once: a queue's spans are told in its order, each before its submission is completed.
+// Many submissions in flight: a queue's spans are reported in its order, each before its submission
+// completes.
 TEST_F(TraceTest, ChainsAreInOrder) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>(16, 0));
@@ -161,7 +162,7 @@ TEST_F(TraceTest, WarmSubmissionsAllocateNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>(16, 0));
-  // A Vulkan that does nothing, at once.
+  // A Vulkan implementation that completes at once without doing anything.
   auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
   static uint64_t last = 0;
   last = 0;
@@ -190,7 +191,7 @@ TEST_F(TraceTest, WarmSubmissionsAllocateNothing) {
   EXPECT_EQ(host_.take_told().size(), 2u);
 }
 
-// Without a trace the functions that measure are not called.
+// Without a trace, no measuring functions are called.
 class NoTraceTest : public VulkanTest {};
 
 TEST_F(NoTraceTest, NothingIsMeasured) {
@@ -229,7 +230,7 @@ TEST(VulkanTrace, TicksBecomeTimes) {
   EXPECT_EQ(vulkan::time_of(900, kKnown, 1, 64), 4'999'999'900u);
   EXPECT_EQ(vulkan::time_of(1100, kKnown, 52.083, 64), 5'000'005'208u);
   EXPECT_EQ(vulkan::time_of(900, kKnown, 10, 64), 4'999'999'000u);
-  // 36 bits: what counts begins at 0 again, forwards and backwards, and higher bits mean nothing.
+  // 36 bits: the count wraps forwards and backwards, and higher bits are ignored.
   constexpr uint64_t kTurn = uint64_t{1} << 36;
   constexpr vulkan::ClockPoint kLate = {.ticks = kTurn - 10, .time = 5'000'000'000};
   EXPECT_EQ(vulkan::time_of(20, kLate, 2, 36), 5'000'000'060u);
@@ -238,7 +239,7 @@ TEST(VulkanTrace, TicksBecomeTimes) {
   EXPECT_EQ(vulkan::time_of(kTurn - 20, kEarly, 2, 36), 4'999'999'940u);
 }
 
-// A queue whose clock and whose queries the test makes up.
+// A queue with a simulated clock and queries.
 class ClockTest : public TraceTest {
  public:
   void SetUp() override {
@@ -253,7 +254,7 @@ class ClockTest : public TraceTest {
     };
     functions().GetCalibratedTimestampsEXT = [](VkDevice, uint32_t, const VkCalibratedTimestampInfoEXT*,
                                                 uint64_t* times, uint64_t* deviation) {
-      // The second is the best.
+      // The second reading is the best.
       ++calibrations_;
       *deviation = calibrations_ % 3 == 2 ? 10 : 100;
       times[0] = calibrations_ % 3 == 2 ? known_.ticks : 0;
@@ -270,7 +271,7 @@ class ClockTest : public TraceTest {
   }
   vulkan::DeviceFunctions& functions() { return const_cast<vulkan::DeviceFunctions&>(device_->vk()); }
   vulkan::Features& features() { return const_cast<vulkan::Features&>(device_->features()); }
-  // Two commands, whose ticks are these.
+  // Two commands with these ticks.
   std::vector<Told> tell(vulkan::QueueTrace& trace, uint64_t submit_time, std::vector<uint64_t> ticks) {
     vulkan::Timestamps timestamps(*device_);
     for (const char* name : {"first", "second"}) {
@@ -281,7 +282,7 @@ class ClockTest : public TraceTest {
     vulkan::Work work;
     work.recording.timestamps = &timestamps;
     work.submit_time = submit_time;
-    trace.tell(work);
+    trace.report(work);
     return host_.take_told();
   }
 

@@ -1,5 +1,5 @@
-// How often the threads of queues wake up, and who is held up by a subscriber that takes its time. In some
-// tests the device is replaced by one that is done when the test says so.
+// How often the threads of queues wake up, and which threads a slow subscriber delays. In some tests, the
+// device is replaced by one that completes work when the test says so.
 #include <condition_variable>
 
 #include "halyard/driver/trace.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often threads of queues have gone to sleep so far.
+// How often the threads of queues have gone to sleep so far.
 uint64_t sleeps() {
   uint64_t count = 0;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -54,7 +54,7 @@ class WakingTest : public VulkanTest {
     done_ = number;
     changed_.notify_all();
   }
-  // Work of the device's that takes as long as the test wants.
+  // Work of the device that takes as long as the test wants.
   halyard_operation_t work() {
     if (!list_) list_ = list(Recording().fill(range(allocate(64), 0, 64), 7, 4));
     return execute(list_);
@@ -72,7 +72,7 @@ TEST_F(WakingTest, ThreadsOfIdleQueuesSleep) {
   std::this_thread::sleep_for(50ms);
   const uint64_t before = sleeps();
   std::this_thread::sleep_for(300ms);
-  EXPECT_LE(sleeps() - before, 1u);  // the last alarm, on a machine that is very busy
+  EXPECT_LE(sleeps() - before, 1u);  // the last alarm, on a very busy machine
 }
 
 TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
@@ -101,7 +101,7 @@ TEST_F(WakingTest, ThreadsSleepWhereProgramsWaitThemselves) {
   done_by_waiting_ = true;
   Semaphore chain = semaphore();
   uint64_t value = 0;
-  uint64_t late = 0;  // the program itself did not run for so long that the thread may have come
+  uint64_t late = 0;  // the program itself was interrupted for so long that the thread may have woken
   const uint64_t before = sleeps();
   const uint64_t begin = kit::trace_time();
   for (uint64_t last = begin; last < begin + 300'000'000;) {
@@ -118,7 +118,7 @@ TEST_F(WakingTest, ThreadsSleepWhereProgramsWaitThemselves) {
   EXPECT_LE(sleeps() - before, 4 * late + 6) << value << " submissions";
 }
 
-// A subscriber that does not come back before the test says so.
+// A subscriber that blocks until the test lets it return.
 struct Slow {
   std::atomic<bool> entered = false;
   std::atomic<bool> may_leave = false;
@@ -140,7 +140,7 @@ TEST_F(WakingTest, SlowSubscribersHoldUpNeitherWaitsNorWork) {
     EXPECT_OK(host_.take(table_.semaphore_subscribe(first, 1, Slow::call, &slow)));
     Completion completions[8];
     EXPECT_OK(submit(work(), {}, {{first, 1}}, completions[0]));
-    EXPECT_OK(wait(first, 1));  // would not come back if it called the subscriber
+    EXPECT_OK(wait(first, 1));  // would not return if it called the subscriber
     while (!slow.entered) std::this_thread::yield();
     for (uint64_t value = 2; value <= 8; ++value) {
       EXPECT_OK(submit(work(), {{first, value - 1}}, {{first, value}}, completions[value - 1]));

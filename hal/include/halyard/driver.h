@@ -190,8 +190,8 @@ typedef struct halyard_device_open_args {
 /* Device capability bits. */
 enum {
   HALYARD_DEVICE_RUNS_IN_CALLER =
-      1u << 0, /* work is done on the thread that makes it due: in queue_submit, in a host's
-                  signal or fail, or in what the driver runs for another of its devices */
+      1u << 0, /* work runs on the thread that makes it ready: in queue_submit, in the host's
+                  signal or fail, or in work that the driver runs for another of its devices */
   HALYARD_DEVICE_UNIFIED_MEMORY = 1u << 1, /* host and device memory are one */
   HALYARD_DEVICE_HOST_COHERENT = 1u << 2,  /* all HOST_VISIBLE memory is also HOST_COHERENT */
   HALYARD_DEVICE_QUEUE_ALLOCA =

@@ -270,7 +270,7 @@ void run(std::unique_ptr<Work> work) {
 }
 
 // Whether all its waits are over; under the lock.
-bool is_due(Work& work) {
+bool is_ready(Work& work) {
   bool all = true;
   for (const halyard_timepoint_t& wait : work.waits) {
     if (wait.semaphore->failure) {
@@ -282,15 +282,15 @@ bool is_due(Work& work) {
   return all;
 }
 
-// Calls subscribers and runs work until nothing is due.
-void settle() {
+// Calls subscribers and runs work until nothing is ready.
+void run_pending() {
   while (true) {
     std::function<void()> next;
     {
       const std::lock_guard lock(mutex);
       for (halyard_driver_semaphore_t semaphore : semaphores) follow(semaphore);
       for (auto it = held.begin(); it != held.end() && !next;) {
-        if (!is_due(**it)) {
+        if (!is_ready(**it)) {
           ++it;
           continue;
         }
@@ -469,7 +469,7 @@ halyard_status_t semaphore_signal(halyard_driver_semaphore_t semaphore, uint64_t
     if (!semaphore->failure && value <= semaphore->value) return fail(HALYARD_INVALID_ARGUMENT, "not larger");
     advance(semaphore, value, nullptr);
   }
-  settle();
+  run_pending();
   return nullptr;
 }
 
@@ -479,7 +479,7 @@ void semaphore_fail(halyard_driver_semaphore_t semaphore, halyard_status_t statu
     advance(semaphore, 0, status);
   }
   release(status);
-  settle();
+  run_pending();
 }
 
 halyard_status_t semaphore_wait(halyard_driver_device_t, const halyard_semaphore_wait_args_t* args) {
@@ -508,7 +508,7 @@ halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint6
     const std::lock_guard lock(mutex);
     semaphore->subscriptions.push_back({value, subscriber, user});
   }
-  settle();
+  run_pending();
   return nullptr;
 }
 
@@ -559,7 +559,7 @@ size_t run_ready() {
       ready.pop_front();
     }
     run(std::move(work));
-    settle();
+    run_pending();
   }
 }
 
@@ -664,7 +664,7 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
     const std::lock_guard lock(mutex);
     held.push_back(std::move(work));
   }
-  settle();
+  run_pending();
   return nullptr;
 }
 
@@ -766,7 +766,7 @@ const FakeControls controls = {
         holds_back = holds != 0;
         for (halyard_driver_semaphore_t semaphore : semaphores) publish(semaphore);
       }
-      settle();
+      run_pending();
     },
 };
 

@@ -579,7 +579,7 @@ const FaultyControls controls = {
           const std::lock_guard lock(mutex);
           late = is_late != 0;
         },
-    .settle =
+    .await_late_calls =
         [] {
           std::unique_lock lock(mutex);
           late_changed.wait(lock, [] { return late_pending == 0; });

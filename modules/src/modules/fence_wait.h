@@ -23,7 +23,7 @@ inline Result<bool> wait_for(vm::CallContext& call, std::span<hal::Fence* const>
     return true;
   }
   const Ref<Object> here = HALYARD_TRY(hal::watch(fences, call.invocation().begin_wait(deadline), memory));
-  HALYARD_TRY(call.invocation().sit_out_wait());
+  HALYARD_TRY(call.invocation().block_on_wait());
   return false;
 }
 

@@ -57,7 +57,7 @@ Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t t
   if (again && !forever && vm::Clock::now() >= *invocation.wait_deadline()) return kTimedOut;
   if (forever && (call.caller_blocks() || !call.may_defer())) {
     HALYARD_TRY(to_result(hal::check_reachable(awaited)));
-    hal::help(awaited);
+    hal::run_pending_work(awaited);
     if (HALYARD_TRY(all_reached(awaited))) return 0;
   }
   vm::Deadline deadline;

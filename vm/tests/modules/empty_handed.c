@@ -1,3 +1,3 @@
-/* Agrees, and gives no definition. */
+/* Accepts, but returns no definition. */
 #define FAULTY_NO_DEFINITION
 #include "faulty.h"

@@ -1,7 +1,7 @@
-/* A module with one function, and with what FAULTY_* says wrong with it: FAULTY_NAME (in the note),
+/* A module with one function and the faults that FAULTY_* selects: FAULTY_NAME (in the note),
  * FAULTY_NOTE_LOW, FAULTY_NOTE_HIGH, FAULTY_SANITIZER, FAULTY_NO_NOTE, FAULTY_NO_SYMBOL, FAULTY_REFUSAL,
  * FAULTY_NO_DEFINITION, FAULTY_ABI_VERSION (of the definition), FAULTY_SIZE (of the definition). With
- * FAULTY_MUST_NOT_RUN the process ends when the library is loaded. */
+ * FAULTY_MUST_NOT_RUN, loading the library aborts the process. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,2 +1,2 @@
-/* Nothing is wrong with it. */
+/* Valid. */
 #include "faulty.h"

@@ -1,4 +1,4 @@
-/* Speaks only versions of the ABI that are to come. */
+/* Supports only future versions of the ABI. */
 #define FAULTY_NOTE_LOW 2
 #define FAULTY_NOTE_HIGH 3
 #define FAULTY_MUST_NOT_RUN

@@ -1,3 +1,3 @@
-/* Its definition is of a version that nobody offered. */
+/* Its definition has a version that was not offered. */
 #define FAULTY_ABI_VERSION 7
 #include "faulty.h"

@@ -1,3 +1,3 @@
-/* Its definition has another name than its note. */
+/* The names in its definition and its note differ. */
 #define FAULTY_NAME "other"
 #include "faulty.h"

@@ -1,3 +1,3 @@
-/* Does not export the function that negotiates. */
+/* Does not export the negotiation function. */
 #define FAULTY_NO_SYMBOL
 #include "faulty.h"

@@ -1,4 +1,4 @@
-/* Needs a function that is nowhere. */
+/* Needs a function that does not exist. */
 #include "faulty.h"
 
 void function_that_is_nowhere(void);

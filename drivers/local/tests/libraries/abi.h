@@ -1,5 +1,5 @@
-/* The records of native executables as a library sees them, of the revision that REVISION says (5 or 6).
- * Needs no header, so that a library needs nothing of anybody. */
+/* The records of native executables as a library sees them, in revision REVISION (5 or 6). Includes no
+ * header, so that a library is self-contained. */
 #ifndef ABI_H_
 #define ABI_H_
 

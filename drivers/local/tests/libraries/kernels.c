@@ -1,14 +1,14 @@
-/* A library of device code for the tests of native executables. What is built of it is said by macros:
+/* A library of device code for the tests of native executables. Macros select the variant:
  *   REVISION        5 or 6
  *   NAMES           0: functions have no names
- *   ATTRIBUTES      0: functions do not say what they take
- *   IMPORTS         "symbol", "symbol": what is imported
- *   CONSTANTS       how many constants of the executable there are
+ *   ATTRIBUTES      0: functions do not state their parameters
+ *   IMPORTS         "symbol", "symbol": the imports
+ *   CONSTANTS       number of constants of the executable
  *   SANITIZER       the number of a sanitizer
  *   FEATURES        bits
- *   CLAIMS          the revision that the header says
- *   BINDINGS        of function 0, instead of what it takes
- *   INITIALIZER     1: one runs when the library is loaded
+ *   CLAIMS          the revision that the header states
+ *   BINDINGS        stated number of bindings of function 0
+ *   INITIALIZER     1: has an initializer, which runs when the library is loaded
  *   OUTSIDE         1: uses the C library */
 #include "abi.h"
 
@@ -53,7 +53,7 @@ __attribute__((constructor)) static void initialize(void) {
 }
 #endif
 
-/* 0: everything that it can see, 32 words for each workgroup. Constant 0: words to skip. */
+/* 0: writes all its inputs, 32 words for each workgroup. Constant 0: words to skip. */
 static int record(const struct environment* e, const struct dispatch* d, const struct workgroup* w) {
   const u64 number = ((u64)w->z * d->count_y + w->y) * d->count_x + w->x;
   u32* to = (u32*)d->bindings[0] + number * 32;
@@ -108,8 +108,7 @@ static int halve(const struct environment* e, const struct dispatch* d, const st
   return 0;
 }
 
-/* 3: fills its local memory with its own number, and counts in binding 0 the words that are something else
- * then. */
+/* 3: fills its local memory with its own number, and counts in binding 0 the words that then differ. */
 static int scratch(const struct environment* e, const struct dispatch* d, const struct workgroup* w) {
   (void)e;
   volatile u32* words = w->local_memory;
@@ -123,8 +122,8 @@ static int scratch(const struct environment* e, const struct dispatch* d, const 
   return 0;
 }
 
-/* 4: how many workgroups ran before it, to binding 0; to word 0 of binding 1, how many run now. Sequential.
- */
+/* 4: stores the number of workgroups that ran before it in binding 0, and of those running now in word 0 of
+ * binding 1. Sequential. */
 static int in_turn(const struct environment* e, const struct dispatch* d, const struct workgroup* w) {
   (void)e;
   u32* order = d->bindings[0];

@@ -1,7 +1,7 @@
-# Libraries of machine code for the tests, as a compiler makes them: tests/libraries/*.c with what is said here, each
-# as an embedded library (NAME.embedded.so, which needs nothing of anybody) and as a system library
-# (NAME.system.so), in <build>/tests/libraries, which the tests know as HALYARD_TEST_LIBRARIES. Not by way of
-# add_library(): sanitizers and other options of the build have no place in them.
+# Libraries of machine code for the tests, like those of a compiler: variants of tests/libraries/*.c, each as an
+# embedded library (NAME.embedded.so, self-contained) and as a system library (NAME.system.so), in
+# <build>/tests/libraries, which the tests know as HALYARD_TEST_LIBRARIES. Built without add_library(), so that they
+# get no sanitizers and other options of the build.
 set(library_folder "${PROJECT_BINARY_DIR}/tests/libraries")
 set(library_sources "${CMAKE_CURRENT_SOURCE_DIR}/tests/libraries")
 file(MAKE_DIRECTORY "${library_folder}")

@@ -1,5 +1,5 @@
-/* The kernel of examples/elementwise_mul.vmasm as machine code: a workgroup multiplies as many elements as
- * the constant says. */
+/* The kernel of examples/elementwise_mul.vmasm as machine code: the constant is the number of elements
+ * that a workgroup multiplies. */
 #include "abi.h"
 
 static int mul(const struct environment* e, const struct dispatch* d, const struct workgroup* w) {

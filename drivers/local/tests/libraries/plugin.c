@@ -1,5 +1,5 @@
-/* A plugin for the tests of native executables, which provides the functions that KEYS says: "add_one" alone,
- * or none with PROVIDES 0. Its options: `fail=N` makes loading fail with N, `add=N` adds N instead of 1. */
+/* A plugin for the tests of native executables, which provides the function "add_one" or,
+ * with PROVIDES 0, none. Its options: `fail=N` makes loading fail with N, `add=N` adds N instead of 1. */
 #include "abi.h"
 
 #ifndef PROVIDES

@@ -1,6 +1,6 @@
 #version 450
-// Copies eight words and fills eight others, as a kernel does that was compiled for storage of whole words: it takes
-// no notice of where its bindings end.
+// Copies eight words and fills eight others, like a kernel that was compiled for storage of whole words: it ignores
+// the ends of its bindings.
 layout(local_size_x = 1) in;
 layout(set = 0, binding = 0) readonly buffer In { uint given[]; };
 layout(set = 0, binding = 1) writeonly buffer Out { uint copied[]; };

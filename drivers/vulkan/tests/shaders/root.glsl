@@ -1,4 +1,4 @@
-// What a kernel whose bindings are addresses begins with: docs/vulkan.md.
+// The declarations of kernels whose bindings are addresses: docs/vulkan.md.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #ifndef LOCAL_SIZE

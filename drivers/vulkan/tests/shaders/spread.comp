@@ -1,5 +1,5 @@
 #version 450
-// Each of the 24 invocations of a workgroup adds base and the word's number to a word of its own.
+// Each of the 24 invocations of a workgroup adds base and the word's number to its own word.
 layout(local_size_x = 4, local_size_y = 3, local_size_z = 2) in;
 layout(set = 0, binding = 0) buffer Out { uint words[]; };
 layout(push_constant) uniform Constants { uint base; };

@@ -1,4 +1,4 @@
-// Of the kit (halyard/driver.hpp): the classes that a driver derives from, and its queue work.
+// Of the kit (halyard/driver.hpp): the base classes of a driver, and its queue work.
 #ifndef HALYARD_DRIVER_DEVICE_HPP_
 #define HALYARD_DRIVER_DEVICE_HPP_
 
@@ -17,17 +17,18 @@
 
 namespace halyard::kit {
 
-// Bytes that a device gave or imported.
+// Memory that a device allocated or imported.
 class Memory {
  public:
   virtual ~Memory() = default;
-  // Alloca's turn has come: the bytes are there from now on. RESOURCE_EXHAUSTED.
+  // An alloca runs: the bytes exist from now on. RESOURCE_EXHAUSTED.
   virtual Result<> commit() { return {}; }
-  // Dealloca's turn has come: they may go; the handle stays until it is destroyed.
+  // A dealloca runs: the bytes may be freed; the handle stays valid until it is destroyed.
   virtual Result<> decommit() { return {}; }
-  // For the host and for commands; FAILED_PRECONDITION before commit() and after decommit() [R73].
+  // The address, for the host and for commands. FAILED_PRECONDITION before commit() and after decommit()
+  // [R73].
   virtual Result<uint8_t*> bytes() = 0;
-  // Needed where memory is HOST_VISIBLE without HOST_COHERENT.
+  // Required if the memory is HOST_VISIBLE but not HOST_COHERENT.
   virtual Result<> flush(uint64_t offset, uint64_t length) { return (void)offset, (void)length, Result<>(); }
   virtual Result<> invalidate(uint64_t offset, uint64_t length) {
     return (void)offset, (void)length, Result<>();
@@ -43,7 +44,7 @@ class Executable {
 
   const Services& services() const { return services_; }
   virtual uint32_t function_count() const = 0;
-  // What it does not set is zero. Texts live as long as the executable.
+  // Fields that it does not set are zero. Its strings live as long as the executable.
   virtual Result<halyard_function_info_t> function_info(uint32_t function) const = 0;
 
  private:
@@ -53,7 +54,7 @@ class Executable {
 // The entries of a binding table.
 using Table = std::span<const halyard_binding_t>;
 
-// The memory and the offset in bytes that a range means: directly, or through a slot of the table.
+// The memory and byte offset that a range refers to, directly or through a slot of the table.
 struct Place {
   Memory* memory;
   uint64_t offset;
@@ -67,11 +68,11 @@ inline Place place_of(const halyard_range_t& range, Table table) {
 class Work;
 
 struct CommandList {
-  std::vector<const halyard_command_t*> commands;  // the host keeps them [R101]
+  std::vector<const halyard_command_t*> commands;  // owned by the host [R101]
 };
 
-// Work that is due is done on the thread that makes it due: properties with HALYARD_DEVICE_RUNS_IN_CALLER.
-// See QueuedDevice for the other way.
+// A device that runs ready work on the thread that made it ready; its properties have
+// HALYARD_DEVICE_RUNS_IN_CALLER. QueuedDevice has threads of its own.
 class Device {
  public:
   explicit Device(const Services& services) : services_(services) {}
@@ -82,16 +83,16 @@ class Device {
   const Services& services() const { return services_; }
 
   virtual halyard_device_properties_t properties() const = 0;
-  // hal.device.query; nothing: not known.
+  // hal.device.query; nullopt: unknown key.
   virtual std::optional<int64_t> query(std::string_view category, std::string_view key) const {
     return (void)category, (void)key, std::nullopt;
   }
   virtual halyard_memory_statistics_t statistics() const { return {}; }
   virtual void trim() {}
 
-  // Memory of at least what is requested; `info` says what it is. `later`: for an alloca, whose commit()
-  // brings the bytes; else they are there at once. RESOURCE_EXHAUSTED, INVALID_ARGUMENT: no heap has the
-  // memory type [R70].
+  // Allocates at least the requested size; `info` describes the memory. `later`: the request is an alloca,
+  // and commit() provides the bytes; otherwise they must exist on return. RESOURCE_EXHAUSTED;
+  // INVALID_ARGUMENT: no heap has the memory type [R70].
   virtual Result<std::unique_ptr<Memory>> allocate(const halyard_memory_request_t& request, bool later,
                                                    halyard_memory_info_t& info) = 0;
   virtual Result<std::unique_ptr<Memory>> import_memory(const halyard_memory_request_t& request,
@@ -102,8 +103,7 @@ class Device {
                    "this device imports no external memory; found kind " + std::to_string(external.kind)};
   }
 
-  // How well an executable fits: HALYARD_GRADE_*, and the reason. `data` is empty where the format alone is
-  // judged.
+  // Grades an executable: HALYARD_GRADE_* and the reason. `data` is empty if only the format is to be graded.
   virtual uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
     (void)data;
     reason = "this device runs no executables, so no '" + std::string(format) + "'";
@@ -114,23 +114,23 @@ class Device {
                                           "' is unknown; this device runs no executables"};
   }
 
-  // Whether a command can be recorded; UNIMPLEMENTED names the kind. Called once for each, when a list is
-  // made.
+  // Checks that a command can be recorded; UNIMPLEMENTED names its kind. Called once for each command when a
+  // list is created.
   virtual Result<> check(const halyard_command_t& command) const = 0;
-  // Does one command of a list, on whichever thread the work is done. A barrier has nothing to do where one
-  // command ends before the next begins, and a group where nobody looks; they come here, too.
+  // Runs one command of a list, on the thread that runs the work. Barriers and debug groups are passed too; a
+  // device that runs commands in order can ignore them.
   virtual Result<> run(const halyard_command_t& command, Table table) = 0;
 
-  // Where work goes when it is due.
-  virtual void enqueue(Work& work, DueList& due);
+  // Queues work that has become ready.
+  virtual void enqueue(Work& work, TaskList& ready);
 
-  // ---- The kit's, for the table of functions
+  // ---- Called by the table of functions
 
   Result<std::unique_ptr<Timeline>> create_semaphore(uint64_t initial) {
     return std::make_unique<Timeline>(services_, initial);
   }
   Result<std::unique_ptr<CommandList>> create_list(const halyard_command_list_args_t& args);
-  Result<> submit(const halyard_submission_t& submission, DueList& due);
+  Result<> submit(const halyard_submission_t& submission, TaskList& ready);
   Status wait(Timepoints points, bool any, int64_t deadline_ns) {
     return wait_for<Timeline>(services_, points, any, deadline_ns);
   }
@@ -151,19 +151,20 @@ class Instance {
   virtual ~Instance() = default;
 
   const Services& services() const { return services_; }
-  // Looks for hardware; once. UNAVAILABLE with the reason where there is nothing to drive.
+  // Looks for hardware; called once. UNAVAILABLE, with the reason, if there is no device.
   virtual Result<> start() { return {}; }
-  // The devices that there are; texts live as long as the instance.
+  // The devices found; their strings live as long as the instance.
   virtual std::vector<halyard_device_info_t> devices() const = 0;
-  // NOT_FOUND names the paths there are. Opening one twice gives two.
+  // NOT_FOUND lists the existing paths. Each call opens a separate device.
   virtual Result<std::unique_ptr<Device>> open(const halyard_device_open_args_t& args) = 0;
 
  private:
   const Services& services_;
 };
 
-// One submission, from queue_submit until it is done, with copies of what was only borrowed [R61].
-class Work : public Due, public Held<Work, Timeline, DueList> {
+// One submission, from queue_submit until it has completed, with copies of everything that was borrowed
+// [R61].
+class Work : public Task, public Held<Work, Timeline, TaskList> {
  public:
   Work(Device& device, const halyard_submission_t& submission, Memory* transient)
       : device_(device),
@@ -173,20 +174,21 @@ class Work : public Due, public Held<Work, Timeline, DueList> {
         completed_(submission.completed),
         completed_user_(submission.completed_user),
         waits_(submission.wait_count) {
-    run = [](Due& self, DueList& due) { static_cast<Work&>(self).finish(due); };
+    run = [](Task& self, TaskList& ready) { static_cast<Work&>(self).finish(ready); };
     if (operation_.kind == HALYARD_OPERATION_EXECUTE)
       bindings_.assign(operation_.execute.bindings,
                        operation_.execute.bindings + operation_.execute.binding_count);
     prepare(waits_, {submission.waits, submission.wait_count});
   }
 
-  // Begins to wait. From then on any thread may make it due and do it: it may not be touched any more.
-  void begin(DueList& due) { hold(waits_, due); }
-  void is_due(DueList& due) { device_.enqueue(*this, due); }
+  // Starts to wait. From then on any thread may make the work ready and run it, so the caller must not touch
+  // it any more.
+  void begin(TaskList& ready) { hold(waits_, ready); }
+  void on_ready(TaskList& ready) { device_.enqueue(*this, ready); }
   void dispose() { delete this; }
-  // The operation, unless a wait failed [R62]; then the signals; then the host is told [R63]. The work is
-  // gone afterwards.
-  void finish(DueList& due) {
+  // Runs the operation, unless a wait failed [R62]; then signals; then notifies the host [R63]. Destroys the
+  // work at the end.
+  void finish(TaskList& ready) {
     failure_of_work_ = take_failure(waits_, tell_.unwatched);
     Status& failure = failure_of_work_;
     if (!failure) {
@@ -196,23 +198,23 @@ class Work : public Due, public Held<Work, Timeline, DueList> {
     for (const halyard_timepoint_t& point : signals_) {
       auto& timeline = timeline_of<Timeline>(point);
       if (failure) {
-        timeline.fail(failure, due);
+        timeline.fail(failure, ready);
       } else {
-        timeline.advance(point.value, due);
+        timeline.advance(point.value, ready);
       }
     }
     tell_.work = this;
-    tell_.run = [](Due& self, DueList&) {
+    tell_.run = [](Task& self, TaskList&) {
       auto& tell = static_cast<Tell&>(self);
       Work& work = *tell.work;
       work.completed_(work.completed_user_, std::move(work.failure_of_work_).release());
       work.leave(tell.unwatched + 1);
     };
-    due.push_call(tell_);
+    ready.push_call(tell_);
   }
 
  private:
-  struct Tell : Due {
+  struct Tell : Task {
     Work* work = nullptr;
     size_t unwatched = 0;
   };
@@ -228,13 +230,13 @@ class Work : public Due, public Held<Work, Timeline, DueList> {
              reinterpret_cast<CommandList*>(operation_.execute.list)->commands)
           if (Result<> done = device_.run(*command, bindings_); !done) return done;
         return {};
-      default:  // a barrier: submit() takes no others
+      default:  // a barrier: submit() accepts no other kinds
         return {};
     }
   }
 
   Device& device_;
-  Memory* const transient_;  // of an alloca
+  Memory* const transient_;  // the memory of an alloca, else null
   const halyard_operation_t operation_;
   const std::vector<halyard_timepoint_t> signals_;
   std::vector<halyard_binding_t> bindings_;
@@ -245,9 +247,9 @@ class Work : public Due, public Held<Work, Timeline, DueList> {
   Status failure_of_work_;
 };
 
-inline void Device::enqueue(Work& work, DueList& due) { due.push_work(work); }
+inline void Device::enqueue(Work& work, TaskList& ready) { ready.push_work(work); }
 
-inline Result<> Device::submit(const halyard_submission_t& submission, DueList& due) {
+inline Result<> Device::submit(const halyard_submission_t& submission, TaskList& ready) {
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind >= 64 || !(properties().operations >> operation.kind & 1))
     return Failure{HALYARD_UNIMPLEMENTED, "operation of kind " + std::to_string(operation.kind) +
@@ -257,11 +259,11 @@ inline Result<> Device::submit(const halyard_submission_t& submission, DueList& 
   if (operation.kind == HALYARD_OPERATION_ALLOCA)
     transient = HALYARD_KIT_TRY(allocate(*operation.alloca_.request, true, info));
   Work* const work = new Work(*this, submission, transient.get());
-  if (transient) {  // accepted: nothing fails from here on [R60, R73]
+  if (transient) {  // accepted: nothing may fail from here on [R60, R73]
     fill_sized(*operation.alloca_.info, info);
     *operation.alloca_.memory = reinterpret_cast<halyard_driver_memory_t>(transient.release());
   }
-  work->begin(due);
+  work->begin(ready);
   return {};
 }
 
@@ -277,35 +279,35 @@ inline Result<std::unique_ptr<CommandList>> Device::create_list(const halyard_co
   return list;
 }
 
-// A device with a thread for work and another for calls of the host: a subscriber that is slow, or waits for
-// later work of the device, delays other calls but no work.
+// A device with one thread for queue work and another for calls of the host. A subscriber that is slow, or
+// that waits for later work of the device, delays other calls but no queue work.
 class QueuedDevice : public Device {
  public:
   using Device::Device;
-  // Both threads end when everything posted to them is done. The host closes a device when all its work is
-  // done, so nothing of a derived class is used any more [R22].
+  // Both threads end after they have run everything posted to them. The host closes a device only after all
+  // its work has completed, so no member of a derived class is used any more [R22].
   ~QueuedDevice() override {
     work_.stop();
     calls_.stop();
   }
-  // Before the first submission: at the end of Instance::open. Throws std::system_error.
+  // Must be called before the first submission, at the end of Instance::open. Throws std::system_error.
   void start() {
-    calls_.start([](Due& call) {
-      DueList due;
-      call.run(call, due);
+    calls_.start([](Task& call) {
+      TaskList ready;
+      call.run(call, ready);
     });
-    work_.start([this](Due& work) {
-      DueList due;
-      work.run(work, due);
-      due.run_work();  // of devices that run in their caller
-      while (Due* const call = due.pop_call()) calls_.post(*call);
+    work_.start([this](Task& work) {
+      TaskList ready;
+      work.run(work, ready);
+      ready.run_work();  // of other devices, which run in the caller
+      while (Task* const call = ready.pop_call()) calls_.post(*call);
     });
   }
-  void enqueue(Work& work, DueList&) final { work_.post(work); }
+  void enqueue(Work& work, TaskList&) final { work_.post(work); }
 
  private:
-  Runner calls_;
-  Runner work_;
+  TaskThread calls_;
+  TaskThread work_;
 };
 
 }  // namespace halyard::kit

@@ -26,12 +26,12 @@ inline std::string_view view(halyard_text_t text) {
   return {text.data ? text.data : "", text.data ? text.size : 0};
 }
 
-// Fills a struct of the other side as far as both sides know it. Its first field says how far, and stays
-// [R11].
+// Copies a struct to the other side, as far as both sides know its fields. Its first field is its size, and
+// is kept [R11].
 template <typename T>
 void fill_sized(T& target, const T& source) {
   const uint32_t known = target.struct_size;
-  if (known == sizeof(T)) {  // both know the same, as is usual
+  if (known == sizeof(T)) {  // the usual case: both sides know the same fields
     target = source;
     target.struct_size = known;
   } else if (known > sizeof known) {
@@ -41,7 +41,7 @@ void fill_sized(T& target, const T& source) {
   }
 }
 
-// A copy of such a struct; what its writer did not know is zero.
+// A copy of such a struct; fields that its writer did not know are zero.
 template <typename T>
 T copy_sized(const T& source) {
   T copy = {};
@@ -95,7 +95,7 @@ T value_of(Result<T>&& result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// A reference to a status of the host's. Empty is success.
+// A reference to a status of the host. Empty means success.
 class Status {
  public:
   Status() = default;
@@ -103,7 +103,7 @@ class Status {
       : Status(services, services.status_create(services.host, code, message.data(), message.size())) {}
   Status(const Services& services, const Failure& failure)
       : Status(services, failure.code, failure.message) {}
-  // Takes over the reference.
+  // Takes ownership of the reference.
   Status(const Services& services, halyard_status_t handle) : services_(&services), handle_(handle) {}
   Status(const Status& other)
       : services_(other.services_),
@@ -130,8 +130,8 @@ class Status {
 };
 
 inline Status to_status(const Services&, Status status) { return status; }
-// A Result of the kit's, or one like std::expected, where a function to_failure() beside the class of its
-// error makes a Failure of it.
+// Converts a Result of the kit, or a std::expected whose error type has a function to_failure() in its
+// namespace, to a Status.
 template <typename R>
 Status to_status(const Services& services, const R& result) {
   if (result) [[likely]]
@@ -143,19 +143,19 @@ Status to_status(const Services& services, const R& result) {
   }
 }
 
-// What `body`, which returns a Result or a Status, comes to. Nothing thrown gets out.
+// Calls `body`, which returns a Result or a Status. Exceptions become statuses.
 template <typename Body>
 Status guarded(const Services& services, Body&& body) noexcept {
   try {
     return to_status(services, body());
-  } catch (const std::bad_alloc&) {  // told without memory of our own
+  } catch (const std::bad_alloc&) {  // reported without allocating memory
     return {services, HALYARD_RESOURCE_EXHAUSTED, "out of host memory"};
   } catch (const std::exception& exception) {
     return {services, HALYARD_INTERNAL, exception.what()};
   }
 }
 
-// UNIMPLEMENTED where the chain holds an extension that must be understood [R13].
+// UNIMPLEMENTED: the chain has an unknown extension that must be understood [R13].
 inline Result<> check_extensions(const halyard_extension_t* chain) {
   for (; chain; chain = chain->next)
     if (chain->must_understand)
@@ -166,8 +166,8 @@ inline Result<> check_extensions(const halyard_extension_t* chain) {
 
 }  // namespace halyard::kit
 
-// HALYARD_KIT_TRY(expression): the value of a Result; where it is a failure, the calling function returns
-// that. May be nested. An extension of GCC and clang; without it, `if (!result) return
+// HALYARD_KIT_TRY(expression): the value of a Result; a failure is returned from the calling function. May be
+// nested. Uses an extension of GCC and clang; the portable form is `if (!result) return
 // std::move(result.failure());`.
 #define HALYARD_KIT_TRY(...) HALYARD_KIT_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define HALYARD_KIT_TRY_COUNTED_(counter, ...) HALYARD_KIT_TRY_NAMED_(counter, __VA_ARGS__)

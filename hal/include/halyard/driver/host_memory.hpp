@@ -1,4 +1,4 @@
-// Of the kit (halyard/driver.hpp): memory of the host's that devices share with it by its address.
+// Of the kit (halyard/driver.hpp): host memory that devices access by its address.
 #ifndef HALYARD_DRIVER_HOST_MEMORY_HPP_
 #define HALYARD_DRIVER_HOST_MEMORY_HPP_
 
@@ -10,8 +10,8 @@
 
 namespace halyard::kit {
 
-// The bytes of a host allocation that is to be imported. UNIMPLEMENTED: external memory of another kind.
-// INVALID_ARGUMENT: it is smaller than the request. OUT_OF_RANGE: it is not aligned to `alignment` bytes.
+// The bytes of a host allocation that is imported. UNIMPLEMENTED: external memory of another kind.
+// INVALID_ARGUMENT: smaller than the request. OUT_OF_RANGE: not aligned to `alignment` bytes.
 inline Result<uint8_t*> host_bytes(const halyard_memory_request_t& request,
                                    const halyard_external_memory_t& external, uint64_t alignment) {
   if (external.kind != HALYARD_EXTERNAL_HOST_ALLOCATION)
@@ -32,7 +32,7 @@ inline Result<uint8_t*> host_bytes(const halyard_memory_request_t& request,
   return static_cast<uint8_t*>(external.pointer);
 }
 
-// UNIMPLEMENTED: memory is not exported as this kind.
+// UNIMPLEMENTED: memory cannot be exported as this kind.
 inline Result<> check_export(uint32_t kind) {
   if (kind == HALYARD_EXTERNAL_HOST_ALLOCATION) return {};
   return Failure{HALYARD_UNIMPLEMENTED, "cannot export memory as external kind " + std::to_string(kind) +
@@ -40,7 +40,7 @@ inline Result<> check_export(uint32_t kind) {
                                             std::to_string(HALYARD_EXTERNAL_HOST_ALLOCATION) + ")"};
 }
 
-// What is told of memory that the host sees at `bytes`. `access`: HALYARD_MAP_*.
+// The description of memory that the host can access at `bytes`. `access`: HALYARD_MAP_*.
 inline halyard_external_memory_t host_allocation(uint8_t* bytes, uint64_t size, uint32_t access) {
   halyard_external_memory_t external = {};
   external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;

@@ -15,13 +15,13 @@
 
 namespace halyard::kit {
 
-// The key=value pairs of "kind://path?key=value". Each known key is asked for once; finish() refuses the
-// rest, naming the known ones. Of a key that is given more than once the last value counts.
+// The key=value pairs of "kind://path?key=value". Query each known key once; finish() then refuses all others
+// and lists the known ones. If a key is given more than once, the last value counts.
 class Options {
  public:
   explicit Options(const halyard_device_open_args_t& args) : args_(args), used_(args.option_count) {}
 
-  // All values of the option, as they stand in the URI.
+  // All values of the option, as written in the URI.
   std::vector<std::string_view> all(std::string_view key) {
     known_.emplace_back(key);
     std::vector<std::string_view> values;
@@ -32,7 +32,7 @@ class Options {
     }
     return values;
   }
-  // The option's text, or nothing.
+  // The option's text; nullopt if it is not given.
   std::optional<std::string_view> text(std::string_view key) {
     const std::vector<std::string_view> values = all(key);
     return values.empty() ? std::nullopt : std::optional(values.back());
@@ -55,7 +55,7 @@ class Options {
     if (*given != "0" && *given != "1") return refusal(key, *given, "0 or 1");
     return *given == "1";
   }
-  // INVALID_ARGUMENT: the option is none of what is expected.
+  // INVALID_ARGUMENT: the option has none of the expected values.
   Failure refusal(std::string_view key, std::string_view found, std::string_view expected) const {
     return {HALYARD_INVALID_ARGUMENT, "option '" + std::string(key) + "' of '" +
                                           std::string(view(args_.kind)) + "' is '" + std::string(found) +

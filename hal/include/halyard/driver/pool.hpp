@@ -1,4 +1,4 @@
-// Of the kit (halyard/driver.hpp): objects that come and go with queue work.
+// Of the kit (halyard/driver.hpp): objects that are reused by queue work.
 #ifndef HALYARD_DRIVER_POOL_HPP_
 #define HALYARD_DRIVER_POOL_HPP_
 
@@ -10,9 +10,8 @@
 
 namespace halyard::kit {
 
-// Keeps objects that were given back, with the memory that they hold, so that warm queue work does not reach
-// malloc. Thread-safe. An object is made once and used many times: whoever takes one brings it into its first
-// state.
+// Keeps returned objects with the memory that they hold, so that warm queue work does not call malloc.
+// Thread-safe. Objects are created once and used many times: the user of an object resets it.
 template <typename T>
 class Pool {
  public:
@@ -20,7 +19,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // One that was given back, or what `make` makes: a unique_ptr<T>, or a Result of one.
+  // A returned object, or a new one from `make`, which returns a unique_ptr<T> or a Result of one.
   template <typename Make>
   auto take(Make make) -> decltype(make()) {
     {
@@ -39,7 +38,7 @@ class Pool {
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(object));
   }
-  // Frees what nobody uses.
+  // Frees all unused objects.
   void trim() {
     std::vector<std::unique_ptr<T>> objects;
     const std::lock_guard lock(mutex_);
@@ -50,7 +49,7 @@ class Pool {
 
  private:
   std::mutex mutex_;
-  size_t made_ = 0;  // and not freed
+  size_t made_ = 0;  // objects created and not freed
   std::vector<std::unique_ptr<T>> free_;
 };
 

@@ -1,4 +1,5 @@
-// Of the kit (halyard/driver.hpp): the functions of the driver ABI over its classes, and negotiation.
+// Of the kit (halyard/driver.hpp): the functions of the driver ABI, implemented over its classes;
+// negotiation.
 #ifndef HALYARD_DRIVER_TABLE_HPP_
 #define HALYARD_DRIVER_TABLE_HPP_
 
@@ -17,17 +18,17 @@
 
 namespace halyard::kit {
 
-// The functions of the driver ABI over the classes of a driver, which `D` names:
+// The functions of the driver ABI, implemented over the classes of a driver. `D` names them:
 //
-//   Instance, Device, Memory, Semaphore, Executable, CommandList   whose addresses are the handles
-//   DueList                                                        what functions of the table see to at
-//   their end static Result<owner of Instance> create(const Services&)
+//   Instance, Device, Memory, Semaphore, Executable, CommandList   their addresses are the handles
+//   TaskList   the ready tasks, which a function of the table runs before it returns
+//   static Result<owner of Instance> create(const Services&)   an owner is a smart pointer with release()
 //
-// Kit<I> below names the kit's own. A driver that has its own gives them the member functions that are used
-// here; they have the meanings of Instance, Device, Memory and so on in device.hpp, and of BasicTimeline.
-// Results may be the kit's or the driver's own: see to_status(). An owner is a smart pointer with release().
-// The function of the table is there where the member is there for: flush() and invalidate() and export_to()
-// of Memory, import_semaphore() and help() of Device, export_fd() and underway() of Semaphore.
+// Kit<I> below names the kit's own classes. A driver with classes of its own gives them the member functions
+// that are called here, with the meanings of Instance, Device, Memory and so on in device.hpp and of
+// BasicTimeline. Results may be the kit's or the driver's own: see to_status(). Some members are optional,
+// and a class without one leaves the entry of the table null: flush(), invalidate() and export_to() of
+// Memory, import_semaphore() and help() of Device, export_fd() and underway() of Semaphore.
 template <typename D>
 struct Entries {
   using Instance = typename D::Instance;
@@ -36,7 +37,7 @@ struct Entries {
   using Semaphore = typename D::Semaphore;
   using Executable = typename D::Executable;
   using CommandList = typename D::CommandList;
-  using DueList = typename D::DueList;
+  using TaskList = typename D::TaskList;
 
   static Instance& of(halyard_driver_instance_t handle) { return *reinterpret_cast<Instance*>(handle); }
   static Device& of(halyard_driver_device_t handle) { return *reinterpret_cast<Device*>(handle); }
@@ -44,8 +45,7 @@ struct Entries {
   static Semaphore& of(halyard_driver_semaphore_t handle) { return *reinterpret_cast<Semaphore*>(handle); }
   static Executable& of(halyard_driver_executable_t handle) { return *reinterpret_cast<Executable*>(handle); }
 
-  // What `body`, a function that gives a Result of something, comes to: `take` gets that. Outputs are written
-  // last [R50].
+  // Calls `body`, which returns a Result, and passes its value to `take`. Outputs are written last [R50].
   template <typename Body, typename Take>
   static halyard_status_t give(const Services& services, Body&& body, Take&& take) {
     return guarded(services,
@@ -57,7 +57,7 @@ struct Entries {
                    })
         .release();
   }
-  // The same for what has a handle.
+  // The same for a function that creates a handle.
   template <typename Handle, typename Make>
   static halyard_status_t make(const Services& services, Handle* handle,
                                const halyard_extension_t* extensions, Make&& make) {
@@ -80,7 +80,7 @@ struct Entries {
     return guarded(of(instance).services(),
                    [&]() -> Result<> {
                      const std::vector<halyard_device_info_t> devices = of(instance).devices();
-                     // As far apart as the first says [R12].
+                     // Entries are as far apart as the first one's size says [R12].
                      for (uint32_t i = 0; i < capacity && i < devices.size(); ++i)
                        fill_sized(*reinterpret_cast<halyard_device_info_t*>(reinterpret_cast<char*>(infos) +
                                                                             size_t{i} * infos->struct_size),
@@ -146,7 +146,8 @@ struct Entries {
         of(device).services(), [&] { return of(memory).bytes(); },
         [&](uint8_t* bytes) { *pointer = bytes + offset; });
   }
-  static void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t) {}  // bytes stay where they are
+  static void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t) {
+  }  // the bytes stay where they are
   static halyard_status_t memory_flush(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                        uint64_t offset, uint64_t length) {
     return guarded(of(device).services(), [&] { return of(memory).flush(offset, length); }).release();
@@ -186,20 +187,20 @@ struct Entries {
     of(device).destroy(&of(semaphore));
   }
   static halyard_status_t semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t* value) {
-    // What a program asks while it spins: no lock for the failure unless there is one.
+    // A program may call this in a loop: the lock of the failure is taken only if there is one.
     if (of(semaphore).progress(0) == Progress::failed) return of(semaphore).failure().release();
     *value = of(semaphore).seen_value();
     return nullptr;
   }
-  // What becomes due is done when the list goes: the semaphore may be gone by then.
+  // The tasks that become ready run in the destructor of the list; the semaphore may be gone by then.
   static halyard_status_t semaphore_signal(halyard_driver_semaphore_t semaphore, uint64_t value) {
     const Services& services = of(semaphore).services();
-    DueList due;
-    return guarded(services, [&] { return of(semaphore).signal(value, due); }).release();
+    TaskList ready;
+    return guarded(services, [&] { return of(semaphore).signal(value, ready); }).release();
   }
   static void semaphore_fail(halyard_driver_semaphore_t semaphore, halyard_status_t status) {
-    DueList due;
-    of(semaphore).fail(Status(of(semaphore).services(), status), due);
+    TaskList ready;
+    of(semaphore).fail(Status(of(semaphore).services(), status), ready);
   }
   static halyard_status_t semaphore_wait(halyard_driver_device_t device,
                                          const halyard_semaphore_wait_args_t* args) {
@@ -213,14 +214,14 @@ struct Entries {
   static halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
                                               halyard_subscriber_fn subscriber, void* user) {
     const Services& services = of(semaphore).services();
-    DueList due;
+    TaskList ready;
     return guarded(services,
                    [&] {
-                     using Subscribed = decltype(of(semaphore).subscribe(value, subscriber, user, due));
+                     using Subscribed = decltype(of(semaphore).subscribe(value, subscriber, user, ready));
                      if constexpr (std::is_void_v<Subscribed>) {
-                       return of(semaphore).subscribe(value, subscriber, user, due), Result<>();
+                       return of(semaphore).subscribe(value, subscriber, user, ready), Result<>();
                      } else {
-                       return of(semaphore).subscribe(value, subscriber, user, due);
+                       return of(semaphore).subscribe(value, subscriber, user, ready);
                      }
                    })
         .release();
@@ -289,13 +290,13 @@ struct Entries {
   static halyard_status_t queue_submit(halyard_driver_device_t device,
                                        const halyard_submission_t* submission) {
     const Services& services = of(device).services();
-    DueList due;  // what the work makes due is done when the list goes
+    TaskList ready;  // its destructor runs the tasks that become ready
     return guarded(services,
                    [&] {
                      if (submission->extensions) [[unlikely]]
                        if (Result<> known = check_extensions(submission->extensions); !known)
                          return to_status(services, known);
-                     return to_status(services, of(device).submit(*submission, due));
+                     return to_status(services, of(device).submit(*submission, ready));
                    })
         .release();
   }
@@ -354,8 +355,8 @@ struct Entries {
   }
 };
 
-// The classes of a driver that defines the structs of driver.h itself, which makes handles typed. It derives
-// from this, and adds create().
+// For a driver that defines the structs of driver.h itself, which makes its handles typed. It derives from
+// this class and adds create().
 template <typename List>
 struct OwnClasses {
   using Instance = halyard_driver_instance;
@@ -364,10 +365,10 @@ struct OwnClasses {
   using Semaphore = halyard_driver_semaphore;
   using Executable = halyard_driver_executable;
   using CommandList = halyard_driver_command_list;
-  using DueList = List;
+  using TaskList = List;
 };
 
-// The kit's own classes, with `I` for the instance.
+// The kit's own classes, with `I` as the instance.
 template <typename I>
 struct Kit {
   using Instance = kit::Instance;
@@ -376,7 +377,7 @@ struct Kit {
   using Semaphore = Timeline;
   using Executable = kit::Executable;
   using CommandList = kit::CommandList;
-  using DueList = kit::DueList;
+  using TaskList = kit::TaskList;
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     std::unique_ptr<Instance> made = std::make_unique<I>(services);
     HALYARD_KIT_TRY(made->start());
@@ -384,7 +385,7 @@ struct Kit {
   }
 };
 
-// One version so far: both ranges hold it, or they have nothing in common [R6].
+// There is one version so far: either both ranges contain it, or they do not overlap [R6].
 inline int32_t negotiate(const halyard_driver_request_t& request, halyard_driver_reply_t& reply,
                          const char* name, const halyard_driver_table_t& table,
                          std::span<const halyard_driver_kind_t> kinds) {

@@ -1,4 +1,4 @@
-// Of the kit (halyard/driver.hpp): timelines, and those who wait for them.
+// Of the kit (halyard/driver.hpp): timelines and their waiters.
 #ifndef HALYARD_DRIVER_TIMELINE_HPP_
 #define HALYARD_DRIVER_TIMELINE_HPP_
 
@@ -10,32 +10,32 @@
 #include <string>
 #include <utility>
 
-#include "halyard/driver/due.hpp"
 #include "halyard/driver/failure.hpp"
+#include "halyard/driver/task.hpp"
 
 namespace halyard::kit {
 
-// Somebody who waits for `value`. `settled` is called once, without locks: the value is reached (empty
-// status), or the timeline has failed. It may free the waiter.
+// Waits for `value`. The timeline calls `completed` once, without locks held: with an empty status if the
+// value is reached, otherwise with the timeline's failure. `completed` may free the waiter.
 template <typename Self, typename List>
 struct WaiterLink {
   uint64_t value = 0;
-  void (*settled)(Self& waiter, Status failure, List& due) = nullptr;
-  // The timeline's, under its lock:
+  void (*completed)(Self& waiter, Status failure, List& ready) = nullptr;
+  // The timeline's, guarded by its lock:
   Self* next = nullptr;
   Self* previous = nullptr;
   bool listed = false;
 };
 
-// Waiters by value, then arrival, as a list of nodes that they own, so that moving a timeline allocates
-// nothing. Not synchronised, but for any().
+// Waiters ordered by value, then by arrival. The list is linked through the waiters, so advancing a timeline
+// allocates nothing. Only any() is thread-safe.
 template <typename W>
 class WaiterList {
  public:
   bool any() const { return count_.load() != 0; }
   W* first() const { return first_; }
   void insert(W& waiter) {
-    W* before = last_;  // most wait for something later than all others, or sooner
+    W* before = last_;  // a new waiter's value is usually the largest, or the smallest
     if (first_ && waiter.value < first_->value) before = nullptr;
     while (before && before->value > waiter.value) before = before->previous;
     waiter.previous = before;
@@ -51,13 +51,14 @@ class WaiterList {
     waiter.listed = false;
     count_.fetch_sub(1);
   }
-  // Takes those in front for whom `is_settled` holds, as a chain by `next`; null: nobody.
-  template <typename IsSettled>
-  W* take_front(IsSettled is_settled) {
-    W* const settled = first_;
+  // Removes the waiters at the front for which `is_complete` is true. Returns them as a chain linked by
+  // `next`; null if there are none.
+  template <typename IsComplete>
+  W* take_front(IsComplete is_complete) {
+    W* const completed = first_;
     W* last = nullptr;
     uint32_t count = 0;
-    for (; first_ && is_settled(*first_); ++count) {
+    for (; first_ && is_complete(*first_); ++count) {
       first_->listed = false;
       last = std::exchange(first_, first_->next);
     }
@@ -65,7 +66,7 @@ class WaiterList {
     count_.fetch_sub(count);
     last->next = nullptr;
     (first_ ? first_->previous : last_) = nullptr;
-    return settled;
+    return completed;
   }
 
  private:
@@ -74,31 +75,31 @@ class WaiterList {
   std::atomic<uint32_t> count_ = 0;
 };
 
-// Tells a chain of waiters. Without locks held.
+// Notifies a chain of waiters. Must be called without locks held.
 template <typename W, typename List>
-void settle_all(W* first, const Status& failure, List& due) {
+void complete_all(W* first, const Status& failure, List& ready) {
   while (first) {
-    W* const waiter = std::exchange(first, first->next);  // before it may be freed
-    waiter->settled(*waiter, failure, due);
+    W* const waiter = std::exchange(first, first->next);  // `completed` may free the waiter
+    waiter->completed(*waiter, failure, ready);
   }
 }
 
 enum class Progress : uint8_t { pending, reached, failed };
 
-// Where subscriptions are stored, if a driver does not say otherwise.
+// The default store of subscriptions.
 struct FromHeap {
   void* take(size_t size) const { return ::operator new(size); }
   void give(void* memory, size_t size) const noexcept { ::operator delete(memory, size); }
 };
 
-// A semaphore: a value that only grows, or a failure that stays; and those who wait for it. Nobody waits for
-// most timelines: moving one takes the lock only where somebody does. Moving one makes things due, held queue
-// work and calls of subscribers, which are handed back in a list. Thread-safe.
+// A semaphore: a value that only grows, or a permanent failure; and its waiters. Most timelines have no
+// waiters, and advancing one takes the lock only if it has some. Advancing makes tasks ready (held queue
+// work, calls of subscribers), which are returned in a list. Thread-safe.
 //
-// Timeline below is the usual one. A driver whose timelines can do more derives its own class from this:
-// `Self` is that class, `W` derives from WaiterLink, `D` from DueLink, `List` is its list of what is due, and
-// `Store` (a small value) gives and takes the memory of subscriptions. What Self declares anew, watch() and
-// change(), is used here too.
+// Timeline below is the default. A driver whose timelines can do more derives its own class from this one:
+// `Self` is that class, `W` derives from WaiterLink, `D` from TaskLink, `List` is its list of ready tasks,
+// and `Store`, a small value, allocates and frees subscriptions. Self may redefine watch() and change(); its
+// versions are called here.
 template <typename Self, typename W, typename D, typename List, typename Store = FromHeap>
 class BasicTimeline {
  public:
@@ -111,55 +112,55 @@ class BasicTimeline {
 
   const Services& services() const { return services_; }
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
-  // What a program that asks now is told.
+  // The value that a query by a program returns.
   uint64_t seen_value() const { return value(); }
-  // A failure is seen before a value [R84]. Takes no lock.
+  // A failure takes precedence over the value [R84]. Takes no lock.
   Progress progress(uint64_t wanted) const {
     if (failed_.load(std::memory_order_acquire)) return Progress::failed;
     return value() >= wanted ? Progress::reached : Progress::pending;
   }
-  Status failure() const {  // empty while it has not failed
+  Status failure() const {  // empty if it has not failed
     const std::lock_guard lock(mutex_);
     return failure_;
   }
 
-  // From the host: INVALID_ARGUMENT where `to` is not larger than the value now. What has failed stays
-  // failed.
-  Result<> signal(uint64_t to, List& due) {
-    if (advance(to, due) || failed_.load(std::memory_order_acquire)) return {};
+  // The host's signal: INVALID_ARGUMENT if `to` is not larger than the current value. No effect on a failed
+  // timeline.
+  Result<> signal(uint64_t to, List& ready) {
+    if (advance(to, ready) || failed_.load(std::memory_order_acquire)) return {};
     return refusal(to, value());
   }
-  // As queue work signals: no effect where the value is not larger or the timeline has failed [R64]. Whether
-  // it moved.
-  bool advance(uint64_t to, List& due) {
+  // A signal by queue work: no effect if the value is not larger, or the timeline has failed [R64]. Returns
+  // whether the value changed.
+  bool advance(uint64_t to, List& ready) {
     if (failed_.load(std::memory_order_acquire) || !grow(to)) return false;
     if (!waiters_.any()) return true;
-    W* settled = nullptr;
+    W* completed = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      settled = take_settled();
+      completed = take_completed();
     }
-    settle_all(settled, Status(), due);  // what has failed has no waiters left
+    complete_all(completed, Status(), ready);  // a failed timeline has no waiters
     return true;
   }
-  void fail(const Status& failure, List& due) {
-    W* settled = nullptr;
+  void fail(const Status& failure, List& ready) {
+    W* completed = nullptr;
     {
       const std::lock_guard lock(mutex_);
       if (failed_.load(std::memory_order_relaxed)) return;
       failure_ = failure;
       failed_.store(true, std::memory_order_release);
-      settled = take_settled();
+      completed = take_completed();
     }
-    settle_all(settled, failure, due);
+    complete_all(completed, failure, ready);
   }
 
-  // Puts the waiter on the list; false, and nothing done, where there is nothing to wait for.
+  // Adds the waiter to the list. Returns false, and does nothing, if the wait is already over.
   bool watch(W& waiter) {
     const std::lock_guard lock(mutex_);
     return list(waiter);
   }
-  // Takes it off; false where its `settled` was or is being called.
+  // Removes the waiter. Returns false if its `completed` has been or is being called.
   bool unwatch(W& waiter) {
     const std::lock_guard lock(mutex_);
     if (!waiter.listed) return false;
@@ -167,16 +168,16 @@ class BasicTimeline {
     return true;
   }
 
-  // A call of the host's; where there is nothing to wait for, it is due at once.
-  void subscribe(uint64_t value, halyard_subscriber_fn function, void* user, List& due) {
+  // Adds a subscriber of the host. If the wait is already over, its call is ready at once.
+  void subscribe(uint64_t value, halyard_subscriber_fn function, void* user, List& ready) {
     auto* const made = new (store_.take(sizeof(Subscriber))) Subscriber(store_, value, function, user);
-    if (!static_cast<Self*>(this)->watch(*made)) Subscriber::is_settled(*made, failure(), due);
+    if (!static_cast<Self*>(this)->watch(*made)) Subscriber::on_completed(*made, failure(), ready);
   }
-  // Whether it is taken back; false: it was or is being called.
+  // Removes a subscriber. Returns false if it has been or is being called.
   bool unsubscribe(halyard_subscriber_fn function, void* user) {
     const std::lock_guard lock(mutex_);
     for (W* waiter = waiters_.first(); waiter; waiter = waiter->next) {
-      if (waiter->settled != Subscriber::is_settled) continue;
+      if (waiter->completed != Subscriber::on_completed) continue;
       auto* const found = static_cast<Subscriber*>(waiter);
       if (found->function != function || found->user != user) continue;
       waiters_.remove(*found);
@@ -187,8 +188,8 @@ class BasicTimeline {
   }
 
  protected:
-  // Who moves the timeline writes the value, then looks for waiters; who waits is counted, then looks at the
-  // value: one of them sees the other.
+  // A signaller writes the value, then reads the count of waiters; a waiter increments the count, then reads
+  // the value. So at least one of them sees the other.
   static bool change(std::atomic<uint64_t>& value, uint64_t& expected, uint64_t to) {
     return value.compare_exchange_strong(expected, to, std::memory_order_seq_cst, std::memory_order_relaxed);
   }
@@ -196,14 +197,14 @@ class BasicTimeline {
     return {HALYARD_INVALID_ARGUMENT, "cannot signal value " + std::to_string(to) + ": the semaphore is at " +
                                           std::to_string(now) + " and its value can only grow"};
   }
-  // Under the lock.
+  // Called under the lock.
   bool list(W& waiter) {
     waiters_.insert(waiter);
     if (!failed_.load(std::memory_order_relaxed) && value_.load() < waiter.value) return true;
     waiters_.remove(waiter);
     return false;
   }
-  W* take_settled() {
+  W* take_completed() {
     return waiters_.take_front(
         [this](const W& waiter) { return progress(waiter.value) != Progress::pending; });
   }
@@ -211,7 +212,7 @@ class BasicTimeline {
   const Services& services_;
   std::atomic<uint64_t> value_;
   std::atomic<bool> failed_ = false;  // written under the lock
-  mutable std::mutex mutex_;          // of what follows
+  mutable std::mutex mutex_;          // guards the fields below
   Status failure_;
   WaiterList<W> waiters_;
 
@@ -220,16 +221,16 @@ class BasicTimeline {
     Subscriber(Store from, uint64_t wanted, halyard_subscriber_fn called, void* argument)
         : store(from), function(called), user(argument) {
       W::value = wanted;
-      W::settled = is_settled;
+      W::completed = on_completed;
       D::run = call;
     }
-    static void is_settled(W& waiter, Status failure, List& due) {
+    static void on_completed(W& waiter, Status failure, List& ready) {
       auto& self = static_cast<Subscriber&>(waiter);
       self.outcome = std::move(failure);
-      due.push_call(self);
+      ready.push_call(self);
     }
-    static void call(D& due_call, List&) {
-      auto& self = static_cast<Subscriber&>(due_call);
+    static void call(D& task, List&) {
+      auto& self = static_cast<Subscriber&>(task);
       self.function(self.user, std::move(self.outcome).release());
       self.destroy();
     }
@@ -245,7 +246,7 @@ class BasicTimeline {
     Status outcome;
   };
 
-  // False where the value is there already.
+  // Returns false if the value is already reached.
   bool grow(uint64_t to) {
     uint64_t now = value_.load(std::memory_order_relaxed);
     while (now < to)
@@ -256,9 +257,9 @@ class BasicTimeline {
   [[no_unique_address]] const Store store_;
 };
 
-struct Waiter : WaiterLink<Waiter, DueList> {};
+struct Waiter : WaiterLink<Waiter, TaskList> {};
 
-class Timeline final : public BasicTimeline<Timeline, Waiter, Due, DueList> {
+class Timeline final : public BasicTimeline<Timeline, Waiter, Task, TaskList> {
  public:
   using BasicTimeline::BasicTimeline;
 

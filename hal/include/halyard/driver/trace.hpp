@@ -1,4 +1,4 @@
-// Of the kit (halyard/driver.hpp): what a device tells a host that records a trace [R36].
+// Of the kit (halyard/driver.hpp): reporting to a host that records a trace [R36].
 #ifndef HALYARD_DRIVER_TRACE_HPP_
 #define HALYARD_DRIVER_TRACE_HPP_
 
@@ -13,18 +13,19 @@ namespace halyard::kit {
 
 using TraceSpanFunction = decltype(Services::trace_span);
 
-// Null: the host records none, or is older than that.
+// Null: the host records no trace, or predates traces.
 inline TraceSpanFunction trace_function(const Services& services) {
   return HALYARD_HAS_FIELD(&services, Services, trace_span) ? services.trace_span : nullptr;
 }
 
-// CLOCK_MONOTONIC in nanoseconds, as the host wants its times.
+// The current time, CLOCK_MONOTONIC in nanoseconds.
 inline uint64_t trace_time() {
   return static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-// The waits of a submission are reached: its operation begins. `submission` is its completed_user.
+// Reports that the waits of a submission are reached and its operation begins. `submission` is its
+// completed_user.
 inline void trace_began(const Services& services, void* submission) {
   const TraceSpanFunction tell = trace_function(services);
   if (!tell) [[likely]]
@@ -37,7 +38,7 @@ inline void trace_began(const Services& services, void* submission) {
   tell(services.host, &span);
 }
 
-// What the calling thread does as long as this lives.
+// Reports the calling thread's activity during the lifetime of this object.
 class TraceSpan {
  public:
   // `name` must live as long.

@@ -1,4 +1,4 @@
-// Of the kit (halyard/driver.hpp): a thread of the host's that waits for timelines, and queue work that does.
+// Of the kit (halyard/driver.hpp): blocking a host thread until timelines advance, and held queue work.
 #ifndef HALYARD_DRIVER_WAITING_HPP_
 #define HALYARD_DRIVER_WAITING_HPP_
 
@@ -26,11 +26,11 @@ T& timeline_of(const halyard_timepoint_t& point) {
   return *reinterpret_cast<T*>(point.semaphore);
 }
 
-// How far timepoints are: how many are reached, and the failure of the first that has failed, which is looked
-// for first [R84].
+// The state of a set of timepoints: how many are reached, and the failure of the first one that has failed. A
+// failure takes precedence over values [R84].
 struct Standing {
   size_t reached = 0;
-  bool pending = false;  // somebody has to wait
+  bool pending = false;  // at least one is neither reached nor failed
   Status failure;
 };
 
@@ -49,7 +49,7 @@ Standing look_at(Timepoints points) {
   return standing;
 }
 
-// How many must be reached.
+// The number of timepoints that must be reached.
 inline size_t needed_of(Timepoints points, bool any) {
   return any ? std::min<size_t>(points.size(), 1) : points.size();
 }
@@ -60,7 +60,7 @@ bool is_over(Timepoints points, bool any) {
   return standing.failure || standing.reached >= needed_of(points, any);
 }
 
-// What a wait that is over came to.
+// The result of a wait that is over.
 inline Status outcome_of(const Services& services, Standing standing, Timepoints points, bool any) {
   if (standing.failure || standing.reached >= needed_of(points, any)) return std::move(standing.failure);
   return {services, HALYARD_DEADLINE_EXCEEDED,
@@ -68,19 +68,19 @@ inline Status outcome_of(const Services& services, Standing standing, Timepoints
               std::to_string(points.size()) + " timepoints reached"};
 }
 
-// Blocks until told by the timelines.
+// Blocks until the timelines notify the thread.
 template <typename T>
 Standing block(Timepoints points, bool any, int64_t deadline_ns) {
-  // Shared with the timelines: whoever settles a wait may come after the thread has left.
+  // Shared with the timelines: one of them may complete a wait after the thread has returned.
   struct Blocked {
     struct Wait : T::Waiter {
-      std::shared_ptr<Blocked> owner;  // while on a list, or being settled
+      std::shared_ptr<Blocked> owner;  // set while listed by a timeline or being completed
     };
     std::mutex mutex;
     std::condition_variable changed;
     Standing standing;
     std::vector<Wait> waits;
-    void settle(Status with) {
+    void complete(Status with) {
       {
         const std::lock_guard lock(mutex);
         if (!with) {
@@ -98,20 +98,20 @@ Standing block(Timepoints points, bool any, int64_t deadline_ns) {
     typename Blocked::Wait& wait = blocked->waits[i];
     wait.value = points[i].value;
     wait.owner = blocked;
-    wait.settled = [](typename T::Waiter& waiter, Status failure, auto&) {
+    wait.completed = [](typename T::Waiter& waiter, Status failure, auto&) {
       const std::shared_ptr<Blocked> owner = std::move(static_cast<typename Blocked::Wait&>(waiter).owner);
-      owner->settle(std::move(failure));
+      owner->complete(std::move(failure));
     };
     if (timeline_of<T>(points[i]).watch(wait)) continue;
     wait.owner.reset();
-    blocked->settle(timeline_of<T>(points[i]).failure());
+    blocked->complete(timeline_of<T>(points[i]).failure());
   }
   const size_t needed = needed_of(points, any);
   const auto over = [&] { return blocked->standing.failure || blocked->standing.reached >= needed; };
   std::unique_lock lock(blocked->mutex);
   if (deadline_ns == HALYARD_WAIT_FOREVER) {
     blocked->changed.wait(lock, over);
-  } else {  // CLOCK_MONOTONIC, as std::chrono::steady_clock
+  } else {  // steady_clock is CLOCK_MONOTONIC
     blocked->changed.wait_until(
         lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)), over);
   }
@@ -122,7 +122,7 @@ Standing block(Timepoints points, bool any, int64_t deadline_ns) {
   return standing;
 }
 
-// Blocks until all, or any, of the timepoints are reached. As semaphore_wait in driver.h.
+// Blocks until all, or any, of the timepoints are reached, like semaphore_wait in driver.h.
 template <typename T>
 Status wait_for(const Services& services, Timepoints points, bool any, int64_t deadline_ns) {
   Standing standing = look_at<T>(points);
@@ -131,11 +131,11 @@ Status wait_for(const Services& services, Timepoints points, bool any, int64_t d
   return outcome_of(services, std::move(standing), points, any);
 }
 
-// Queue work that is held until its waits are reached or one of them has failed, which does not wait for the
-// others [R62]. It counts who still refers to it: each wait that is not settled, and the work itself. `Self`
-// derives from this; `T` is the class of its timelines. Self has
-//   void is_due(List&)   called once: from then on any thread may do the work
-//   void dispose()       called once: nobody refers to it any more
+// Queue work that is held until all its waits are reached or one has failed; a failed wait does not wait for
+// the others [R62]. The work counts its references: one for each wait that has not completed, and one for the
+// work itself. `Self` derives from this class; `T` is the class of its timelines. Self has
+//   void on_ready(List&)   called once: from now on any thread may run the work
+//   void dispose()         called once: no reference is left
 template <typename Self, typename T, typename List>
 class Held {
  public:
@@ -151,34 +151,35 @@ class Held {
   Held() = default;
   ~Held() = default;
 
-  // Before anything else: one of `waits` for each of `points`. What was used before is as new.
+  // Must be called first. `waits` has one element for each of `points`. Resets an object that is reused.
   void prepare(std::span<Wait> waits, Timepoints points) {
     for (size_t i = 0; i < waits.size(); ++i) {
       waits[i].value = points[i].value;
-      waits[i].settled = wait_settled;
+      waits[i].completed = wait_completed;
       waits[i].held = static_cast<Self*>(this);
       waits[i].timeline = &timeline_of<T>(points[i]);
     }
     pending_ = waits.size();
-    is_complete_ = false;
+    all_watched_ = false;
     is_claimed_ = false;
     failure_ = Status();
     references_.store(waits.size() + 1, std::memory_order_relaxed);
   }
-  // Begins to wait. From then on any thread may make it due and do it: it may not be touched any more.
-  void hold(std::span<Wait> waits, List& due) {
+  // Starts to wait. From then on any thread may make the work ready and run it, so the caller must not touch
+  // it any more.
+  void hold(std::span<Wait> waits, List& ready) {
     for (Wait& wait : waits)
-      if (!wait.timeline->watch(wait)) wait_settled(wait, wait.timeline->failure(), due);
-    bool is_due = false;
+      if (!wait.timeline->watch(wait)) wait_completed(wait, wait.timeline->failure(), ready);
+    bool is_ready = false;
     {
       const std::lock_guard lock(mutex_);
-      is_complete_ = true;
-      is_due = claim();
+      all_watched_ = true;
+      is_ready = claim();
     }
-    if (is_due) static_cast<Self*>(this)->is_due(due);
+    if (is_ready) static_cast<Self*>(this)->on_ready(ready);
   }
-  // It is due: the failure of the wait that failed first. The other waits are of no interest then: they are
-  // given up, and leave() must be told of them, by the number in `unwatched`.
+  // For work that is ready: returns the failure of the wait that failed first, if any. Then the remaining
+  // waits are cancelled, and the caller must pass their number, `unwatched`, to leave().
   Status take_failure(std::span<Wait> waits, size_t& unwatched) {
     Status failure;
     {
@@ -196,30 +197,30 @@ class Held {
   }
 
  private:
-  static void wait_settled(typename T::Waiter& waiter, Status failure, List& due) {
+  static void wait_completed(typename T::Waiter& waiter, Status failure, List& ready) {
     Self& self = *static_cast<Wait&>(waiter).held;
     Held& held = self;
-    bool is_due = false;
+    bool is_ready = false;
     {
       const std::lock_guard lock(held.mutex_);
       --held.pending_;
       if (failure && !held.failure_) held.failure_ = std::move(failure);
-      is_due = held.claim();
+      is_ready = held.claim();
     }
-    if (is_due) self.is_due(due);
+    if (is_ready) self.on_ready(ready);
     held.leave(1);
   }
-  // Under the lock: whether the work became due now.
+  // Called under the lock. Returns true if the work became ready with this call.
   bool claim() {
-    if (!is_complete_ || is_claimed_ || (pending_ > 0 && !failure_)) return false;
+    if (!all_watched_ || is_claimed_ || (pending_ > 0 && !failure_)) return false;
     return is_claimed_ = true;
   }
 
-  std::mutex mutex_;          // of what follows
-  size_t pending_ = 0;        // waits that are not settled
-  bool is_complete_ = false;  // all waits are watched
-  bool is_claimed_ = false;   // it is being done, or has been
-  Status failure_;            // of the first wait that failed
+  std::mutex mutex_;          // guards the fields below
+  size_t pending_ = 0;        // waits that have not completed
+  bool all_watched_ = false;  // every wait is reached, failed or watched
+  bool is_claimed_ = false;   // the work is running, or has run
+  Status failure_;            // of the wait that failed first
   std::atomic<size_t> references_ = 0;
 };
 

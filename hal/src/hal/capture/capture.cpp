@@ -25,7 +25,7 @@ struct Work final : ObjectOf<Work>, StepwiseExecution {
 
   Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
   // A program that ends after the signal finds its file closed.
-  void let_go() override { capture = {}; }
+  void release_resources() override { capture = {}; }
 
   Ref<Capture> capture;
   std::vector<SlotEntry> entries;
@@ -194,7 +194,7 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   HALYARD_TRY(work->when(point.wait, work, [work] {
     return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
   }));
-  return work->told();
+  return work->result_for_submitter();
 }
 
 }  // namespace halyard::hal

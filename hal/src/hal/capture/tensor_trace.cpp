@@ -150,7 +150,7 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
       to = {Buffer::create(Ref<Allocation>::share(entry.allocation)), entry.offset, entry.length};
   }
   HALYARD_TRY(work->when(point.wait, [work] { return work->go_on(); }));
-  return work->told();
+  return work->result_for_submitter();
 }
 
 Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,

@@ -340,7 +340,7 @@ Result<> CommandBuffer::copy(BufferRange source, BufferRange target) {
   if (overlaps(from, to))
     return halyard::fail(
         Code::INVALID_ARGUMENT,
-        "expected source and target of a copy without common bytes, found [{}, +{}) and [{}, +{}) of one "
+        "expected a copy whose source and target do not overlap, found [{}, +{}) and [{}, +{}) of one "
         "allocation; copy through another buffer",
         from.offset, from.length, to.offset, to.length);
   if (from.length == 0) return {};

@@ -9,7 +9,7 @@ namespace halyard::hal {
 
 namespace {
 
-// The driver's own words, without ours: those would take memory.
+// The driver's message without additions, which would need memory.
 void make_signal(Semaphore& semaphore, uint64_t value, const Status& failure) noexcept {
   if (failure) return semaphore.fail(failure);
   const halyard_driver_table_t& table = semaphore.device().table();

@@ -1,5 +1,4 @@
-// Bridges: what the host does between drivers that know nothing of each other. It makes signals, and has one
-// driver's semaphore follow another's.
+// Bridges between drivers: the host makes signals, and makes one driver's semaphore follow another driver's.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +8,16 @@
 
 namespace halyard::hal {
 
-// Which timepoints of a fence the host signals.
+// The timepoints of a fence that the host signals.
 enum class Makes : uint8_t { foreign, all };
 
-// Now; within a step where a driver is calling back. A timepoint that is reached already stays as it is,
-// without an error (ruling 9); a driver that cannot signal fails it, so that nobody waits for ever. `fence`
-// may be null.
+// Signals now; in a driver's callback, called within a step. A timepoint that is already reached is left as
+// it is, without an error (ruling 9). If a driver cannot signal, the semaphore fails, so that no thread waits
+// for ever. `fence` may be null.
 void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) noexcept;
 
-// A semaphore of `device` that gets 1 as soon as the other driver's timepoint is reached, or its failure.
+// A semaphore of `device` that is signalled with 1 when the other driver's timepoint is reached, or gets its
+// failure.
 Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint);
 
 // Fails `semaphore` if the timepoint fails before it is reached.

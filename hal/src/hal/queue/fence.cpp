@@ -1,4 +1,4 @@
-// Semaphores are a driver's, fences are sets of their values.
+// Semaphores belong to one driver; a fence is a set of their values.
 #include "hal/queue/fence.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ const ObjectType Fence::kType = pooled_object_type<Fence>("hal.fence");
 // ---- Semaphore ----
 
 Result<Ref<Semaphore>> Semaphore::create(Ref<Device> device, uint64_t initial, Budget* memory) {
-  // Made before the handle, which it then owns.
+  // Created before the handle, which it then owns.
   Device& home = *device;
   Ref<Semaphore> semaphore = make_pooled<Semaphore>(home, std::move(device));
   HALYARD_TRY(semaphore->charge_.start(
@@ -40,8 +40,8 @@ Ref<Device> Semaphore::leave() {
   return std::move(device_);
 }
 
-void Semaphore::let_go() {
-  // As with references: who sees that it is the only one, is.
+void Semaphore::drop_holder() {
+  // As with references: a holder that sees a count of one is the only one.
   if (holders_.load(std::memory_order_acquire) == 1 || fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1)
     destroy_pooled(this);
 }
@@ -65,7 +65,7 @@ void Semaphore::destroy(Object* object) {
       semaphore->fail(std::move(abandoned));
     }
   }
-  semaphore->let_go();
+  semaphore->drop_holder();
 }
 
 Awaited::Awaited(Semaphore& semaphore, uint64_t value) : semaphore_(&semaphore) {
@@ -87,7 +87,8 @@ Result<> Semaphore::signal(uint64_t value) {
   if (status.code() != Code::INVALID_ARGUMENT) return to_result(std::move(status));
   return std::unexpected(
       Status(Code::INVALID_ARGUMENT,
-             fmt::format("expected a value above the semaphore's, found {}; signal each once", value))
+             fmt::format("expected a value larger than the semaphore's, found {}; signal each value once",
+                         value))
           .caused_by(std::move(status)));
 }
 
@@ -111,7 +112,7 @@ Result<Ref<Fence>> Fence::create(Ref<Device> device, Budget* memory) {
 
 Result<Ref<Fence>> Fence::of(Timepoints&& timepoints, Budget* memory) {
   Device& home = timepoints[0].semaphore->device();
-  // An array of its own has grown by doubling.
+  // The array grows by doubling.
   const uint64_t array = timepoints.size() > 1 ? block_bytes(2 * timepoints.size() * sizeof(Timepoint)) : 0;
   Ref<Fence> fence = make_pooled<Fence>(home, std::move(timepoints));
   HALYARD_TRY(fence->charge_.start(memory, NodePool::footprint(sizeof(Fence)) + array, "a fence"));
@@ -121,7 +122,7 @@ Result<Ref<Fence>> Fence::of(Timepoints&& timepoints, Budget* memory) {
 Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences, Budget* memory) {
   Charge joining;
   if (memory) [[unlikely]] {
-    constexpr uint64_t kEach = 3 * sizeof(Timepoint) + 64;  // both arrays while they grow, and the map
+    constexpr uint64_t kEach = 3 * sizeof(Timepoint) + 64;  // both arrays during growth, and the map
     uint64_t count = 0;
     for (const Fence* fence : fences) count += fence ? fence->timepoints_.size() : 0;
     HALYARD_TRY(
@@ -160,7 +161,7 @@ Status Fence::query() const {
   return Status(Code::DEFERRED, "fence is not reached yet");
 }
 
-// All timepoints are reached afterwards, also those behind one that was reached already.
+// Signals all timepoints, also those after one that is already reached.
 Result<> Fence::signal() {
   Result<> first;
   trace_fence(*this, "signal");

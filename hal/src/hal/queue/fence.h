@@ -1,5 +1,5 @@
 // Semaphore: a driver's timeline as a shared object. Fence: a set of timepoints. Specified by
-// hal-semantics.md, "Timelines", and rulings 9 to 12. Thread-safe; a fence is immutable once made.
+// hal-semantics.md, "Timelines", and rulings 9 to 12. Thread-safe; a fence is immutable.
 #pragma once
 
 #include <atomic>
@@ -15,48 +15,48 @@
 
 namespace halyard::hal {
 
-// Who holds a Ref may signal it; who only waits for it holds an Awaited. When the last Ref goes and somebody
-// still waits for more than was reached, nothing can ever reach it: it fails then (ABORTED), and the waiters
-// with it, who would otherwise stay for ever, with all that they hold.
+// The holder of a Ref may signal the semaphore; a waiter holds an Awaited. If the last Ref is dropped while
+// there are waiters for values not yet reached, nothing can signal those values any more: the semaphore then
+// fails (ABORTED), so that the waiters and everything that they hold are released.
 class Semaphore final : public Object {
  public:
   static const ObjectType kType;  // "hal.semaphore"
 
-  // `memory` (may be null) is charged. RESOURCE_EXHAUSTED; INTERNAL: the driver makes no sense.
+  // `memory` (may be null) is charged. RESOURCE_EXHAUSTED; INTERNAL: the driver returned nonsense.
   static Result<Ref<Semaphore>> create(Ref<Device> device, uint64_t initial, Budget* memory = nullptr);
 
   Device& device() const { return *device_; }
   halyard_driver_semaphore_t handle() const { return handle_; }
   Result<uint64_t> query() const;   // the failure, if it has failed
-  Result<> signal(uint64_t value);  // INVALID_ARGUMENT: already at or past it
+  Result<> signal(uint64_t value);  // INVALID_ARGUMENT: the value is already reached
   void fail(Status status);
-  uint64_t trace_number() const { return trace_number_; }  // tells it from others; 0: nobody traces
+  uint64_t trace_number() const { return trace_number_; }  // its number in traces; 0: not traced
 
-  // One of the other driver's device that follows this one (hal/queue/semaphore_fd.h), made when it is first
-  // asked for. It is waited for and failed, never signalled.
+  // A semaphore of the other driver's device that follows this one (hal/queue/semaphore_fd.h), created on
+  // first use. It can be waited for and failed, but not signalled.
   Result<Ref<Semaphore>> imported_by(Device& device);
 
   explicit Semaphore(Ref<Device> device) : Object(&kType), device_(std::move(device)) {}
-  Ref<Device> leave();  // the last holder
+  Ref<Device> leave();  // called by the last holder
 
  private:
   friend class Awaited;
   struct Imports;
   Result<Ref<Semaphore>> import(Device& device) const;
   void drop_imports();
-  static void destroy(Object* object);  // the last Ref has gone
-  void let_go();                        // one of the holders does
+  static void destroy(Object* object);  // called when the last Ref is dropped
+  void drop_holder();                   // drops one holder
 
   Ref<Device> device_;
   halyard_driver_semaphore_t handle_ = nullptr;
   uint64_t trace_number_ = 0;
   std::atomic<uint32_t> holders_{1};        // one for all Refs, one for each Awaited
-  std::atomic<uint64_t> awaited_{0};        // the largest value that anybody has waited for
-  std::atomic<Imports*> imports_{nullptr};  // few semaphores have any
+  std::atomic<uint64_t> awaited_{0};        // the largest value with a waiter
+  std::atomic<Imports*> imports_{nullptr};  // null for most semaphores
   Charge charge_;
 };
 
-// Keeps a semaphore for somebody who waits for `value`.
+// Keeps a semaphore alive for a waiter for `value`.
 class Awaited {
  public:
   Awaited() = default;
@@ -67,9 +67,9 @@ class Awaited {
     return *this;
   }
   ~Awaited() {
-    if (semaphore_) semaphore_->let_go();
+    if (semaphore_) semaphore_->drop_holder();
   }
-  Semaphore& semaphore() const { return *semaphore_; }  // of one that is not empty
+  Semaphore& semaphore() const { return *semaphore_; }  // must not be empty
 
  private:
   Semaphore* semaphore_ = nullptr;
@@ -86,22 +86,23 @@ class Fence final : public ObjectOf<Fence> {
  public:
   static const ObjectType kType;  // "hal.fence"
 
-  // `memory` (may be null) is charged in each: RESOURCE_EXHAUSTED.
-  // One timepoint: value 1 of a new semaphore of the device.
+  // `memory` (may be null) is charged by each of these: RESOURCE_EXHAUSTED.
+  // A fence with one timepoint: value 1 of a new semaphore of the device.
   static Result<Ref<Fence>> create(Ref<Device> device, Budget* memory = nullptr);
-  // Union; for each semaphore the largest value. Null when there is no timepoint. Nulls are skipped.
+  // The union, with the largest value of each semaphore. Null if there are no timepoints. Null fences are
+  // skipped.
   static Result<Ref<Fence>> join(std::span<Fence* const> fences, Budget* memory = nullptr);
   static Result<Ref<Fence>> of(Timepoints&& timepoints, Budget* memory = nullptr);  // at least one
 
   std::span<const Timepoint> timepoints() const { return timepoints_; }
-  // OK: reached. DEFERRED: not yet. Otherwise the failure, which is looked for first (ruling 10).
+  // OK: reached. DEFERRED: not yet. Otherwise the failure, which takes precedence (ruling 10).
   Status query() const;
-  Result<> signal();                // INVALID_ARGUMENT: reached already
-  void fail(const Status& status);  // all of its semaphores
+  Result<> signal();                // INVALID_ARGUMENT: already reached
+  void fail(const Status& status);  // fails all of its semaphores
 
   explicit Fence(Timepoints&& timepoints) : timepoints_(std::move(timepoints)) {}
   explicit Fence(Timepoint timepoint) { timepoints_.push_back(std::move(timepoint)); }
-  Device& device() const { return timepoints_[0].semaphore->device(); }  // of the first
+  Device& device() const { return timepoints_[0].semaphore->device(); }  // that of the first timepoint
   Ref<Device> leave() { return Ref<Device>::share(&device()); }
 
  private:

@@ -1,4 +1,4 @@
-// File: bytes that queue work reads or writes: host memory, or a file of the system. Specified by
+// File: bytes that queue work reads or writes, in host memory or in a file of the system. Specified by
 // hal-module.md, "hal.ex.file.from_memory", "hal.device.queue.read" and "hal.device.queue.write".
 // Thread-safe.
 #pragma once
@@ -17,9 +17,10 @@ class File final : public ObjectOf<File> {
  public:
   static const ObjectType kType;  // "hal.file"
 
-  // Over bytes that `keep` owns.
+  // A file over bytes that `keep` owns.
   static Ref<File> from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep);
-  // The same, charged to `memory` (may be null), with `kept` bytes that go with it. RESOURCE_EXHAUSTED.
+  // The same, charged to `memory` (may be null), together with `kept` bytes owned by `keep`.
+  // RESOURCE_EXHAUSTED.
   static Result<Ref<File>> from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep,
                                        Budget* memory, uint64_t kept = 0);
 

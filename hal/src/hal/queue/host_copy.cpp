@@ -1,4 +1,4 @@
-// The queue's work is a write to, or an update from, host memory; queue.cpp stages it.
+// Implemented as a write to, or an update from, host memory; queue.cpp stages it.
 #include "hal/queue/host_copy.h"
 
 #include "hal/queue/file.h"

@@ -1,5 +1,5 @@
-// InlineVector: a growing array whose first N elements need no allocation, and cost nothing while they are
-// not there. For the short lists of a submission.
+// InlineVector: a growing array whose first N elements are stored inline and uninitialized until used. For
+// the short lists of a submission.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class InlineVector {
     size_ = 0;
     capacity_ = N;
   }
-  // Into what is empty.
+  // This array must be empty.
   void take(InlineVector& other) noexcept {
     if (other.data_ != other.room()) {
       data_ = std::exchange(other.data_, other.room());

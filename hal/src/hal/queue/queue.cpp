@@ -1,8 +1,8 @@
-// Queue work: checks arguments, turns them into a submission of the driver ABI, and keeps what it uses until
-// the driver says that it is done. For each wait for another driver, there is a semaphore of the executing
-// device that follows the foreign one (hal/queue/semaphore_fd.h); such signals are made by the host on
-// completion. Work on one buffer of another driver is queued at that buffer's device; work on several uses
-// the handles that they share (hal/queue/sharing.h); where there are none, copies go through the host
+// Queue work: checks arguments, converts them to a submission of the driver ABI, and keeps the objects that
+// it uses until it has completed. For a wait for another driver, a semaphore of the executing device follows
+// the foreign one (hal/queue/semaphore_fd.h); signals of foreign semaphores are made by the host on
+// completion. Work on one buffer of another driver is queued on that buffer's device. Work on several buffers
+// uses shared handles (hal/queue/sharing.h); if there are none, copies go through the host
 // (hal/queue/transfer.h).
 #include "hal/queue/queue.h"
 
@@ -30,24 +30,24 @@ namespace {
 
 // ---- Submissions ----
 
-// Everything that a submission uses, from the call until its signals are made after the driver's `completed`.
-// Held by both; the last one frees it. What it uses is the caller's, who is there until the call returns; it
-// is kept only where the work is not over by then.
+// The state of a submission, from the call until its signals are made after the driver's `completed`. It has
+// two holders: the submitter and the completion; the last one frees it. Its objects are borrowed from the
+// caller, and only retained if the work is still running when the call returns.
 struct InFlight : Step, WorkTrace {
   std::atomic<int> holders{2};
-  Status result;  // what came of the work
+  Status result;  // of the work
 
-  Device* const home;      // where it is queued
+  Device* const home;      // the device that it is queued on
   Fence* const signal;     // may be null
   WorkScope* const scope;  // may be null
   Makes makes = Makes::foreign;
   InlineVector<Object*, 6> resources;
-  bool keeps = false;              // references to these
-  InlineVector<Awaited, 2> waits;  // it could not signal them: a Ref would keep what nothing can reach
+  bool keeps = false;              // the objects are retained
+  InlineVector<Awaited, 2> waits;  // Awaited: a Ref would keep it from failing
   std::unique_ptr<uint8_t[]> payload;
   Charge charge;
 
-  // queue_write: what to copy to where once the driver's part is done.
+  // For queue_write: the copy to the file, after the driver's part has completed.
   struct FileWrite {
     Ref<Buffer> source;
     uint64_t source_offset = 0;
@@ -61,7 +61,7 @@ struct InFlight : Step, WorkTrace {
   }
 
   Device& device() const { return *home; }
-  // Asked by the submitter: the signals are made, and nobody else holds it.
+  // For the submitter: the signals are made, and there is no other holder.
   bool is_over() const { return holders.load(std::memory_order_acquire) == 1; }
   void use(Object& object) { resources.push_back(&object); }
   void keep() {
@@ -78,19 +78,19 @@ struct InFlight : Step, WorkTrace {
     for (Object* object : resources) object->release();
     return Ref<Device>::adopt(home);
   }
-  void let_go() noexcept {
+  void drop_holder() noexcept {
     if (fetch_sub(holders, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
-  // What has failed is told to all signals: a driver that has done so already is not disturbed, and one that
-  // forgot leaves nobody waiting.
+  // A failure fails all signals. This has no effect if the driver has done so, and releases the waiters if it
+  // forgot to.
   void end() noexcept {
     trace_done(signal);
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
-    let_go();
+    drop_holder();
   }
 };
 
-// Not submitted yet.
+// Owns work that is not submitted yet.
 struct DropWork {
   void operator()(InFlight* work) const noexcept { destroy_pooled(work); }
 };
@@ -98,7 +98,7 @@ using OwnWork = std::unique_ptr<InFlight, DropWork>;
 
 constexpr const char* kCharged = "queue work";
 
-// `more` bytes go with it.
+// `more`: additional bytes to charge.
 Result<> charge_work(Charge& charge, const QueuePoint& point, uint64_t more) {
   const uint64_t timepoints = (point.wait ? point.wait->timepoints().size() : 0) +
                               (point.signal ? point.signal->timepoints().size() : 0);
@@ -172,7 +172,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
         signals.push_back({timepoint.semaphore->handle(), timepoint.value});
     }
   }
-  work->waits.reserve(awaited.size());  // accepted work fails for nothing, least of all for memory
+  work->waits.reserve(awaited.size());  // accepted work must not fail for lack of memory
   submission.wait_count = static_cast<uint32_t>(waits.size());
   submission.waits = waits.data();
   submission.signal_count = static_cast<uint32_t>(signals.size());
@@ -183,23 +183,23 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.completed_user = static_cast<WorkTrace*>(work.get());
   work->trace_submit(device.trace(), operation.kind, point.wait);
   if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
-    // Of what was refused there is no memory, whatever has been written there.
+    // A refused alloca has no memory, whatever the driver wrote here.
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
     return std::unexpected(Status::adopt(status));
   }
 
   if (work->is_over()) {
-    // On other devices it would depend on timing whether a failure is returned.
+    // On other devices, timing would determine whether a failure is returned.
     if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
     return to_result(std::move(work->result));
   }
   for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
   work->keep();
-  work.release()->let_go();
+  work.release()->drop_holder();
   return {};
 }
 
-// For drivers without the operation: the same as a recorded command.
+// For drivers without the operation: submits it as a recorded command.
 template <typename Record>
 Result<> submit_recorded(const QueuePoint& point, Record record) {
   Ref<CommandBuffer> commands = HALYARD_TRY(CommandBuffer::create(
@@ -228,7 +228,7 @@ Result<> check_target(const Buffer& buffer, uint64_t offset, uint64_t length) {
   return check_transfer(buffer, offset, length, HALYARD_USAGE_TRANSFER_TARGET, kWrite);
 }
 
-// The length that "the rest" stands for. An offset behind the end is left for the range check to find.
+// Resolves kWholeLength. An offset past the end is left to the range check.
 uint64_t rest(const Buffer& buffer, uint64_t offset, uint64_t length) {
   return length == kWholeLength && offset <= buffer.length() ? buffer.length() - offset : length;
 }
@@ -246,12 +246,12 @@ Result<> check_file_access(const File& file, uint32_t access) {
               access_text(access), access_text(file.access()));
 }
 
-// As the buffer's own driver knows it.
+// The range in the handles of the buffer's own driver.
 halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length) {
   return {buffer.allocation().memory, 0, 0, buffer.offset() + offset, length};
 }
 
-// Where work on this buffer alone is queued.
+// The queue point for work on this buffer alone.
 QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
   if (!is_foreign(point.device, buffer)) return point;
   return {buffer.device(), kAnyQueue, point.wait, point.signal, point.memory, point.scope};
@@ -259,7 +259,7 @@ QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   if (&allocation.device().library() == &point.device.library()) return Handles::ready;
-  // A wait that has failed is told to the signals, as with any other work.
+  // A failed wait fails the signals, as with any other work.
   const bool waits = point.wait && !point.wait->query().ok();
   const Result<halyard_driver_memory_t> memory = memory_on(point.device, allocation);
   if (memory) return Handles::ready;
@@ -268,7 +268,7 @@ Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   return std::unexpected(memory.error());
 }
 
-// Queues the work when its waits are reached. What it needs is kept by `again`, and takes `kept` bytes.
+// Queues the work when its waits are reached. `again` keeps what it needs, which takes `kept` bytes.
 Result<> hold(const QueuePoint& point, uint64_t kept,
               std::move_only_function<Result<>(const QueuePoint&)> again) {
   Charge charge;
@@ -281,12 +281,12 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
     if (status.ok())
       status = outcome_of(
           [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
-    // A failure that the signals have been told already makes no difference to them.
+    // No effect on signals that have already failed.
     if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
   });
 }
 
-// The target range is the bytes, which `work` keeps.
+// The target is the range of bytes that `work` keeps.
 Result<> submit_update(OwnWork work, const QueuePoint& point, const void* source, Buffer& target,
                        uint64_t offset, uint64_t length) {
   work->use(target.allocation());
@@ -353,7 +353,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
 Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags) {
   Allocation& allocation = buffer.allocation();
   if (!allocation.queue_ordered || allocation.indeterminate_lifetime) return queue_barrier(point);
-  // Only the device that gave the memory can take it back, so a request at another one goes there too.
+  // Only the device that allocated the memory can free it, so a request to another device is forwarded.
   const bool at_origin = (flags & kDeallocaPreferOrigin) || &point.device != &allocation.device();
   const QueuePoint origin = {allocation.device(), allocation.origin_affinity, point.wait, point.signal,
                              point.memory};
@@ -364,7 +364,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
   allocation.trace_end();
-  // Other drivers' work may still use the bytes, in an order that this device does not know.
+  // Work of other drivers may still use the bytes, in an order that this device does not know.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = HALYARD_TRY(make_work(place));
   work->use(allocation);
@@ -420,7 +420,7 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
 Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_offset, Buffer& target,
                     uint64_t target_offset, uint64_t length) {
   if (length == 0) return queue_barrier(asked);
-  // Between two buffers of one driver that driver copies.
+  // The driver that owns both buffers copies.
   const QueuePoint point = is_foreign(source.device(), target) ? asked : at_owner(asked, target);
   length = rest(source, source_offset, length);
   HALYARD_TRY(with_note(check_source(source, source_offset, length), "copy source"));
@@ -431,13 +431,13 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   if (from.memory == to.memory && from.offset < to.offset + length && to.offset < from.offset + length)
     return fail(
         Code::INVALID_ARGUMENT,
-        "expected source and target of a copy without common bytes, found [{}, +{}) and [{}, +{}) of one "
+        "expected a copy whose source and target do not overlap, found [{}, +{}) and [{}, +{}) of one "
         "allocation; copy through another buffer",
         from.offset, length, to.offset, length);
   if (is_foreign(point.device, source) || is_foreign(point.device, target)) {
     const Result<Handles> source_handle = handle_on(point, source.allocation());
     const Result<Handles> target_handle = handle_on(point, target.allocation());
-    if (!source_handle || !target_handle)  // no memory that both see
+    if (!source_handle || !target_handle)  // no memory that both devices can access
       return transfer(point, source, source_offset, target, target_offset, length);
     if (*source_handle == Handles::later || *target_handle == Handles::later)
       return hold(point, 0,
@@ -460,7 +460,7 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   return submit(std::move(work), point, operation);
 }
 
-// An update from the file's bytes.
+// An update with the file's bytes.
 Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offset, Buffer& target,
                     uint64_t target_offset, uint64_t length) {
   const QueuePoint point = at_owner(asked, target);
@@ -478,8 +478,8 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
 }
 
-// The driver waits (and copies to memory that the host can read, where the source is none); the host writes
-// the file and then makes the signals itself.
+// The driver waits, and copies the source to host-visible memory if it is not; then the host writes the file
+// and makes the signals.
 Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_offset, File& target,
                      uint64_t target_offset, uint64_t length) {
   const QueuePoint point = at_owner(asked, source);
@@ -495,7 +495,7 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
     Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&point.device), point.memory));
     Result<> copy = queue_copy({point.device, point.affinity, point.wait, copied.get(), point.memory}, source,
                                source_offset, *staging, 0, length);
-    if (!copy) {  // the arguments were right, so this is a failure of the work
+    if (!copy) {  // the arguments were valid, so this is a failure of the work
       make_signals(point.signal, point.device, Makes::all, copy.error());
       return copy;
     }
@@ -511,7 +511,8 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
 
 namespace {
 
-// What the work may do with constants that a program passes in a slot, on devices that let it (ruling 31).
+// The access that the work needs to a slot's buffer. Devices that allow writes to constants (ruling 31) need
+// no write access to them.
 uint32_t needed_access(const Device& device, const Allocation& allocation, const SlotNeeds& needs) {
   const bool lets = allocation.is_constant && &allocation.device().library() == &device.library() &&
                     (device.properties().capabilities & HALYARD_DEVICE_WRITES_CONSTANTS);
@@ -544,7 +545,7 @@ std::string slot_note(const CommandBuffer& commands, size_t slot) {
   return "a buffer of another driver that was recorded";
 }
 
-// The table's entries that are used, then what the recording names of other drivers.
+// First the table's entries that are used, then the foreign buffers that the recording names.
 Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding> table,
                          SlotEntries& entries) {
   const std::span<const SlotNeeds> slots = commands.slots();

@@ -1,6 +1,6 @@
-// Queue work: waits, one operation, signals. Free functions, one per operation; what they keep alive they
-// keep until it is done. Specified by hal-module.md, "Queue rules", hal-semantics.md, and rulings 6 to 9.
-// Thread-safe.
+// Queue work: waits, one operation, signals. One free function for each operation; it keeps the objects that
+// it uses until the work has completed. Specified by hal-module.md, "Queue rules", hal-semantics.md, and
+// rulings 6 to 9. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@
 
 namespace halyard::hal {
 
-// Where and when. Null fences: at once; nobody is told.
+// Where and when to run. Null fences: no wait, no signal.
 struct QueuePoint {
   Device& device;
   uint64_t affinity = kAnyQueue;
   Fence* wait = nullptr;
   Fence* signal = nullptr;
-  Budget* memory = nullptr;    // is charged for the work until it is done; null: nobody is
-  WorkScope* scope = nullptr;  // what stops the work; null: nothing
+  Budget* memory = nullptr;    // charged until the work has completed; may be null
+  WorkScope* scope = nullptr;  // can stop the work; may be null
 };
 
-// One entry of a binding table; null for an unused slot.
+// An entry of a binding table; a null buffer for an unused slot.
 struct Binding {
   Buffer* buffer = nullptr;
   uint64_t offset = 0;
   uint64_t length = 0;  // kWholeLength: the rest
 };
 
-// Argument errors return at once: nothing is submitted, the signal fence is untouched (ruling 8). Failures of
-// the wait fence and of the work fail the signal fence; devices that run in the caller also return them.
-// RESOURCE_EXHAUSTED where the point's memory is spent.
+// Argument errors are returned at once: nothing is submitted, and the signal fence is unchanged (ruling 8).
+// Failures of the wait fence and of the work fail the signal fence; devices that run in the caller also
+// return them. RESOURCE_EXHAUSTED: the point's memory is spent.
 Result<> queue_barrier(const QueuePoint& point);
 Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
                                  uint64_t size, uint64_t flags);
@@ -52,26 +52,26 @@ Result<> queue_read(const QueuePoint& point, File& source, uint64_t source_offse
                     uint64_t target_offset, uint64_t length);
 Result<> queue_write(const QueuePoint& point, Buffer& source, uint64_t source_offset, File& target,
                      uint64_t target_offset, uint64_t length);
-// `table` may be empty where the recording uses no slots.
+// `table` may be empty if the recording uses no slots.
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
 Result<> queue_flush(Device& device, uint64_t affinity);
 
-// ---- queue_execute in two parts, for who does something in between (hal/capture/capture.h)
+// ---- queue_execute in two steps, for callers that need to act in between (hal/capture/capture.h)
 
-// What a slot stands for in one execution; no allocation where it is not used.
+// The range bound to a slot in one execution; no allocation if the slot is not used.
 struct SlotEntry {
   Allocation* allocation = nullptr;
   uint64_t offset = 0;  // bytes, within the allocation
   uint64_t length = 0;
 };
 using SlotEntries = InlineVector<SlotEntry, 16>;
-// Handles of other drivers' buffers that the work uses; or that they cannot be had before its waits are
-// reached, because they are for memory that an alloca has not given yet.
+// Whether the handles of other drivers' buffers are ready. `later`: they are for memory of an alloca that has
+// not run, and exist only when the work's waits are reached.
 enum class Handles : uint8_t { ready, later };
-// Checks the arguments, claims the command buffer for this execution, and appends what its slots stand for.
+// Checks the arguments, reserves the command buffer for this execution, and appends the ranges of its slots.
 Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
                                 std::span<const Binding> table, SlotEntries& entries);
-// Submits what was prepared, whose handles must be ready: they are once the wait is reached.
+// Submits prepared work. Its handles must be ready, as they are when the wait is reached.
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries);
 
 }  // namespace halyard::hal

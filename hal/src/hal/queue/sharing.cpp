@@ -1,4 +1,4 @@
-// Handles for bytes of another driver.
+// Handles for memory of another driver.
 #include "hal/queue/sharing.h"
 
 namespace halyard::hal {
@@ -20,7 +20,7 @@ std::unexpected<Status> not_shared(const Device& user, const Allocation& allocat
       allocation.device().uri(), user.uri(), why);
 }
 
-// Where the bytes are in this process: as the owner exports them, or else as a mapping that stays.
+// The address of the bytes in this process: exported by the owner, or a persistent mapping.
 Result<void*> host_pointer(const Device& user, Allocation& allocation) {
   Allocation::Shared& shared = allocation.shared;
   if (shared.pointer) return shared.pointer;
@@ -52,7 +52,7 @@ Result<halyard_driver_memory_t> import(Device& user, const Allocation& allocatio
   const uint64_t alignment = user.properties().import_alignment;
   if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
     return not_shared(user, allocation,
-                      fmt::format("it wants imported memory at multiples of {} bytes", alignment));
+                      fmt::format("it requires imported memory to be aligned to {} bytes", alignment));
   halyard_memory_request_t request = {};
   request.struct_size = sizeof request;
   request.memory_type = HALYARD_MEMORY_OPTIMAL;
@@ -98,7 +98,7 @@ Result<halyard_driver_memory_t> memory_on(Device& user, Allocation& allocation) 
         "that uses it is done",
         allocation.device().uri(), user.uri());
   void* const pointer = HALYARD_TRY(host_pointer(user, allocation));
-  shared.imports.reserve(shared.imports.size() + 1);  // before there is a handle to keep
+  shared.imports.reserve(shared.imports.size() + 1);  // before there is a handle to store
   const halyard_driver_memory_t memory = HALYARD_TRY(import(user, allocation, pointer));
   shared.imports.push_back({Ref<Device>::share(&user), memory});
   return memory;

@@ -1,6 +1,6 @@
-// Sharing: how a device gets at memory of another driver's device. A driver sees only its own handles, so the
-// host makes it one for the same bytes where both sides can meet in host memory: the owner tells where its
-// bytes are, the other imports them. Nothing is copied. Specified by hal-semantics.md, "Objects".
+// Sharing: how a device accesses memory of another driver's device. A driver only knows its own handles, so
+// the host creates one for the same bytes if both sides support host memory: the owner exports their address,
+// and the other imports them. Nothing is copied. Specified by hal-semantics.md, "Objects".
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,30 @@
 namespace halyard::hal {
 
 enum class Sharing : uint8_t {
-  none,         // bytes are copied between them
-  host_memory,  // the user imports what the owner has in host memory
-  same_driver,  // the owner's handles are the user's too
+  none,         // bytes must be copied between them
+  host_memory,  // the user imports the owner's host memory
+  same_driver,  // the user can use the owner's handles
 };
 
-// What `user` can have of memory that `owner` allocates, as far as their properties tell: memory that the
-// host cannot see, or that is not aligned as `user` wants it, is not shared for all that.
+// What `user` can do with memory that `owner` allocates, according to their properties. Memory that is not
+// host-visible, or not aligned as `user` requires, is not shared in any case.
 Sharing sharing(const Device& owner, const Device& user);
 
-// The handle by which `user`'s driver knows the bytes. It is made when it is first asked for, lives as long
-// as the allocation, and counts as a use of it by the caller. FAILED_PRECONDITION: there are no bytes yet
-// (alloca whose turn has not come) or no longer (dealloca). INVALID_ARGUMENT: they share no memory; says why.
-// Any thread.
+// The handle of the allocation in `user`'s driver, created on first use. It lives as long as the allocation;
+// the call counts as a use by the caller. FAILED_PRECONDITION: there are no bytes yet (the alloca has not
+// run) or no longer (dealloca). INVALID_ARGUMENT: they share no memory; the message says why. Thread-safe.
 Result<halyard_driver_memory_t> memory_on(Device& user, Allocation& allocation);
 
 inline bool is_foreign(const Device& user, const Buffer& buffer) {
   return &buffer.device().library() != &user.library();
 }
 
-// A handle will be asked for later, by work that is held until there are bytes: they must stay until the
-// allocation goes. Whether there will be one: not after end_sharing().
+// Announces that held work will request a handle when there are bytes, which must then stay as long as the
+// allocation. Returns false after end_sharing().
 bool expect_sharing(Allocation& allocation);
 
-// The allocation will get no more handles: FAILED_PRECONDITION from now on. Whether it has none, and
-// none is expected; otherwise its bytes must stay until it goes.
+// Ends the creation of handles: FAILED_PRECONDITION from now on. Returns whether there are none and none is
+// announced; otherwise the bytes must stay as long as the allocation.
 bool end_sharing(Allocation& allocation);
 
 }  // namespace halyard::hal

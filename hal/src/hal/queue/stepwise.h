@@ -1,6 +1,6 @@
-// StepwiseExecution: the execution of a command buffer as a chain of steps, each begun when the fence of the
-// one before is reached, which holds no thread meanwhile. The program sees one submission: its signals are
-// made at the end.
+// StepwiseExecution: executes a command buffer as a chain of steps. Each step begins when the fence of the
+// previous one is reached, and no thread is held meanwhile. The program sees one submission, whose signals
+// are made at the end.
 #pragma once
 
 #include <atomic>
@@ -19,25 +19,25 @@ struct StepwiseExecution {
   uint64_t affinity = kAnyQueue;
   Ref<Fence> signal;
   Ref<WorkScope> scope;
-  Ref<CommandBuffer> commands;  // keeps what its list borrows
+  Ref<CommandBuffer> commands;  // keeps the objects of its list
 
-  // Once, at the end.
+  // Called once, at the end.
   void finish(Status status) {
-    let_go();
+    release_resources();
     make_signals(signal.get(), *device, Makes::all, status);
     result_ = std::move(status);
     is_finished_.store(true, std::memory_order_release);
   }
 
-  // Runs a step; its failure ends the work. Steps run in callbacks of drivers, so nothing may be thrown.
+  // Runs a step; its failure ends the work. Steps run in callbacks of drivers, so nothing may throw.
   template <typename Step>
   void attempt(Step&& step) {
     if (Status status = Status::adopt(guarded(std::forward<Step>(step))); !status.ok())
       finish(std::move(status));
   }
 
-  // Attempts `next` when the fence, which may be null, is reached; its failure ends the work. `self` is this
-  // execution, which the wait keeps.
+  // Runs `next` when the fence, which may be null, is reached; its failure ends the work. `self` is this
+  // execution, kept by the wait.
   Result<> when(const Fence* fence, Ref<Object> self, std::move_only_function<Result<>()> next) {
     return when_reached(fence, [this, self = std::move(self), next = std::move(next)](Status status) mutable {
       if (!status.ok()) return finish(std::move(status));
@@ -45,17 +45,16 @@ struct StepwiseExecution {
     });
   }
 
-  // For the submitter, as queue work tells it: what came of work that is over, on devices that run in their
-  // caller.
-  Result<> told() const {
+  // For the submitter: the result of completed work, on devices that run in their caller.
+  Result<> result_for_submitter() const {
     const bool runs_in_caller = device->properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER;
     if (!runs_in_caller || !is_finished_.load(std::memory_order_acquire)) return {};
     return to_result(result_);
   }
 
  protected:
-  // Gives back what the program may want to find given back as soon as its signals are made.
-  virtual void let_go() {}
+  // Releases what the program may expect to be free as soon as its signals are made.
+  virtual void release_resources() {}
 
   ~StepwiseExecution() = default;
   StepwiseExecution(const QueuePoint& point, CommandBuffer& executed)

@@ -1,4 +1,4 @@
-// The three steps of a transfer, of which the first and the last may be empty.
+// The three steps of a transfer; the first and the last may be empty.
 #include "hal/queue/transfer.h"
 
 #include <memory>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr uint64_t kHeld = 2 * driver_memory::kSubscription;
 
-// The host's step: what the source has now, to the target.
+// The host's step: copies the current bytes of the source to the target.
 Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_offset, Buffer& target,
                  uint64_t target_offset, uint64_t length) {
   const std::unique_ptr<uint8_t[]> bytes(new (std::nothrow) uint8_t[length]);
   if (!bytes)
-    return fail(Code::RESOURCE_EXHAUSTED, "no memory to take {} bytes from device '{}' to device '{}'",
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory to copy {} bytes from device '{}' to device '{}'",
                 length, source.device().uri(), target.device().uri());
   HALYARD_TRY(source.read(source_offset, bytes.get(), length));
   if (!target.is_mappable())
@@ -37,7 +37,7 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
                   uint64_t target_offset, uint64_t length) {
   Ref<Buffer> readable = Ref<Buffer>::share(&source);
   Ref<Fence> wait = Ref<Fence>::share(point.wait);
-  Charge charge;  // of what passes through the host, up to two copies, and of the wait for it
+  Charge charge;  // for the staging memory (up to two copies) and its wait
   HALYARD_TRY(charge.start(point.memory,
                            saturating_add(2 * std::min(block_bytes(length), UINT64_MAX / 2), kHeld),
                            "a copy through the host"));

@@ -8,9 +8,9 @@
 
 namespace halyard::hal {
 
-// As queue_copy, which has checked the arguments. Each device copies between its own memory and memory of its
-// own that the host sees; the host copies between those two as soon as the first is done, on the thread that
-// says so.
+// Like queue_copy, which has checked the arguments. Each device copies between its memory and host-visible
+// memory of its own. The host copies between those two when the first copy has completed, on the thread that
+// reports it.
 Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offset, Buffer& target,
                   uint64_t target_offset, uint64_t length);
 

@@ -1,5 +1,5 @@
-// How timepoints are waited for. Those of one driver are, by a thread that blocks, waited for in that driver,
-// which may lend itself the thread and look for a while before it sleeps. All others are subscribed to.
+// Waiting for timepoints. A thread that waits for one driver only blocks in that driver, which may run
+// pending work on it and spin before it sleeps. All other waits subscribe to the timepoints.
 #include "hal/queue/wait.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ namespace halyard::hal {
 
 namespace {
 
-using Clock = Wait::Clock;  // as the driver ABI wants deadlines
+using Clock = Wait::Clock;  // the clock of deadlines in the driver ABI
 using Deadline = Wait::Deadline;
 using Unreached = InlineVector<const Timepoint*, 16>;
 
@@ -32,7 +32,7 @@ std::string describe(const Timepoint& timepoint) {
                      now ? std::to_string(*now) : "failed");
 }
 
-// Fills `unreached`; the first failure, if there is one.
+// Collects the timepoints that are not reached. Returns the first failure, if any.
 Status look(std::span<Fence* const> fences, Unreached& unreached) {
   for (Fence* fence : fences) {
     if (!fence) continue;
@@ -52,15 +52,15 @@ Status timeout_status(const Timepoint& timepoint, uint32_t milliseconds) {
 
 bool process_has_one_thread() {
   DIR* folder = ::opendir("/proc/self/task");
-  if (!folder) return false;  // cannot see: then it waits
+  if (!folder) return false;  // unknown: assume that there are other threads
   int threads = 0;
   while (const dirent* entry = ::readdir(folder)) threads += entry->d_name[0] != '.';
   ::closedir(folder);
   return threads == 1;
 }
 
-// Ruling 12, as far as the host can see it: devices that run in the caller act only when somebody calls, and
-// the only thread that could call is about to block.
+// Ruling 12, as far as the host can tell: devices that run in the caller need a thread that calls them, and
+// the only one is about to block.
 bool can_never_be_reached(Unreached& unreached) {
   for (const Timepoint* timepoint : unreached) {
     const uint32_t capabilities = timepoint->semaphore->device().properties().capabilities;
@@ -84,8 +84,8 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
   return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
 }
 
-// Not for much longer than one device may take [R89].
-void lend_thread(const Unreached& unreached) {
+// Returns soon after the time that one device may take [R89].
+void run_pending_in_drivers(const Unreached& unreached) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(10);
   for (const Timepoint* timepoint : unreached) {
     if (Clock::now() >= end) return;
@@ -108,20 +108,20 @@ void do_then(Then then, Status status) noexcept {
   }));
 }
 
-// A wait whose parts are timepoints, which their drivers are subscribed to for. Its references are those who
-// want the end; subscriptions are counted apart, and are taken back when the last reference goes.
+// A wait whose parts are timepoints, to which it subscribes. References are held by those who are interested
+// in the end. Subscriptions are counted separately, and are cancelled when the last reference is dropped.
 class FenceWait final : public Wait, Step {
  public:
   static const ObjectType kType;
 
-  // What is done at the end: at once, and as a step. A wait with a step keeps itself until the step is run;
-  // others are for a thread that blocks.
+  // The actions at the end: a wakeup at once, or a function as a step. A wait with a step keeps itself until
+  // the step has run; the others are for a blocked thread.
   struct End {
     Wakeup wakeup = {};
     Then then = {};
-    Budget* memory = nullptr;  // is charged; may be null
+    Budget* memory = nullptr;  // charged; may be null
   };
-  // RESOURCE_EXHAUSTED, or what a driver says that refuses to subscribe: then the end is not told.
+  // RESOURCE_EXHAUSTED, or a driver's failure to subscribe: then the end is not reported.
   static Result<Ref<FenceWait>> begin(const Unreached& timepoints, End end) {
     Device& home = timepoints[0]->semaphore->device();
     auto wait = make_pooled<FenceWait>(home, Ref<Device>::share(&home), timepoints.size(), std::move(end));
@@ -129,7 +129,7 @@ class FenceWait final : public Wait, Step {
     return wait;
   }
 
-  // Of several timepoints, being subscribed to all of them is a part as well.
+  // With several timepoints, the completed subscription counts as one more part.
   FenceWait(Ref<Device> home, size_t timepoints, End end)
       : Wait(&kType, static_cast<uint32_t>(timepoints == 1 ? 1 : timepoints + 1)),
         home_(std::move(home)),
@@ -151,7 +151,7 @@ class FenceWait final : public Wait, Step {
         end_.memory,
         NodePool::footprint(sizeof(FenceWait)) + timepoints.size() * driver_memory::kSubscription,
         "a wait for fences"));
-    subscriptions_.reserve(timepoints.size());  // they stay where they are
+    subscriptions_.reserve(timepoints.size());  // their addresses must be stable
     if (has_step_) self_ = Ref<FenceWait>::share(this);
     for (const Timepoint* timepoint : timepoints) {
       Semaphore& semaphore = *timepoint->semaphore;
@@ -162,23 +162,23 @@ class FenceWait final : public Wait, Step {
           semaphore.handle(), timepoint->value, called, &subscriptions_.back()));
       if (refused.ok()) continue;
       --subscribed_;
-      let_go();
-      if (!abandon()) return {};  // another one has failed, and that was told
+      drop_holder();
+      if (!abandon()) return {};  // another timepoint has failed, and that was reported
       self_ = {};
       return std::unexpected(std::move(refused).note(
           fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
     }
-    if (timepoints.size() > 1) tell({});
+    if (timepoints.size() > 1) part_arrived({});
     return {};
   }
 
   static void called(void* user, halyard_status_t handle) {
     const CallbackScope scope;
     FenceWait& wait = *static_cast<Subscription*>(user)->wait;
-    wait.tell(Status::adopt(handle));
-    wait.let_go();
+    wait.part_arrived(Status::adopt(handle));
+    wait.drop_holder();
   }
-  void tell(Status status) noexcept {
+  void part_arrived(Status status) noexcept {
     if (!arrive(std::move(status))) return;
     end_.wakeup.wake();
     if (has_step_) run_step(*this);
@@ -188,35 +188,35 @@ class FenceWait final : public Wait, Step {
     do_then(std::exchange(end_.then, nullptr), failure());
   }
 
-  // The last reference has gone: nobody wants the end any more.
+  // The last reference was dropped: cancel the subscriptions.
   static void destroy(Object* object) {
     auto* wait = static_cast<FenceWait*>(object);
     for (size_t i = 0; i < wait->subscribed_; ++i) {
-      if (wait->holders_.load(std::memory_order_acquire) == 1) break;  // all have been called
+      if (wait->holders_.load(std::memory_order_acquire) == 1) break;  // all subscribers have been called
       Subscription& each = wait->subscriptions_[i];
       const Semaphore& semaphore = each.awaited.semaphore();
       if (semaphore.device().table().semaphore_unsubscribe(semaphore.handle(), called, &each) != 0)
-        wait->let_go();
+        wait->drop_holder();
     }
     wait->charge_ = {};
-    wait->let_go();
+    wait->drop_holder();
   }
-  void let_go() noexcept {
+  void drop_holder() noexcept {
     if (fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
 
-  Ref<Device> home_;  // for its memory
+  Ref<Device> home_;  // owner of its memory
   End end_;
   const bool has_step_;
-  Ref<FenceWait> self_;  // while there is a step to run
+  Ref<FenceWait> self_;  // set while a step is pending
   InlineVector<Subscription, 2> subscriptions_;
-  size_t subscribed_ = 0;             // of them
+  size_t subscribed_ = 0;             // number of them
   std::atomic<uint32_t> holders_{1};  // one for all references, one for each subscription that may be called
   Charge charge_;
 };
 const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
 
-// Of several drivers, which have no common wait.
+// For several drivers, which have no common wait function.
 Status wait_on_host(const Unreached& unreached, const Deadline& deadline) {
   const Result<Ref<FenceWait>> wait = FenceWait::begin(unreached, {});
   if (!wait) return wait.error();
@@ -245,14 +245,14 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
       deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
     } else {
       if (can_never_be_reached(unreached)) return never_reached(*unreached[0]);
-      lend_thread(unreached);
+      run_pending_in_drivers(unreached);
     }
     bool one_driver = true;
     for (const Timepoint* timepoint : unreached)
       one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();
     Status status = one_driver ? wait_in_driver(unreached, deadline) : wait_on_host(unreached, deadline);
     if (status.code() != Code::DEADLINE_EXCEEDED || !deadline) return status;
-    // The deadline, or a failure with the same code. Looking again tells them apart.
+    // Either the deadline, or a failure with the same code. Checking again distinguishes them.
     Unreached still;
     if (Status failure = look(fences, still)) return failure;
     if (still.empty()) return {};
@@ -268,9 +268,9 @@ Status check_reachable(std::span<Fence* const> fences) {
   return {};
 }
 
-void help(std::span<Fence* const> fences) {
+void run_pending_work(std::span<Fence* const> fences) {
   Unreached unreached;
-  if (look(fences, unreached).ok()) lend_thread(unreached);
+  if (look(fences, unreached).ok()) run_pending_in_drivers(unreached);
 }
 
 Result<Ref<Object>> watch(std::span<Fence* const> fences, Wakeup wakeup, Budget* memory) {

@@ -1,7 +1,7 @@
-// FunctionCode: a function as the interpreter runs it. Decoding turns bytecode of any version into aligned
-// 8-byte words in which registers are plain indices, types and constants are pointers, branch targets are
-// distances and edge moves are instructions of their own. Immutable, shared by contexts and threads; belongs
-// to its module.
+// FunctionCode: a function in the form that the interpreter runs. Decoding turns bytecode of any version into
+// aligned 8-byte words, in which registers are plain indices, types and constants are pointers, branch
+// targets are distances, and edge moves are instructions. Immutable, shared by contexts and threads, owned by
+// its module.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace halyard::vm {
 class BytecodeModule;
 struct FunctionCode;
 
-// Instructions that only decoded code has (decoded_ops.inc); their numbers follow those of Op.
+// Instructions that exist only in decoded code (decoded_ops.inc). Their numbers follow those of Op.
 enum class DecodedOp : uint16_t {
   kBefore = kOpCount - 1,
 #define DECODED(name) name,
@@ -44,9 +44,9 @@ enum class DecodedOp : uint16_t {
 // One unit of decoded code. The first word of an instruction is
 //     op | a | b | c        three 16-bit fields, or
 //     op | a | wide         one field and 32 bits
-// Its registers fill a, b, c and then the four fields of a second word (op, a, b, c of it). A 16-bit constant
-// stands where its register would. What an instruction has besides follows: 64-bit immediates and pointers
-// take a word each, and so do the two distances of a conditional branch; lists lie in FunctionCode::lists.
+// Its registers are in a, b, c and then in the four fields of a second word (op, a, b, c of that word). A
+// 16-bit constant takes the place of its register. Other operands follow: a word for each 64-bit immediate or
+// pointer, one word for the two distances of a conditional branch. Lists are in FunctionCode::lists.
 struct Word {
   uint16_t op;
   uint16_t a;
@@ -54,9 +54,9 @@ struct Word {
   uint16_t c;
 
   uint32_t wide() const { return part(4); }  // b and c
-  uint32_t low() const { return part(0); }   // op and a, of a word that is data
-  // Of a branch, in words from the first one of the instruction. A word of two has them where its condition
-  // holds and where it does not.
+  uint32_t low() const { return part(0); }   // op and a, of a data word
+  // The distance of a branch, in words from the first word of the instruction. A data word with two distances
+  // has the one for a true condition and the one for a false condition.
   int32_t distance() const { return static_cast<int32_t>(part(4)); }
   int32_t distance_if() const { return static_cast<int32_t>(part(0)); }
   int32_t distance_else() const { return static_cast<int32_t>(part(4)); }
@@ -82,55 +82,56 @@ struct Word {
 };
 static_assert(sizeof(Word) == 8);
 
-// Fields that name a register. A ref field whose operand may be moved keeps kMoveBit where it is; entries of
-// lists also keep kRefBit, and bit 14 of a value entry says that it names a pair. Registers of functions that
-// pass the verifier are below 0x4000, so bit 14 is free.
+// Register fields. A ref field keeps kMoveBit if its operand may be moved. Entries of lists also keep
+// kRefBit, and bit 14 of a value entry marks a pair. The verifier limits registers to numbers below 0x4000,
+// so bit 14 is free.
 inline constexpr uint16_t kWideBit = 0x4000;
 inline constexpr uint16_t kRegisterMask = 0x3FFF;
 
-// From a register of the caller to one of the callee.
+// A move from a register of the caller to one of the callee.
 struct ArgumentMove {
-  uint16_t source;  // refs: with MOVE
+  uint16_t source;  // refs: with the MOVE bit
   uint16_t destination;
 };
 
-// What a call within a module needs to know of its callee, found when the call is first made.
+// What a call within the module needs to know about its callee; resolved on the first call.
 struct Binding {
   const FunctionCode* callee = nullptr;
   const Word* entry = nullptr;
   uint32_t frame_bytes = 0;
   uint32_t zero_from = 0;
   uint32_t refs_offset = 0;
-  uint32_t narrow = 0;       // moves of 32 bits, which come first; then those
-  uint32_t wide = 0;         // of pairs, then those
-  uint32_t refs = 0;         // of refs, and last the
-  uint32_t dropped = 0;      // refs that are moved to a callee that has no place for them
-  bool narrow_only = false;  // the only moves are those, and nothing of the new frame is to be zero
+  uint32_t narrow = 0;       // the 32-bit moves come first,
+  uint32_t wide = 0;         // then the pairs,
+  uint32_t refs = 0;         // then the refs,
+  uint32_t dropped = 0;      // then the refs moved to a callee that has no register for them
+  bool narrow_only = false;  // there are only 32-bit moves, and no register of the new frame needs zeroing
   std::vector<ArgumentMove> moves;
 };
 
-// One call instruction.
+// A call instruction.
 struct CallSite {
-  uint32_t function = 0;   // internal function, or import
-  uint32_t return_pc = 0;  // for traces: what follows the call in bytecode
+  uint32_t function = 0;   // an internal function or an import
+  uint32_t return_pc = 0;  // for traces: the bytecode pc after the call
   bool is_import = false;
   bool yieldable = false;
   bool variadic = false;
   uint16_t argument_count = 0;
   uint16_t result_count = 0;
   uint16_t release_count = 0;
-  uint32_t arguments = 0;       // in FunctionCode::lists, with MOVE bits
-  uint32_t bare_arguments = 0;  // the same without them: what a native function sees
+  uint32_t arguments = 0;       // index into FunctionCode::lists; entries have MOVE bits
+  uint32_t bare_arguments = 0;  // the same entries without MOVE bits, for native functions
   uint32_t results = 0;
   uint32_t segments = 0;  // one number for each item of the convention
-  uint32_t releases = 0;  // ref registers to empty after a native call: moved and not written
-  // Of a call within the module, once it has been made: owned, used through std::atomic_ref. It also stands
-  // in this word of the call.
+  uint32_t releases =
+      0;  // ref registers to release after a native call: moved, and not overwritten by a result
+  // Set by the first call within the module: owned, accessed through std::atomic_ref. The call instruction
+  // has a copy in its third word.
   mutable const Binding* binding = nullptr;
   Word* bound = nullptr;
 };
 
-// What belongs to which instruction of bytecode: `word` is the first of those that `pc` became.
+// Maps words to bytecode: the instruction at `pc` begins at `word`.
 struct Place {
   uint32_t word;
   uint32_t pc;
@@ -139,21 +140,22 @@ struct Place {
 struct FunctionCode {
   const BytecodeModule* module = nullptr;
   uint32_t function = 0;
-  bool has_convention = false;  // else it is () -> (), and internal calls pass what they list
-  bool legacy_floats = false;   // lists of bytecode 15 do not convert between f32 and f64
-  uint32_t value_slots = 0;     // registers that a frame holds: those that code or arguments name
+  bool has_convention =
+      false;  // false: the function is () -> (), and internal calls pass the registers that they list
+  bool legacy_floats = false;  // bytecode 15: lists do not convert between f32 and f64
+  uint32_t value_slots = 0;    // size of a frame's value bank: the registers that code or arguments use
   uint32_t ref_slots = 0;
-  uint32_t refs_offset = 0;             // of the ref bank from the value bank, in bytes
-  uint32_t frame_bytes = 0;             // header and banks
-  uint32_t zero_from = 0;               // offset from the value bank of what is zero on entry, to the end
-  uint32_t result_count = 0;            // by the convention
-  std::span<const uint16_t> arguments;  // where each argument goes, by the convention
+  uint32_t refs_offset = 0;             // bytes from the value bank to the ref bank
+  uint32_t frame_bytes = 0;             // the header and both banks
+  uint32_t zero_from = 0;               // bytes from the value bank to the part that is zeroed on entry
+  uint32_t result_count = 0;            // from the convention
+  std::span<const uint16_t> arguments;  // the register of each argument, from the convention
   std::span<const Word> words;
   std::span<const uint16_t> lists;
   std::span<const CallSite> calls;
-  std::span<const Place> places;        // ascending
-  std::unique_ptr<std::byte[]> memory;  // of all of these
-  CompiledFunction compiled;            // what enter_compiled words enter, where there is such code
+  std::span<const Place> places;        // in ascending order
+  std::unique_ptr<std::byte[]> memory;  // backs all of these spans
+  CompiledFunction compiled;            // machine code for the enter_compiled words, if any
 
   FunctionCode() = default;
   FunctionCode(const FunctionCode&) = delete;
@@ -162,22 +164,23 @@ struct FunctionCode {
     for (const CallSite& site : calls) delete site.binding;
   }
 
-  // The bytecode pc of the instruction that `word` belongs to.
+  // The bytecode pc of the instruction that contains `word`.
   uint32_t pc_of(uint32_t word) const;
 };
 
-// The call that a call instruction makes.
+// The call site of a call instruction.
 inline const CallSite& call_site(const Word* call) { return *call[1].pointer<const CallSite>(); }
-// Words of a call instruction: itself, its call site, and within the module what the call is bound to.
+// The number of words of a call instruction: the instruction, its call site and, within the module, its
+// binding.
 inline constexpr uint32_t kCallWords = 3;
 inline constexpr uint32_t kImportCallWords = 2;
 inline const Word* after_call(const Word* call) {
   return call + (call->op == static_cast<uint16_t>(Op::call) ? kCallWords : kImportCallWords);
 }
 
-// Of a function that has passed the verifier. Without `fuse`, one instruction stays one instruction: for
-// tests that compare both. With `entries` (and not `fuse`), for a compiler: an enter_compiled word wherever
-// compiled code may be entered.
+// The function must have passed the verifier. Without `fuse`, each instruction is decoded on its own; tests
+// compare both forms. With `entries` (and without `fuse`), there is an enter_compiled word at each place
+// where compiled code may be entered.
 Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
                                                       bool fuse, bool entries = false);
 

@@ -1,4 +1,4 @@
-// The block of a finished function: call sites, words, places, lists and arguments, one behind the other.
+// finish(): copies call sites, words, places, lists and arguments into one block of memory.
 #include "vm/decode/code_builder.h"
 
 namespace halyard::vm {

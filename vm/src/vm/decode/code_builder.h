@@ -1,5 +1,6 @@
-// CodeBuilder: a function's code as it is put out, one instruction after another, and taken back when a later
-// one is fused with them. Grows in memory of the decoding; the finished code has one block of its own.
+// CodeBuilder: a function's code while it is being decoded. Instructions are appended, and removed again when
+// a later one is fused with them. Memory comes from the decoder's arena; the finished code gets a block of
+// its own.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class CodeBuilder {
         arguments_(arena),
         history_(arena) {}
 
-  // Room for what so many instructions are likely to become.
+  // Reserves memory for the words that this many instructions usually need.
   void reserve(size_t instructions) {
     words_.reserve(2 * instructions + 8);
     places_.reserve(instructions + 8);
@@ -49,21 +50,21 @@ class CodeBuilder {
   uint32_t here() const { return static_cast<uint32_t>(words_.size()); }
   void emit(Word word) { words_.push_back(word); }
   Word& at(uint32_t word) { return words_[word]; }
-  // One half of a word that is data.
+  // Sets one half of a data word.
   void set_half(uint32_t word, bool high, uint32_t value) {
     std::memcpy(reinterpret_cast<char*>(&words_[word]) + (high ? 4 : 0), &value, sizeof value);
   }
 
-  // What follows belongs to the instruction at `pc`.
+  // The words that follow belong to the instruction at `pc`.
   void place(uint32_t pc) { places_.push_back({.word = here(), .pc = pc}); }
 
-  // Lists, one after another.
+  // Appends to the lists.
   uint32_t list_end() const { return static_cast<uint32_t>(lists_.size()); }
   void list(uint16_t entry) { lists_.push_back(entry); }
   void argument(uint16_t place) { arguments_.push_back(place); }
   std::span<const uint16_t> arguments() const { return {arguments_.data(), arguments_.size()}; }
 
-  // A call instruction: its words but the first are filled in when the code is finished.
+  // Emits a call instruction. finish() fills in all words but the first.
   void call(const CallSite& site, uint16_t result) {
     call_words_.push_back(here());
     emit(site.is_import ? with_wide(static_cast<uint16_t>(DecodedOp::call_import), result, 0)
@@ -72,7 +73,7 @@ class CodeBuilder {
     calls_.push_back(site);
   }
 
-  // A register that the frame must have, and its partner where it may be the low half of a pair.
+  // Records that the frame needs the register, and its partner if it may be the low half of a pair.
   void mention(uint16_t reg, bool maybe_pair) {
     if (reg & kRefBit) {
       ref_slots_ = std::max<uint32_t>(ref_slots_, (reg & kRegisterMask) + 1u);
@@ -83,10 +84,10 @@ class CodeBuilder {
   uint32_t value_slots() const { return value_slots_; }
   uint32_t ref_slots() const { return ref_slots_; }
 
-  // A plain instruction of one value result, which what follows in the block may be fused with.
+  // A plain instruction with one value result, which the next instruction of the block may be fused with.
   struct Fusible {
-    uint32_t word;          // its first
-    uint32_t result_field;  // 16-bit fields from there to the one that names the result
+    uint32_t word;          // its first word
+    uint32_t result_field;  // 16-bit fields from the first one to the one of the result
     bool wide_result;
   };
   void fusible(Fusible instruction) { history_.push_back(instruction); }
@@ -94,19 +95,19 @@ class CodeBuilder {
     history_.clear();
     block_ = here();
   }
-  // The first word of the instruction that was put out in this block before the one being decoded; maybe one
-  // that puts out none, then that of the one behind it.
+  // The first word of the instruction emitted before the current one in this block, if any. If that one
+  // emitted no words, the word after it.
   std::optional<uint32_t> previous() const {
     const size_t count = places_.size();
     if (count < 2 || places_[count - 2].word < block_) return {};
     return places_[count - 2].word;
   }
-  // The last instruction if it is fusible, and the one before; null where it is not.
+  // The last instruction, if it is fusible, and the one before that; otherwise null.
   const Fusible* last() const { return ending_at(here(), 0); }
   const Fusible* before(const Fusible& instruction) const {
     return ending_at(instruction.word, static_cast<size_t>(&history_.back() - &instruction) + 1);
   }
-  // Takes back everything from `word` on; the place of it is the instruction being decoded now.
+  // Removes everything from `word` on; new words belong to the current instruction.
   void retract(uint32_t word) {
     const uint32_t pc = places_.back().pc;
     words_.shrink(word);
@@ -123,7 +124,7 @@ class CodeBuilder {
     std::memcpy(field_at(instruction), &reg, sizeof reg);
   }
 
-  // Everything, into the code, whose frame is laid out. Nothing may be put out afterwards.
+  // Moves everything into `code`, whose frame is laid out. Nothing may be emitted afterwards.
   void finish(FunctionCode& code);
 
  private:
@@ -133,7 +134,7 @@ class CodeBuilder {
   char* field_at(const Fusible& instruction) {
     return reinterpret_cast<char*>(words_.data() + instruction.word) + 2 * instruction.result_field;
   }
-  // Fusible instructions are as long as their result's field says.
+  // A fusible instruction ends with its result field, which determines its length.
   const Fusible* ending_at(uint32_t word, size_t skip) const {
     if (history_.size() <= skip) return nullptr;
     const Fusible& found = history_[history_.size() - 1 - skip];
@@ -144,10 +145,10 @@ class CodeBuilder {
   Array<Place> places_;
   Array<uint16_t> lists_;
   Array<CallSite> calls_;
-  Array<uint32_t> call_words_;  // where each of them is made
+  Array<uint32_t> call_words_;  // the first words of the calls
   Array<uint16_t> arguments_;
   Array<Fusible> history_;
-  uint32_t block_ = 0;  // its first word
+  uint32_t block_ = 0;  // the block's first word
   uint32_t value_slots_ = 0;
   uint32_t ref_slots_ = 0;
 };

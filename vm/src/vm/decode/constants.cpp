@@ -1,4 +1,4 @@
-// Which slots hold constants, and which of those are wanted as operands only.
+// Finds the slots that hold constants, and those that are only used as immediates.
 #include "vm/decode/constants.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace halyard::vm {
 
 namespace {
 
-// Which operands of an instruction can be constants of its own.
+// The operands of an instruction that can be immediates.
 struct Foldable {
   bool right = false;
   bool left = false;
@@ -63,14 +63,14 @@ Constants Constants::of(const Function& function, const Flow& flow, Arena& arena
 void Constants::find_folded(const Flow& flow, std::span<const uint16_t> globals) {
   for (const uint16_t slot : globals) slots_[slot].folded = !flow.moved(slot) && !flow.live_in(0, slot);
   for (size_t step = 0; step + 1 < flow.steps().size(); ++step) fold_operands(flow, step);
-  // Of a pair both halves or none.
+  // A pair is folded as a whole or not at all.
   for (const uint16_t slot : globals) {
     const size_t other = slot ^ 1u;
     if (other < slots_.size() && slots_[other].global && !slots_[other].folded) slots_[slot].folded = false;
   }
 }
 
-// What the instruction reads needs a register, unless the instruction can have it as a constant.
+// The slots that the instruction reads need registers, unless it can take them as immediates.
 void Constants::fold_operands(const Flow& flow, size_t step) {
   const std::span<const Access> accesses = flow.accesses(step);
   const Foldable& foldable = kFoldable[static_cast<size_t>(flow.steps()[step].op)];
@@ -81,7 +81,7 @@ void Constants::fold_operands(const Flow& flow, size_t step) {
   }
   const size_t begin[3] = {0, foldable.wide[0] ? 2u : 1u,
                            (foldable.wide[0] ? 2u : 1u) + (foldable.wide[1] ? 2u : 1u)};
-  // Whether all of an operand is constant, and would do as a small one.
+  // Whether the whole operand is constant, and whether it fits in an immediate.
   const auto constant = [&](size_t i) {
     return slots_[accesses[begin[i]].slot()].global && slots_[accesses[begin[i + 1] - 1].slot()].global;
   };

@@ -1,6 +1,6 @@
-// Constants: what decoding knows of the values of slots. Inside a block, what its instructions have put
-// there; everywhere after the entry block, what only the entry block writes, once. A constant that every
-// reader can take into its own instruction needs no register.
+// Constants: the constant propagation of the decoder. Within a block it follows the values that its
+// instructions write. After the entry block it also knows the slots that are written only once, by the entry
+// block. A constant needs no register if every instruction that reads it can take it as an immediate.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace halyard::vm {
 
-// Instructions that write a constant integer.
+// Whether the instruction writes a constant integer.
 constexpr bool writes_constant(Op op) { return has_trait(op, CONSTANT); }
 struct ConstantWrite {
   uint16_t result;
@@ -28,7 +28,7 @@ inline ConstantWrite constant_write(const Instruction& instruction) {
           .bits = zero ? 0 : instruction.operands[0].immediate};
 }
 
-// The constant as a 16-bit operand of `op`, where it fits.
+// The constant as a 16-bit immediate of `op`, if it fits.
 std::optional<int16_t> small_operand(Op op, uint64_t bits, bool wide);
 
 class Constants {
@@ -46,15 +46,15 @@ class Constants {
     if (!high) return {};
     return *low | uint64_t{*high} << 32;
   }
-  // Whether the slot is written by one constant that no reader needs in a register.
+  // Whether the slot is written once, with a constant, and no instruction needs it in a register.
   bool needs_no_register(uint32_t slot) const { return slots_[slot].folded; }
 
  private:
   struct Slot {
-    uint32_t epoch;  // in which the bits are known; 0: in none
+    uint32_t epoch;  // the epoch in which `bits` are known; 0: never
     uint32_t bits;
     uint32_t global_bits;
-    bool global;  // the only write is a constant, in the entry block
+    bool global;  // written once, with a constant, in the entry block
     bool folded;
   };
   std::optional<uint32_t> half(uint32_t slot) const {

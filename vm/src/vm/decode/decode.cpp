@@ -1,4 +1,4 @@
-// From bytecode to FunctionCode. What differs between the versions of bytecode ends here.
+// Translates bytecode to FunctionCode. Later stages do not know the bytecode version.
 #include <algorithm>
 #include <cassert>
 #include <optional>
@@ -19,7 +19,7 @@ namespace halyard::vm {
 
 namespace {
 
-// Opcodes that write what a list names, or a constant.
+// Opcodes that write the registers of a list, or a constant.
 enum class OddWrites : uint8_t { none, list, constant };
 constexpr auto kOddWrites = [] {
   std::array<OddWrites, kOpCount> table = {};
@@ -31,7 +31,7 @@ constexpr auto kOddWrites = [] {
   return table;
 }();
 
-// Opcodes whose operands are registers, up to one word of two that name them.
+// Opcodes whose operands are all registers: one or two words.
 constexpr auto kOnlyRegisters = [] {
   std::array<bool, kOpCount> table = {};
   for (size_t op = 0; op < kOpCount; ++op) {
@@ -79,9 +79,9 @@ class Decoder {
 
  private:
   struct Fixup {
-    uint32_t word;  // one half of which becomes the distance
+    uint32_t word;  // one half of it is the distance
     bool high;
-    uint32_t origin;  // from this word
+    uint32_t origin;  // the distance is from this word
     uint32_t block;   // to this block
   };
 
@@ -109,8 +109,8 @@ class Decoder {
     note_writes(instruction);
   }
 
-  // Compiled code is entered where the function begins, behind what the compiler does not take, and where a
-  // call that was suspended may go on.
+  // Compiled code can be entered at the start of the function, after instructions that the compiler does not
+  // support, and where a suspended call may continue.
   void emit_entry(Op op) {
     const bool compiled = is_compiled(op);
     if (compiled && std::exchange(wants_entry_, false))
@@ -118,7 +118,7 @@ class Decoder {
     wants_entry_ |= !compiled;
   }
 
-  // What is known of the slots that the instruction writes.
+  // Updates the known values of the slots that the instruction writes.
   void note_writes(const Instruction& instruction) {
     const std::span<const Access> accesses = flow_.accesses(step_);
     for (size_t i = accesses.size(); i > 0 && accesses[i - 1].writes(); --i)
@@ -167,7 +167,7 @@ class Decoder {
     return {};
   }
 
-  // Where a caller from outside, or one of another function, puts the arguments.
+  // Assigns the argument registers, which callers fill.
   void place_arguments(std::string_view types) {
     uint16_t value = 0;
     uint16_t ref = 0;
@@ -187,7 +187,7 @@ class Decoder {
     if (ref) build_.mention(static_cast<uint16_t>(kRefBit | (ref - 1)), false);
   }
 
-  // A register operand: a plain index, with the MOVE bit where it has an effect.
+  // A register operand: a plain index, with the MOVE bit if it has an effect here.
   uint16_t field(Op op, const Operand& operand, uint16_t reg) {
     build_.mention(reg, is_wide(operand.bank));
     if (!(reg & kRefBit)) return reg;
@@ -195,7 +195,7 @@ class Decoder {
     return reg & (moves ? kRegisterMask | kMoveBit : kRegisterMask);
   }
 
-  // An entry of a call or return list.
+  // An entry of the list of a call or return.
   uint16_t list_entry(uint16_t reg, bool moves) {
     build_.mention(reg, true);
     if (!(reg & kRefBit)) return reg;
@@ -215,10 +215,10 @@ class Decoder {
     return (remap.source & ~kMoveBit) == (remap.destination & ~(remap.destination & kRefBit ? kMoveBit : 0));
   }
 
-  // The moves of an edge that change what the block at its end can see, in their order, into moves_.
+  // Collects in moves_, in order, the moves of an edge whose effect the target block can observe.
   struct Move {
     Remap remap;
-    bool source_lives;  // beyond the move
+    bool source_lives;  // it is needed after the move
   };
   void find_moves(const RemapList& remap, size_t block) {
     moves_.clear();
@@ -247,8 +247,8 @@ class Decoder {
     std::ranges::reverse(moves_);
   }
 
-  // Whether the move at `i` and the next are the two halves of a pair, one after the other. Pairs begin at
-  // even registers, so the half that moves first is never a source of the other.
+  // Whether the moves at `i` and `i + 1` are the two halves of a pair. Pairs start at even registers, so the
+  // half that moves first is never a source of the other.
   bool is_pair(size_t i) const {
     if (i + 1 >= moves_.size()) return false;
     const Remap move = moves_[i].remap;
@@ -258,7 +258,7 @@ class Decoder {
     return next.source == move.source + step && next.destination == move.destination + step;
   }
 
-  // Lets the last instruction write where the first move would bring its result.
+  // Makes the last instruction write directly to the destination of the first move.
   bool fuse_move(size_t pair) {
     const CodeBuilder::Fusible* last = build_.last();
     if (!fuse_ || !last || last->wide_result != (pair == 1)) return false;
@@ -297,8 +297,8 @@ class Decoder {
     if (pair) constants_.forget(move.destination ^ 1u);
   }
 
-  // A target among several: leads to the block, by way of the edge's moves where there are any. Those are put
-  // behind the instruction, once all of its words are out.
+  // One target of a branch with several. If its edge has moves, they are emitted after the branch, and the
+  // target is the first of them.
   struct Target {
     uint32_t word;
     bool high;
@@ -388,15 +388,14 @@ class Decoder {
     note_fusible(op, start, op.operand_count);
   }
 
-  // Whether what follows may be fused with an instruction of so many fields, none of which is anything but a
-  // register or a narrow constant.
+  // Marks an instruction as fusible. Its fields must be registers or narrow constants.
   void note_fusible(const OpInfo& op, uint32_t start, uint32_t fields) {
     const Operand& last = op.operands[op.operand_count - 1u];
     if (last.kind != OperandKind::reg || !last.writes || last.bank == Bank::ref) return;
     build_.fusible({.word = start, .result_field = fields, .wide_result = is_wide(last.bank)});
   }
 
-  // Registers and one thing of another kind.
+  // Emits an instruction with registers and one operand of another kind.
   void decode_mixed(const Instruction& instruction) {
     const OpInfo& op = info(instruction.op);
     uint16_t fields[7] = {};
@@ -428,8 +427,8 @@ class Decoder {
           extra = CodeBuilder::data(static_cast<Object*>(module_.rodata()[decoded.index].get()));
           break;
         case OperandKind::type:
-          extra = instruction.op == Op::list_alloc ? CodeBuilder::data(&type(decoded.index))
-                                                   : CodeBuilder::data(type(decoded.index).object);
+          extra = has_trait(instruction.op, ELEMENT_TYPE) ? CodeBuilder::data(&type(decoded.index))
+                                                          : CodeBuilder::data(type(decoded.index).object);
           break;
         default:
           assert(false && "an operand that needs a case of its own");
@@ -460,14 +459,14 @@ class Decoder {
     find_moves(edge.remap, block);
     emit_moves(true);
     if (fuse_ && is_test(block)) {
-      // The end of a loop whose condition stands at its head: decide here.
+      // A loop whose condition is at its head: emit the condition here too, instead of a jump to it.
       decode_steps(block);
       return;
     }
     if (block != block_ + 1) emit_branch(block);
   }
 
-  // Whether the block only compares and branches.
+  // Whether the block consists of a comparison and a branch.
   bool is_test(size_t index) const {
     const Flow::Block& block = flow_.blocks()[index];
     if (block.step_count != 2 || flow_.steps()[block.first_step + 1].op != Op::cond_br) return false;
@@ -479,7 +478,7 @@ class Decoder {
     build_.mention(condition, false);
     if (!fuse_ || !fuser_.fuse_condition(step_, condition))
       build_.emit(CodeBuilder::word(Op::cond_br, condition));
-    // A comparison that was fused is one word, too.
+    // A fused comparison is one word too.
     const uint32_t start = build_.here() - 1;
     build_.emit(CodeBuilder::data(uint64_t{0}));
     const std::span<const Flow::Edge> edges = flow_.edges(block_);
@@ -487,7 +486,7 @@ class Decoder {
     emit_edges(targets);
   }
 
-  // The count, the distance of the default, then that of each case.
+  // The number of cases, the distance of the default target, then the distance of each case.
   void decode_br_table(const Instruction& instruction) {
     const auto& operands = instruction.operands;
     const uint32_t start = build_.here();
@@ -501,7 +500,7 @@ class Decoder {
     emit_edges(targets);
   }
 
-  // The index, the default, the list and the result; of refs the type, too.
+  // The index, the default, the list and the result; for refs also the type.
   void decode_switch(const Instruction& instruction) {
     const OpInfo& op = info(instruction.op);
     const auto& operands = instruction.operands;
@@ -516,7 +515,7 @@ class Decoder {
     if (of_refs) build_.emit(CodeBuilder::data(type(operands[1].index).object));
   }
 
-  // Refs to release. trace and print release those that are marked only.
+  // Releases refs. trace and print release only those with the MOVE bit.
   void decode_discard(const RegList& list, bool marked_only) {
     const uint32_t start = build_.list_end();
     for (size_t i = 0; i < list.size(); ++i) {
@@ -530,7 +529,7 @@ class Decoder {
         CodeBuilder::with_wide(static_cast<uint16_t>(Op::discard_refs), static_cast<uint16_t>(count), start));
   }
 
-  // What is returned: by the convention, which knows pairs; without one, one slot for each entry.
+  // The returned values. The convention tells which are pairs; without a convention, each entry is one slot.
   void decode_return(const RegList& values) {
     const uint32_t start = build_.list_end();
     const size_t count = code_.has_convention ? result_types_.size() : values.size();
@@ -538,7 +537,7 @@ class Decoder {
     for (size_t i = 0; i < count; ++i) {
       uint16_t entry = list_entry(values[i], true);
       if (code_.has_convention && (result_types_[i] == 'I' || result_types_[i] == 'F')) entry |= kWideBit;
-      // The frame goes: what is returned for the last time need not be counted again.
+      // The frame is dropped: the last use of a returned ref can move it.
       const auto names_it = [&](size_t j) { return ((values[j] ^ values[i]) & ~kMoveBit) == 0; };
       if ((entry & kRefBit) && std::ranges::none_of(std::views::iota(i + 1, count), names_it))
         entry |= kMoveBit;
@@ -559,7 +558,7 @@ class Decoder {
         CodeBuilder::with_wide(static_cast<uint16_t>(Op::return_), static_cast<uint16_t>(count), start));
   }
 
-  // The operands of a call, whichever of them its form has.
+  // The operands of a call, in any of its forms.
   struct Call {
     uint32_t callee = 0;
     std::optional<RegList> segments;
@@ -600,7 +599,7 @@ class Decoder {
     site.yieldable = call.resume.has_value();
     site.argument_count = call.arguments.size();
     site.result_count = given_results(call);
-    // Imports of bytecode 15 borrow: they move nothing.
+    // In bytecode 15, imports borrow their arguments, so nothing is moved.
     const bool moves = !site.is_import || version_ >= 16;
     site.arguments = emit_list(call.arguments, moves);
     site.results = emit_list(call.results, false);
@@ -623,8 +622,8 @@ class Decoder {
     if (call.resume) emit_branch(flow_.edges(block_)[0].block);
   }
 
-  // How many of the results that a call lists its callee gives: by the convention of an import, which the
-  // importer may have left to the provider.
+  // The number of results that the callee of a call returns. The convention of the import tells, unless the
+  // importer leaves it to the provider.
   uint16_t given_results(const Call& call) const {
     if (!(call.callee & kImportBit)) return call.results.size();
     const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
@@ -641,7 +640,7 @@ class Decoder {
     return false;
   }
 
-  // What is known only now.
+  // Fills in the values that are only known at the end.
   void resolve() {
     for (const Fixup& fixup : fixups_)
       build_.set_half(fixup.word, fixup.high, block_words_[fixup.block] - fixup.origin);
@@ -649,7 +648,7 @@ class Decoder {
   }
 
   void lay_out_frame() {
-    // A list entry counts as a pair where it may be one; the verifier's rounded count is the end.
+    // List entries count as pairs if they may be pairs; the verifier's rounded count is the limit.
     code_.value_slots = std::min<uint32_t>(build_.value_slots(), function_.value_registers);
     code_.ref_slots = std::min<uint32_t>(build_.ref_slots(), function_.ref_registers);
     code_.refs_offset = bank_bytes(code_.value_slots, sizeof(uint32_t));
@@ -658,7 +657,7 @@ class Decoder {
     code_.zero_from = reads_before_writing() ? 0 : code_.refs_offset;
   }
 
-  // Whether a value register other than an argument's may be looked at before anything was put there.
+  // Whether a value register that is not an argument may be read before it is written.
   bool reads_before_writing() {
     const std::span<const uint64_t> live = flow_.live_at_entry();
     if (live.empty() || !fuse_) return true;
@@ -683,25 +682,25 @@ class Decoder {
   const uint32_t version_;
   const bool fuse_;
   const bool entries_;
-  bool is_resumed_ = false;   // some block is where a suspended call goes on
-  bool wants_entry_ = false;  // before the next instruction that the compiler takes
+  bool is_resumed_ = false;   // some block can be the continuation of a suspended call
+  bool wants_entry_ = false;  // emit an entry before the next instruction that the compiler supports
   uint16_t entry_count_ = 0;
   FunctionCode& code_;
-  // What decoding needs for itself: enough for most functions.
+  // Memory for decoding; enough for most functions.
   alignas(8) std::byte first_memory_[24 << 10];
   Arena arena_{first_memory_};
   CodeBuilder build_{arena_};
   Flow flow_{arena_};
   Constants constants_{arena_};
   Fuser fuser_{build_, flow_, constants_};
-  size_t block_ = 0;  // whose instructions are being decoded
+  size_t block_ = 0;  // the block being decoded
   size_t step_ = 0;
   std::string result_types_;
   Array<uint32_t> block_words_{arena_};
   Array<Fixup> fixups_{arena_};
-  Array<uint32_t> returns_{arena_};  // words that want the count of refs
+  Array<uint32_t> returns_{arena_};  // words that need the number of ref registers
   Array<Move> moves_{arena_};
-  Array<Wanted> wanted_{arena_};  // by slot: whether it is looked at after the move at hand
+  Array<Wanted> wanted_{arena_};  // by slot: whether it is read after the current move
   uint32_t wanted_epoch_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Liveness, as every compiler does it: backwards over the blocks until nothing changes.
+// Standard liveness analysis: backwards over the blocks until nothing changes.
 #include "vm/decode/flow.h"
 
 #include <algorithm>
@@ -9,12 +9,13 @@ namespace halyard::vm {
 
 namespace {
 
-// What liveness may cost, in words of bits and in rounds over the function; past it every value counts as
-// looked at again.
+// Limits of the analysis: words of bit sets, and rounds over the function. Beyond them every value counts as
+// live.
 constexpr size_t kMostWords = size_t{1} << 20;
 constexpr int kMostRounds = 32;
 
-// What an opcode reads and writes besides lists: reads first, each in the order of the operands.
+// The slots that an opcode reads and writes, except in lists: first the reads, then the writes, in the order
+// of the operands.
 struct ValueOperands {
   struct Each {
     uint8_t operand;
@@ -43,7 +44,7 @@ constexpr auto kValueOperands = [] {
   return table;
 }();
 
-// The edges of a branch: the pc of each target, and the moves on the way.
+// Calls `each` with the target pc and the moves of each edge of a branch.
 template <typename Each>
 void for_each_edge(const Instruction& instruction, Each each) {
   const OpInfo& op = info(instruction.op);
@@ -60,8 +61,8 @@ void for_each_edge(const Instruction& instruction, Each each) {
 
 }  // namespace
 
-// Sets of slots are words of bits; most functions have no more slots than one word has bits, and kWords says
-// so: 1, or 0 for any.
+// Slot sets are bit sets. kWords is their size in words: 1 for most functions, 0 if it is not known at
+// compile time.
 template <size_t kWords>
 class FlowBuilder {
  public:
@@ -113,20 +114,21 @@ class FlowBuilder {
 
   void access(uint16_t slot, bool writes) { flow_.accesses_.push_back(Access(slot, writes)); }
 
-  // Whether the list of a call or return may name pairs, going by the convention that it follows.
+  // Whether the list of a call or return may contain pairs, according to its convention.
   bool may_name_pairs(const Instruction& instruction) const {
     std::string_view convention = function_.convention;  // of a return
     if (info(instruction.op).operands[0].kind == OperandKind::func) {
       const uint32_t callee = instruction.operands[0].index;
       convention = callee & kImportBit ? module_.imports()[callee & ~kImportBit].convention
                                        : module_.functions()[callee].convention;
-      if (convention.empty() && (callee & kImportBit)) return true;  // it is the provider's
+      if (convention.empty() && (callee & kImportBit))
+        return true;  // the provider's convention, still unknown
     }
     return std::ranges::any_of(convention, [](char type) { return type == 'I' || type == 'F'; });
   }
 
-  // What a list names: pairs or single slots. Results of calls are no writes to rely on, but they end what
-  // was known of the slots.
+  // The slots of a list: pairs or single slots. Results of calls do not count as definitions, but they end
+  // the known values of their slots.
   void list(const RegList& regs, bool writes, bool may_be_pairs) {
     for (size_t i = 0; i < regs.size(); ++i) {
       const uint16_t reg = regs[i];
@@ -184,7 +186,7 @@ class FlowBuilder {
         HALYARD_TRY(read_any_instruction(code, pc, version, function_.features, instruction));
       pc = instruction.next_pc;
       const auto step = static_cast<uint32_t>(flow_.steps_.size());
-      if (instruction.op == Op::block) {
+      if (instruction.op == kBlockMarker) {
         flow_.blocks_.push_back({.pc = instruction.pc,
                                  .first_step = step,
                                  .first_edge = static_cast<uint32_t>(flow_.edges_.size())});
@@ -217,11 +219,11 @@ class FlowBuilder {
         flow_.slots_[move.source].moved = true;
         moves_values = true;
       }
-      // The target is found once all blocks are known.
+      // Replaced by the block's index when all blocks are known.
       flow_.edges_.push_back({.block = target, .moves_values = moves_values, .remap = remap});
       ++block.edge_count;
     });
-    if (instruction.op == Op::fail) block.falls_through = true;
+    if (has_trait(instruction.op, FAILS)) block.falls_through = true;
   }
 
   static size_t word_of(uint32_t slot) { return kWords == 1 ? 0 : slot / 64; }
@@ -237,7 +239,7 @@ class FlowBuilder {
     return {flow_.accesses_.data() + first, end - first};
   }
 
-  // What the block reads before it writes it, and what it writes.
+  // The slots that the block reads before it writes them, and those that it writes.
   void find_uses(size_t block) {
     uint64_t one_word[2] = {};
     uint64_t* const use = kWords == 1 ? &one_word[0] : uses_.data() + block * words();
@@ -252,7 +254,7 @@ class FlowBuilder {
     if (kWords == 1) uses_[block] = one_word[0], definitions_[block] = one_word[1];
   }
 
-  // What is live at the start of every block.
+  // Computes the slots that are live at the start of each block.
   void spread() {
     const size_t count = flow_.blocks_.size();
     bool changed = true;
@@ -262,7 +264,7 @@ class FlowBuilder {
         return;
       }
       changed = false;
-      // Backwards, one round is enough where nothing leads back.
+      // One backward pass is enough if there are no loops.
       for (size_t i = count; i-- > 0;) {
         find_live_out(i);
         std::copy_n(live_.data(), words(), live_out(i));
@@ -277,7 +279,7 @@ class FlowBuilder {
     }
   }
 
-  // What is live at the end of the block, into live_.
+  // Computes in live_ the slots that are live at the end of the block.
   void find_live_out(size_t block) {
     for (size_t word = 0; word < words(); ++word) live_[word] = 0;
     for (const Flow::Edge& edge : flow_.edges(block)) add_live_before(edge);
@@ -302,7 +304,7 @@ class FlowBuilder {
     add_to_live(before_.data());
   }
 
-  // The `last` bits of a block's accesses.
+  // Sets the `last` bits of a block's accesses.
   void mark(size_t index) {
     const Flow::Block& block = flow_.blocks_[index];
     for (size_t word = 0; word < words(); ++word)
@@ -319,7 +321,7 @@ class FlowBuilder {
         each->set_last(!has(live, each->slot()));
         if (each->writes()) remove(live, each->slot());
       }
-      // After all of them: an operand that is named twice is read for the last time twice.
+      // After all of them, because an operand that occurs twice is read for the last time twice.
       for (const Access* each = first; each != end && !each->writes(); ++each) add(live, each->slot());
       end = first;
     }
@@ -330,10 +332,10 @@ class FlowBuilder {
   Flow flow_;
   const uint32_t slots_;
   const size_t any_words_;
-  bool loops_ = false;           // an edge leads back
+  bool loops_ = false;           // there is a back edge
   Array<uint64_t> uses_;         // by block: slots that it reads before it writes them
   Array<uint64_t> definitions_;  // by block: slots that it writes
-  Array<uint64_t> live_out_;     // by block: slots whose values are looked at after it
+  Array<uint64_t> live_out_;     // by block: slots that are live at its end
   Array<uint64_t> live_;
   Array<uint64_t> before_;
 };

@@ -1,6 +1,6 @@
-// Flow: where the values of a function live. Blocks, what each instruction reads and writes, and whether a
-// value is looked at again: what decoding needs to know before it fuses instructions or leaves some out.
-// Refs are not followed, since a program can see when they are released.
+// Flow: the control flow and liveness of a function's values: its blocks, the slots that each instruction
+// reads and writes, and whether a value is still needed. The decoder uses it to fuse and to omit
+// instructions. Refs are not tracked, because programs can observe when they are released.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace halyard::vm {
 
-// A 32-bit slot that an instruction reads or writes; a pair makes two.
+// A read or write of a 32-bit slot; a pair is two accesses.
 class Access {
  public:
   Access() = default;
   Access(uint32_t slot, bool writes) : bits_(static_cast<uint16_t>(slot | (writes ? kWrites : 0))) {}
   uint32_t slot() const { return bits_ & (kWrites - 1u); }
   bool writes() const { return bits_ & kWrites; }
-  // Of a read: nobody looks at the value again; of a write: nobody ever does.
+  // A read: the last one of the value. A write: the value is never read.
   bool last() const { return bits_ & kLast; }
   void set_last(bool last) { bits_ = static_cast<uint16_t>((bits_ & ~kLast) | (last ? kLast : 0)); }
 
  private:
   static constexpr uint16_t kWrites = 0x4000;
   static constexpr uint16_t kLast = 0x8000;
-  uint16_t bits_;  // as a whole: reading what was just written in part is slow
+  uint16_t bits_;  // one integer, since partial reads after a full store are slow
 };
 static_assert(sizeof(Access) == 2);
 
@@ -44,40 +44,39 @@ class Flow {
     uint32_t step_count = 0;
     uint32_t first_edge = 0;
     uint32_t edge_count = 0;
-    bool falls_through = false;  // `fail` goes on where its status is 0
+    bool falls_through = false;  // ends with `fail`, which continues if its status is 0
   };
   struct Edge {
-    uint32_t block;  // where it leads
+    uint32_t block;  // the target
     bool moves_values;
     RemapList remap;
   };
 
-  // Of a function that has passed the verifier. `arena` outlives it.
+  // The function must have passed the verifier. `arena` must outlive the result.
   static Result<Flow> of(const BytecodeModule& module, const Function& function, Arena& arena);
 
-  std::span<const Block> blocks() const { return {blocks_.data(), blocks_.size()}; }  // by pc
-  // Of the terminator of a block, in the order of its operands.
+  std::span<const Block> blocks() const { return {blocks_.data(), blocks_.size()}; }  // ordered by pc
+  // The edges of a block's terminator, in the order of its operands.
   std::span<const Edge> edges(size_t block) const {
     return {edges_.data() + blocks_[block].first_edge, blocks_[block].edge_count};
   }
-  // The steps of all blocks in order, and one more at the end.
+  // The steps of all blocks in order, followed by a sentinel.
   std::span<const Step> steps() const { return {steps_.data(), steps_.size()}; }
   const Instruction& instruction(size_t step) const { return instructions_[step]; }
-  // Reads before writes, in the order of the operands. What an edge moves is not here.
+  // The reads, then the writes, each in the order of the operands. Moves of edges are not included.
   std::span<const Access> accesses(size_t step) const {
     return {accesses_.data() + steps_[step].first_access,
             steps_[step + 1].first_access - steps_[step].first_access};
   }
-  // How many instructions and edges may write the slot.
+  // The number of instructions and edges that may write the slot.
   uint32_t write_count(uint32_t slot) const { return slots_[slot].writes; }
-  // Whether an edge copies from the slot.
+  // Whether an edge reads the slot.
   bool moved(uint32_t slot) const { return slots_[slot].moved; }
-  // Whether the value that the slot has where the block begins may be looked at.
+  // Whether the slot's value at the start of the block may be read.
   bool live_in(size_t block, uint32_t slot) const {
     return all_live_ || (live_in_[block * stride_ + slot / 64] >> (slot % 64) & 1) != 0;
   }
-  // Slots that the entry block may look at before anything has been written, as words of bits; empty where
-  // that could be any.
+  // The slots that may be read before they are written, as a bit set; empty if that could be any slot.
   std::span<const uint64_t> live_at_entry() const {
     if (all_live_) return {};
     return {live_in_.data(), stride_};
@@ -109,7 +108,7 @@ class Flow {
   Array<Slot> slots_;
   Array<uint64_t> live_in_;  // `stride_` words for each block
   size_t stride_ = 0;
-  bool all_live_ = false;  // not computed: it would have cost too much
+  bool all_live_ = false;  // liveness was not computed because of its cost: every value counts as live
 };
 
 }  // namespace halyard::vm

@@ -1,4 +1,4 @@
-// What an instruction does together with what was put out before it.
+// Fusing an instruction with those emitted before it.
 #include "vm/decode/fusing.h"
 
 #include "vm/decode/fusion_tables.h"
@@ -7,7 +7,7 @@ namespace halyard::vm {
 
 namespace {
 
-// What may become of an opcode.
+// The ways in which an opcode can be fused.
 struct Ways {
   bool constant = false;
   bool immediate = false;
@@ -37,7 +37,7 @@ bool Fuser::fuse(size_t step) {
     return constants_.needs_no_register(write.result) &&
            (!write.wide || constants_.needs_no_register(write.result + 1u));
   }
-  // An operand that is a constant without a register leaves no choice.
+  // An operand that is a constant without a register must become an immediate.
   if (ways.immediate && (constants_.needs_no_register(instruction.operands[0].reg) ||
                          constants_.needs_no_register(instruction.operands[1].reg)))
     return fuse_immediate(instruction);
@@ -78,7 +78,7 @@ bool Fuser::fuse_immediate(const Instruction& instruction) {
   return true;
 }
 
-// Whether this step is the last to look at the slot, or pair.
+// Whether this step is the last one that reads the slot or pair.
 bool Fuser::last_read(size_t step, uint16_t slot, bool wide) const {
   bool low = false;
   bool high = !wide;
@@ -90,7 +90,7 @@ bool Fuser::last_read(size_t step, uint16_t slot, bool wide) const {
   return low && high;
 }
 
-// A load or store at an index that was added up just before.
+// A load or store whose index was computed by the instruction before.
 bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
   const CodeBuilder::Fusible* last = build_.last();
   if (!last) return false;
@@ -100,21 +100,21 @@ bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
   const uint16_t value = instruction.operands[2].reg;
   const OpInfo& op = info(instruction.op);
   if (build_.result_of(*last) != index || !last->wide_result) return false;
-  // What is stored may be a part of it.
+  // The stored value may overlap the index.
   const bool is_stored = !op.operands[2].writes && (value == index || value == index + 1);
   const bool kept = is_stored || !last_read(step, index, true);
   const uint16_t buffer = instruction.operands[0].reg & kRegisterMask;
   if (kept) {
-    if (sum.op != static_cast<uint16_t>(Op::add_i64)) return false;
+    if (!is_sum(sum.op, Arithmetic::Type::i64)) return false;
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_kept_sum, instruction.op), buffer, sum.a, sum.b));
     build_.emit({value, index, 0, 0});
     build_.mention(index, true);
-  } else if (sum.op == static_cast<uint16_t>(Op::add_i64)) {
+  } else if (is_sum(sum.op, Arithmetic::Type::i64)) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_sum, instruction.op), buffer, sum.a, sum.b));
     build_.emit({value, 0, 0, 0});
-  } else if (sum.op == static_cast<uint16_t>(DecodedOp::mul_add_i64)) {
+  } else if (is_product_and_sum(sum.op, Arithmetic::Type::i64)) {
     build_.retract(start);
     build_.emit(CodeBuilder::word(fused(kFusions.at_product, instruction.op), buffer, sum.a, sum.b));
     build_.emit({sum.c, value, 0, 0});
@@ -126,7 +126,7 @@ bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
   return true;
 }
 
-// Arithmetic on what was computed just before, for nothing else.
+// Arithmetic on the result of the instruction before, if nothing else reads that.
 bool Fuser::fuse_arithmetic(size_t step, const Instruction& instruction) {
   const CodeBuilder::Fusible* last = build_.last();
   if (!last) return false;
@@ -185,14 +185,14 @@ bool Fuser::fuse_condition(size_t step, uint16_t condition) {
 bool Fuser::fuse_loop(const CodeBuilder::Fusible& addition, Op op, Word compare) {
   const Word add = build_.at(addition.word);
   const bool wide = is_wide(info(op).operands[0].bank);
-  const bool by_constant =
-      add.op == static_cast<uint16_t>(wide ? DecodedOp::add_i64_imm : DecodedOp::add_i32_imm);
-  if (!by_constant && add.op != static_cast<uint16_t>(wide ? Op::add_i64 : Op::add_i32)) return false;
+  const Arithmetic::Type type = wide ? Arithmetic::Type::i64 : Arithmetic::Type::i32;
+  const bool by_constant = is_sum_with_constant(add.op, type);
+  if (!by_constant && !is_sum(add.op, type)) return false;
   const bool swapped = commutes(op) && compare.b == add.c;
   const uint16_t counter = swapped ? compare.b : compare.a;
   const uint16_t bound = swapped ? compare.a : compare.b;
   if (counter != add.c || bound == counter) return false;
-  // The counter is what is added to, on either side.
+  // The counter may be either operand of the addition.
   if (add.a != counter && (by_constant || add.b != counter)) return false;
   const uint16_t step = add.a == counter ? add.b : add.a;
   const uint32_t word = addition.word;
@@ -203,7 +203,7 @@ bool Fuser::fuse_loop(const CodeBuilder::Fusible& addition, Op op, Word compare)
   return true;
 }
 
-// The instruction before the one that closes a loop at `word`.
+// Fuses the loop instruction at `word` with the instruction before it.
 void Fuser::fuse_loop_end(DecodedOp loop, uint32_t word) {
   const std::optional<uint32_t> previous = build_.previous();
   if (!previous) return;

@@ -1,5 +1,5 @@
-// Fuser: puts out an instruction together with what was put out before it, where one handler does the work
-// of both (decoded_ops.inc), and constants in the instructions that want them.
+// Fuser: emits an instruction fused with the ones emitted before it, if one handler can do the work of both
+// (decoded_ops.inc), and takes constants as immediates.
 #pragma once
 
 #include "vm/decode/code_builder.h"
@@ -10,14 +10,14 @@ namespace halyard::vm {
 
 class Fuser {
  public:
-  // All three outlive it.
+  // All three arguments must outlive the fuser.
   Fuser(CodeBuilder& build, const Flow& flow, const Constants& constants)
       : build_(build), flow_(flow), constants_(constants) {}
 
-  // Whether the instruction of this step has been put out, or needs no putting out. Of plain instructions.
+  // Tries to fuse a plain instruction. True: the instruction has been emitted, or needs no code.
   bool fuse(size_t step);
-  // The first word of a branch on a comparison just before, and maybe on an addition before that. False where
-  // nothing was put out.
+  // Emits the first word of a branch fused with the comparison before it, and possibly with the addition
+  // before that. False: nothing was emitted.
   bool fuse_condition(size_t step, uint16_t condition);
 
  private:

@@ -1,4 +1,4 @@
-// Which instructions can be fused into which: the rows of decoded_ops.inc as tables to look up.
+// Which instructions can be fused: lookup tables made from the rows of decoded_ops.inc.
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ constexpr DecodedOp fused(const FusedOfOp& table, Op op) { return table[static_c
 
 constexpr bool commutes(Op op) { return has_trait(op, COMMUTES); }
 
-// A comparison with a constant, as the branch that it becomes together with a cond_br.
+// For a comparison with a constant: its fusion with a cond_br.
 inline constexpr auto kBranchOfCompare = [] {
   std::array<DecodedOp, static_cast<size_t>(DecodedOp::kCount) - kOpCount> table;
   table.fill(kNotFused);
@@ -76,7 +76,7 @@ inline constexpr auto kBranchOfCompare = [] {
   return table;
 }();
 
-// Whether the instruction exists with a constant on its right; a subtraction becomes an addition.
+// Whether the instruction can take its right operand as an immediate; a subtraction becomes an addition.
 constexpr bool takes_immediate(Op op) { return fused(kFusions.immediate, op) != kNotFused; }
 
 // Addition, subtraction and multiplication, which can be fused with each other.
@@ -104,7 +104,8 @@ inline constexpr auto kArithmetic = [] {
 constexpr Arithmetic arithmetic(Op op) { return kArithmetic[static_cast<size_t>(op)]; }
 
 inline constexpr auto kArithmeticOfTwo = [] {
-  // By type, first, second, and whether the first is the right operand of the second.
+  // Indexed by type, first kind, second kind, and whether the first result is the right operand of the
+  // second.
   std::array<std::array<std::array<std::array<DecodedOp, 2>, 3>, 3>, 5> table;
   for (auto& types : table)
     for (auto& firsts : types)
@@ -127,7 +128,30 @@ constexpr DecodedOp arithmetic_of_two(Arithmetic first, Arithmetic second, bool 
                          [static_cast<size_t>(second.kind)][right && matters];
 }
 
-// The end of a loop's body, as decoded, and the loop instruction behind it.
+// The addition of each type.
+inline constexpr auto kSums = [] {
+  std::array<Op, 5> sums;
+  sums.fill(Op::kCount);
+  for (size_t op = 0; op < kOpCount; ++op)
+    if (kArithmetic[op].kind == Arithmetic::Kind::add)
+      sums[static_cast<size_t>(kArithmetic[op].type)] = static_cast<Op>(op);
+  return sums;
+}();
+
+// Whether a decoded instruction computes a + b, a + constant, or a * b + c.
+constexpr bool is_sum(uint16_t op, Arithmetic::Type type) {
+  return op == static_cast<uint16_t>(kSums[static_cast<size_t>(type)]);
+}
+constexpr bool is_sum_with_constant(uint16_t op, Arithmetic::Type type) {
+  return op == static_cast<uint16_t>(fused(kFusions.immediate, kSums[static_cast<size_t>(type)]));
+}
+constexpr bool is_product_and_sum(uint16_t op, Arithmetic::Type type) {
+  constexpr bool kRight = false;
+  return op == static_cast<uint16_t>(
+                   arithmetic_of_two({type, Arithmetic::Kind::mul}, {type, Arithmetic::Kind::add}, kRight));
+}
+
+// The last instruction of a loop's body and the loop instruction after it.
 struct LastOfLoop {
   uint16_t first;
   DecodedOp loop;
@@ -140,7 +164,7 @@ inline constexpr LastOfLoop kLastOfLoop[] = {
 #include "vm/decode/decoded_ops.inc"
 };
 
-// `first` as a word of code has it.
+// `first` is the opcode of a word.
 constexpr DecodedOp last_of_loop(uint16_t first, DecodedOp loop) {
   if (first < kOpCount) first = static_cast<uint16_t>(kSameBits[first]);
   for (const LastOfLoop& row : kLastOfLoop)
@@ -148,7 +172,7 @@ constexpr DecodedOp last_of_loop(uint16_t first, DecodedOp loop) {
   return kNotFused;
 }
 
-// What may follow two that were fused.
+// The third operations that can follow two fused ones.
 struct ArithmeticOfThree {
   Arithmetic::Type type = Arithmetic::Type::none;
   std::array<DecodedOp, 3> by_third;
@@ -168,7 +192,7 @@ inline constexpr auto kArithmeticOfThree = [] {
   return table;
 }();
 
-// third(two, d), where `two` is the number of a DecodedOp that fused two.
+// third(two, d), where `two` is the number of the DecodedOp of the first two.
 constexpr DecodedOp arithmetic_of_three(uint16_t two, Arithmetic third) {
   const ArithmeticOfThree& row = kArithmeticOfThree[two - kOpCount];
   return row.type == third.type ? row.by_third[static_cast<size_t>(third.kind)] : kNotFused;

@@ -1,6 +1,6 @@
-// Container parsing, and the structural checks that the FlatBuffers library leaves out: null elements of
-// vectors of offsets, unions whose tag and value contradict each other, tables whose fields lie outside their
-// stated size.
+// Parsing the container, and structural checks that the FlatBuffers library does not make: null elements in
+// vectors of offsets, unions whose tag and value contradict each other, and tables with fields outside of
+// their stated size.
 #include "vm/format/archive.h"
 
 #include <bytecode_module_generated.h>
@@ -23,12 +23,12 @@ constexpr uint64_t kRodataAlignment = 64;
 constexpr uint64_t kScalarAlignment = 8;  // the widest scalar of the schema
 constexpr uint32_t kMaxDepth = 100;
 constexpr uint32_t kMaxTables =
-    1'000'000;  // at least; tables may be shared, so their count does not follow from the size
+    1'000'000;  // a minimum; tables may be shared, so the size of the file does not limit their number
 
 template <typename T>
 using TableVector = flatbuffers::Vector<flatbuffers::Offset<T>>;
 
-// Walks a FlatBuffer that the library's verifier has passed.
+// Walks a FlatBuffer that has passed the library's verifier.
 class StructureCheck {
  public:
   Result<> module(const schema::BytecodeModule& module) {
@@ -54,7 +54,7 @@ class StructureCheck {
   }
 
  private:
-  // Every T is a flatbuffers::Table, which has no state of its own.
+  // Every T is a flatbuffers::Table, which has no members.
   template <typename T>
   Result<> table(const T& entry, std::string_view name) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&entry);
@@ -148,7 +148,7 @@ std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t bas
   std::string_view advice =
       "; is this a module made by iree-compile? (the name of one in text form ends in .vmasm)";
   if (std::ranges::equal(bare, std::string_view("IREE")))
-    advice = "; it stands 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
+    advice = "; it is 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
   else if (base != 0 && load_unaligned<uint16_t>(file.data() + 8) != 0)
     advice =
         "; the first entry of the zip archive is compressed, it must be the module, stored without "
@@ -198,7 +198,7 @@ Result<Archive> open_archive(Ref<Bytes> bytes) {
   archive.rodata_base =
       (base + kPrefixSize + size + kRodataAlignment - 1) / kRodataAlignment * kRodataAlignment;
 
-  // Alignment inside the FlatBuffer counts from its size prefix.
+  // The alignment within the FlatBuffer is relative to its size prefix.
   const uint8_t* prefix = file.data() + base;
   if (reinterpret_cast<uintptr_t>(prefix) % kScalarAlignment != 0) {
     archive.metadata = Bytes::copy(file.subspan(base, kPrefixSize + size));

@@ -1,5 +1,5 @@
-// The container of a compiled module: finds the FlatBuffer in a .vmfb file, zip or flat, and proves that
-// everything in it can be read: after this, accessors of the generated schema are safe. Specified by
+// The container of a compiled module: finds the FlatBuffer in a .vmfb file (a zip or a flat file) and
+// verifies it, so that the accessors of the generated schema are safe afterwards. Specified by
 // module-format.md, section 2.
 #pragma once
 
@@ -16,9 +16,9 @@ namespace halyard::vm {
 
 struct Archive {
   Ref<Bytes> bytes;     // the whole file
-  Ref<Bytes> metadata;  // owns `module`: `bytes`, or an aligned copy where the file's memory is not
+  Ref<Bytes> metadata;  // owns `module`: `bytes`, or an aligned copy if the file is not aligned in memory
   const schema::BytecodeModule* module = nullptr;
-  uint64_t rodata_base = 0;  // where external rodata starts, from the start of the file; may lie past its end
+  uint64_t rodata_base = 0;  // file offset of the external rodata; may be past the end of the file
 };
 
 // INVALID_ARGUMENT for every defect.

@@ -1,12 +1,12 @@
-// The encodings of operands, one case each.
+// Decoding of operands, one case for each kind.
 #include "vm/format/bytecode_reader.h"
 
 namespace halyard::vm {
 
 namespace {
 
-// Takes little-endian numbers off the front of what is left of the function; false where they are not all
-// there.
+// Reads little-endian numbers from the remaining bytes of the function. Returns false if there are not
+// enough.
 class Cursor {
  public:
   Cursor(std::span<const uint8_t> code, uint32_t pc) : code_(code), pc_(pc) {}
@@ -98,18 +98,17 @@ Result<Op> read_opcode(Cursor& cursor, uint32_t bytecode_version, uint32_t featu
                 cursor.pc());
   Op op = kOpBySetAndByte[static_cast<size_t>(OpSet::CORE)][byte];
   if (op == Op::kCount) return fail(Code::INVALID_ARGUMENT, "byte 0x{:02X} is not an opcode", byte);
-  if (info(op).flags & PREFIX) {
-    const bool wide = op == Op::prefix_ext_f64;
-    if (!(features & (wide ? kFeatureF64 : kFeatureF32)))
+  if (const OpSet set = selected_set(op); set != OpSet::CORE) {
+    if (!(features & feature_of(set)))
       return fail(
           Code::INVALID_ARGUMENT,
           "opcode of the {0} set in a function whose requirements lack {0}; expected the bit to be set",
-          wide ? "EXT_F64" : "EXT_F32");
+          set == OpSet::F64 ? "EXT_F64" : "EXT_F32");
     const uint8_t prefix = byte;
     if (!cursor.read(byte))
       return fail(Code::OUT_OF_RANGE,
                   "expected an opcode after the prefix 0x{:02X}, found the end of the function", prefix);
-    op = kOpBySetAndByte[static_cast<size_t>(wide ? OpSet::F64 : OpSet::F32)][byte];
+    op = kOpBySetAndByte[static_cast<size_t>(set)][byte];
     if (op == Op::kCount)
       return fail(Code::INVALID_ARGUMENT, "bytes 0x{:02X} 0x{:02X} are not an opcode", prefix, byte);
   }

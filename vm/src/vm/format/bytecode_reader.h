@@ -1,7 +1,7 @@
-// Reads bytecode one instruction at a time. The only place that knows how operands are encoded: verifier,
-// decoder and disassembler all read through it. Allocates nothing; what it returns points into the function's
-// bytes and has been checked to lie inside them. Nothing is said about what the operands mean: that is the
-// verifier's work. Specified by isa.md, sections 1 and 2.
+// Reads bytecode one instruction at a time. Only this reader knows how operands are encoded; the verifier,
+// the decoder and the disassembler use it. It allocates nothing: results point into the function's bytes,
+// within bounds. It does not check the meaning of operands; that is the verifier's task. Specified by isa.md,
+// sections 1 and 2.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "vm/format/opcodes.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/module/bytecode_module.h"
 
 namespace halyard::vm {
 
 static_assert(std::endian::native == std::endian::little, "bytecode is read in place");
 
-// A little-endian number at any address.
+// Loads a little-endian number from an unaligned address.
 template <typename T>
 T load_unaligned(const uint8_t* bytes) {
   T value;
@@ -27,7 +27,7 @@ T load_unaligned(const uint8_t* bytes) {
   return value;
 }
 
-// u16 numbers in the bytecode: registers, or the segment sizes of a variadic call.
+// A list of u16 numbers in the bytecode: registers, or the segment sizes of a variadic call.
 class RegList {
  public:
   RegList() = default;
@@ -46,7 +46,7 @@ struct Remap {
   uint16_t destination = 0;
 };
 
-// The moves of a branch, to be applied one after another.
+// The moves of a branch, applied one after another.
 class RemapList {
  public:
   RemapList() = default;
@@ -67,11 +67,11 @@ struct CaseEntry {
   RemapList remap;
 };
 
-// The cases of a br_table. Entries differ in size, so they are walked: for (CaseEntry entry : cases).
+// The cases of a br_table. They have different sizes; iterate with for (CaseEntry entry : cases).
 class CaseList {
  public:
   CaseList() = default;
-  // `code` is the whole function: remaps are aligned relative to its start.
+  // `code` is the whole function, because remaps are aligned relative to its start.
   CaseList(const uint8_t* code, uint32_t pc, uint16_t count) : code_(code), pc_(pc), count_(count) {}
   uint16_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
@@ -97,8 +97,8 @@ class CaseList {
   uint16_t count_ = 0;
 };
 
-// One operand. Which member holds it follows from the OperandKind in the opcode table; only that one may be
-// looked at. A union, for there are very many of them.
+// One operand. Only the member for its OperandKind in the opcode table may be read. It is a union to keep
+// instructions small.
 union DecodedOperand {
   uint64_t immediate;  // immediate: the bits, zero-extended
   uint32_t
@@ -109,25 +109,30 @@ union DecodedOperand {
   CaseList cases;           // cases
   std::string_view string;  // string
 
-  DecodedOperand() {}  // none yet
+  DecodedOperand() {}  // uninitialized
 };
 
 struct Instruction {
   Op op = Op::kCount;
-  uint32_t pc = 0;                                    // of the first byte, the prefix where there is one
-  uint32_t next_pc = 0;                               // just past the last byte
+  uint32_t pc = 0;                                    // of the first byte, including a prefix
+  uint32_t next_pc = 0;                               // of the byte after the instruction
   std::array<DecodedOperand, kMaxOperands> operands;  // the first info(op).operand_count
 
-  Instruction() {}  // leaves the operands as they are: they are many
+  Instruction() {}  // leaves the operands uninitialized
 };
 
-// Where the operands of an opcode lie, from the first byte behind it, if none of them is of a variable size.
+// The requirement bit of a function that uses an extension set.
+constexpr uint32_t feature_of(OpSet set) { return set == OpSet::F64 ? kFeatureF64 : kFeatureF32; }
+
+// The offsets of an opcode's operands from the first byte after the opcode, if all of them have a fixed size.
 struct alignas(16) FixedLayout {
-  uint8_t since = UINT8_MAX;  // the bytecode version; UINT8_MAX: operands of variable size, or no opcode
+  uint8_t since =
+      UINT8_MAX;  // bytecode version; UINT8_MAX: some operand has a variable size, or the byte is no opcode
   uint8_t count = 0;
   uint8_t bytes = 0;
   std::array<uint8_t, kMaxOperands> offset = {};
   std::array<uint8_t, kMaxOperands> unused = {};  // of 64 bits
+  OpSet selects = OpSet::CORE;                    // the set that this prefix selects; CORE: not a prefix
 };
 
 inline constexpr auto kFixedLayouts = [] {
@@ -166,13 +171,14 @@ inline constexpr auto kFixedLayouts = [] {
       layout.bytes = static_cast<uint8_t>(layout.bytes + bytes);
     }
     layout.count = kOps[op].operand_count;
+    layout.selects = selected_set(static_cast<Op>(op));
     if (fixed) layout.since = kOps[op].since;
     layouts[op] = layout;
   }
   return layouts;
 }();
 
-// As much as any such instruction takes, and eight bytes more: they can be read wherever an operand begins.
+// The size of the largest fixed instruction plus eight bytes, so that each operand can be loaded as 64 bits.
 inline constexpr size_t kFixedRoom = [] {
   size_t most = 0;
   for (const FixedLayout& layout : kFixedLayouts)
@@ -180,16 +186,15 @@ inline constexpr size_t kFixedRoom = [] {
   return 2 + most + 8;
 }();
 
-// The short way of read_instruction, for most of what there is: false where it cannot tell.
+// The fast path of read_instruction, for the most common instructions. False: use the slow path.
 inline bool read_fixed_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                                    uint32_t features, Instruction& instruction) {
   if (pc >= code.size() || code.size() - pc < kFixedRoom) return false;
   const uint8_t* bytes = code.data() + pc;
   Op op = kOpBySetAndByte[static_cast<size_t>(OpSet::CORE)][*bytes++];
-  if (op == Op::prefix_ext_f32 || op == Op::prefix_ext_f64) {
-    const bool wide = op == Op::prefix_ext_f64;
-    if (!(features & (wide ? kFeatureF64 : kFeatureF32))) return false;
-    op = kOpBySetAndByte[static_cast<size_t>(wide ? OpSet::F64 : OpSet::F32)][*bytes++];
+  if (const OpSet set = kFixedLayouts[static_cast<size_t>(op)].selects; set != OpSet::CORE) {
+    if (!(features & feature_of(set))) return false;
+    op = kOpBySetAndByte[static_cast<size_t>(set)][*bytes++];
   }
   const FixedLayout& layout = kFixedLayouts[static_cast<size_t>(op)];
   if (layout.since > bytecode_version) return false;
@@ -197,12 +202,12 @@ inline bool read_fixed_instruction(std::span<const uint8_t> code, uint32_t pc, u
   instruction.pc = pc;
   instruction.next_pc = static_cast<uint32_t>(bytes + layout.bytes - code.data());
   const auto read = [&](size_t i) {
-    // Numbers of all sizes begin at the operand's first byte.
+    // Numbers of all sizes start at the first byte of the union.
     const uint64_t bits =
         load_unaligned<uint64_t>(bytes + layout.offset[i]) << layout.unused[i] >> layout.unused[i];
     std::memcpy(static_cast<void*>(&instruction.operands[i]), &bits, sizeof bits);
   };
-  // Three are the most common: for all, rather than as many as there are.
+  // Reading three operands unconditionally is faster than a loop, and most instructions have at most three.
   read(0);
   read(1);
   read(2);
@@ -213,9 +218,9 @@ inline bool read_fixed_instruction(std::span<const uint8_t> code, uint32_t pc, u
 Result<> read_any_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                               uint32_t features, Instruction& instruction);
 
-// Reads the instruction at `pc`. OUT_OF_RANGE where it does not lie wholly inside `code`; INVALID_ARGUMENT
-// for an unknown opcode, one that is newer than `bytecode_version` (15, 16 or 17), or one of an extension set
-// whose bit is not in `features` (of the function).
+// Reads the instruction at `pc`. OUT_OF_RANGE: it extends past the end of `code`. INVALID_ARGUMENT: an
+// unknown opcode, one that is newer than `bytecode_version` (15, 16 or 17), or one of an extension set that
+// is not in `features`, the requirements of the function.
 inline Result<> read_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                                  uint32_t features, Instruction& instruction) {
   if (read_fixed_instruction(code, pc, bytecode_version, features, instruction)) return {};
@@ -228,8 +233,7 @@ inline Result<Instruction> read_instruction(std::span<const uint8_t> code, uint3
   return instruction;
 }
 
-// Whether the walk over a function goes on at `pc`. A single byte after the last instruction is never looked
-// at.
+// Whether there is an instruction at `pc`. A single byte at the end of a function is ignored.
 inline bool has_instruction(std::span<const uint8_t> code, uint32_t pc) {
   return uint64_t{pc} + 1 < code.size();
 }

@@ -1,5 +1,5 @@
-// What opcodes.inc says of opcodes besides their encoding, as tables to look up: which ones call, jump,
-// commute.
+// The properties of opcodes besides their encoding, as lookup tables made from opcodes.inc: which opcodes
+// call, branch, commute, and so on.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace halyard::vm {
 
-// What each means: opcodes.inc, TRAITS.
+// Explained in opcodes.inc, TRAITS.
 enum OpTraits : uint16_t {
   JUMPS = 1 << 0,
   CALLS = 1 << 1,
@@ -20,6 +20,10 @@ enum OpTraits : uint16_t {
   TAKES = 1 << 6,
   SHIFTS = 1 << 7,
   COMMUTES = 1 << 8,
+  RETURNS = 1 << 9,
+  FAILS = 1 << 10,
+  ELEMENT_TYPE = 1 << 11,
+  NAMES_IMPORT = 1 << 12,
 };
 
 inline constexpr auto kOpTraits = [] {
@@ -32,9 +36,30 @@ inline constexpr auto kOpTraits = [] {
   return traits;
 }();
 
-constexpr bool has_trait(Op op, OpTraits trait) { return kOpTraits[static_cast<size_t>(op)] & trait; }
+// Whether the opcode has at least one of `traits`.
+constexpr bool has_trait(Op op, int traits) { return (kOpTraits[static_cast<size_t>(op)] & traits) != 0; }
 
-// The opcode itself where no other one is named.
+// The prefix of each set; Op::kCount for CORE, which has none.
+inline constexpr auto kPrefixes = [] {
+  std::array<Op, 3> prefixes;
+  prefixes.fill(Op::kCount);
+#define OP(set, byte, identifier, mnemonic, since, flags, operands)
+#define SELECTS(identifier, set) prefixes[static_cast<size_t>(OpSet::set)] = Op::identifier;
+#include "vm/format/opcodes.inc"
+#undef SELECTS
+#undef OP
+  return prefixes;
+}();
+
+constexpr Op prefix_of(OpSet set) { return kPrefixes[static_cast<size_t>(set)]; }
+// The set that a prefix selects; CORE for other opcodes.
+constexpr OpSet selected_set(Op op) {
+  for (const OpSet set : {OpSet::F32, OpSet::F64})
+    if (op == prefix_of(set)) return set;
+  return OpSet::CORE;
+}
+
+// An opcode with the same effect on the bits; the opcode itself if there is no other.
 inline constexpr auto kSameBits = [] {
   std::array<Op, kOpCount> ops = {};
   for (size_t i = 0; i < kOpCount; ++i) ops[i] = static_cast<Op>(i);
@@ -46,7 +71,7 @@ inline constexpr auto kSameBits = [] {
   return ops;
 }();
 
-// Op::kCount where there is none.
+// Op::kCount if there is none.
 inline constexpr auto kNegated = [] {
   std::array<Op, kOpCount> ops;
   ops.fill(Op::kCount);

@@ -1,4 +1,4 @@
-// The opcode table as C++: an enum, and for each opcode what it is called and how its operands are encoded.
+// The opcode table in C++: an enum, and the mnemonic and operand encoding of each opcode.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct Operand {
   OperandKind kind = OperandKind::reg;
   Bank bank = Bank::none;
   bool writes = false;
-  bool move = false;  // the MOVE bit has an effect here
+  bool move = false;  // the MOVE bit is allowed
   std::string_view name;
 };
 
@@ -117,13 +117,20 @@ inline constexpr auto kOps = [] {
 
 constexpr const OpInfo& info(Op op) { return kOps[static_cast<size_t>(op)]; }
 
-// The opcode at `byte` of `set`, or Op::kCount where there is none.
+// The opcode at `byte` of `set`; Op::kCount if there is none.
 inline constexpr auto kOpBySetAndByte = [] {
   std::array<std::array<Op, 256>, 3> ops;
   for (auto& set : ops) set.fill(Op::kCount);
   for (size_t i = 0; i < kOpCount; ++i)
     ops[static_cast<size_t>(kOps[i].set)][kOps[i].byte] = static_cast<Op>(i);
   return ops;
+}();
+
+// The opcode that starts a block.
+inline constexpr Op kBlockMarker = [] {
+  size_t op = 0;
+  while (!(kOps[op].flags & MARKER)) ++op;
+  return static_cast<Op>(op);
 }();
 
 // Register fields, isa.md 2.1.

@@ -1,4 +1,4 @@
-// Locations refer to each other by index, in circles if a file wants to: depth and length have bounds.
+// Locations refer to each other by index, possibly in cycles: depth and length are limited.
 #include "vm/format/source_location.h"
 
 #include <bytecode_module_generated.h>
@@ -9,7 +9,7 @@ namespace halyard::vm {
 namespace {
 
 constexpr int kDeepest = 16;
-constexpr size_t kLongest = 4096;  // bytes of text, beyond which nothing more is looked up
+constexpr size_t kLongest = 4096;  // in bytes; longer texts are cut off
 constexpr std::string_view kUnknown = "[unknown]";
 
 class Renderer {

@@ -1,5 +1,5 @@
-// Where an instruction comes from in the program's source, as the module's debug database tells. Advisory: it
-// may be missing or wrong. Specified by module-format.md, section 12.
+// The source location of an instruction, from the module's debug database, which may be missing or wrong.
+// Specified by module-format.md, section 12.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace halyard::vm {
 
-// "model.mlir:12:5", with what it was inlined into or fused with; empty where nothing is known of just this
-// pc.
+// For example "model.mlir:12:5", with the locations that it was inlined or fused into. Empty if this pc has
+// none.
 std::string source_location(const BytecodeModule& module, uint32_t function, uint32_t pc);
 
 }  // namespace halyard::vm

@@ -1,5 +1,5 @@
-// Loading: from the tables of the file to the module's own, one check after another in the order of
-// module-format.md, section 4; and functions in decoded form, made on first use.
+// Loading: builds the module from the tables of the file, with the checks of module-format.md, section 4, in
+// their order. Also decodes functions on first use.
 #include "vm/module/bytecode_module.h"
 
 #include <bytecode_module_generated.h>
@@ -29,11 +29,12 @@ struct Release {
 };
 constexpr Release kReleases[] = {{15, "3.1 to 3.9"}, {16, "3.10"}, {17, "3.11 and later"}};
 
-// What a small file may ask for by naming the same thing many times. Compiled modules are far below.
+// Limits of what a small file can request by naming the same item many times. Compiled modules stay far
+// below.
 constexpr uint64_t kMostAttributes = uint64_t{1} << 20;
 constexpr uint64_t kMostFunctionBytes = uint64_t{64} << 20;  // or eight times the bytecode, if that is more
 
-constexpr size_t kListedTypes = 64;  // in a message
+constexpr size_t kListedTypes = 64;  // shown in a message
 
 struct ValueTypeName {
   std::string_view name;
@@ -85,7 +86,7 @@ uint16_t rounded(int16_t registers) {
   return static_cast<uint16_t>(std::bit_ceil(std::max<uint32_t>(1, registers)));
 }
 
-// What a list of this element holds; nothing where the name is not known.
+// The type that a list with this element holds; nullopt if the name is unknown.
 std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& types) {
   const auto* value = std::ranges::find(kValueTypes, name, &ValueTypeName::name);
   if (value != std::end(kValueTypes)) return ElementType{value->type, nullptr};
@@ -136,7 +137,7 @@ struct ModuleLoader {
     return {};
   }
 
-  // For messages: by the first export, else by the debug database.
+  // A name for messages: the first export, otherwise from the debug database.
   void name_functions() {
     std::vector<std::string_view>& names = module.function_names_;
     names.resize(module.functions_.size());
@@ -314,8 +315,8 @@ struct ModuleLoader {
         const std::vector<std::string_view> candidates(known.begin(), known.end());
         std::string hint = did_you_mean(name, candidates);
         if (candidates.size() <= kListedTypes)
-          hint += fmt::format("; known are {}", fmt::join(candidates, ", "));
-        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is not known{}", name, i, hint);
+          hint += fmt::format("; known types are {}", fmt::join(candidates, ", "));
+        return fail(Code::NOT_FOUND, "type '{}' (types[{}]) is unknown{}", name, i, hint);
       }
       module.types_.push_back(*type);
       module.type_names_.push_back(name);
@@ -354,7 +355,8 @@ std::string_view BytecodeModule::function_name(uint32_t function) const {
   return function < function_names_.size() ? function_names_[function] : std::string_view();
 }
 
-// What the compiler does not take is fused, and so runs as fast as without it.
+// Functions that the compiler does not support are decoded with fusing, so they run as fast as without a
+// compiler.
 Result<std::unique_ptr<const FunctionCode>> BytecodeModule::decode(uint32_t function) const {
   if (compiler_) {
     std::unique_ptr<FunctionCode> code = HALYARD_TRY(decode_function(*this, function, false, true));

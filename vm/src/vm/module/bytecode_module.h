@@ -1,5 +1,5 @@
-// BytecodeModule: a .vmfb archive, checked and indexed. Functions are verified and decoded when first called.
-// Specified by module-format.md.
+// BytecodeModule: a .vmfb archive, verified and indexed. Functions are verified and decoded on their first
+// call. Specified by module-format.md.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@
 namespace halyard::vm {
 
 class Compiler;       // vm/compile/compiler.h
-struct FunctionCode;  // a function in decoded form, vm/decode/code.h (not "Code": that is the status code)
+struct FunctionCode;  // decoded, vm/decode/code.h (`Code` is the status code)
 
 enum Feature : uint32_t { kFeatureF32 = 1, kFeatureF64 = 2, kFeatureYield = 4, kFeatureUnwind = 8 };
 
-// What modules and functions of this bytecode version may require. The last two tell what a function may do
-// and change nothing for a runtime that can do it.
+// The requirements that modules and functions of this bytecode version may have. The last two only describe
+// what a function may do; this runtime supports both.
 constexpr uint32_t known_features(uint32_t bytecode_version) {
   return kFeatureF32 | kFeatureF64 | (bytecode_version < 17 ? 0 : kFeatureYield | kFeatureUnwind);
 }
@@ -34,9 +34,9 @@ struct Function {
   std::span<const uint8_t> bytecode;
   uint32_t features = 0;  // Feature bits
   uint16_t block_count = 0;
-  uint16_t value_registers = 0;  // 32-bit slots, rounded up as the verifier's rule 3.1.3 says
-  uint16_t ref_registers = 0;    // likewise
-  std::string_view convention;   // of its signature; empty = () -> ()
+  uint16_t value_registers = 0;  // 32-bit slots, rounded up by the verifier's rule 3.1.3
+  uint16_t ref_registers = 0;    // rounded up likewise
+  std::string_view convention;   // empty: () -> ()
 };
 
 class BytecodeModule final : public Module {
@@ -45,13 +45,13 @@ class BytecodeModule final : public Module {
 
   struct LoadOptions {
     bool verify_eagerly = false;         // verify and decode every function now
-    bool fuse = true;                    // fuse instructions; without, to compare both in tests
-    const Compiler* compiler = nullptr;  // compiles what it takes of every function when that is decoded
+    bool fuse = true;                    // fuse instructions; tests turn it off to compare
+    const Compiler* compiler = nullptr;  // compiles the functions that it supports when they are decoded
   };
 
-  // Checks everything of module-format.md, section 4, except function bodies (unless eager). The bytes stay
-  // mapped while the module or any buffer over its rodata lives. INVALID_ARGUMENT, NOT_FOUND (a type),
-  // RESOURCE_EXHAUSTED (a file made to cost far more than its size); the message names the check.
+  // Checks everything in module-format.md, section 4, except function bodies (unless `verify_eagerly`). The
+  // bytes stay mapped as long as the module or a buffer over its rodata exists. INVALID_ARGUMENT; NOT_FOUND:
+  // a type; RESOURCE_EXHAUSTED: a file crafted to cost far more than its size. The message names the check.
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types, LoadOptions options);
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types) {
     return load(std::move(bytes), types, {});
@@ -60,18 +60,18 @@ class BytecodeModule final : public Module {
   uint32_t bytecode_version() const { return bytecode_version_; }  // 15, 16 or 17
   uint32_t features() const { return features_; }
   std::span<const Function> functions() const { return functions_; }
-  std::span<const ElementType> types() const { return types_; }  // by type ordinal
+  std::span<const ElementType> types() const { return types_; }  // by ordinal
   std::span<const std::string_view> type_names() const { return type_names_; }
   std::span<const Ref<Buffer>> rodata() const { return rodata_; }  // one read-only object per segment
   uint32_t global_bytes() const { return global_bytes_; }
   uint32_t global_refs() const { return global_refs_; }
-  // The DebugDatabase of the schema, verified; null where the module has none (vm/format/source_location.h).
+  // The DebugDatabase of the schema, verified; null if the module has none (vm/format/source_location.h).
   const void* debug_database() const { return debug_database_; }
-  // For messages: the export's name, else the debug database's, else empty.
+  // A name for messages: the export's, otherwise the debug database's, otherwise empty.
   std::string_view function_name(uint32_t function) const;
 
-  // The verified, decoded function; made on first use, then shared. Any thread. Fails with the verifier's
-  // status, annotated "at module.name+PC".
+  // The verified and decoded function, created on first use. Thread-safe. Fails with the verifier's status
+  // and the note "at module.name+PC".
   Result<const FunctionCode*> code(uint32_t function) const;
 
   BytecodeModule();
@@ -81,10 +81,9 @@ class BytecodeModule final : public Module {
   friend struct ModuleLoader;
   Result<std::unique_ptr<const FunctionCode>> decode(uint32_t function) const;
 
-  TypeRegistry registry_;  // keeps alive what types_ points to
+  TypeRegistry registry_;  // keeps the types alive that types_ points to
   Ref<Bytes> bytes_;       // the file
-  Ref<Bytes>
-      metadata_;  // what names and bytecode point into: the file, or a copy where its memory is not aligned
+  Ref<Bytes> metadata_;  // holds names and bytecode: the file, or a copy if the file is not aligned in memory
   bool fuse_ = true;
   const Compiler* compiler_ = nullptr;
   const void* debug_database_ = nullptr;  // in metadata_

@@ -17,8 +17,8 @@ constexpr auto kIsType = [] {
 }();
 constexpr bool is_type(char c) { return kIsType[static_cast<uint8_t>(c)]; }
 
-// The items of one fragment. A fragment that is "v" as a whole is empty; a stray 'v' stands for nothing but
-// has a place among the segment sizes.
+// Parses the items of a fragment. A fragment "v" is empty; any other 'v' is no item, but still counts in the
+// segment sizes.
 Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::string_view fragment,
                                                    bool spans_allowed) {
   std::vector<ConventionItem> items;
@@ -38,7 +38,7 @@ Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::s
           text, type);
     if (!spans_allowed)
       return fail(Code::INVALID_ARGUMENT,
-                  "calling convention '{}': a span (C...D) may stand in arguments only", text);
+                  "calling convention '{}': a span (C...D) is only allowed in arguments", text);
     ConventionItem span{'C', "", segment};
     for (++i; i < fragment.size() && fragment[i] != 'D'; ++i) {
       if (fragment[i] == 'C')
@@ -66,8 +66,7 @@ Result<Convention> Convention::parse(std::string_view text) {
   if (text.empty()) return convention;
   if (text[0] != '0')
     return fail(Code::UNIMPLEMENTED,
-                "calling convention '{}': version '{}' is not known; expected '0' as in '0ii_i'", text,
-                text[0]);
+                "calling convention '{}': unknown version '{}'; expected '0' as in '0ii_i'", text, text[0]);
   const size_t separator = std::min(text.find('_'), text.size());
   convention.arguments = HALYARD_TRY(parse_fragment(text, text.substr(1, separator - 1), true));
   convention.has_span =

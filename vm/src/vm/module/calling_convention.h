@@ -11,19 +11,19 @@
 
 namespace halyard::vm {
 
-// One argument or result: 'i' 'I' 'f' 'F' 'r', or 'C' for a span whose types are in `span`.
+// An argument or result: 'i' 'I' 'f' 'F' 'r', or 'C' for a span, whose types are in `span`.
 struct ConventionItem {
   char type;
   std::string span;
-  // Of an argument: which number of a variadic call's segment sizes is its own. Its position among the
-  // arguments, except that a stray 'v' counts there though it stands for nothing.
+  // The index of the argument's segment size in a variadic call. This is its position among the arguments,
+  // where a stray 'v' also counts although it is no argument.
   uint32_t segment = 0;
 };
 
-// Whether a value of that type takes two registers.
+// Whether a value of this type takes two registers.
 constexpr bool is_wide(char type) { return type == 'I' || type == 'F'; }
 
-// "i32", "i64", "f32", "f64"; "ref" for the rest.
+// "i32", "i64", "f32", "f64"; "ref" for all others.
 constexpr std::string_view type_name(char type) {
   switch (type) {
     case 'i':
@@ -41,26 +41,26 @@ constexpr std::string_view type_name(char type) {
 
 struct Convention {
   std::vector<ConventionItem> arguments;
-  std::vector<ConventionItem> results;  // never spans
+  std::vector<ConventionItem> results;  // without spans
   bool has_span = false;                // among the arguments
 
-  std::string result_types() const {  // a character each
+  std::string result_types() const {  // one character for each
     std::string types;
     for (const ConventionItem& item : results) types += item.type;
     return types;
   }
 
-  // The empty string means () -> (). UNIMPLEMENTED: a version other than '0', or an unknown character.
-  // INVALID_ARGUMENT: a nested or empty span, a span in the results.
+  // An empty string means () -> (). UNIMPLEMENTED: a version other than '0', or an unknown character.
+  // INVALID_ARGUMENT: a nested or empty span, or a span in the results.
   static Result<Convention> parse(std::string_view text);
 };
 
-// The types of a convention that has nothing but types, "0rIi_i": one character for each argument and result.
+// The types of a convention without spans, such as "0rIi_i": one character for each argument and result.
 struct PlainTypes {
   std::string_view arguments;
   std::string_view results;
 };
-// Allocates nothing. Empty where there is anything else, spans or mistakes: then see Convention::parse.
+// Allocates nothing. nullopt if the string has spans or errors; Convention::parse handles those.
 std::optional<PlainTypes> plain_types(std::string_view text);
 
 }  // namespace halyard::vm

@@ -1,4 +1,4 @@
-// Looking things up in a module.
+// Finding exports of a module.
 #include "vm/module/module.h"
 
 #include <fmt/ranges.h>
@@ -35,7 +35,7 @@ Result<const Export*> Module::resolve(std::string_view name, std::string_view co
   for (const Export& function : exports_) {
     if (function.name != name) continue;
     if (!convention.empty() && function.convention == convention) return &function;
-    // Of a compiled module's exports that share a name only the first can be seen.
+    // If exports of a compiled module share a name, only the first one is visible.
     if (!last || kind_ == ModuleKind::native) last = &function;
     conventions.push_back(function.convention);
   }

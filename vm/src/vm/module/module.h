@@ -1,5 +1,5 @@
-// Module: what every module has, bytecode or native, as data: name, version, exports, imports, dependencies.
-// Immutable once made; shared by contexts and threads.
+// Module: the common part of bytecode and native modules: name, version, exports, imports, dependencies.
+// Immutable, shared by contexts and threads.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct Attribute {
 struct Export {
   std::string_view name;
   std::string_view convention;
-  uint32_t function = 0;              // index of what it runs, in its module
+  uint32_t function = 0;              // index of the function in the module
   std::vector<Attribute> attributes;  // reflection
 
-  std::string_view attribute(std::string_view key) const;  // first match; empty where absent
+  std::string_view attribute(std::string_view key) const;  // first match; empty if absent
 };
 
 struct Import {
   std::string_view name;        // "hal.fence.create", not empty
-  std::string_view convention;  // empty: not stated, matches any
+  std::string_view convention;  // empty: matches any convention
   bool optional = false;
 };
 
@@ -37,7 +37,7 @@ struct Dependency {
   std::string_view name;
   uint32_t minimum_version = 0;
   bool required = true;   // REQUIRED bit: the version is checked
-  bool optional = false;  // OPTIONAL bit: may be absent
+  bool optional = false;  // OPTIONAL bit: may be missing
 };
 
 enum class ModuleKind : uint8_t { bytecode, native };
@@ -52,13 +52,13 @@ class Module : public Object {
   const std::vector<Dependency>& dependencies() const { return dependencies_; }
   const std::vector<Attribute>& attributes() const { return attributes_; }
 
-  // First export of that name. A native module may export one name with several conventions.
+  // The first export with this name. A native module may export a name with several conventions.
   const Export* find_export(std::string_view name) const;
-  // NOT_FOUND for that name, with near names or those there are.
+  // The export with this name. NOT_FOUND lists near names, or all of them.
   std::unexpected<Status> no_export(std::string_view name) const;
-  // What an import of `name` with `convention` links to: the export whose string is equal, or, where the
-  // import states none, the last of that name (of a compiled module, the first). NOT_FOUND (with near names),
-  // INTERNAL for a mismatch (with the strings there are).
+  // The export that an import of `name` with `convention` links to: the one with the same convention or, if
+  // the import states none, the last one of that name (in a compiled module, the first). NOT_FOUND lists near
+  // names; INTERNAL: no convention matches, and the message lists those that exist.
   Result<const Export*> resolve(std::string_view name, std::string_view convention) const;
 
  protected:

@@ -1,20 +1,20 @@
-// bind: makes a NativeFunction, and its calling convention, from the type of a plain C++ function.
+// bind: creates a NativeFunction and its calling convention from the type of a C++ function.
 //
 //   Result<Ref<Fence>> fence_create(HalState& state, Device& device, int32_t flags);
 //   {"fence.create", convention_of<&fence_create>, bind<&fence_create>}      // "0ri_r"
 //
 // Parameters, in the order of the convention:
 //   int32_t uint32_t  i      int64_t uint64_t  I      float  f      double  F
-//   T&           r  of type T; null or another type is INVALID_ARGUMENT
-//   T*           r  null, or of type T; another type is INVALID_ARGUMENT
-//   Lenient<T>   r  as T*, but another type counts as null
+//   T&           r  of type T; null and other types are INVALID_ARGUMENT
+//   T*           r  null or of type T; other types are INVALID_ARGUMENT
+//   Lenient<T>   r  like T*, but a ref of another type is read as null
 //   Object& Object*  r  of any type
 //   Span<A, B>   CabD  all entries are checked before the function runs
-// and, outside of the convention:
+// and, in addition to the convention:
 //   State&       the module's state in this context: any class that is not an Object
-//   CallContext& the call itself: to defer it
-// Results: void, one of the values, Ref<T>, or a std::tuple of them; written only on success, and not when
-// deferred. Refs among the arguments are borrowed; what outlives the call is retained with Ref<T>::share.
+//   CallContext& the call, so that the function can defer
+// Results: void, one of the values, Ref<T>, or a std::tuple of them; written only on success, and not if the
+// call was deferred. Refs among the arguments are borrowed; to keep one, retain it with Ref<T>::share.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@
 
 namespace halyard::vm {
 
-// A ref that is taken as null where it is of another type.
+// A ref parameter that is null if the argument has another type.
 template <typename T>
 class Lenient {
  public:
@@ -49,21 +49,21 @@ class Lenient {
   T* object_ = nullptr;
 };
 
-// What a function that may defer needs of its call. A deferred function is called again, with the same
-// arguments, when the invocation resumes; what it returned is not looked at.
+// What a function that may defer needs of its call. When the invocation resumes, a deferred function is
+// called again with the same arguments; its results of the deferred call are ignored.
 class CallContext {
  public:
   explicit CallContext(NativeCall& call) : call_(call) {}
   Invocation& invocation() const { return *call_.invocation; }
-  // Of the call, for work that it submits; null where there is no invocation.
+  // The scope of the work that the call submits; null if there is no invocation.
   WorkScope* work_scope() const { return call_.invocation ? &call_.invocation->work_scope() : nullptr; }
   bool resumed() const { return call_.resumed; }
-  // Not done: to be called again at once. Not where the caller cannot wait for results (may_defer).
+  // Defers: the function is called again at once. Not allowed if the caller cannot wait (may_defer).
   void defer() { call_.deferred = true; }
   bool may_defer() const { return call_.may_defer && call_.invocation; }
-  // Whether the thread that runs the call has nothing else to do while it waits.
+  // Whether the calling thread has nothing else to do while it waits.
   bool caller_blocks() const { return call_.invocation->blocks(); }
-  // Not done: to be called again when what is returned has been used, or when the deadline has come.
+  // Defers: the function is called again when the returned wakeup has been used, or at the deadline.
   Wakeup wait(const Deadline& deadline = {}) {
     call_.deferred = true;
     return call_.invocation->begin_wait(deadline);
@@ -81,8 +81,8 @@ Status wrong_ref(const ObjectType* expected,
 
 struct BindCursor {
   const NativeCall& call;
-  const uint16_t* argument;  // next
-  size_t item = 0;           // of the convention, next
+  const uint16_t* argument;  // the next one
+  size_t item = 0;           // the next one of the convention
 };
 
 inline Object* load_ref(const NativeCall& call, uint16_t reg) { return call.refs[reg & kRefOrdinalMask]; }
@@ -94,8 +94,8 @@ T load_value(const NativeCall& call, uint16_t reg) {
   return value;
 }
 
-// Passing<P>: how a parameter of type P is passed. `type` is its character; accepts() looks at the register,
-// refusal() says what is wrong with it, load() reads it. One argument each.
+// Passing<P>: how a parameter of type P is passed. `type` is its character; accepts() checks the register,
+// refusal() explains why it is wrong, load() reads it.
 template <typename P>
 struct Passing {
   static constexpr bool in_convention = false;
@@ -128,7 +128,7 @@ inline constexpr bool kIsObject = std::is_base_of_v<Object, std::remove_const_t<
 template <typename T>
 inline constexpr bool kIsAnyObject = std::is_same_v<std::remove_const_t<T>, Object>;
 
-// Null for a parameter that takes any.
+// Null for a parameter that accepts any type.
 template <typename T>
 constexpr const ObjectType* type_of() {
   if constexpr (kIsAnyObject<T>)
@@ -186,7 +186,7 @@ struct Passing<Lenient<T>> {
 
 }  // namespace internal
 
-// The tuples of a variadic item.
+// The tuples of a variadic argument.
 template <typename... Types>
 class Span {
  public:
@@ -232,7 +232,7 @@ bool check_next(BindCursor& cursor, Status& error) {
   return false;
 }
 
-// Parameter<P>: a parameter in the sequence of all. check() and load() each take it off their cursor.
+// Parameter<P>: a parameter in the sequence. check() and load() each advance their cursor.
 template <typename P>
 struct Parameter {
   static constexpr bool in_convention = Passing<P>::in_convention;
@@ -329,7 +329,7 @@ template <typename R, typename... Parameters, Result<R> (*kFunction)(Parameters.
 struct Binder<kFunction> {
   static constexpr size_t kArgumentLength = (Parameter<Parameters>::length + ... + 0);
   static constexpr size_t kResultLength = Returning<R>::types.size();
-  // "0", arguments or "v", "_", results or "v", and a final zero.
+  // "0", the arguments or "v", "_", the results or "v", and a terminating zero.
   static constexpr size_t kLength =
       2 + (kArgumentLength ? kArgumentLength : 1) + (kResultLength ? kResultLength : 1);
   static constexpr std::array<char, kLength + 1> kConvention = [] {
@@ -355,7 +355,7 @@ struct Binder<kFunction> {
  private:
   template <size_t... kIndex>
   static Status run(NativeCall& call, [[maybe_unused]] BindCursor& cursor, std::index_sequence<kIndex...>) {
-    // Braces: loaded from left to right.
+    // Braces guarantee evaluation from left to right.
     std::tuple<decltype(Parameter<Parameters>::load(cursor, call))...> arguments{
         Parameter<Parameters>::load(cursor, call)...};
     Result<R> result = kFunction(std::forward<Parameters>(std::get<kIndex>(arguments))...);
@@ -371,7 +371,7 @@ struct Binder<kFunction> {
 template <auto kFunction>
 inline constexpr NativeFunction bind = &internal::Binder<kFunction>::call;
 
-// The calling convention of the function, as it must stand in the module's table.
+// The calling convention of the function, as the module's table needs it.
 template <auto kFunction>
 inline constexpr const char* convention_of = internal::Binder<kFunction>::kConvention.data();
 

@@ -1,4 +1,4 @@
-// From a convention to a prepared call, and from registers to C and back.
+// Preparing a call from its convention, and copying registers to C and back.
 #include "vm/native/ffi_call.h"
 
 #include "vm/native/module_services.h"
@@ -25,7 +25,7 @@ ffi_type* parameter_type(char type) {
   }
 }
 
-// Room for one result. libffi widens what is narrower than ffi_arg; the low bytes come first.
+// Storage for one result. libffi widens types narrower than ffi_arg; the low bytes come first.
 union Room {
   ffi_arg widened;
   uint64_t bits;

@@ -1,6 +1,6 @@
-// Plain C functions as natives: libffi calls them with arguments straight out of the caller's registers. How
-// a convention becomes C parameters is stated in halyard/module.h. What a call needs is prepared once; a call
-// allocates nothing.
+// Plain C functions as native functions: libffi calls them with arguments taken directly from the caller's
+// registers. halyard/module.h defines how a convention maps to C parameters. Everything is prepared once; a
+// call allocates nothing.
 #pragma once
 
 #include <ffi.h>
@@ -16,18 +16,18 @@
 
 namespace halyard::vm {
 
-// Of one function. The values of a call stand on the C stack.
+// One C function. The values of a call are on the C stack.
 constexpr size_t kMostNativeArguments = 256;
 constexpr size_t kMostNativeResults = 256;
 
 class PlainFunction {
  public:
-  // The convention has no more than the most arguments and results. INVALID_ARGUMENT: a span, which has no
-  // parameter in C; UNIMPLEMENTED: unknown flags, or a signature that libffi has no way to call.
+  // The convention must be within the limits of arguments and results. INVALID_ARGUMENT: a span, which has no
+  // C parameter. UNIMPLEMENTED: unknown flags, or a signature that libffi cannot call.
   static Result<std::unique_ptr<const PlainFunction>> prepare(const Convention& convention,
                                                               halyard_any_function_t function,
                                                               uint32_t flags);
-  // The NativeFunction whose data is a PlainFunction.
+  // A NativeFunction; its data is a PlainFunction.
   static Status call(NativeCall& call);
 
   PlainFunction(const PlainFunction&) = delete;
@@ -39,7 +39,7 @@ class PlainFunction {
   halyard_any_function_t function_;
   uint32_t flags_;
   bool results_by_pointer_ = false;
-  std::string arguments_;  // characters of the convention
+  std::string arguments_;  // one character each
   std::string results_;
   std::vector<ffi_type*> parameters_;
   ffi_cif cif_ = {};

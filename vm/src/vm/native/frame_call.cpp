@@ -1,4 +1,4 @@
-// Registers to values and back.
+// Copying registers to values and back.
 #include "vm/native/frame_call.h"
 
 #include <new>
@@ -13,9 +13,9 @@ namespace halyard::vm {
 
 namespace {
 
-constexpr size_t kValuesOnTheStack = 64;  // of a call with more they come from the heap
+constexpr size_t kValuesOnTheStack = 64;  // calls with more values use the heap
 
-// Appends a value of each of the types, taken from the registers that come next.
+// Appends one value for each type, read from the next registers.
 void load_values(const NativeCall& call, std::string_view types, const uint16_t*& reg,
                  halyard_value_t*& value) {
   for (const char type : types) {

@@ -1,5 +1,5 @@
-// Frame functions as natives: C functions that get their call as a struct, with values copied out of the
-// caller's registers and back. They may take a variable number of arguments and may defer.
+// Frame functions as native functions: C functions that receive their call as a struct, with values copied
+// from the caller's registers and back. They may take a variable number of arguments and may defer.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace halyard::vm {
 
-// A call as the function has it, and what its services have to know about it. Only on the stack of
+// The call as the function sees it, and what its services need. Exists only on the stack of
 // FrameFunction::call.
 struct FrameCall : halyard_module_call_t {
   NativeCall* native;
@@ -22,20 +22,20 @@ struct FrameCall : halyard_module_call_t {
 
 class FrameFunction {
  public:
-  // `types` lives as long as the function. INVALID_ARGUMENT: flags, of which there are none.
+  // `types` must outlive the function. INVALID_ARGUMENT: unknown flags.
   static Result<std::unique_ptr<const FrameFunction>> prepare(const Convention& convention,
                                                               halyard_frame_function_t function,
                                                               uint32_t flags, const halyard_type_t* types,
                                                               uint32_t export_index);
-  // The NativeFunction whose data is a FrameFunction.
+  // A NativeFunction; its data is a FrameFunction.
   static Status call(NativeCall& call);
 
  private:
-  // C...D in the arguments, with the values around it.
+  // A span C...D of the arguments, and the values before it.
   struct Span {
-    uint32_t segment;    // which of the call's segment sizes is its own
-    std::string before;  // types of the values between it and the span before
-    std::string types;   // of a tuple
+    uint32_t segment;    // index of its segment size in the call
+    std::string before;  // types of the values between the previous span and this one
+    std::string types;   // types of one tuple
   };
 
   FrameFunction(const Convention& convention, halyard_frame_function_t function, const halyard_type_t* types,
@@ -47,7 +47,7 @@ class FrameFunction {
   std::vector<Span> spans_;
   std::string arguments_;  // types of the values after the last span
   std::string results_;
-  size_t fixed_count_ = 0;  // arguments outside of spans
+  size_t fixed_count_ = 0;  // number of arguments outside of spans
 };
 
 }  // namespace halyard::vm

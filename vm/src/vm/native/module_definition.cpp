@@ -1,4 +1,4 @@
-// Checks of a definition, in the order in which its fields can be trusted.
+// Validating a definition: each field is checked before code relies on it.
 #include "vm/native/module_definition.h"
 
 #include <algorithm>
@@ -32,22 +32,22 @@ bool is_name(std::string_view text, std::string_view punctuation) {
   });
 }
 
-// A terminated text, or as much of it as a name may have and one character more.
+// A zero-terminated text, read up to one character more than a name may have.
 std::string_view bounded(const char* text) {
   return text ? std::string_view(text, ::strnlen(text, kMostName + 1)) : std::string_view();
 }
 
-// Everything that the machine's module points to. Ends with the module.
+// Everything that the VM module points to, destroyed with it.
 struct Parts {
   std::string name;
   std::string argument;
-  std::deque<std::string> texts;  // stable addresses
+  std::deque<std::string> texts;  // their addresses are stable
   std::vector<std::unique_ptr<const PlainFunction>> plain;
   std::vector<std::unique_ptr<const FrameFunction>> frames;
   std::vector<Ref<NativeType>> types;
   std::vector<halyard_type_t> type_handles;
-  halyard_module_definition_t definition = {};  // what of it is used later: user, create_state, destroy_state
-  void (*release)(void* user) = nullptr;        // set when the module is made
+  halyard_module_definition_t definition = {};  // only user, create_state and destroy_state are used later
+  void (*release)(void* user) = nullptr;        // set when the module is created
 
   Parts() = default;
   Parts(const Parts&) = delete;
@@ -65,7 +65,7 @@ const void* keep(std::vector<std::unique_ptr<const Function>>& functions,
   return functions.emplace_back(std::move(function)).get();
 }
 
-// The fields that the definition's writer knew, if they are enough.
+// The fields that the definition's header had, if they are sufficient.
 Result<halyard_module_definition_t> known_definition(const halyard_module_definition_t* definition) {
   if (!definition) return fail(Code::INCOMPATIBLE, "no definition of a native module was given");
   constexpr size_t kNeeded = HALYARD_FIELD_END(halyard_module_definition_t, type_size);
@@ -90,7 +90,7 @@ Result<halyard_module_definition_t> known_definition(const halyard_module_defini
 // An array whose elements state their size.
 struct Elements {
   const char* what;   // "functions"
-  const char* field;  // that states the size of one
+  const char* field;  // the field with the element size
   const void* first;
   uint64_t count;
   uint64_t most;
@@ -112,7 +112,7 @@ Result<> check_elements(const std::string& module, const Elements& elements) {
   return {};
 }
 
-// Element `index` of a table with elements of `size` bytes, as far as this version knows it.
+// Element `index` of a table with elements of `size` bytes, as far as this version knows its fields.
 template <typename T>
 T element(const T* first, size_t size, size_t index) {
   T known = {};
@@ -138,7 +138,7 @@ Result<Convention> parse_convention(std::string_view text) {
 
 Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t index, Parts& parts) {
   const std::string_view name = bounded(source.name);
-  // As long as the longest convention that can be taken, and one character more.
+  // One character more than the longest supported convention.
   const std::string_view text =
       source.convention ? std::string_view(source.convention,
                                            ::strnlen(source.convention,
@@ -209,7 +209,7 @@ Result<> make_types(const halyard_module_definition_t& definition, Parts& parts,
   }
   parts.types = HALYARD_TRY(
       with_note(registry.add(std::move(types)), fmt::format("in native module '{}'", parts.name)));
-  // In place: functions have the address already.
+  // Assigned in place: functions already have the address.
   for (size_t i = 0; i < parts.types.size(); ++i) parts.type_handles[i] = to_handle(parts.types[i].get());
   return {};
 }
@@ -226,7 +226,7 @@ Result<NativeState> make_state(const Parts& parts) {
   void* state = nullptr;
   if (Status status = Status::adopt(definition.create_state(&args, &state)))
     return std::unexpected(
-        std::move(status).note(fmt::format("while making the state of native module '{}'", parts.name)));
+        std::move(status).note(fmt::format("while creating the state of native module '{}'", parts.name)));
   return NativeState{state, definition.destroy_state};
 }
 
@@ -255,7 +255,7 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   made.name = parts->name;
   made.version = definition.version;
   made.exports = HALYARD_TRY(make_exports(definition, *parts));
-  HALYARD_TRY(make_types(definition, *parts, types));  // last: what it adds stays
+  HALYARD_TRY(make_types(definition, *parts, types));  // last, because the types that it adds stay
   made.create_state = [parts] { return make_state(*parts); };
   Ref<NativeModule> module = NativeModule::create(std::move(made));
   parts->release = definition.release;

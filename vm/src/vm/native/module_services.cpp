@@ -1,5 +1,5 @@
-// The services, each over the machine's own objects. Arguments come from code that this host cannot check
-// beforehand, so the types of objects are looked at here.
+// The services, implemented over VM objects. The caller's code cannot be checked in advance, so object types
+// are checked here.
 #include "vm/native/module_services.h"
 
 #include <string>
@@ -16,7 +16,7 @@ namespace halyard::vm {
 
 namespace {
 
-// What the handle says, without taking the caller's reference.
+// The status of a handle; does not take the caller's reference.
 template <typename Body>
 auto borrowed(halyard_status_t handle, Body&& body) noexcept {
   Status status = Status::adopt(handle);
@@ -52,7 +52,7 @@ const char* object_type(halyard_object_t object) noexcept {
   return object ? from_handle(object)->type()->name : "";
 }
 
-// The object as a T, or INVALID_ARGUMENT naming what it is.
+// The object as a T; INVALID_ARGUMENT names its type.
 template <typename T>
 Result<T*> as(halyard_object_t handle) {
   Object* const object = from_handle(handle);

@@ -1,4 +1,5 @@
-// What native modules may ask of their host: statuses, buffers, lists, objects. One table for all.
+// The services of the host for native modules: statuses, buffers, lists, objects. One table serves all
+// modules.
 #pragma once
 
 #include "halyard/module.h"
@@ -8,7 +9,7 @@ namespace halyard::vm {
 
 const halyard_module_services_t& module_services();
 
-// The handle by which a module names a type of its own.
+// The handle by which a module refers to a type that it defines.
 inline halyard_type_t to_handle(NativeType* type) { return reinterpret_cast<halyard_type_t>(type); }
 inline NativeType& from_handle(halyard_type_t handle) { return *reinterpret_cast<NativeType*>(handle); }
 

@@ -1,4 +1,4 @@
-// Native modules, and what the typed wrapper of bind.h has to say about refs.
+// Native modules, and the messages of bind.h about wrong refs.
 #include "vm/native/native_module.h"
 
 #include "vm/native/bind.h"

@@ -1,4 +1,4 @@
-// How objects of native modules begin and end.
+// Creating and destroying objects of native modules.
 #include "vm/native/native_object.h"
 
 namespace halyard::vm {

@@ -1,4 +1,5 @@
-// Types of objects that native modules define, and the objects: a pointer of the module's and what ends it.
+// Object types that native modules define, and their objects: a pointer of the module and its destroy
+// function.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace halyard::vm {
 
-// Lives as long as an object, a registry or a module of it does.
+// Lives as long as an object, a registry or a module that uses it.
 class NativeType final : public ObjectOf<NativeType> {
  public:
   static const ObjectType kType;
@@ -29,7 +30,7 @@ class NativeType final : public ObjectOf<NativeType> {
 class NativeObject final : public Object {
  public:
   static Ref<NativeObject> create(NativeType& type, void* pointer);
-  // Null where the object is of another type, or null.
+  // Null if the object is null or has another type.
   static NativeObject* of_type(const NativeType& type, Object* object) {
     return object && object->type() == &type.of_objects() ? static_cast<NativeObject*>(object) : nullptr;
   }

@@ -1,4 +1,4 @@
-// Results of a native function into its caller's registers, by the characters of its convention.
+// Writes the results of a native function to its caller's registers, as its convention says.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace halyard::vm {
 
-// Where C finds the value or object of a register.
+// The address of the value or object of a register, for C.
 inline void* register_address(const NativeCall& call, uint16_t reg, char type) {
   return type == 'r' ? static_cast<void*>(&call.refs[reg & kRefOrdinalMask])
                      : static_cast<void*>(call.values + reg);
 }
 
-// Takes a value of this type from where C has left it; an object is an owned reference.
+// Stores a value of this type that C left at `from`; an object is an owned reference.
 inline void store_result(const NativeCall& call, uint16_t reg, char type, const void* from) {
   switch (type) {
     case 'r': {

@@ -1,4 +1,4 @@
-// The steps from a file to a module, each with its own refusal.
+// The steps from a file to a module, each with its own failure.
 #include "vm/native/shared_module.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Result<> check_note(const halyard_module_note_t& note, const std::string& path) 
   const std::string_view name = padded_text(note.name);
   if (!is_module_name(name) || note.abi_min > note.abi_max)
     return fail(Code::INVALID_ARGUMENT,
-                "the note of native module '{}' makes no sense (name '{}', ABI {}..{}); expected a name of "
+                "the note of native module '{}' is malformed (name '{}', ABI {}..{}); expected a name of "
                 "letters, digits, '_', '$' and '-'",
                 path, name, note.abi_min, note.abi_max);
   HALYARD_TRY(check_abi(kModulePlugin, path, {note.abi_min, note.abi_max}, kModuleAbi));

@@ -1,5 +1,5 @@
-// Native modules out of shared libraries: from a file's note to a module. What can be refused is refused
-// before any code of the library runs; it is never unloaded.
+// Native modules from shared libraries: from the ELF note of a file to a module. Everything that can be
+// rejected is rejected before any code of the library runs. Libraries are never unloaded.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace halyard::vm {
 
-// Note, versions, sanitizer, dlopen, negotiation, definition. `argument` is for the module's create_state.
-// Loading a library twice gives two modules. NOT_FOUND: no such file, or not a native module;
-// INVALID_ARGUMENT: damaged, or a definition that is wrong in itself; INCOMPATIBLE: machine, versions,
-// sanitizer, refusal; UNAVAILABLE: what the library needs is missing.
+// Checks the note, versions and sanitizer, loads the library, negotiates, and validates the definition.
+// `argument` is passed to the module's create_state. Loading a library twice gives two modules. NOT_FOUND: no
+// such file, or not a native module. INVALID_ARGUMENT: a damaged file or a wrong definition. INCOMPATIBLE:
+// machine, versions, sanitizer, or refused by the library. UNAVAILABLE: a library that it depends on is
+// missing.
 Result<Ref<NativeModule>> load_shared_module(const std::string& path, std::string argument,
                                              TypeRegistry& types);
 

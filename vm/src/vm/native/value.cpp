@@ -1,4 +1,4 @@
-// Conversions, kind by kind.
+// Conversions, one case for each kind.
 #include "vm/native/value.h"
 
 namespace halyard::vm {

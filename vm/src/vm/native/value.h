@@ -1,4 +1,4 @@
-// Values of C (halyard/value.h) and of the machine, and objects as the handles that C holds.
+// Conversion between C values (halyard/value.h) and VM values, and between C handles and objects.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace halyard::vm {
 inline halyard_object_t to_handle(Object* object) { return reinterpret_cast<halyard_object_t>(object); }
 inline Object* from_handle(halyard_object_t handle) { return reinterpret_cast<Object*>(handle); }
 
-// Objects are shared on the way in and given on the way out.
+// References are shared on the way in and transferred on the way out.
 Variant to_variant(const halyard_value_t& value);
 halyard_value_t to_value(const Variant& variant);
 
-// HALYARD_VALUE_* of a type in a calling convention.
+// The HALYARD_VALUE_* of a type in a calling convention.
 inline uint32_t value_kind(char type) {
   switch (type) {
     case 'i':

@@ -1,4 +1,4 @@
-// Where the bytes of a buffer come from.
+// Allocating the bytes of buffers.
 #include "vm/object/buffer.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
 
 Buffer::Layout Buffer::layout() {
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // no virtual bases: both compilers know the offsets
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // no virtual bases: both compilers define the offsets
   return {.data = offsetof(Buffer, data_),
           .length = offsetof(Buffer, length_),
           .mutable_length = offsetof(Buffer, mutable_length_)};
@@ -36,13 +36,13 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   if (length > limit) {
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
   }
-  // A large one costs as much address space as so many bytes would.
+  // A large alignment costs as much address space as that many bytes.
   if (alignment > std::max(limit, kModestAlignment)) {
     return fail(Code::RESOURCE_EXHAUSTED,
                 "an alignment of {} bytes passes the limit of {} bytes for a buffer", alignment, limit);
   }
-  // calloc gives untouched pages of zeros for large sizes, so a larger alignment is made by moving up inside
-  // a larger block.
+  // calloc returns untouched zero pages for large sizes. For a larger alignment, allocate more and move the
+  // start up.
   const uint64_t slack = alignment - kMinimumAlignment;
   const uint64_t wanted = std::max<uint64_t>(saturating_add(length, slack), 1);
   Charge charge;

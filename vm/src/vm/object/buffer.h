@@ -1,5 +1,5 @@
 // vm.buffer: a byte array of fixed length with access flags. Specified by verifier-and-execution.md, section
-// 9, and isa.md 5.6. The bytes may be shared between threads; the program orders its accesses.
+// 9, and isa.md 5.6. Threads may share the bytes; programs must order their accesses.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,19 @@ class Buffer final : public ObjectOf<Buffer> {
  public:
   static const ObjectType kType;  // "vm.buffer"
 
-  // Zero-filled and mutable. `alignment` is 0 or a power of two (INVALID_ARGUMENT); at least 16 is given.
-  // RESOURCE_EXHAUSTED past `limit` bytes, the budget (may be null), which is charged for the header and for
-  // what the alignment wastes, too, or memory.
+  // Zero-filled and mutable. `alignment` is 0 or a power of two (otherwise INVALID_ARGUMENT); the actual
+  // alignment is at least 16. RESOURCE_EXHAUSTED if `limit` bytes, the budget or memory is exceeded. The
+  // budget (may be null) is also charged for the header and for bytes lost to alignment.
   static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
                                       Budget* budget = nullptr);
-  // Over somebody's bytes, which stay while the buffer does; `released` (may be empty) runs at its end.
+  // Over existing bytes, which must outlive the buffer; `released` (may be empty) is called at its end.
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
-  // The same in memory of `nodes`, which `released` may let go: for what comes and goes with every call. The
+  // The same with memory from `nodes`, which `released` may free: for buffers that exist for one call. The
   // budget (may be null) is charged for the header. RESOURCE_EXHAUSTED: `released` is not called.
   static Result<Ref<Buffer>> wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
                                   std::function<void()> released);
-  // The same, and programs may not write to them. `is_private`: the memory could be, and nobody else has it.
+  // The same, read-only for programs. `is_private`: nothing else uses the memory, and it could be made
+  // writable.
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released,
                                 bool is_private = false);
 
@@ -38,14 +39,14 @@ class Buffer final : public ObjectOf<Buffer> {
   bool is_mutable() const { return mutable_; }
   uint64_t mutable_length() const { return mutable_length_; }  // bytes that may be written: all or none
   std::span<uint8_t> span() const { return {data_, length_}; }
-  // For constants that leave the program: a device's work may write to some, others are relied on not to
-  // change (device code). The first use decides for the whole buffer; false: it was decided otherwise, and
-  // whoever asks works on a copy.
+  // For constants that are passed out of the program: work of a device may write to some of them, while
+  // others (device code) must not change. The first use decides for the whole buffer. False: the other use
+  // came first, and the caller must copy the bytes.
   bool may_be_written_by_devices() {
     return mutable_ || (private_ && decide(ConstantUse::written_by_devices));
   }
   bool never_changes() { return !mutable_ && decide(ConstantUse::never_changes); }
-  // Points the buffer at other bytes: for an owner that reuses one object for many calls (kernel bindings).
+  // Points the buffer at other bytes, so that its owner can reuse it for many calls (kernel bindings).
   void rebind(std::span<uint8_t> bytes, bool is_mutable) {
     data_ = bytes.data();
     length_ = bytes.size();
@@ -53,7 +54,7 @@ class Buffer final : public ObjectOf<Buffer> {
     mutable_length_ = is_mutable ? length_ : 0;
   }
 
-  // For compiled code: where a buffer keeps these, in bytes from its address.
+  // Byte offsets of members, for compiled code.
   struct Layout {
     uint32_t data;
     uint32_t length;
@@ -67,7 +68,7 @@ class Buffer final : public ObjectOf<Buffer> {
         mutable_length_(is_mutable ? bytes.size() : 0),
         mutable_(is_mutable),
         released_(std::move(released)) {}
-  ~Buffer() { charge_.count(kType, -1); }  // by kType, which calls `released`
+  ~Buffer() { charge_.count(kType, -1); }  // through kType, which calls `released`
 
  private:
   static void destroy(Object* object);
@@ -84,7 +85,7 @@ class Buffer final : public ObjectOf<Buffer> {
   bool private_ = false;
   std::atomic<ConstantUse> constant_use_ = ConstantUse::undecided;
   std::function<void()> released_;
-  NodePool* nodes_ = nullptr;  // that its memory is of; null: the system's
+  NodePool* nodes_ = nullptr;  // owner of its memory; null: the system
   Charge charge_;
 };
 

@@ -1,4 +1,4 @@
-// The three kinds of list behind one interface.
+// The three kinds of lists.
 #include "vm/object/list.h"
 
 #include <cstring>
@@ -57,8 +57,7 @@ void List::each_ref(Visit visit) {
   }
 }
 
-// Lists can hold lists as deeply as a program likes, so their ends are worked off one after another, not
-// nested.
+// Lists may be nested arbitrarily deep, so they are destroyed in a loop, not recursively.
 void List::destroy(Object* object) {
   List* doomed = static_cast<List*>(object);
   while (doomed) {
@@ -92,7 +91,7 @@ Result<> List::charge_to(Budget* budget) {
   return {};
 }
 
-// Capacity never shrinks, and neither does the charge. Not inlined: most lists grow once.
+// The capacity never shrinks, and neither does the charge. Not inlined: most lists grow once.
 template <typename T>
 [[gnu::noinline]] Result<> List::grow(std::vector<T>& elements, size_t count) {
   try {
@@ -102,7 +101,7 @@ template <typename T>
   }
 }
 
-// visit(elements, count of them).
+// Calls visit(elements, count).
 template <typename Visit>
 Result<> List::with_elements(uint32_t count, uint32_t limit, Visit visit) {
   if (count > limit)

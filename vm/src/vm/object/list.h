@@ -1,5 +1,5 @@
 // vm.list: a growable array of values, refs of one type, or variants. Specified by verifier-and-execution.md,
-// section 8. Shared by reference; not synchronised: one thread at a time.
+// section 8. Shared by reference; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace halyard::vm {
 
-// What a list holds, or what a type table entry means.
+// The element type of a list, or a type of the type table.
 struct ElementType {
   ValueType value = ValueType::none;   // packed values of this type
   const ObjectType* object = nullptr;  // refs of this type
@@ -25,35 +25,36 @@ class List final : public ObjectOf<List> {
   static const ObjectType kType;  // "vm.list"
 
   static Ref<List> create(ElementType element) { return make<List>(element); }
-  // With room for `capacity` elements. It is charged to the budget (may be null), and so is what it grows to.
-  // RESOURCE_EXHAUSTED as reserve().
+  // Reserves `capacity` elements. The budget (may be null) is charged for them and for growth.
+  // RESOURCE_EXHAUSTED as for reserve().
   static Result<Ref<List>> allocate(ElementType element, uint32_t capacity, uint32_t limit, Budget* budget);
 
   ElementType element() const { return element_; }
   uint32_t size() const { return size_; }
-  // Charges a list that nobody is charged for; a null budget does not. RESOURCE_EXHAUSTED.
+  // Charges a list without a budget to `budget`, which may be null. RESOURCE_EXHAUSTED.
   Result<> charge_to(Budget* budget);
   bool is_charged() const { return charge_.has_budget(); }
-  // RESOURCE_EXHAUSTED past `limit` elements, the budget, or memory.
+  // RESOURCE_EXHAUSTED if `limit` elements, the budget or memory is exceeded.
   Result<> reserve(uint32_t capacity, uint32_t limit);
   Result<> resize(uint32_t size, uint32_t limit);
 
-  // Whether there is an element at `index` that is a packed value of just this type, and where it lies.
+  // Whether `index` exists and the list packs values of exactly this type; packed() is their address.
   bool packs(ValueType type, uint32_t index) const { return element_.value == type && index < size_; }
-  // Whether there is an element at `index` that is a ref of just this type, or null, and which.
+  // Whether `index` exists and the list holds refs of exactly this type; held() is the ref, which may be
+  // null.
   bool holds(const ObjectType* type, uint32_t index) const {
     return type && element_.object == type && index < size_;
   }
   Object* held(uint32_t index) const { return refs_[index].get(); }
   uint8_t* packed(uint32_t index, uint32_t width) { return packed_.data() + size_t{index} * width; }
 
-  // OUT_OF_RANGE, FAILED_PRECONDITION, INVALID_ARGUMENT as section 8.2 says.
+  // OUT_OF_RANGE, FAILED_PRECONDITION and INVALID_ARGUMENT as in section 8.2.
   Result<uint64_t> get_value(uint32_t index, ValueType as, bool legacy_floats = false) const;
   Result<> set_value(uint32_t index, ValueType type, uint64_t bits, bool legacy_floats = false);
-  Result<Object*> get_ref(uint32_t index) const;  // borrowed; null where empty
+  Result<Object*> get_ref(uint32_t index) const;  // borrowed; null if empty
   Result<Ref<Object>> take_ref(uint32_t index);   // moves the element out
   Result<> set_ref(uint32_t index, Ref<Object> object);
-  // A copy of the element as it is: for hosts and printers.
+  // A copy of the element without conversion, for hosts and printers.
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
 
@@ -63,7 +64,7 @@ class List final : public ObjectOf<List> {
  private:
   static void destroy(Object* object);
   template <typename Visit>
-  void each_ref(Visit visit);  // takes every ref out
+  void each_ref(Visit visit);  // removes each ref and passes it on
 
   template <typename T>
   Result<> grow(std::vector<T>& elements, size_t count);
@@ -73,10 +74,10 @@ class List final : public ObjectOf<List> {
   ElementType element_;
   uint32_t size_ = 0;
   Charge charge_;
-  std::vector<uint8_t> packed_;    // value lists
-  std::vector<Ref<Object>> refs_;  // ref lists
-  std::vector<Variant> variants_;  // variant lists
-  List* next_doomed_ = nullptr;    // while being destroyed
+  std::vector<uint8_t> packed_;    // of value lists
+  std::vector<Ref<Object>> refs_;  // of ref lists
+  std::vector<Variant> variants_;  // of variant lists
+  List* next_doomed_ = nullptr;    // used while it is being destroyed
 };
 
 }  // namespace halyard::vm

@@ -45,7 +45,7 @@ uint64_t siphash(std::span<const uint8_t> bytes) {
     std::memcpy(&word, bytes.data() + i, sizeof word);
     state.compress(word);
   }
-  // The last word: what is left, and the length modulo 256 in its top byte.
+  // The last word: the remaining bytes, and the length modulo 256 in the top byte.
   uint64_t last = uint64_t{bytes.size() & 0xFF} << 56;
   for (size_t i = whole; i < bytes.size(); ++i) last |= uint64_t{bytes[i]} << (8 * (i - whole));
   state.compress(last);

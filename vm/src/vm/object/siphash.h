@@ -1,4 +1,4 @@
-// SipHash-2-4: the keyed hash of buffer.hash.
+// SipHash-2-4, the keyed hash function of buffer.hash.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace halyard::vm {
 
-// With the 16-byte key 00 01 .. 0F, which is part of the instruction set.
+// The 16-byte key is 00 01 .. 0F, fixed by the instruction set.
 uint64_t siphash(std::span<const uint8_t> bytes);
 
 }  // namespace halyard::vm

@@ -1,4 +1,4 @@
-// A table behind a lock: modules may be loaded while others add their types.
+// A table with a lock: modules may be loaded while others add their types.
 #include "vm/object/type_registry.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace halyard::vm {
 struct TypeRegistry::Table {
   mutable std::mutex mutex;
   std::vector<const ObjectType*> types;
-  std::vector<Ref<NativeType>> native_types;  // those of `types` that are counted
+  std::vector<Ref<NativeType>> native_types;  // the reference-counted ones of `types`
 
   std::unordered_map<std::string_view, const ObjectType*> by_name;
 
-  // Of one name the first stays.
+  // The first type of a name stays.
   bool add(const ObjectType* type) {
     if (!by_name.emplace(type->name, type).second) return false;
     types.push_back(type);
@@ -61,10 +61,10 @@ Result<std::vector<Ref<NativeType>>> TypeRegistry::add(std::vector<Ref<NativeTyp
       const std::string name = type->of_objects().name;
       table.resize(table.types.size() - (table.native_types.size() - before));
       table.native_types.resize(before);
-      return fail(Code::ALREADY_EXISTS,
-                  "the type '{}' is there already, defined by something else; load one of the two in an "
-                  "instance of its own",
-                  name);
+      return fail(
+          Code::ALREADY_EXISTS,
+          "the type '{}' is already defined by another module; load one of the two in an instance of its own",
+          name);
     }
     type = *same;
   }

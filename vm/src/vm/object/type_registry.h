@@ -1,5 +1,5 @@
-// The ref types that modules may name. One registry per host; built-in: vm.buffer and vm.list; native modules
-// add theirs as they are loaded. Copies are the same registry. Any thread.
+// The ref types that modules may name. A host has one registry, with vm.buffer and vm.list; native modules
+// add their types when they are loaded. Copies share the registry. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,12 @@ namespace halyard::vm {
 class TypeRegistry {
  public:
   TypeRegistry();
-  void add(const ObjectType* type);  // `type` outlives the registry; of one name the first stays
-  // Adds all or none. What is there already, equal in name and destroy, is given instead of what was passed:
-  // a module loaded twice has one set of types. ALREADY_EXISTS: the name stands for another type.
+  void add(const ObjectType* type);  // `type` must outlive the registry; the first type of a name stays
+  // Adds all types or none. A type that is registered already, with the same name and destroy function,
+  // replaces the one passed: a module that is loaded twice has one set of types. ALREADY_EXISTS: the name
+  // belongs to another type.
   Result<std::vector<Ref<NativeType>>> add(std::vector<Ref<NativeType>> types);
-  // "hal.buffer"; null where unknown. The type lives at least as long as the registry.
+  // For example "hal.buffer"; null if unknown. The type lives at least as long as the registry.
   const ObjectType* find(std::string_view name) const;
   std::vector<const ObjectType*> all() const;
 

@@ -1,4 +1,4 @@
-// The coercion table of values: integers and floats each among themselves, nothing between the two.
+// Coercion of values: integers to integers, floats to floats, nothing between the two.
 #include "vm/object/variant.h"
 
 namespace halyard::vm {
@@ -20,7 +20,7 @@ int64_t sign_extend(ValueType type, uint64_t bits) {
   }
 }
 
-// The low bits that a value of this integer type has.
+// Truncates to the width of this integer type.
 uint64_t truncate(ValueType type, uint64_t bits) {
   switch (type) {
     case ValueType::i8:

@@ -1,5 +1,5 @@
-// Variant: a value or a ref at the edges of the machine (arguments, results, elements of variant lists).
-// Specified by verifier-and-execution.md 8.3 and 10.
+// Variant: a value or a ref outside of registers: arguments, results, elements of variant lists. Specified by
+// verifier-and-execution.md 8.3 and 10.
 #pragma once
 
 #include <bit>
@@ -9,12 +9,12 @@
 
 namespace halyard::vm {
 
-// Numbers as in type descriptors of lists.
+// The numbers are those of the type descriptors of lists.
 enum class ValueType : uint8_t { none = 0, i8 = 1, i16 = 2, i32 = 3, i64 = 4, f32 = 5, f64 = 6 };
 
 class Variant {
  public:
-  Variant() = default;  // empty; also a null ref
+  Variant() = default;  // empty, which also represents a null ref
   static Variant i32(int32_t value) { return Variant(ValueType::i32, static_cast<uint32_t>(value)); }
   static Variant i64(int64_t value) { return Variant(ValueType::i64, static_cast<uint64_t>(value)); }
   static Variant f32(float value) { return Variant(ValueType::f32, std::bit_cast<uint32_t>(value)); }
@@ -36,13 +36,13 @@ class Variant {
 
   bool empty() const { return type_ == ValueType::none && bits_ == 0; }
   bool is_value() const { return type_ != ValueType::none; }
-  ValueType type() const { return type_; }  // none for refs and empty
+  ValueType type() const { return type_; }  // none for refs and if empty
   uint64_t bits() const { return bits_; }   // of a value, zero-extended from its width
   int32_t as_i32() const { return static_cast<int32_t>(bits_); }
   int64_t as_i64() const { return static_cast<int64_t>(bits_); }
   float as_f32() const { return std::bit_cast<float>(static_cast<uint32_t>(bits_)); }
   double as_f64() const { return std::bit_cast<double>(bits_); }
-  // Takes the ref out; null for values.
+  // Moves the ref out; null for values.
   Object* detach() {
     Object* const taken = object();
     if (taken) forget();
@@ -60,12 +60,11 @@ class Variant {
   }
 
   ValueType type_ = ValueType::none;
-  uint64_t bits_ = 0;  // the value, or an owned Object*
+  uint64_t bits_ = 0;  // the value bits, or an owned Object*
 };
 
-// The value converted to `to` by the coercion table: integers among themselves by truncation or sign
-// extension, floats among themselves by rounding to nearest (bytecode 15: f32 and f64 give 0 to each other,
-// `legacy_floats`), otherwise 0.
+// Converts a value by the coercion table: integers are truncated or sign-extended, floats are rounded to
+// nearest (with `legacy_floats`, as in bytecode 15, f32 and f64 convert to 0); all other combinations give 0.
 uint64_t coerce(ValueType from, uint64_t bits, ValueType to, bool legacy_floats = false);
 
 }  // namespace halyard::vm

@@ -1,5 +1,5 @@
-// Arena: memory for one piece of work, given back all at once. Array: plain data that grows in it. Decoding
-// puts thousands of small things into arrays, so what happens for each of them is in line.
+// Arena: memory for one task, freed all at once. Array: a growing array of plain data in an arena. Decoding
+// appends thousands of small elements, so the functions that add one are inline.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace halyard::vm {
 
 class Arena {
  public:
-  // Takes from `first` as long as it lasts, and from the heap then.
+  // Allocates from `first` while that lasts, then from the heap.
   explicit Arena(std::span<std::byte> first) : at_(first.data()), end_(first.data() + first.size()) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -61,7 +61,7 @@ class Array {
 
  public:
   explicit Array(Arena& arena) : arena_(&arena) {}
-  // `size` elements that are zero in all of their bytes.
+  // `size` zero-initialized elements.
   Array(Arena& arena, size_t size) : arena_(&arena) { resize(size); }
 
   size_t size() const { return size_; }
@@ -78,13 +78,14 @@ class Array {
   const T& back() const { return data_[size_ - 1]; }
 
   void push_back(const T& element) { append() = element; }
-  // One more element, whose value is nothing yet.
+  // Appends an uninitialized element.
   T& append() {
     if (size_ == capacity_) [[unlikely]]
       grow(size_ + 1);
     return data_[size_++];
   }
-  // Room for `count` more at the end(); they are there once `end` has been told.
+  // Reserves memory for `count` more elements at the returned end; set_end() then makes them part of the
+  // array.
   T* room(size_t count) {
     if (capacity_ - size_ < count) [[unlikely]]
       grow(size_ + count);
@@ -97,7 +98,7 @@ class Array {
     assert(size <= size_);
     size_ = size;
   }
-  // New elements are zero in all of their bytes.
+  // New elements are zero-initialized.
   void resize(size_t size) {
     reserve(size);
     if (size > size_) std::memset(static_cast<void*>(data_ + size_), 0, (size - size_) * sizeof(T));

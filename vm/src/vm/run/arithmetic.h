@@ -1,5 +1,5 @@
-// What arithmetic instructions compute, without undefined behaviour for any operand. Where C++ leaves a
-// result open these give what x86-64 gives. Specified by isa.md, sections 5.1 and 5.2.
+// The results of arithmetic instructions, defined for all operands. Where C++ leaves a result undefined,
+// these give what x86-64 gives. Specified by isa.md, sections 5.1 and 5.2.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace halyard::vm {
 
-// MIN / -1 wraps to MIN, with remainder 0. The divisor is not 0.
+// MIN / -1 wraps to MIN, with remainder 0. The divisor must not be 0.
 template <typename Signed>
 Signed divide(Signed lhs, Signed rhs) {
   using Unsigned = std::make_unsigned_t<Signed>;
@@ -28,7 +28,7 @@ Signed absolute(Signed value) {
   return value < 0 ? static_cast<Signed>(Unsigned{0} - static_cast<Unsigned>(value)) : value;
 }
 
-// Keeps the compiler from joining what made `value` with what follows: fma rounds twice.
+// Prevents the compiler from contracting the operation that made `value` with the next one: fma rounds twice.
 template <typename Float>
 Float rounded(Float value) {
 #if defined(__x86_64__)
@@ -46,7 +46,7 @@ Float multiply_add(Float a, Float b, Float c) {
   return rounded(a * b) + c;
 }
 
-// Half to even, except that -0.5 becomes +0.
+// Halves to even, except that -0.5 becomes +0.
 template <typename Float>
 Float round_even(Float value) {
   const Float away = std::round(value);
@@ -54,7 +54,7 @@ Float round_even(Float value) {
   return away > 0 ? away - 1 : away + 1;
 }
 
-// NaN gives the left operand, whichever of the two it is.
+// If an operand is NaN, the result is the left operand.
 template <typename Float>
 Float minimum(Float lhs, Float rhs) {
   return rhs < lhs ? rhs : lhs;
@@ -64,7 +64,7 @@ Float maximum(Float lhs, Float rhs) {
   return lhs < rhs ? rhs : lhs;
 }
 
-// Half away from zero; MIN where the result does not fit.
+// Halves away from zero; MIN if the result does not fit.
 template <typename Float>
 int64_t to_i64(Float value) {
   constexpr Float kLimit = Float(9223372036854775808.0);
@@ -72,7 +72,7 @@ int64_t to_i64(Float value) {
   return away >= -kLimit && away < kLimit ? static_cast<int64_t>(away) : std::numeric_limits<int64_t>::min();
 }
 
-// cast.f32.ui64: negative values wrap, what does not fit gives 2^63, or 0 from 2^64 on.
+// cast.f32.ui64: negative values wrap; values too large give 2^63, or 0 from 2^64 on.
 inline uint64_t to_u64(float value) {
   constexpr float kLimit = 9223372036854775808.0f;
   constexpr uint64_t kTopBit = uint64_t{1} << 63;

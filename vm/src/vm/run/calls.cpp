@@ -1,4 +1,4 @@
-// The slow half of calls: natives, results to the outside, growth of the stack, traces of errors.
+// The slow paths of calls: native functions, results to the outside, stack growth, traces of errors.
 #include "vm/run/calls.h"
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace halyard::vm {
 
 namespace {
 
-// Most invocations need no more, and there may be very many of them.
+// The initial size: enough for most invocations, of which there may be very many.
 constexpr size_t kFirstStackBytes = 1 << 10;
 constexpr std::align_val_t kStackAlignment{alignof(Frame)};
 
-// Lines of a trace; of a longer one the middle is left out.
+// The maximum number of frames in a trace; the middle of a longer one is omitted.
 constexpr size_t kTraceLines = 64;
 
 }  // namespace
@@ -39,7 +39,7 @@ bool Stack::reserve(size_t bytes) {
   }
   const size_t grown =
       std::min<uint64_t>(std::max({need, 2 * capacity, kFirstStackBytes}), limits.stack_bytes);
-  // Both, while frames move.
+  // The old and the new block exist while frames move.
   const uint64_t held = charge.bytes();
   if (Result<> charged = charge.grow_by(block_bytes(grown), "a stack"); !charged) {
     error = std::move(charged).error();
@@ -75,7 +75,7 @@ Frame* Stack::push(const FunctionCode* code, ModuleInstance* instance, const Wor
 
 namespace {
 
-// How the arguments that a call lists reach the registers where the callee's convention has them.
+// Builds the moves from the registers that a call lists to those of the callee's convention.
 void bind_by_convention(const FunctionCode& caller, const CallSite& site, const FunctionCode& callee,
                         Binding& binding) {
   const uint16_t* sources = caller.lists.data() + site.arguments;
@@ -100,7 +100,7 @@ void bind_by_convention(const FunctionCode& caller, const CallSite& site, const 
   binding.moves.insert(binding.moves.end(), refs.begin(), refs.end());
 }
 
-// Without a convention every entry takes the next register of its bank, if the callee has a use for it.
+// Without a convention, each entry goes to the next register of its bank, if the callee uses that register.
 void bind_by_lists(const FunctionCode& caller, const CallSite& site, const FunctionCode& callee,
                    Binding& binding) {
   const uint16_t* sources = caller.lists.data() + site.arguments;
@@ -141,8 +141,8 @@ Binding make_binding(const FunctionCode& caller, const CallSite& site, const Fun
   return binding;
 }
 
-// The arguments of a call of another module, which is bound anew each time: the caller's code is shared by
-// contexts in which the import may be something else.
+// Passes the arguments of a call into another module. Such a call is bound each time: contexts share the
+// caller's code, and the import may differ between them.
 void pass_to_import(Frame& caller, Frame& frame, const CallSite& site) {
   const uint16_t* sources = caller.code->lists.data() + site.arguments;
   const std::span<const uint16_t> destinations = frame.code->arguments;
@@ -170,7 +170,7 @@ const Binding* bind_call(Stack& stack, const CallSite& site) {
     return nullptr;
   }
   auto binding = std::make_unique<const Binding>(make_binding(caller, site, **callee));
-  // Another thread may have been here first; then its binding, which says the same, stays.
+  // Another thread may have stored its binding first. It is equal, and stays.
   const Binding* there = nullptr;
   if (std::atomic_ref(site.binding)
           .compare_exchange_strong(there, binding.get(), std::memory_order_acq_rel)) {
@@ -201,7 +201,7 @@ Frame* enter_import(Stack& stack, const Target& target, const CallSite& site) {
 
 namespace {
 
-// One result as the outside sees it. `entry` names the register; MOVE takes a ref out.
+// One result as passed to the outside. `entry` names the register; with MOVE, a ref is taken out.
 Variant to_variant(Frame& frame, char type, uint16_t entry) {
   const uint32_t* value = frame.values() + (entry & kRegisterMask);
   switch (type) {
@@ -301,7 +301,7 @@ CallOutcome call_native_entry(Stack& stack) {
 
 namespace {
 
-// `callee` is the frame above. The offset is that behind the call; the source is that of the call.
+// `callee` is the frame above. The offset is that of the return, the source location that of the call.
 std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
   const BytecodeModule& module = *frame.code->module;
   const uint32_t function = frame.code->function;
@@ -337,10 +337,9 @@ Status interruption(const Stack& stack) {
 
 namespace {
 
-// The way from the outermost function to the one that failed.
+// Builds the trace from the outermost function to the one that failed.
 void note_trace(const Stack& stack, Status& error) {
-  // The function that failed is gone by now, and one more frame for each module that its error went
-  // through.
+  // The failing frame is omitted, and one more frame for each module boundary that the error passed.
   size_t hidden = 1;
   std::vector<Frame*> frames;
   for (Frame* frame = stack.top; frame; frame = frame->caller()) {
@@ -374,7 +373,7 @@ Status unwind_error(Stack& stack) noexcept {
     error = std::move(error).note(fmt::format("in the call of function '{}'", stack.callee->name));
     const std::string_view declaration = stack.callee->attribute("iree.abi.declaration");
     if (!declaration.empty()) error = std::move(error).note(fmt::format("`{}`", declaration));
-  } catch (const std::bad_alloc&) {  // for what is only said in addition
+  } catch (const std::bad_alloc&) {  // out of memory: skip additional information
   }
   stack.unwind();
   return error;

@@ -1,5 +1,5 @@
-// Entering and leaving functions: where arguments and results go. Specified by calling-convention.md,
-// sections 3 to 6.
+// Entering and leaving functions: passing arguments and results. Specified by calling-convention.md, sections
+// 3 to 6.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ inline uint64_t load_pair(const uint32_t* slot) {
 }
 inline void store_pair(uint32_t* slot, uint64_t value) { std::memcpy(slot, &value, sizeof value); }
 
-// Puts an owned reference into a ref register.
+// Stores an owned reference in a ref register.
 inline void put_ref(Object*& slot, Object* object) { release(std::exchange(slot, object)); }
 
-// An owned reference to what a ref field names; with MOVE it is taken out.
+// Returns an owned reference to the object of a ref field; with MOVE, the register becomes null.
 inline Object* take_or_retain(Object** refs, uint16_t field) {
   Object*& slot = refs[field & kRegisterMask];
   if (field & kMoveBit) return std::exchange(slot, nullptr);
@@ -30,12 +30,12 @@ inline Object* take_or_retain(Object** refs, uint16_t field) {
 
 enum class CallOutcome : uint8_t { done, failed, suspended };
 
-// What a call within the module is bound to: the callee, verified and decoded where this is its first call.
-// Null, with stack.error set, where it does not pass.
+// Binds a call within the module to its callee, which is verified and decoded on its first call. Null, with
+// stack.error set, if it is rejected.
 const Binding* bind_call(Stack& stack, const CallSite& site);
 
-// Pushes a frame for an import that bytecode provides and fills its argument registers from the top frame,
-// whose ip is at the call. Null, with stack.error set, where the stack is full or the import is not there.
+// Pushes a frame for an import that bytecode provides, and fills its argument registers from the top frame,
+// whose ip is at the call. Null, with stack.error set, if the stack is full or the import is missing.
 Frame* enter_import(Stack& stack, const Target& target, const CallSite& site);
 
 inline const ArgumentMove* pass_narrow(const Binding& binding, const uint32_t* from, uint32_t* to) {
@@ -44,7 +44,7 @@ inline const ArgumentMove* pass_narrow(const Binding& binding, const uint32_t* f
   return move;
 }
 
-// Fills the argument registers of a new frame. Refs are taken one after another, as they are listed.
+// Fills the argument registers of a new frame. Refs are taken in the order of the list.
 inline void pass_arguments(const Binding& binding, const uint32_t* from, Object** from_refs, uint32_t* to,
                            Object** to_refs) {
   const ArgumentMove* move = pass_narrow(binding, from, to);
@@ -55,12 +55,12 @@ inline void pass_arguments(const Binding& binding, const uint32_t* from, Object*
   for (uint32_t i = binding.dropped; i > 0; --i, ++move) release(take_or_retain(from_refs, move->source));
 }
 
-// The results of the outermost function go to stack.results; the stack is empty then.
+// Stores the results of the outermost function in stack.results and empties the stack.
 void leave_to_outside(Stack& stack, Frame& frame, const uint16_t* list);
 bool too_many_results(Stack& stack, size_t count, const CallSite& site);
 
-// Hands `count` results, listed at `list`, to the caller or to the outside, and pops the frame. False, with
-// stack.error set, where the caller has no place for them.
+// Passes `count` results, listed at `list`, to the caller or out of the invocation, and pops the frame.
+// False, with stack.error set, if the caller has no registers for them.
 inline bool leave(Stack& stack, uint32_t list, size_t count) {
   Frame& frame = *stack.top;
   const uint16_t* sources = frame.code->lists.data() + list;
@@ -79,8 +79,7 @@ inline bool leave(Stack& stack, uint32_t list, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const uint16_t source = sources[i];
     const uint16_t destination = destinations[i];
-    if (((source ^ destination) & kRefBit) != 0)
-      continue;  // only where there is no convention to verify with
+    if (((source ^ destination) & kRefBit) != 0) continue;  // only in calls without a convention to verify
     if (source & kRefBit) {
       put_ref(caller->refs()[destination & kRegisterMask], take_or_retain(frame.refs(), source));
     } else if (source & kWideBit) {
@@ -93,20 +92,19 @@ inline bool leave(Stack& stack, uint32_t list, size_t count) {
   return true;
 }
 
-// An import that C++ provides.
+// Calls an import that C++ provides.
 CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const CallSite& site);
 
-// The call of a native function from outside; again after it has deferred.
+// Calls a native function from outside, or again after it has deferred.
 CallOutcome call_native_entry(Stack& stack);
 
-// The place of an instruction in the bytecode and, where that is known, in the source.
+// The location of an instruction in the bytecode and, if known, in the source.
 std::string place_text(const FunctionCode& code, const Word* instruction);
 
-// What an interrupted call fails with.
+// The failure of an interrupted call.
 Status interruption(const Stack& stack);
 
-// Where an error passed on its way up, from what the stack shows. Unwinds the stack and gives stack.error
-// away.
+// Unwinds the stack, and returns stack.error with the locations of its frames.
 Status unwind_error(Stack& stack) noexcept;
 
 }  // namespace halyard::vm

@@ -16,7 +16,7 @@ const ObjectType Context::kType = object_type<Context>("vm.context");
 
 namespace {
 
-// Of an item of a convention; none: a ref.
+// The value type of an item of a convention; none: a ref.
 ValueType value_type(char type) {
   switch (type) {
     case 'i':
@@ -36,7 +36,7 @@ using Instances = std::span<const std::unique_ptr<ModuleInstance>>;
 
 constexpr uint64_t kMaxSignatureBytes = 16384;
 
-// The module of that name: the one added first, or last.
+// The module with this name: the first one added, or the last.
 ModuleInstance* find_first(Instances instances, std::string_view name) {
   const auto found =
       std::ranges::find_if(instances, [&](const auto& each) { return each->module->name() == name; });
@@ -72,8 +72,8 @@ Result<> check_dependencies(Instances instances, const Module& module) {
   return {};
 }
 
-// Bytes that a fragment of a signature takes where arguments travel in a struct; a span counts by its own
-// count only.
+// The size of a fragment of a signature when arguments are passed in a struct; a span counts only its own
+// count field.
 uint64_t signature_bytes(std::span<const ConventionItem> items) {
   uint64_t bytes = 0;
   for (const ConventionItem& item : items) {
@@ -86,7 +86,7 @@ uint64_t signature_bytes(std::span<const ConventionItem> items) {
 
 struct Link {
   Target target;
-  std::optional<Convention> convention;  // of the provider, where the import states none
+  std::optional<Convention> convention;  // of the provider, if the import states none
 };
 
 Result<Link> link_import(Instances instances, const Import& import) {
@@ -167,7 +167,7 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
   return instance;
 }
 
-// Calls a function () -> () where the module exports it.
+// Calls a () -> () function if the module exports it.
 Result<> call_special(Context& context, ModuleInstance& instance, std::string_view name) {
   const Export* function = instance.module->find_export(name);
   if (!function) return {};
@@ -196,8 +196,8 @@ Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop) 
 }
 
 Context::~Context() {
-  // __deinit runs in an invocation, which shares its context: this reference keeps the count from reaching
-  // zero again.
+  // __deinit runs in an invocation, which holds a reference to its context. This reference keeps the count
+  // from reaching zero a second time.
   retain();
   for (const auto& instance : modules_ | std::views::reverse)
     (void)call_special(*this, *instance, "__deinit");

@@ -1,6 +1,6 @@
-// Context: modules linked together, with a state of their own (globals, resolved imports). Specified by
+// Context: modules linked together, with their state (globals, resolved imports). Specified by
 // module-format.md, sections 5, 7, 8 and 10. Several invocations may use a context one after another; at the
-// same time only where the program allows it (globals are not locked).
+// same time only if the program allows it, since globals are not locked.
 #pragma once
 
 #include <atomic>
@@ -22,35 +22,35 @@
 
 namespace halyard::vm {
 
-// Passing one is RESOURCE_EXHAUSTED; passing `time` is DEADLINE_EXCEEDED.
+// Exceeding a limit is RESOURCE_EXHAUSTED; exceeding `time` is DEADLINE_EXCEEDED.
 struct Limits {
-  uint64_t stack_bytes = 8u << 20;             // of one invocation
-  uint64_t buffer_bytes = uint64_t{16} << 30;  // of one vm.buffer
-  uint32_t list_elements = 1u << 28;           // of one vm.list
-  Ref<Budget> memory;                          // of all that the program takes; null: no limit
-  std::chrono::nanoseconds time{0};            // of one call from outside, waits included; 0: no limit
-  bool concurrent_calls = true;                // else a second call at the same time is refused
+  uint64_t stack_bytes = 8u << 20;             // per invocation
+  uint64_t buffer_bytes = uint64_t{16} << 30;  // per vm.buffer
+  uint32_t list_elements = 1u << 28;           // per vm.list
+  Ref<Budget> memory;                          // of everything that the program allocates; null: no limit
+  std::chrono::nanoseconds time{0};            // per call from outside, including waits; 0: no limit
+  bool concurrent_calls = true;                // false: a second call at the same time is refused
 };
 
 struct ModuleInstance;
 
-// What an import is bound to.
+// The provider of an import.
 struct Target {
   ModuleInstance* instance = nullptr;  // null: an unresolved optional import
   uint32_t function = 0;               // bytecode function or native export
-  NativeFunction native = nullptr;     // set where the provider is native
-  const void* native_data = nullptr;   // of that export
+  NativeFunction native = nullptr;     // set if the provider is native
+  const void* native_data = nullptr;   // the export's data
 };
 
 // A module in a context.
 struct ModuleInstance {
   Ref<Module> module;
-  const BytecodeModule* bytecode = nullptr;  // the same module, where it is one
+  const BytecodeModule* bytecode = nullptr;  // the same module if it is bytecode, otherwise null
   std::unique_ptr<uint8_t[]> global_bytes;   // 16-byte aligned
   std::vector<Object*> global_refs;          // owned
   std::vector<Target> imports;
   NativeState native_state;
-  Charge charge;  // of the globals
+  Charge charge;  // for the globals
 
   ModuleInstance() = default;
   ModuleInstance(const ModuleInstance&) = delete;
@@ -58,39 +58,39 @@ struct ModuleInstance {
   ~ModuleInstance();
 };
 
-// An export that can be called from outside. Valid while its context lives.
+// An export that can be called from outside. Valid as long as its context.
 struct Callable {
   ModuleInstance* instance = nullptr;
   const Export* function = nullptr;
   Convention convention;
-  // The convention again, close together: what every call goes through.
+  // The convention again, in the form that every call needs.
   std::vector<ValueType> arguments;  // none: a ref
-  std::string results;               // a character each
+  std::string results;               // one character each
 };
 
 class Context final : public ObjectOf<Context> {
  public:
   static const ObjectType kType;
 
-  // `tracer` (may be null) is told of calls. `loop` measures the time limit of calls; null: one of its own,
-  // where there is such a limit.
+  // `tracer` (may be null) is notified of calls. `loop` measures the time limit of calls; if it is null and
+  // there is such a limit, the context has a loop of its own.
   static Ref<Context> create(Limits limits = {}, Ref<Tracer> tracer = {}, Ref<Loop> loop = {});
   ~Context();
 
-  // Adds a module: state, dependencies, imports (from modules added before), __init. On failure the module is
-  // not added.
+  // Adds a module: creates its state, links its dependencies and imports (to modules added before), and runs
+  // __init. On failure the module is not added.
   Result<> add(Ref<Module> module);
-  // The export of the module added last under that name. NOT_FOUND names near ones.
+  // An export of the last module with this name. NOT_FOUND lists near names.
   Result<Callable> find(std::string_view module, std::string_view function) const;
   Result<Callable> callable(ModuleInstance* instance, const Export& function) const;
 
   const Limits& limits() const { return limits_; }
   Tracer* tracer() const { return tracer_.get(); }
-  const Ref<Loop>& loop() const { return loop_; }  // null where calls have no time limit
+  const Ref<Loop>& loop() const { return loop_; }  // null if calls have no time limit
   std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
 
-  // For contexts without concurrent calls: takes the context for a call, or FAILED_PRECONDITION naming the
-  // one that has it.
+  // For contexts without concurrent calls: reserves the context for a call. FAILED_PRECONDITION names the
+  // call that uses it.
   Result<> enter(const Export& function) {
     const Export* running = nullptr;
     if (running_.compare_exchange_strong(running, &function, std::memory_order_acquire)) return {};

@@ -1,7 +1,6 @@
-// The loop. Handlers are written once, in interpreter_ops.inc and interpreter_fused.inc, and dispatched by a
-// jump out of each (computed goto), or by a switch in sanitizer builds and with HALYARD_DISPATCH=switch.
-// They never allocate and never call through a virtual function; what is slow or rare is in object_ops.h and
-// calls.h.
+// The interpreter loop. Handlers are written once, in interpreter_ops.inc and interpreter_fused.inc, and
+// dispatched with computed gotos, or with a switch in sanitizer builds and with HALYARD_DISPATCH=switch.
+// Handlers never allocate and make no virtual calls; slow and rare cases are in object_ops.h and calls.h.
 #include "vm/run/interpreter.h"
 
 #include <new>
@@ -40,8 +39,8 @@ namespace {
   return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
 }
 
-// What failed in the top frame, with its place in the bytecode and, where that is known, in the source.
-// Without the place where there is no memory for it.
+// The failure of the instruction in the top frame, with its location in the bytecode and, if known, in the
+// source. Without the location if there is no memory for it.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) try {
   stack.error = std::move(stack.error).note(place_text(*stack.top->code, ip));
 } catch (const std::bad_alloc&) {
@@ -56,17 +55,17 @@ inline bool is_buffer(const Object* object) { return object && object->type() ==
 
 inline bool is_list(const Object* object) { return object && object->type() == &List::kType; }
 
-// Whether it is a list that packs values of this very type, this one among them.
+// Whether the object is a list that packs values of exactly this type, and has this index.
 inline bool is_packed(const Object* object, ValueType type, uint32_t index) {
   return is_list(object) && static_cast<const List*>(object)->packs(type, index);
 }
 
-// Copies or moves the ref of a field into a register. Onto itself nothing happens.
+// Copies or moves the ref of a field into a register. No effect if they are the same.
 inline void assign_ref(Object** refs, uint16_t source, uint16_t destination) {
   if ((source & kRegisterMask) != destination) put_ref(refs[destination], take_or_retain(refs, source));
 }
 
-// The same for a global: a field that is loaded to, or stored from.
+// The same for a global, which is loaded or stored.
 inline void load_global(Object*& global, Object** refs, uint16_t result) {
   Object* object = global;
   if (result & kMoveBit) {
@@ -138,20 +137,20 @@ CallOutcome interpret(Stack& stack) {
     ip += (words);  \
     DISPATCH();     \
   } while (false)
-// Every loop goes through one of the branches below, which look whether it is to stop.
+// Every loop passes one of the branches below, which check for interruption.
 #define STOP_IF_INTERRUPTED()        \
   if (IS_INTERRUPTED()) [[unlikely]] \
   goto interrupted
-// The branch that ends an instruction.
+// The branch at the end of an instruction.
 #define BRANCH_BY(distance) \
   do {                      \
     ip += (distance);       \
     STOP_IF_INTERRUPTED();  \
     DISPATCH();             \
   } while (false)
-// The branch that closes a loop. That it is the one that closed the last loop is compared, for the sake of
-// processors that foresee the outcome of comparisons: they go on without waiting for the distance. In
-// assembly, or the compiler would see that both ways lead to the same place.
+// The branch at the end of a loop's body. It compares itself with the loop branch taken last: a processor
+// that predicts the comparison continues without waiting for the load of the distance. Written in assembly,
+// because the compiler would see that both paths lead to the same place.
 #if defined(__x86_64__)
 #define SAME_LOOP() asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(ip), "rm"(tail) : "cc" : other_loop)
 #else
@@ -173,11 +172,11 @@ CallOutcome interpret(Stack& stack) {
     goto raise;              \
   } while (false)
 #define FRAME (reinterpret_cast<Frame*>(values) - 1)
-// Before anything that looks at the stack or changes it, or that may throw: there is no memory for something.
-// Whoever called the interpreter then unwinds from the top frame.
+// Used before everything that reads or changes the stack or may throw std::bad_alloc. The caller of the
+// interpreter then unwinds from the top frame.
 #define SAVE_FRAME() (stack.top = FRAME)
 #define OBJECTS (SAVE_FRAME(), objects)
-// After anything that may have changed the top frame or moved the stack.
+// Used after everything that may have changed the top frame or moved the stack.
 #define LOAD_FRAME()              \
   do {                            \
     values = stack.top->values(); \
@@ -188,8 +187,8 @@ CallOutcome interpret(Stack& stack) {
   uint32_t* values;
   Object** refs;
   const Word* ip;
-  const Word* tail = nullptr;  // the branch that closed a loop last, and
-  const Word* head = nullptr;  // where it led
+  const Word* tail = nullptr;  // the loop branch taken last,
+  const Word* head = nullptr;  // and its target
   LOAD_FRAME();
   ip = stack.ip;
 
@@ -197,14 +196,14 @@ CallOutcome interpret(Stack& stack) {
 dispatch:
   switch (ip->op) {
 #include "vm/run/interpreter_ops.inc"
-// Uses its macros.
+// Uses the macros of this file.
 #include "vm/run/interpreter_fused.inc"
   }
   __builtin_unreachable();
 #else
   DISPATCH();
 #include "vm/run/interpreter_ops.inc"
-// Uses its macros.
+// Uses the macros of this file.
 #include "vm/run/interpreter_fused.inc"
 #endif
 

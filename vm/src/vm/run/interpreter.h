@@ -5,14 +5,14 @@
 
 namespace halyard::vm {
 
-// Goes on with the top frame at its `ip`. On `done` the results are in stack.results and the stack is empty;
-// on `failed` stack.error says why and the frames are still there.
+// Continues the top frame at its `ip`. On `done` the results are in stack.results and the stack is empty; on
+// `failed` stack.error has the reason and the frames are kept.
 CallOutcome interpret(Stack& stack);
-// The same, but stack.stop is the word that it looks at, at every branch and call. For kernels: interpret()
-// finds what it looks at in the stack itself, one load nearer.
+// The same for kernels: polls the word stack.stop at every branch and call. interpret() polls a word in the
+// stack itself, which saves one load.
 CallOutcome interpret_kernel(Stack& stack);
-// The same as interpret(), and tells stack.tracer of every call and return. A program of its own, so that
-// interpret() has nothing to ask.
+// The same as interpret(), and reports every call and return to stack.tracer. A separate instance of the
+// interpreter, so that interpret() need not check for a tracer.
 CallOutcome interpret_traced(Stack& stack);
 
 }  // namespace halyard::vm

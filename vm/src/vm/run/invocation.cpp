@@ -1,4 +1,4 @@
-// From the outside into the machine: arguments go into the first frame, results come out of the last.
+// Calls from outside: arguments go to the first frame, results come from the last one.
 #include "vm/run/invocation.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Object* owned(const Variant& argument) {
 }
 Object* owned(Variant& argument) { return argument.detach(); }
 
-// V: Variant, to be moved from, or const Variant.
+// V: Variant (refs are moved out) or const Variant.
 template <typename V>
 void place_argument(uint32_t* values, Object** refs, uint16_t place, ValueType wanted, V& argument) {
   if (place & kRefBit) {
@@ -61,8 +61,8 @@ void place_argument(uint32_t* values, Object** refs, uint16_t place, ValueType w
   }
 }
 
-// Registers for the arguments or results of a native function: pairs at even slots, each bank counted from
-// where it is.
+// Assigns registers to the arguments or results of a native function: pairs at even slots, each bank counted
+// from its current end.
 void assign_places(std::span<const ConventionItem> items, uint32_t& values, uint32_t& refs,
                    std::vector<uint16_t>& places) {
   places.clear();
@@ -138,7 +138,7 @@ Invocation::~Invocation() {
 
 namespace {
 
-// The context, for as long as a call runs in it, where only one may.
+// Reserves the context during a call, if it allows only one.
 class Entered {
  public:
   static Result<Entered> enter(Context& context, const Export& function) {
@@ -219,7 +219,7 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   }
   try {
     begin_time_limit();
-  } catch (const std::exception&) {  // no memory, or no thread
+  } catch (const std::exception&) {  // out of memory, or no thread
     stack.error = caught_exception();
     return std::unexpected(unwind_error(stack));
   }
@@ -262,7 +262,7 @@ Result<Outcome> Invocation::go_on() {
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
   }
-  if (outcome == CallOutcome::suspended) return wait_->settle() ? Outcome::waiting : Outcome::yielded;
+  if (outcome == CallOutcome::suspended) return wait_->arm() ? Outcome::waiting : Outcome::yielded;
   end();
   if (outcome == CallOutcome::done) return Outcome::done;
   return std::unexpected(unwind_error(stack));
@@ -271,12 +271,12 @@ Result<Outcome> Invocation::go_on() {
 Wakeup Invocation::begin_wait(const Deadline& deadline) {
   wait_deadline_ = deadline;
   const uint64_t number = wait_->begin();
-  // One that came before this wait has had nobody to wake.
+  // An interruption before this wait began had no wait to end.
   if (stack_->interrupted.load() != 0) wait_->end();
   return {wait_, number};
 }
 
-Result<> Invocation::sit_out_wait() {
+Result<> Invocation::block_on_wait() {
   const TraceScope waiting(stack_->tracer, TraceCategory::wait, "waiting");
   wait_->block(wait_deadline_);
   wait_->abandon();
@@ -295,19 +295,19 @@ void Invocation::stop_work(Code code) {
   if (scope_) scope_->stop(code);
 }
 
-// In the place of one that was stopped, which work of an earlier call may still look at. Where calls have a
-// time limit, each has a scope of its own: its work may go on when it has returned, until its own limit.
+// Creates a new scope if the old one was stopped, since work of an earlier call may still poll that. If calls
+// have a time limit, each call has its own scope: its work may outlive it, until its own limit.
 WorkScope& Invocation::new_scope() {
   if (scope_ && is_scope_of_this_call_ && !scope_->is_stopped()) return *scope_;
   const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
-  if (scope_ && code() != Code::OK) return *scope_;  // it is this call that was stopped
+  if (scope_ && code() != Code::OK) return *scope_;  // this call was stopped
   auto made = make<WorkScope>();
   if (const Clock::time_point end = std::min(limit_, own_deadline_); end != Clock::time_point::max())
     made->stop_at(context_->loop(), end);
   is_scope_of_this_call_ = true;
   const std::lock_guard lock(scope_mutex_);
   std::swap(scope_, made);
-  if (code() != Code::OK) scope_->stop(code());  // by somebody who has found the old one
+  if (code() != Code::OK) scope_->stop(code());  // the interruption found the old scope
   return *scope_;
 }
 
@@ -320,7 +320,7 @@ void Invocation::begin_time_limit() {
 }
 
 void Invocation::set_time_limit() {
-  is_scope_of_this_call_ = false;  // work of this call must not stop at the limit of an earlier one
+  is_scope_of_this_call_ = false;  // work of this call must not stop at the limit of an earlier call
   const Clock::time_point end = std::min(limit_, own_deadline_);
   if (end == Clock::time_point::max()) {
     if (time_limit_) time_limit_->clear();
@@ -332,24 +332,26 @@ void Invocation::set_time_limit() {
 
 Result<> Invocation::set_deadline(const Deadline& deadline) {
   if (deadline && !context_->loop())
-    return fail(Code::FAILED_PRECONDITION,
-                "a deadline needs an event loop, which the context has not; make it with an instance");
+    return fail(
+        Code::FAILED_PRECONDITION,
+        "a deadline needs an event loop, which the context lacks; create the context with an instance");
   own_deadline_ = deadline.value_or(Clock::time_point::max());
   if (!stack_->top) return {};
   try {
     set_time_limit();
-  } catch (const std::exception&) {  // no memory, or no thread
+  } catch (const std::exception&) {  // out of memory, or no thread
     return to_result(caught_exception());
   }
   return {};
 }
 
-// What a call leaves behind besides its frames: its time limit, a wait, and what was kept for one.
+// Resets what a call leaves besides frames: its time limit, its wait, and state kept between attempts.
 void Invocation::end() {
   if (time_limit_) time_limit_->clear();
   if (own_deadline_ != Clock::time_point::max()) {
     own_deadline_ = Clock::time_point::max();
-    is_scope_of_this_call_ = false;  // its scope stops at this deadline; the next call gets another
+    is_scope_of_this_call_ =
+        false;  // the scope stops at this call's deadline; the next call gets another one
   }
   wait_->abandon();
   wait_state_ = {};

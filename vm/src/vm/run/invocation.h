@@ -1,6 +1,6 @@
-// Invocation: one activity of a context, with a stack of its own. Reusable: a warm one allocates nothing. One
-// thread at a time. Specified by verifier-and-execution.md, sections 4 to 7, and calling-convention.md,
-// sections 3 and 7.
+// Invocation: one activity of a context, with its own stack. Reusable: once warm, it allocates nothing. Used
+// by one thread at a time. Specified by verifier-and-execution.md, sections 4 to 7, and
+// calling-convention.md, sections 3 and 7.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ using Deadline = Wait::Deadline;
 
 enum class Outcome : uint8_t {
   done,
-  yielded,  // to be resumed whenever it suits
-  waiting,  // to be resumed when the ready hook is called, or the deadline has come
+  yielded,  // can be resumed at any time
+  waiting,  // can be resumed once the ready hook was called, or at the deadline
 };
 
 class Invocation {
@@ -36,61 +36,60 @@ class Invocation {
   Invocation(const Invocation&) = delete;
   Invocation& operator=(const Invocation&) = delete;
 
-  // Calls to the end: a yield without a wait continues at once. Arguments are borrowed and coerced as the
-  // convention says; `results` has exactly as many elements as the convention and is written only on success.
-  // INVALID_ARGUMENT for wrong counts ("expected N arguments, found M").
+  // Calls the function and runs it to the end; a yield without a wait continues at once. Arguments are
+  // borrowed, and coerced as the convention says. `results` must have as many elements as the convention, and
+  // is written only on success. INVALID_ARGUMENT for wrong counts ("expected N arguments, found M").
   Result<> call(const Callable& callee, std::span<const Variant> arguments, std::span<Variant> results);
-  // The same, but refs are moved out of the arguments.
+  // The same, but moves the refs out of the arguments.
   Result<> call_moving(const Callable& callee, std::span<Variant> arguments, std::span<Variant> results);
 
-  // The same in steps. As long as it is not done, resume() on any thread continues.
+  // The same in steps: until the call is done, any thread may continue it with resume().
   Result<Outcome> begin(const Callable& callee, std::span<const Variant> arguments);
-  // FAILED_PRECONDITION: nothing is suspended, or it waits for something that has not happened.
+  // FAILED_PRECONDITION: nothing is suspended, or the wait is not over.
   Result<Outcome> resume();
   size_t result_count() const;                    // after `done`
-  void take_results(std::span<Variant> results);  // likewise, once
-  void drop();  // a suspended call, releasing its frames; its work on devices is cancelled
+  void take_results(std::span<Variant> results);  // after `done`, once
+  void drop();  // drops a suspended call: releases its frames and cancels its work on devices
 
   const Deadline& wait_deadline() const { return wait_deadline_; }  // of the last wait
-  // Called once for each time that begin() or resume() gave `waiting`, unless the deadline comes first.
+  // Called once each time that begin() or resume() returned `waiting`, unless the deadline comes first.
   void set_ready_hook(Wait::Hook hook) { wait_->set_hook(hook); }
 
-  // Any thread: makes the call that is under way fail with CANCELLED or DEADLINE_EXCEEDED at its next branch
-  // or call, or out of its wait, and stops what it has submitted to devices, as well as what earlier calls of
-  // this invocation have left under way there. Without effect where nothing is. A native function is not
-  // interrupted.
+  // Thread-safe. Fails the call in progress with CANCELLED or DEADLINE_EXCEEDED, at its next branch or call
+  // or in its wait, and stops the work that it has submitted to devices, as well as unfinished work of
+  // earlier calls of this invocation. No effect if there is none. Native functions are not interrupted.
   void interrupt(Code code);
 
-  // Ends the next call, or the one that is suspended, with DEADLINE_EXCEEDED at that time, unless the
-  // context's limit comes first; none: at that limit only. Forgotten at the end of the call.
-  // FAILED_PRECONDITION: the context has no event loop; RESOURCE_EXHAUSTED.
+  // Ends the next call, or the suspended one, with DEADLINE_EXCEEDED at this time, unless the context's limit
+  // comes first; nullopt: only the context's limit. Reset at the end of the call. FAILED_PRECONDITION: the
+  // context has no event loop. RESOURCE_EXHAUSTED.
   Result<> set_deadline(const Deadline& deadline);
 
-  // The scope of the work that the call submits. The invocation's thread.
+  // The scope of the work that the call submits. For the thread that runs the invocation.
   WorkScope& work_scope() {
     return scope_ && is_scope_of_this_call_ && !scope_->is_stopped() ? *scope_ : new_scope();
   }
-  // For kernels, whose work somebody else submitted: the word that stops it, null for none, from the next
-  // call on. It lives as long as such calls do.
+  // For kernels, whose work was submitted by another call: the word that stops it; null for none. Takes
+  // effect with the next call, and must outlive the calls that use it.
   void set_stop(const uint32_t* stop);
 
-  // Whether the call is one to the end, call(), which blocks where the program waits.
+  // Whether the call was made with call(), which blocks when the program waits.
   bool blocks() const { return blocks_; }
-  // For native functions that wait (CallContext): begins the wait that their deferral is.
+  // For native functions that wait (CallContext): begins the wait of their deferral.
   Wakeup begin_wait(const Deadline& deadline);
-  // Blocks until the wait has ended or its deadline has come. CANCELLED, DEADLINE_EXCEEDED: interrupted.
-  Result<> sit_out_wait();
+  // Blocks until the wait or its deadline is over. CANCELLED, DEADLINE_EXCEEDED: interrupted.
+  Result<> block_on_wait();
   void abandon_wait() { wait_->abandon(); }  // the function does not defer after all
-  // What such a function keeps between its attempts; released when it is done, fails or is dropped.
+  // State that a native function keeps between its attempts. Released when it returns, fails or is dropped.
   Ref<Object>& wait_state() { return wait_state_; }
 
-  // For native functions: where the bytecode is that calls them, for messages. Empty where none does.
+  // For native functions: the location of the calling bytecode, for messages; empty if there is none.
   std::string place() const;
 
   Context& context() const { return *context_; }
 
  private:
-  // V: Variant, to be moved from, or const Variant.
+  // V: Variant (refs are moved out) or const Variant.
   template <typename V>
   Result<Outcome> begin_with(const Callable& callee, std::span<V> arguments);
   template <typename V>
@@ -101,17 +100,17 @@ class Invocation {
   void stop_work(Code code);
   void end();
   Result<Outcome> go_on();
-  Result<Outcome> continue_call();  // the suspended one
+  Result<Outcome> continue_call();  // continues the suspended call
 
   Ref<Context> context_;
   std::unique_ptr<Stack> stack_;
-  Ref<Wait> wait_;  // begun anew for each
+  Ref<Wait> wait_;  // reused for each wait
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
-  std::optional<Alarm> time_limit_;  // made by the first call that has one
-  std::mutex scope_mutex_;           // who replaces the scope and who stops it
+  std::optional<Alarm> time_limit_;  // created by the first call with a time limit
+  std::mutex scope_mutex_;           // guards replacing and stopping the scope
   Ref<WorkScope> scope_;             // null until a call submits work
-  // When the call ends at the latest: by the context's limit, by set_deadline(), the earlier of both.
+  // The time limit of the call: the earlier one of the context's limit and set_deadline().
   Clock::time_point limit_ = Clock::time_point::max();
   Clock::time_point own_deadline_ = Clock::time_point::max();
   bool is_scope_of_this_call_ = false;

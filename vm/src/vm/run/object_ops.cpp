@@ -1,4 +1,4 @@
-// Lists and buffers on behalf of the interpreter.
+// List and buffer operations for the interpreter.
 #include "vm/run/object_ops.h"
 
 #include <algorithm>
@@ -33,14 +33,14 @@ bool ObjectOps::type_check_failed(const Object* object, const ObjectType* type) 
   return false;
 }
 
-// What grows is the program's from then on, whoever made it.
+// The program that grows a list is charged for it, whoever created the list.
 bool ObjectOps::charge(List& list) const {
   return !limits.memory || list.is_charged() || set(list.charge_to(limits.memory.get()));
 }
 
 Buffer* ObjectOps::buffer(Object* object) const { return expect<Buffer>(object, error); }
 
-// `offset` and `length` count elements of `width` bytes.
+// `offset` and `length` are in elements of `width` bytes.
 bool ObjectOps::range(const Buffer& buffer, uint64_t offset, uint64_t length, uint32_t width) const {
   const uint64_t size = buffer.length() / width;
   if (offset <= size && length <= size - offset) return true;

@@ -1,5 +1,5 @@
-// What instructions on lists and buffers do beyond the interpreter's inline paths. Where one fails it says
-// false (or null) and leaves the reason in `error`. Specified by isa.md, sections 5.6 and 5.7.
+// List and buffer instructions beyond the interpreter's inline paths. On failure they return false or null,
+// and the reason is in `error`. Specified by isa.md, sections 5.6 and 5.7.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ObjectOps {
 
   Buffer* buffer(Object* object) const;
   bool buffer_load_failed(Object* object, uint64_t offset,
-                          uint32_t width) const;  // false; says why it cannot be
+                          uint32_t width) const;  // always false; sets the reason
   bool buffer_store_failed(Object* object, uint64_t offset, uint32_t width) const;  // likewise
   template <typename T>
   bool buffer_fill(Object* object, uint64_t offset, uint64_t length, T pattern) const;
@@ -34,11 +34,11 @@ struct ObjectOps {
   bool list_resize(Object* object, uint32_t size) const;
   bool list_get(Object* object, uint32_t index, ValueType as, bool legacy_floats, uint64_t& bits) const;
   bool list_set(Object* object, uint32_t index, ValueType type, bool legacy_floats, uint64_t bits) const;
-  // Null where the element is of another type than `type`. `result` is owned by the caller.
+  // Null if the element has another type than `type`. The caller owns `result`.
   bool list_get_ref(Object* object, uint32_t index, const ObjectType* type, bool move, Object*& result) const;
   bool list_set_ref(Object* object, uint32_t index, Object* element) const;
 
-  // Whether `object` passes where `type` is declared; null always does.
+  // Whether `object` may be used as `type`; null always may.
   bool type_check(const Object* object, const ObjectType* type) const {
     if (!object || object->type() == type) [[likely]]
       return true;

@@ -1,4 +1,4 @@
-// Names of functions, and slices around the parts of a call.
+// Names of functions, and slices for the parts of a call.
 #include "vm/run/tracing.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace halyard::vm {
 
 namespace {
 
-// "module.function", without taking memory.
+// "module.function", without allocation.
 class Name {
  public:
   Name(std::string_view module, std::string_view function) {
@@ -28,7 +28,7 @@ class Name {
   std::string_view text() const { return {text_.data(), size_}; }
 
  private:
-  std::array<char, 255> text_;  // as long as the tracer takes
+  std::array<char, 255> text_;  // the maximum that the tracer accepts
   size_t size_ = 0;
 };
 
@@ -45,7 +45,7 @@ void begin_function(Tracer& tracer, const Frame& frame, std::span<const uint64_t
   tracer.begin(TraceCategory::machine, name.text(), flows);
 }
 
-// One slice for each frame; the first has the flow.
+// One slice for each frame; the first one has the flow.
 void open_frames(Stack& stack) {
   std::vector<const Frame*> frames;
   for (Frame* frame = stack.top; frame; frame = frame->caller()) frames.push_back(frame);

@@ -1,16 +1,16 @@
-// What a call tells the context's tracer: functions as slices of the thread that runs them, open only while
-// it does; imports that C++ provides as slices within. A call that was suspended goes on in slices of the
-// thread that resumes it, with a flow from there.
+// Reports a call to the context's tracer: functions are slices of the thread that runs them, open only while
+// they run; imports that C++ provides are nested slices. When a suspended call is resumed, its slices are on
+// the resuming thread, with a flow from the old ones.
 #pragma once
 
 #include "vm/run/interpreter.h"
 
 namespace halyard::vm {
 
-// A frame was made, and its function begins.
+// A frame was pushed, and its function begins.
 void trace_call(const Stack& stack, const Frame& frame) noexcept;
 
-// For as long as a native import runs.
+// Open while a native import runs.
 class ImportTrace {
  public:
   ImportTrace(const Stack& stack, const Target& target) noexcept;
@@ -22,7 +22,7 @@ class ImportTrace {
   Tracer* const tracer_;
 };
 
-// Goes on with the call, like interpret() or call_native_entry().
+// Continues the call, like interpret() or call_native_entry().
 CallOutcome run_traced(Stack& stack);
 
 }  // namespace halyard::vm

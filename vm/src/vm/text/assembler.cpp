@@ -1,5 +1,5 @@
-// The assembler from end to end: lines to directives and functions, then what may name things further down
-// (exports, callees, attributes), then the archive.
+// The stages of the assembler: lines to directives and functions, then references to later items (exports,
+// callees, attributes), then the archive.
 #include "vm/text/assembler.h"
 
 #include <algorithm>
@@ -14,14 +14,13 @@ namespace halyard::vm {
 namespace assembler {
 namespace {
 
-// The text of a module grows at most fourfold when assembled (tiny nested modules), and a FlatBuffer ends at
-// 2 GiB.
+// Assembling expands the text at most fourfold (tiny nested modules), and a FlatBuffer is limited to 2 GiB.
 static_assert(kMaxAssembledText * 4 < size_t{2} << 30);
 constexpr int kMaxNesting = 8;
 
 constexpr std::string_view kValueTypes[] = {"i8", "i16", "i32", "i64", "f32", "f64"};
 
-// The callee of a use: an own function or import by name, @module.function, @module:ORDINAL or
+// Resolves a callee: an internal function or import by name, @module.function, @module:ORDINAL or
 // import[ORDINAL].
 Result<uint32_t> resolve(const Module& module, const CalleeUse& use) {
   const Callee& callee = use.callee;

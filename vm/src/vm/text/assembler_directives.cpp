@@ -1,6 +1,6 @@
-// The directives of a module, vmasm.md section 3, and Halyard's own (docs/vmasm.md): one row each. Those that
-// name things also have a form with an ordinal, "vm.export[N]": there a name may stand that is there already,
-// as in modules that no compiler made.
+// The directives of a module (vmasm.md, section 3) and Halyard's additions (docs/vmasm.md), one row each.
+// Directives that declare a name also have a form with an ordinal, "vm.export[N]", which may repeat a name:
+// some modules that were not made by a compiler do.
 #include <algorithm>
 #include <array>
 
@@ -18,7 +18,7 @@ struct Directive {
   Result<> (*assemble)(Module&, Cursor, LineReader&, int depth);
 };
 
-// The "[N]" after a directive, which must be `next`; false where there is none.
+// Reads the "[N]" after a directive, which must be `next`. False: there is none.
 Result<bool> accept_ordinal(Cursor& cursor, size_t next, std::string_view directive) {
   if (!cursor.rest().starts_with('[')) return false;
   const uint32_t ordinal = HALYARD_TRY(cursor.ordinal("the ordinal"));
@@ -27,7 +27,8 @@ Result<bool> accept_ordinal(Cursor& cursor, size_t next, std::string_view direct
                       directive, next, ordinal);
 }
 
-// Adds a name to a table; `what` for the message that it is there already, unless it may be.
+// Adds a name to a table. `what` describes it in the message about a duplicate, unless duplicates are
+// allowed.
 Result<> define(OrdinalOf& names, std::string_view name, size_t ordinal, const Cursor& cursor,
                 std::string_view what, bool again) {
   if (names.emplace(name, static_cast<uint32_t>(ordinal)).second || again) return {};
@@ -54,7 +55,7 @@ Result<> module_directive(Module& module, Cursor cursor, LineReader&, int) {
   return cursor.expect_end("vm.module @NAME [version N] [bytecode N]");
 }
 
-// Types are words where instructions name them; the table may also have a string.
+// In instructions, types are words; in the table they may also be strings.
 Result<> type_directive(Module& module, Cursor cursor, LineReader&, int) {
   const bool again = HALYARD_TRY(accept_ordinal(cursor, module.types.size(), "vm.type"));
   std::string type;
@@ -72,7 +73,7 @@ Result<> type_directive(Module& module, Cursor cursor, LineReader&, int) {
   return {};
 }
 
-// "hex {", then lines of hex digits, then "}".
+// Reads "hex {", lines of hex digits, and "}".
 Result<std::vector<uint8_t>> hex_lines(Module& module, Cursor& cursor, LineReader& lines) {
   HALYARD_TRY(cursor.expect("{", "after 'hex'"));
   HALYARD_TRY(cursor.expect_end("'{'"));
@@ -108,7 +109,7 @@ Result<> rodata_directive(Module& module, Cursor cursor, LineReader& lines, int 
   return {};
 }
 
-// "flags N" at the end of an import or a dependency: the word as it stands in the module.
+// Reads "flags N" at the end of an import or dependency: the raw flags of the module.
 Result<> accept_flags(Cursor& cursor, uint32_t& flags) {
   if (cursor.accept_word("flags")) flags = HALYARD_TRY(cursor.number("the flags"));
   return {};
@@ -196,7 +197,7 @@ Result<> dependency_directive(Module& module, Cursor cursor, LineReader&, int) {
 
 Result<> has_key(const Cursor& cursor, const Attribute& attribute) {
   if (!attribute.key.empty()) return {};
-  return cursor.error(Code::INVALID_ARGUMENT, "an attribute's key is empty; name what it says");
+  return cursor.error(Code::INVALID_ARGUMENT, "an attribute's key is empty; expected a name");
 }
 
 Result<> attribute_directive(Module& module, Cursor cursor, LineReader&, int) {

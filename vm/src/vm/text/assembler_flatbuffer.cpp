@@ -1,5 +1,5 @@
-// The assembled module as a FlatBuffer in the flat archive form, module-format.md sections 2.3 and 3: fields
-// that would be empty are absent.
+// Serializes the assembled module as a FlatBuffer in the flat archive form (module-format.md, sections 2.3
+// and 3). Empty fields are omitted.
 #include "bytecode_module_generated.h"
 #include "vm/text/assembler_module.h"
 
@@ -9,14 +9,14 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Of rodata, from the start of the file: what kernels and nested archives want, and what mapped memory can
-// give.
+// The alignment of rodata from the start of the file: what kernels and nested archives need, and what mapped
+// memory can provide.
 constexpr size_t kRodataAlignment = 16;
 
 template <typename T>
 using TableVector = Offset<flatbuffers::Vector<Offset<T>>>;
 
-// One table for each item, or no field for none.
+// One table for each item; no field if there are none.
 template <typename T, typename Items, typename Create>
 TableVector<T> tables(FlatBufferBuilder& builder, const Items& items, Create create) {
   if (items.empty()) return 0;
@@ -34,7 +34,7 @@ TableVector<schema::Attribute> attribute_tables(FlatBufferBuilder& builder,
   });
 }
 
-// By function, up to the last that has a name; nothing where none has.
+// Indexed by function, up to the last one with a name; empty if none has a name.
 Offset<schema::DebugDatabase> debug_database(FlatBufferBuilder& builder,
                                              const std::vector<Function>& functions) {
   size_t count = functions.size();
@@ -90,7 +90,7 @@ std::vector<uint8_t> flat_archive(const Module& module) {
                                                attribute_tables(builder, function.attributes));
       });
 
-  uint32_t requirements = 0;  // unless stated: of all functions
+  uint32_t requirements = 0;  // by default those of all functions together
   std::vector<schema::FunctionDescriptor> descriptors;
   for (const Function& function : module.functions) {
     requirements |= function.requirements;

@@ -1,6 +1,6 @@
-// Function bodies: every instruction is read and encoded by walking its text form (vmasm_forms.h) and its
-// operands in the opcode table; only calls, branches and globals look things up. What stands around a body is
-// read in assembler_signature.cpp.
+// Function bodies. Instructions are read and encoded by their text form (vmasm_forms.h) and their operands in
+// the opcode table; only calls, branches and globals need lookups. assembler_signature.cpp reads the
+// signature and the directives of a function.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -8,14 +8,14 @@
 #include <cstring>
 
 #include "base/suggest.h"
-#include "vm/format/opcodes.h"
+#include "vm/format/opcode_traits.h"
 #include "vm/text/assembler_module.h"
 #include "vm/text/vmasm_forms.h"
 
 namespace halyard::vm::assembler {
 namespace {
 
-constexpr size_t kMaxCount = 0xFFFF;         // of a list, a string, a table
+constexpr size_t kMaxCount = 0xFFFF;         // of a list, a string or a table
 constexpr size_t kMaxBlocks = 0x7FFF;        // the descriptor's field is an i16
 constexpr size_t kMaxBytecode = 0x7FFFFFFF;  // offsets and lengths are i32
 
@@ -24,7 +24,7 @@ struct Edge {
   std::vector<uint16_t> pairs;  // source, destination, ...
 };
 
-// One operand as read; which members count is the operand's kind.
+// An operand as read; its kind determines which members are used.
 struct Value {
   uint64_t number = 0;            // reg, immediate, ordinals, offsets
   std::vector<uint16_t> numbers;  // reg_list, u16_list
@@ -45,8 +45,8 @@ Result<uint64_t> raw_bits(const Cursor& cursor, std::string_view text, std::stri
   return bits.magnitude;
 }
 
-// The bits of a float as C would read it, without its locale; nothing for a value that is not there exactly
-// as a normal number, zero, infinity or NaN.
+// The bits of a float in C syntax, independent of the locale. nullopt if the value is not exactly
+// representable as a normal number, zero, infinity or NaN.
 template <typename Float, typename Bits>
 Result<uint64_t> float_bits(const Cursor& cursor, std::string_view text, std::string_view bank) {
   if (text.starts_with("bits(")) return raw_bits<Bits>(cursor, text, bank);
@@ -140,11 +140,11 @@ class Body {
     for (size_t i = 0; i < 4; ++i) module_.bytecode[position + i] = static_cast<uint8_t>(value >> (8 * i));
   }
   void begin_block() {
-    u8(info(Op::block).byte);
+    u8(info(kBlockMarker).byte);
     ++function_.block_count;
   }
 
-  // Bytes of the body are added here, since only the body knows what came before.
+  // .bytes is handled here, because only this class knows what preceded it.
   Result<> fact(Cursor& cursor) {
     if (!starts_with_label_)
       return cursor.error(Code::INVALID_ARGUMENT,
@@ -198,8 +198,8 @@ class Body {
     HALYARD_TRY(read(cursor, op, values));
     HALYARD_TRY(cursor.expect_end(fmt::format("vm.{}", mnemonic)));
     HALYARD_TRY(take_results(cursor, op, results, values));
-    encode(cursor, op_info, values);
-    if (op == Op::return_ || op == Op::fail) returns_ = true;
+    encode(cursor, op, values);
+    if (has_trait(op, RETURNS | FAILS)) returns_ = true;
     if (op_info.set == OpSet::F32) function_.requirements |= 1;
     if (op_info.set == OpSet::F64) function_.requirements |= 2;
     if (pc() > kMaxBytecode)
@@ -210,9 +210,9 @@ class Body {
 
   std::unexpected<Status> unknown(Cursor& cursor, std::string_view written, std::string_view mnemonic) {
     if (written.empty()) return cursor.expected("an instruction");
-    if (mnemonic == info(Op::block).mnemonic || mnemonic.starts_with("prefix."))
-      return cursor.error(Code::INVALID_ARGUMENT,
-                          "{} is not written; the assembler emits it where it belongs", quoted(written));
+    if (is_implicit(mnemonic))
+      return cursor.error(Code::INVALID_ARGUMENT, "{} cannot be written; the assembler emits it",
+                          quoted(written));
     if (mnemonic == "func")
       return cursor.error(Code::INVALID_ARGUMENT,
                           "function @{} is still open; close it with '}}' alone on a line", function_.name);
@@ -221,7 +221,7 @@ class Body {
                         did_you_mean(mnemonic, names));
   }
 
-  // Walks the form and fills in what it names.
+  // Walks the form and stores the operands.
   Result<> read(Cursor& cursor, Op op, std::array<Value, kMaxOperands>& values) {
     const OpInfo& op_info = info(op);
     const std::string_view form = text_form(op);
@@ -233,7 +233,7 @@ class Body {
         continue;
       }
       if (form[i] != '$') {
-        // A list at the end may be empty, and then the comma before it is left out.
+        // The last list may be empty; then the comma before it is omitted.
         if (form[i] == ',' && cursor.at_end() && is_last_list(op, form.substr(i))) return {};
         size_t end = form.find_first_of(" _~$", i);
         if (end == std::string_view::npos) end = form.size();
@@ -328,7 +328,7 @@ class Body {
         value.numbers = HALYARD_TRY(u16_list(cursor));
         return {};
       case OperandKind::remap:
-        return {};  // read with its block
+        return {};  // read together with its block
     }
     return {};
   }
@@ -351,14 +351,14 @@ class Body {
     return {};
   }
 
-  // %m is for single operands.
+  // %m is allowed for single operands only.
   Result<> check_idle(const Cursor& cursor, const RegisterName& reg, std::string_view what) {
     if (!reg.idle) return {};
     return cursor.error(Code::INVALID_ARGUMENT, "{}: registers of a list are moved with %R{}, not %m{}", what,
                         reg.last, reg.last);
   }
 
-  // In a list a 64-bit register may be named by its low half alone.
+  // In a list, a 64-bit register may be named by its low half.
   Result<> check_entry(const Cursor& cursor, const RegisterName& reg, Bank bank, std::string_view what) {
     HALYARD_TRY(check_idle(cursor, reg, what));
     if (bank != Bank::any &&
@@ -512,7 +512,7 @@ class Body {
     return check_count(cursor, value.edges.size(), "cases");
   }
 
-  // Results before the '=' go to the operands that are written; the form may have read them already.
+  // Assigns the results before the '=' to the operands that are written, unless the form has read them.
   Result<> take_results(const Cursor& cursor, Op op, const std::vector<RegisterName>& results,
                         std::array<Value, kMaxOperands>& values) {
     const OpInfo& op_info = info(op);
@@ -542,9 +542,9 @@ class Body {
     return {};
   }
 
-  void encode(const Cursor& cursor, const OpInfo& op_info, std::array<Value, kMaxOperands>& values) {
-    if (op_info.set == OpSet::F32) u8(info(Op::prefix_ext_f32).byte);
-    if (op_info.set == OpSet::F64) u8(info(Op::prefix_ext_f64).byte);
+  void encode(const Cursor& cursor, Op op, std::array<Value, kMaxOperands>& values) {
+    const OpInfo& op_info = info(op);
+    if (op_info.set != OpSet::CORE) u8(info(prefix_of(op_info.set)).byte);
     u8(op_info.byte);
     for (size_t i = 0; i < op_info.operand_count; ++i) {
       const Value& value = values[i];
@@ -563,8 +563,8 @@ class Body {
           u32(value.number);
           break;
         case OperandKind::func:
-          module_.callees.push_back({cursor, value.callee, module_.bytecode.size(),
-                                     op_info.mnemonic == info(Op::import_resolved).mnemonic});
+          module_.callees.push_back(
+              {cursor, value.callee, module_.bytecode.size(), has_trait(op, NAMES_IMPORT)});
           u32(0);
           break;
         case OperandKind::string:
@@ -607,10 +607,10 @@ class Body {
 
   Module& module_;
   Function& function_;
-  bool starts_with_label_ = true;  // no line yet: a label here names the entry block
+  bool starts_with_label_ = true;  // nothing was read yet: a label here names the entry block
   bool returns_ = false;
   FunctionFacts facts_;
-  OrdinalOf labels_;  // to the pc of the marker
+  OrdinalOf labels_;  // label to marker pc
   std::vector<LabelUse> label_uses_;
 };
 

@@ -1,5 +1,5 @@
-// The module that the assembler is building: what directives declare and what function bodies refer to by
-// name. Names are views of the text being assembled.
+// The module being assembled: its declarations, and the names that function bodies refer to. Names are views
+// of the text.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +39,11 @@ struct Dependency {
 
 struct Global {
   Bank bank = Bank::none;
-  uint32_t offset = 0;  // known once all are declared
+  uint32_t offset = 0;  // known once all globals are declared
   uint32_t size() const { return bank == Bank::i64 || bank == Bank::f64 ? 8 : 4; }
 };
 
-// The function is looked up when the text ends: exports may stand before their functions.
+// The function is looked up at the end of the text: exports may come before their functions.
 struct Export {
   std::string_view name;
   std::string_view target;
@@ -57,8 +57,8 @@ struct ExportAttribute {
 };
 
 struct Function {
-  std::string_view name;        // in the text
-  std::string_view debug_name;  // in the debug database; may be empty
+  std::string_view name;        // a view of the text
+  std::string_view debug_name;  // for the debug database; may be empty
   std::string calling_convention;
   uint32_t offset = 0;
   uint32_t length = 0;
@@ -67,26 +67,27 @@ struct Function {
   uint32_t value_registers = 0;
   uint32_t ref_registers = 0;
   int16_t reserved = 0;
-  std::vector<Attribute> attributes;  // those of vm.attr sorted by key, before those of .attr as written
+  std::vector<Attribute>
+      attributes;  // first those of vm.attr, sorted by key, then those of .attr in their order
 
-  void use(const RegisterName& reg);  // makes the counts reach it
+  void use(const RegisterName& reg);  // raises the register counts to include `reg`
 };
 
-// What the lines that begin with a dot say about a function.
+// What the directives inside a function (lines that begin with a dot) state.
 struct FunctionFacts {
   std::optional<std::string_view> calling_convention;
   std::optional<uint32_t> requirements;
-  std::optional<uint32_t> value_registers;  // both or none
+  std::optional<uint32_t> value_registers;  // both counts are given, or none
   std::optional<uint32_t> ref_registers;
-  std::optional<uint32_t> blocks;  // only where the body is given as bytes
-  bool raw = false;                // it is
-  bool endless = false;            // neither return nor fail is needed
+  std::optional<uint32_t> blocks;  // only if the body is given as bytes
+  bool raw = false;                // the body is given as bytes
+  bool endless = false;            // the function needs neither return nor fail
 };
 
-// As written: a name, which may be that of a function further down, or an ordinal.
+// A callee as written: a name, possibly of a function defined later, or an ordinal.
 struct Callee {
   enum Kind : uint8_t { by_name, function, import } kind = by_name;
-  std::string_view name;  // with an ordinal: the module that was named, or empty
+  std::string_view name;  // with an ordinal: the module as written, or empty
   uint32_t ordinal = 0;
 };
 struct CalleeUse {
@@ -99,7 +100,7 @@ struct CalleeUse {
 struct Module {
   Source* source = nullptr;
   uint32_t bytecode_version = 17;
-  uint32_t forced_version = 0;  // by the options; 0: the text may say another
+  uint32_t forced_version = 0;  // from the options; 0: the text decides
 
   bool declared = false;
   bool functionless = false;  // vm.empty
@@ -116,7 +117,7 @@ struct Module {
   OrdinalOf import_ordinals;
   std::vector<Global> globals;
   OrdinalOf global_ordinals;
-  bool state_given = false;  // vm.state: the next two are what it says, not what is used
+  bool state_given = false;  // vm.state is present: the next two members are as it says, not as used
   uint32_t global_bytes = 0;
   uint32_t global_refs = 0;
   std::vector<Export> exports;
@@ -128,52 +129,53 @@ struct Module {
   std::vector<uint8_t> bytecode;
   std::vector<CalleeUse> callees;
 
-  // The ordinal of a type as written, added on first use.
+  // The ordinal of a type as written; the type is added on first use.
   Result<uint32_t> type_ordinal(const Cursor& cursor, std::string_view written);
 };
 
-// "vm.buffer" and "!vm.buffer" are the same type; what is neither a value type nor a ref type is an error.
+// "vm.buffer" and "!vm.buffer" are the same type. Anything that is not a value type or a ref type is an
+// error.
 Result<std::string> type_name(const Cursor& cursor, std::string_view written);
 
-// "; did you mean 'x'?" over the names of a table, or nothing.
+// "; did you mean 'x'?" with a name from a table, or an empty string.
 std::string suggestion(std::string_view word, const OrdinalOf& names);
 
-// 4-byte globals first, then the 8-byte ones, each in the order of declaration.
+// Assigns offsets: first to 4-byte globals, then to 8-byte ones, each in the order of declaration.
 Result<> lay_out_globals(Module& module, const Cursor& at);
 
-// One directive. Reads further lines for a nested module or a function's body.
+// Reads a directive, including the lines of a nested module or of a function's body.
 Result<> assemble_directive(Module& module, Cursor cursor, LineReader& lines, int depth);
 
-// The hex digits that are left on the line, appended to `bytes`.
+// Appends the remaining hex digits of the line to `bytes`.
 Result<> read_hex(Cursor& cursor, std::vector<uint8_t>& bytes);
 
-// "KEY" "VALUE" and the end of the line.
+// Reads "KEY" "VALUE" and the end of the line.
 Result<Attribute> read_attribute(Cursor& cursor);
 
-// "ext_f32, yield", numbers for bits without a name, "none".
+// Reads "ext_f32, yield", a number for bits without a name, or "none".
 Result<uint32_t> read_features(Cursor& cursor);
 
 std::string_view register_form(Bank bank);  // "%iN:N+1"
 std::string bank_text(Bank bank);           // "a 64-bit register, %iN:N+1"
 
-// Arguments and results: "(%i0: i32) -> (i64)".
+// Reads arguments and results: "(%i0: i32) -> (i64)".
 Result<> read_signature(Cursor& cursor, Function& function);
 
-// A line that begins with a dot and says something about the function, other than .bytes.
+// Reads a directive inside a function, other than .bytes.
 Result<> read_fact(Cursor& cursor, Function& function, FunctionFacts& facts);
 
-// Takes the facts over where they differ from what the body says.
+// Applies what the directives state, where it differs from the body.
 Result<> apply_facts(const Cursor& at, Function& function, const FunctionFacts& facts);
 
-// "vm.func" and its body, up to and including the line "}".
+// Reads "vm.func" and its body, including the closing line "}".
 Result<> assemble_function(Module& module, Cursor cursor, LineReader& lines);
 
-// Lines up to the end of the text or, for a nested module (depth > 0), up to its "}". The flat archive.
-// `outer` is the module around a nested one, else null.
+// Assembles lines up to the end of the text or, for a nested module (depth > 0), its "}". Returns the flat
+// archive. `outer` is the enclosing module of a nested one, otherwise null.
 Result<std::vector<uint8_t>> assemble_module(LineReader& lines, Source& source, uint32_t forced_version,
                                              const Module* outer, int depth, SourceLine opened);
 
-// The complete module as a FlatBuffer with its size before it.
+// Serializes the complete module as a size-prefixed FlatBuffer.
 std::vector<uint8_t> flat_archive(const Module& module);
 
 }  // namespace halyard::vm::assembler

@@ -1,5 +1,4 @@
-// What stands around a function's body: its arguments and results, and the lines that begin with a dot, which
-// say what the body does not.
+// The signature of a function, and its directives: facts that do not follow from the body.
 #include <algorithm>
 #include <bit>
 
@@ -33,8 +32,8 @@ Result<ArgumentType> read_type(Cursor& cursor) {
   return ArgumentType{written, Bank::ref, 'r'};
 }
 
-// Arguments are numbered per kind from 0. A 64-bit one may follow without a gap, or at the even register
-// where callers put it.
+// Arguments are numbered from 0 in each bank. A 64-bit argument may follow without a gap, or use the even
+// register in which callers pass it.
 Result<> read_arguments(Cursor& cursor, Function& function) {
   uint32_t next_value = 0;
   uint32_t next_ref = 0;
@@ -169,7 +168,7 @@ Result<> read_fact(Cursor& cursor, Function& function, FunctionFacts& facts) {
     std::array<std::string_view, std::size(kFacts)> names;
     std::ranges::transform(kFacts, names.begin(), &Fact::name);
     return start.error(Code::INVALID_ARGUMENT,
-                       "expected .registers, .attr or another word of that kind, found {}{}",
+                       "expected .registers, .attr or another such directive, found {}{}",
                        quoted(start.rest()), did_you_mean(name, names));
   }
   HALYARD_TRY(found->read(cursor, function, facts));

@@ -1,4 +1,4 @@
-// The module around the functions, directive by directive.
+// The parts of a module other than functions, directive by directive.
 #include "vm/text/disassembler.h"
 
 #include <fmt/core.h>
@@ -14,10 +14,10 @@ namespace halyard::vm {
 namespace disassembler {
 namespace {
 
-constexpr int kMaxNesting = 8;         // the assembler's
-constexpr size_t kLongestName = 1024;  // that is compared with others
-constexpr size_t kLongestText = 512;   // of rodata that is printed as a string
-constexpr size_t kShortestText = 3;    // fewer bytes are more likely numbers
+constexpr int kMaxNesting = 8;         // as in the assembler
+constexpr size_t kLongestName = 1024;  // longer names are not compared with others
+constexpr size_t kLongestText = 512;   // longer rodata is not printed as a string
+constexpr size_t kShortestText = 3;    // shorter rodata is more likely numbers
 constexpr size_t kBytesPerLine = 32;
 constexpr uint32_t kRequired = 1;
 constexpr uint32_t kOptional = 2;
@@ -38,8 +38,7 @@ bool is_text(std::span<const uint8_t> bytes) {
          });
 }
 
-// What is spent on all modules inside a module: a file may name the same bytes as constants any number of
-// times.
+// The effort spent on all nested modules: a file may use the same bytes as constants any number of times.
 struct Budget {
   size_t nested_bytes = kMaxAssembledText;
 };
@@ -143,7 +142,7 @@ class ModuleText {
     return {};
   }
 
-  // False where the bytes are no module.
+  // False: the bytes are not a module.
   Result<bool> print_nested(std::string_view head, std::span<const uint8_t> bytes) {
     if (depth_ == kMaxNesting || bytes.size() < 16) return false;
     if (bytes.size() > budget_.nested_bytes)
@@ -235,7 +234,7 @@ Result<std::string> disassemble(Ref<Bytes> bytes, const DisassembleOptions& opti
   HALYARD_TRY(disassembler::ModuleText(view, listing, budget, options, 0).print(kAssemblersDefault));
   if (listing.full())
     return fail(Code::RESOURCE_EXHAUSTED,
-                "module '{}' as text has more than {} bytes, which is what can be assembled",
+                "module '{}' as text has more than {} bytes, the limit of the assembler",
                 view.module().name(), kMaxAssembledText);
   return listing.take();
 }

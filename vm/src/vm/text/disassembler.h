@@ -1,6 +1,6 @@
-// Disassembler: a module as .vmasm text (docs/vmasm.md) that the assembler takes back. Whatever can be loaded
-// can be printed, and what the text assembles to prints as the same text and has the same bytecode. What a
-// text does not carry: where in the file things lay, source locations, rwdata segments, attributes of
+// Disassembler: prints a module as .vmasm text (docs/vmasm.md), which the assembler accepts. Every module
+// that can be loaded can be printed. Assembling and printing again gives the same text and the same bytecode.
+// The text does not contain the layout of the file, source locations, rwdata segments, or attributes of
 // imports.
 #pragma once
 
@@ -12,12 +12,13 @@
 namespace halyard::vm {
 
 struct DisassembleOptions {
-  bool offsets = false;  // each instruction begins with its pc: "[0000001A] "
+  bool offsets = false;  // print the pc before each instruction: "[0000001A] "
 };
 
-// A function that cannot run stands in the text as its bytes, with the reason and what could be read of it as
-// comments. A constant that is itself a module is printed as one. Fails as the loader does, except that no
-// type is unknown; RESOURCE_EXHAUSTED where the text would be longer than the assembler takes.
+// A function that cannot run is printed as bytes, with comments that give the reason and the instructions
+// that could be read. A constant that is a module itself is printed as a module. Fails like the loader,
+// except that unknown types are accepted; RESOURCE_EXHAUSTED if the text would be longer than the assembler
+// accepts.
 Result<std::string> disassemble(Ref<Bytes> bytes, const DisassembleOptions& options);
 
 }  // namespace halyard::vm

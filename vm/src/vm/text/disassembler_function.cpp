@@ -1,5 +1,5 @@
-// One function as text: its signature, what its descriptor says that does not follow from the body, and the
-// body. Instructions are printed by walking the same forms that the assembler reads by.
+// Prints a function: its signature, the descriptor's facts that do not follow from the body, and the body.
+// Instructions are printed by the same forms that the assembler reads by.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,15 +20,14 @@ constexpr uint32_t kMaxRefRegisters = 0x2000;
 constexpr size_t kBytesPerLine = 32;
 constexpr size_t kLongestRemark = 48;
 
-// For comments: one line, whatever was in it.
+// A text for a comment: everything on one line.
 std::string one_line(std::string_view text) {
   std::string safe;
   for (const char c : text) safe += c < 0x20 || c == 0x7F ? '?' : c;
   return safe;
 }
 
-// The types of a call's arguments one by one, spans repeated as often as the segment sizes say; at most
-// `count`.
+// The types of a call's arguments, with spans repeated by their segment sizes; at most `count`.
 std::string argument_types(const Convention& convention, RegList segments, size_t count) {
   std::string types;
   for (const ConventionItem& item : convention.arguments) {
@@ -43,7 +42,7 @@ std::string argument_types(const Convention& convention, RegList segments, size_
   return types;
 }
 
-// Whether the bytes are those that the assembler writes for it: the bytes that are skipped are 0.
+// Whether these are the bytes that the assembler would write: padding bytes must be 0.
 bool skips_only_zeros(std::span<const uint8_t> code, const Instruction& instruction) {
   const OpInfo& op = info(instruction.op);
   uint64_t at = instruction.pc + (op.set == OpSet::CORE ? 1 : 2);
@@ -119,7 +118,7 @@ class FunctionText {
     if (!raw) {
       listing.append(std::move(body));
     } else {
-      listing.line("  // " + (verified ? "given as bytes: some that no instruction uses are not 0"
+      listing.line("  // " + (verified ? "given as bytes: padding bytes are not 0"
                                        : "cannot run: " + one_line(verified.error().text())));
       print_comments(listing);
       print_bytes(listing);
@@ -128,8 +127,8 @@ class FunctionText {
   }
 
  private:
-  // What must be known before the first line: where blocks begin, whether the assembler would write these
-  // bytes.
+  // Collects what is needed before the first line: where blocks begin, and whether the assembler would write
+  // the same bytes.
   void scan() {
     const std::span<const uint8_t> code = function_.bytecode;
     uint32_t pc = 0;
@@ -137,8 +136,8 @@ class FunctionText {
       const Result<Instruction> instruction = read(pc);
       if (!instruction) return;
       const OpInfo& op = info(instruction->op);
-      if (instruction->op == Op::block) markers_.push_back(pc);
-      if (instruction->op == Op::return_ || instruction->op == Op::fail) returns_ = true;
+      if (instruction->op == kBlockMarker) markers_.push_back(pc);
+      if (has_trait(instruction->op, RETURNS | FAILS)) returns_ = true;
       if (op.set == OpSet::F32) used_features_ |= kFeatureF32;
       if (op.set == OpSet::F64) used_features_ |= kFeatureF64;
       for (size_t i = 0; i < op.operand_count; ++i) {
@@ -157,8 +156,8 @@ class FunctionText {
     return read_instruction(function_.bytecode, pc, module_.bytecode_version(), function_.features);
   }
 
-  // "(%i0: i32, %r0: !vm.ref<?>) -> (i64)", counting the registers as used. Nothing in it where the
-  // convention cannot be written so.
+  // "(%i0: i32, %r0: !vm.ref<?>) -> (i64)"; counts its registers as used. Empty if text cannot express the
+  // convention.
   std::string signature_text(const Result<Convention>& convention) {
     derived_convention_ = "0v_v";
     if (!convention || convention->has_span) return "() -> ()";
@@ -232,12 +231,12 @@ class FunctionText {
     }
   }
 
-  // As far as it can be read.
+  // Prints the readable part of a function that cannot run.
   void print_instructions(Listing& listing) {
     for (uint32_t pc = 0; has_instruction(function_.bytecode, pc) && !listing.full();) {
       const Result<Instruction> instruction = read(pc);
       if (!instruction) return;
-      if (instruction->op == Op::block) {
+      if (instruction->op == kBlockMarker) {
         if (pc != 0 || entry_is_target_) listing.line(label(pc) + ":");
       } else {
         const std::string offset = options_.offsets ? fmt::format("[{:08X}] ", pc) : "";
@@ -253,7 +252,7 @@ class FunctionText {
   std::string label(uint32_t pc) const {
     const auto found = std::ranges::lower_bound(markers_, pc);
     if (found != markers_.end() && *found == pc) return fmt::format("^bb{}", found - markers_.begin());
-    return fmt::format("^pc{:X}", pc);  // of a function that cannot run
+    return fmt::format("^pc{:X}", pc);  // in a function that cannot run
   }
 
   std::string register_text(uint16_t field, bool wide, char moved) {
@@ -267,7 +266,7 @@ class FunctionText {
     return wide ? fmt::format("%i{}:{}", value, value + 1) : fmt::format("%i{}", value);
   }
 
-  // `types` may be shorter than the list: entries that nothing reads.
+  // `types` may be shorter than the list: the remaining entries are not used.
   std::string registers_text(RegList list, Bank bank, std::string_view types) {
     std::string text;
     for (size_t i = 0; i < list.size(); ++i) {
@@ -287,13 +286,13 @@ class FunctionText {
     return text + ")";
   }
 
-  // The types of what a call passes and gets, and of what a return gives; empty where they are not known.
+  // Finds the types of a call's arguments and results, or of a return's values; empty if unknown.
   void find_types(const Instruction& instruction) {
     argument_types_.clear();
     result_types_.clear();
-    if (instruction.op == Op::return_) argument_types_ = returned_types_;
+    if (has_trait(instruction.op, RETURNS)) argument_types_ = returned_types_;
     const OpInfo& op = info(instruction.op);
-    if (op.operands[0].kind != OperandKind::func || instruction.op == Op::import_resolved) return;
+    if (!has_trait(instruction.op, CALLS)) return;
     const uint32_t callee = instruction.operands[0].index;
     const uint32_t ordinal = callee & ~kImportBit;
     if (ordinal >= (callee & kImportBit ? module_.imports().size() : module_.functions().size())) return;
@@ -401,7 +400,7 @@ class FunctionText {
     }
   }
 
-  // Short texts are shown where they are used.
+  // Short texts are shown as comments where they are used.
   std::string rodata_remark(uint32_t segment) const {
     if (segment >= module_.rodata().size()) return {};
     const std::span<const uint8_t> bytes = view_.segment(segment);
@@ -426,7 +425,7 @@ class FunctionText {
   std::string derived_convention_;
   std::string returned_types_;
 
-  std::string argument_types_;  // of the instruction at hand
+  std::string argument_types_;  // of the current instruction
   std::string result_types_;
   std::string remark_;
 };

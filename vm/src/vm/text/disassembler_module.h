@@ -1,4 +1,4 @@
-// What the parts of the disassembler share: the text as it grows, and how a module's things are called in it.
+// Shared by the parts of the disassembler: the text being printed, and the names of a module's items.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace halyard::vm::disassembler {
 
-// Lines of text up to a limit. Past it lines are dropped and `full` stays set: a small file can name a long
-// string any number of times.
+// Lines of text up to a limit. Further lines are dropped and `full` stays set: a small file can refer to a
+// long string any number of times.
 class Listing {
  public:
   explicit Listing(size_t limit) : limit_(limit) {}
 
   bool full() const { return full_; }
   void line(std::string_view text);
-  void append(Listing&& other);  // lines that were made apart
+  void append(Listing&& other);  // appends lines that were made separately
   void indent() { indentation_ += 2; }
   void unindent() { indentation_ -= 2; }
   size_t room() const { return limit_ - text_.size(); }
@@ -34,7 +34,7 @@ class Listing {
   bool full_ = false;
 };
 
-// Which names were there before, in a table that may have them twice. Very long ones count as if.
+// Tracks which names have occurred. Very long names are treated as duplicates.
 class Seen {
  public:
   bool again(std::string_view name);
@@ -43,14 +43,14 @@ class Seen {
   std::unordered_set<std::string_view> names_;
 };
 
-// A module and how its things are called.
+// A module and the names of its items.
 struct Names {
   explicit Names(const ModuleView& view);
 
   const ModuleView& view;
   std::deque<std::string> made_up;
   std::vector<std::string_view> functions;
-  std::vector<bool> import_by_ordinal;  // the name is not enough
+  std::vector<bool> import_by_ordinal;  // the name is ambiguous
   std::vector<bool> type_by_ordinal;
 
   std::string function(uint32_t ordinal) const;  // @name

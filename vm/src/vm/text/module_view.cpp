@@ -10,10 +10,10 @@
 namespace halyard::vm {
 namespace {
 
-// Longer names are compared with nothing: strings of a FlatBuffer may overlap, so that all of them together
-// can be far longer than the file.
+// Longer names are not compared: strings of a FlatBuffer may overlap, so all names together can be far longer
+// than the file.
 constexpr size_t kLongestName = 1024;
-constexpr size_t kMostTypeBytes = size_t{16} << 20;  // of names that are copied
+constexpr size_t kMostTypeBytes = size_t{16} << 20;  // of copied names
 
 template <typename Vector>
 uint32_t count(const Vector* vector) {

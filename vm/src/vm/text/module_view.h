@@ -1,6 +1,5 @@
-// A module opened to be looked at, not run: everything the loader checks is checked, but ref types that this
-// host does not have are taken as they are, and what only the file says (flags, descriptors, segments) can be
-// asked too.
+// A module opened for inspection, not for execution. It is checked like a loaded module, but unknown ref
+// types are accepted, and data that only the file has (flags, descriptors, segments) can be read.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +16,17 @@
 
 namespace halyard::vm {
 
-// FunctionDescriptor, module-format.md, section 3.2, without what Function has.
+// The fields of FunctionDescriptor (module-format.md, section 3.2) that Function does not have.
 struct FunctionFields {
   int16_t reserved = 0;
-  uint16_t value_registers = 0;  // as stated, not rounded
+  uint16_t value_registers = 0;  // as stated, not rounded up
   uint16_t ref_registers = 0;
 };
 
 class ModuleView {
  public:
-  // As BytecodeModule::load, except that no type is unknown; RESOURCE_EXHAUSTED also for absurdly long type
-  // names.
+  // As BytecodeModule::load, except that unknown types are accepted; RESOURCE_EXHAUSTED also for absurdly
+  // long type names.
   static Result<ModuleView> open(Ref<Bytes> bytes);
 
   const BytecodeModule& module() const { return *module_; }
@@ -36,20 +35,20 @@ class ModuleView {
   uint32_t import_flags(uint32_t import) const;
   uint32_t dependency_flags(uint32_t dependency) const;
   FunctionFields function_fields(uint32_t function) const;
-  // Attributes of the function's signature, also of one that is not exported.
+  // Attributes of the function's signature, even if the function is not exported.
   std::vector<Attribute> function_attributes(uint32_t function) const;
-  // From the debug database; empty where it has none. It may be wrong: compilers have written it so.
+  // From the debug database; empty if it has none. May be wrong, since compilers have written wrong names.
   std::string_view debug_name(uint32_t function) const;
-  uint32_t source_locations() const;  // entries of the debug database's table
+  uint32_t source_locations() const;  // the number of entries in the debug database's table
   uint32_t bytecode_bytes() const;
   bool is_embedded(uint32_t segment) const;  // in the FlatBuffer, not after it
   std::span<const uint8_t> segment(uint32_t segment) const { return module_->rodata()[segment]->span(); }
 
-  // Whether the function can run; else why not.
+  // OK if the function can run; otherwise the reason why not.
   Result<> verify(uint32_t function) const;
 
-  // What to call each function in text: the first of its exports, else its name in the debug database, else
-  // func_N; each name once. Views of the module or of `made_up`.
+  // The names of all functions in text: the first export, otherwise the name in the debug database, otherwise
+  // func_N; each name is unique. Views of the module or of `made_up`.
   std::vector<std::string_view> function_names(std::deque<std::string>& made_up) const;
 
  private:

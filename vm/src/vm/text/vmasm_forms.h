@@ -1,16 +1,16 @@
-// How each instruction is written in text, vmasm.md section 5, as data: one form per opcode, read by the
-// assembler and by whoever prints instructions.
+// The text form of each instruction (vmasm.md, section 5), made from the TEXT rows of opcodes.inc. The
+// assembler parses by it and the disassembler prints by it.
 //
-// A form is literal text with places:
-//   $N      operand N of the opcode's table entry (a list: registers with commas)
-//   $eN     an edge: block operand N and, in parentheses, its remap N+1
-//   $bN     block operand N alone
-//   $rN     result list N where it is written inside the form instead of before the '='
-//   $lN     type operand N, written as the list type whose element it is
+// A form is literal text with placeholders:
+//   $N      operand N of the opcode (a list: its registers, separated by commas)
+//   $eN     an edge: block operand N and, in parentheses, its remap, operand N+1
+//   $bN     block operand N without a remap
+//   $rN     result list N, if it is written inside the form and not before the '='
+//   $lN     type operand N, written as the type of a list with this element type
 //   $t      a type that is written but not encoded
-//   $s      optional "segments[...]" that is not encoded
-//   ' '     blanks that may be left out; '~' the same, and they are not printed; '_' a blank that may not
-// Where a form does not say otherwise, results stand before the mnemonic: "R = vm.MNEMONIC form".
+//   $s      an optional "segments[...]" that is not encoded
+//   ' '     optional blanks; '~' optional blanks that are not printed; '_' at least one blank
+// Other results are written before the mnemonic: "R = vm.MNEMONIC form".
 #pragma once
 
 #include <string>
@@ -23,13 +23,14 @@ namespace halyard::vm {
 
 const std::string& text_form(Op op);
 
-// Whether `rest` of a form is a comma and a list of registers, and nothing more. Where that list is empty,
-// the comma is not written.
+// Whether `rest`, the rest of a form, is a comma and a register list and nothing else. The comma is omitted
+// if the list is empty.
 bool is_last_list(Op op, std::string_view rest);
 
-// The opcode of a mnemonic without "vm."; Op::kCount where there is none that can be written (markers,
-// prefixes).
+// The opcode of a mnemonic without "vm."; Op::kCount if it is unknown or implicit.
 Op op_by_mnemonic(std::string_view mnemonic);
+// Whether the assembler emits the opcode by itself, and text cannot contain it: block markers and prefixes.
+bool is_implicit(std::string_view mnemonic);
 std::vector<std::string_view> writable_mnemonics();
 
 }  // namespace halyard::vm

@@ -8,8 +8,7 @@
 namespace halyard::vm {
 namespace {
 
-// The encoding has room for more, but no function with more can be loaded: verifier-and-execution.md,
-// rule 3.1.3.
+// The encoding allows more, but a function with more cannot be loaded: verifier-and-execution.md, rule 3.1.3.
 constexpr uint32_t kMaxValueOrdinal = 0x3FFF;
 constexpr uint32_t kMaxRefOrdinal = 0x1FFF;
 
@@ -21,7 +20,7 @@ int digit_value(char c) {
   return digit < 0 ? 16 : digit;
 }
 
-// Where the string that begins at the quote at `open` ends: at its closing quote, or at the end of the line.
+// The end of the string whose quote is at `open`: its closing quote, or the end of the line.
 size_t end_of_string(std::string_view line, size_t open, bool escapes) {
   for (size_t i = open + 1; i < line.size(); ++i) {
     if (line[i] == '"') return i;
@@ -257,7 +256,7 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
                  "{}: register {} is out of range; a function that can be loaded has %{}0 to %{}{}", what,
                  quoted(name), is_ref ? 'r' : 'i', is_ref ? 'r' : 'i', max);
   position_ += name.size();
-  // As in the language's definition: what is glued to the number does not count.
+  // As defined by the language: characters directly after the number are ignored.
   while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
 
   RegisterName result;

@@ -1,5 +1,5 @@
-// The words of .vmasm text, vmasm.md section 1: lines without comments and listing prefixes, and a cursor
-// that reads the words of one line. What a word means is the assembler's business.
+// The lexer of .vmasm text (vmasm.md, section 1): lines without comments and listing prefixes, and a cursor
+// that reads the tokens of a line. The assembler interprets them.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace halyard::vm {
 
-// What the cursors of one text share.
+// Shared by the cursors of one text.
 struct Source {
   std::string_view file;            // for messages
-  std::deque<std::string> decoded;  // strings that had escapes; names are views of these or of the text
+  std::deque<std::string> decoded;  // unescaped strings; other names are views of the text
 };
 
 struct SourceLine {
   uint32_t number = 0;    // from 1
-  std::string_view text;  // no comment, no "[...]" prefix, no blanks at either end; never empty
+  std::string_view text;  // without comment, "[...]" prefix and surrounding blanks; never empty
 };
 
 class LineReader {
  public:
   explicit LineReader(std::string_view text) : rest_(text) {}
-  // The next line that says something; nothing at the end of the text.
+  // The next line that is not blank; nullopt at the end of the text.
   std::optional<SourceLine> next();
-  uint32_t line_number() const { return number_; }  // of the line read last
+  uint32_t line_number() const { return number_; }  // of the last line read
   bool said_anything() const { return said_anything_; }
 
  private:
@@ -42,15 +42,15 @@ class LineReader {
 struct RegisterName {
   Bank bank = Bank::none;
   uint16_t field = 0;  // as encoded, MOVE bit included
-  uint32_t last = 0;   // the highest ordinal it covers, within its kind (values or refs)
-  bool idle = false;   // %mN: the MOVE bit where it has no effect
+  uint32_t last = 0;   // the highest ordinal that it covers in its bank (values or refs)
+  bool idle = false;   // %mN: a MOVE bit without effect
   bool move() const { return bank == Bank::ref && (field & kMoveBit); }
 };
 
-// C integer syntax (strtol with base 0): what was read, and how many characters it took (0: not a number).
+// A number in C syntax (strtol with base 0), and the number of characters read (0: not a number).
 struct CInteger {
   bool negative = false;
-  bool overflow = false;  // the magnitude does not fit into 64 bits
+  bool overflow = false;  // does not fit in 64 bits
   uint64_t magnitude = 0;
   size_t length = 0;
 };
@@ -64,22 +64,23 @@ class Cursor {
   std::string_view rest() const { return line_.text.substr(position_); }
   bool at_end();                            // skips blanks
   bool at(std::string_view text);           // skips blanks; does not consume
-  size_t skip_blanks();                     // how many
+  size_t skip_blanks();                     // returns their number
   bool accept(std::string_view text);       // skips blanks before it
-  bool accept_word(std::string_view word);  // as accept, but only where the word ends there
-  std::string_view word();                  // letters, digits, '_', '.', '$'; maybe empty
+  bool accept_word(std::string_view word);  // like accept, but only a whole word
+  std::string_view word();                  // letters, digits, '_', '.', '$'; may be empty
 
-  // All skip blanks first. `what` names the thing in messages.
+  // All of these skip blanks first. `what` describes the expected item in messages.
   Result<> expect(std::string_view text, std::string_view where);
   Result<> expect_end(std::string_view after);
   Result<std::string_view> symbol(std::string_view what);  // without '@'
-  Result<std::string_view> string(std::string_view what);  // without quotes, escapes decoded
+  Result<std::string_view> string(std::string_view what);  // without quotes, unescaped
   Result<std::string_view> label();                        // the digits of ^bbN
   Result<std::string_view> type();                         // as written
   Result<RegisterName> reg(std::string_view what);
-  Result<uint32_t> number(std::string_view what, uint32_t max = UINT32_MAX);  // base 0, nothing glued to it
-  Result<uint32_t> ordinal(std::string_view what);  // "[N]", of which '[' stands here without a blank
-  std::string_view operand();  // up to the next ',' or the end, without blanks at either end
+  Result<uint32_t> number(std::string_view what,
+                          uint32_t max = UINT32_MAX);  // base 0, followed by a delimiter
+  Result<uint32_t> ordinal(std::string_view what);     // "[N]", without a blank before '['
+  std::string_view operand();  // up to the next ',' or the end, without surrounding blanks
 
   template <typename... Args>
   std::unexpected<Status> error(Code code, fmt::format_string<Args...> format, Args&&... args) const {

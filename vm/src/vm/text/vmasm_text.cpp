@@ -22,7 +22,7 @@ struct FeatureName {
 constexpr FeatureName kFeatureNames[] = {
     {"ext_f32", kFeatureF32}, {"ext_f64", kFeatureF64}, {"yield", kFeatureYield}, {"unwind", kFeatureUnwind}};
 
-// Denormals have no decimal form in the language, and of NaNs only two.
+// The language has no decimal form for denormals, and only two NaNs.
 template <typename Float, typename Bits>
 std::string float_text(Bits bits, Bits quiet_nan) {
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
@@ -89,7 +89,7 @@ std::string symbol_text(std::string_view name) {
   return "@" + (plain ? std::string(name) : string_text(name));
 }
 
-// '!', a name, and maybe parameters in <>, which end where they are balanced.
+// '!', a name, and possibly parameters in balanced <>.
 bool is_plain_type(std::string_view name) {
   if (!name.starts_with('!')) return !name.empty() && std::ranges::all_of(name, is_symbol_char);
   const size_t open = std::min(name.find('<'), name.size());

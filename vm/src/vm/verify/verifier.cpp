@@ -1,5 +1,5 @@
-// One walk over a function. Operands are checked by their kind as the opcode table states it; calls and
-// returns in addition by the calling convention of who is called.
+// One pass over a function. Operands are checked by their kind in the opcode table; calls and returns are
+// also checked against the calling convention of the callee.
 #include "vm/verify/verifier.h"
 
 #include <cstring>
@@ -40,7 +40,7 @@ std::string_view bank_name(Bank bank) {
   return kNames[static_cast<size_t>(bank)];
 }
 
-// A convention as verification sees it: what is wrong with it is INVALID_ARGUMENT, except its version.
+// A convention for verification: every error is INVALID_ARGUMENT, except an unknown version.
 Result<Convention> parse_convention(std::string_view text) {
   Result<Convention> convention = Convention::parse(text);
   if (!convention && text[0] == '0') return fail(Code::INVALID_ARGUMENT, "{}", convention.error().message());
@@ -53,7 +53,7 @@ Result<> in_place(std::string_view place, Result<> result) {
   return result;
 }
 
-// Checks of registers against the counts of a function.
+// Checks of registers against the register counts of a function.
 struct RegisterCheck {
   const Function& function;
 
@@ -69,7 +69,7 @@ struct RegisterCheck {
     return {};
   }
 
-  // Whether `holds` would pass.
+  // Whether holds() would succeed.
   bool fits(uint16_t reg, Bank bank) const {
     if (reg & kRefBit)
       return (bank == Bank::ref || bank == Bank::any) && (reg & kRefOrdinalMask) < function.ref_registers;
@@ -101,7 +101,7 @@ struct RegisterCheck {
     return exists(reg);
   }
 
-  // The next entry of a call's or return's list.
+  // Checks the next entry of the list of a call or return.
   Result<> entry(std::string_view what, RegList list, size_t& index, char type) const {
     if (index >= list.size())
       return fail(Code::OUT_OF_RANGE, "expected at least {} {}, found {}", index + 1, what, list.size());
@@ -111,14 +111,14 @@ struct RegisterCheck {
     return {};
   }
 
-  // One entry for each type.
+  // Checks one entry for each type.
   Result<> entries(std::string_view what, RegList list, std::string_view types) const {
     size_t index = 0;
     for (const char type : types) HALYARD_TRY(entry(what, list, index, type));
     return {};
   }
 
-  // `segments` is empty where the instruction is not variadic.
+  // `segments` is empty if the instruction is not variadic.
   Result<> arguments(const Convention& convention, RegList list, bool variadic, RegList segments) const {
     if (convention.has_span && !variadic)
       return fail(Code::INVALID_ARGUMENT, "the callee takes a span; expected the variadic form of the call");
@@ -138,7 +138,7 @@ struct RegisterCheck {
   }
 };
 
-// The operands of a call, wherever they stand.
+// The operands of a call, found by their kinds.
 struct Call {
   uint32_t callee = 0;
   RegList arguments;
@@ -198,7 +198,7 @@ class FunctionVerifier {
   FunctionVerifier(const BytecodeModule& module, const Function& function)
       : module_(module), function_(function), registers_{function} {}
 
-  uint32_t pc() const { return pc_; }  // of the instruction at fault
+  uint32_t pc() const { return pc_; }  // of the failing instruction
 
   Result<> verify() {
     HALYARD_TRY(check_frame());
@@ -206,18 +206,19 @@ class FunctionVerifier {
     bool in_block = false;
     Instruction instruction;
     while (has_instruction(function_.bytecode, pc_)) {
-      const bool marker = function_.bytecode[pc_] == info(Op::block).byte;
+      const bool marker = function_.bytecode[pc_] == info(kBlockMarker).byte;
       if (marker == in_block)
-        return in_block ? fail(Code::INVALID_ARGUMENT,
-                               "a block marker inside a block; expected a terminator before it")
-                        : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x79), found byte 0x{:02X}",
-                               function_.bytecode[pc_]);
+        return in_block
+                   ? fail(Code::INVALID_ARGUMENT,
+                          "a block marker inside a block; expected a terminator before it")
+                   : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x{:02X}), found byte 0x{:02X}",
+                          info(kBlockMarker).byte, function_.bytecode[pc_]);
       HALYARD_TRY(read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features,
                                    instruction));
       if (marker) HALYARD_TRY(add_block(pc_, kMarker));
       HALYARD_TRY(check_operands(instruction));
       if (is_call(instruction.op)) HALYARD_TRY(check_call(instruction));
-      if (instruction.op == Op::return_)
+      if (has_trait(instruction.op, RETURNS))
         HALYARD_TRY(registers_.entries("returned values", instruction.operands[0].regs, result_types_));
       in_block = !info(instruction.op).terminator();
       pc_ = instruction.next_pc;
@@ -229,7 +230,7 @@ class FunctionVerifier {
  private:
   enum : uint8_t { kMarker = 1, kTarget = 2 };
 
-  // Rules 3.1.
+  // The rules of section 3.1.
   Result<> check_frame() {
     const uint32_t unknown = function_.features & ~known_features(module_.bytecode_version());
     if (unknown != 0)
@@ -259,7 +260,7 @@ class FunctionVerifier {
     return {};
   }
 
-  // The function's own convention: gives the types of the arguments, leaves those of the results.
+  // The function's own convention. Returns the types of the arguments and stores those of the results.
   Result<std::string> find_types() {
     if (const std::optional<PlainTypes> plain = plain_types(function_.convention)) {
       result_types_ = plain->results;
@@ -356,7 +357,7 @@ class FunctionVerifier {
     return {};
   }
 
-  // The size is that of the register beside it.
+  // The size is that of the instruction's register operand.
   Result<> check_global(const Instruction& instruction, uint32_t offset) {
     const uint64_t size = is_wide(info(instruction.op).operands[1].bank) ? 8 : 4;
     if (offset + size > module_.global_bytes())
@@ -368,7 +369,7 @@ class FunctionVerifier {
   Result<> check_function(Op op, uint32_t function) {
     const bool import = function & kImportBit;
     const uint32_t ordinal = function & ~kImportBit;
-    if (op == Op::import_resolved && !import)
+    if (has_trait(op, NAMES_IMPORT) && !import)
       return fail(Code::INVALID_ARGUMENT, "names internal function {}; expected an import (bit 31 set)",
                   ordinal);
     const size_t count = import ? module_.imports().size() : module_.functions().size();
@@ -400,7 +401,7 @@ class FunctionVerifier {
     const bool import = call.callee & kImportBit;
     if (call.variadic && !import)
       return fail(Code::FAILED_PRECONDITION,
-                  "a variadic call to a function of the module; only imports can be called so");
+                  "a variadic call to a function of the module; only imports can be called with spans");
     const std::string_view text = import ? module_.imports()[call.callee & ~kImportBit].convention
                                          : module_.functions()[call.callee].convention;
     if (const std::optional<PlainTypes> types = plain_types(text)) return call.check(registers_, *types);
@@ -418,7 +419,7 @@ class FunctionVerifier {
   const RegisterCheck registers_;
   std::string result_types_;
   std::unordered_map<uint32_t, Convention> callees_;
-  std::vector<uint8_t> blocks_;  // by pc: whether a marker stands there, and whether a branch leads there
+  std::vector<uint8_t> blocks_;  // by pc: is there a marker, is it a branch target
   uint32_t block_count_ = 0;
   uint32_t pc_ = 0;
 };

@@ -1,5 +1,5 @@
-// Calling a kernel for every workgroup of a grid.
-#include "vmvx_worker.h"
+// Calling a kernel for each workgroup of a tile.
+#include "vmvx_kernel_runner.h"
 
 #include <fmt/ranges.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 enum Argument : size_t { kLocalMemory, kConstants, kBindings, kId, kSize = kId + 3, kCount = kSize + 3 };
 
-// No bytes, at an address all the same.
+// An empty range with a valid address.
 std::span<uint8_t> nothing() {
   static constexpr uint8_t kNothing[1] = {};
   return {const_cast<uint8_t*>(kNothing), 0};
@@ -23,9 +23,9 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 
 }  // namespace
 
-Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& microkernels,
-                                                   const Ref<vm::BytecodeModule>& module,
-                                                   const Ref<Budget>& memory) {
+Result<std::unique_ptr<KernelRunner>> VmvxKernelRunner::create(const Ref<vm::NativeModule>& microkernels,
+                                                               const Ref<vm::BytecodeModule>& module,
+                                                               const Ref<Budget>& memory) {
   vm::Limits limits;
   limits.memory = memory;
   auto context = vm::Context::create(std::move(limits));
@@ -33,15 +33,15 @@ Result<std::unique_ptr<Worker>> VmvxWorker::create(const Ref<vm::NativeModule>& 
   auto& state = *static_cast<vmvx::State*>(context->modules().back()->native_state.pointer);
   HALYARD_TRY(context->add(module));
   vm::ModuleInstance* instance = context->modules().back().get();
-  auto worker = std::make_unique<VmvxWorker>(std::move(context), state);
+  auto runner = std::make_unique<VmvxKernelRunner>(std::move(context), state);
   for (const vm::Export& kernel : module->exports())
-    worker->callables_.push_back(HALYARD_TRY(worker->context_->callable(instance, kernel)));
-  for (size_t i = 0; i < 3; ++i) worker->arguments_[kSize + i] = number(1);
-  return worker;
+    runner->callables_.push_back(HALYARD_TRY(runner->context_->callable(instance, kernel)));
+  for (size_t i = 0; i < 3; ++i) runner->arguments_[kSize + i] = number(1);
+  return runner;
 }
 
-Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
-                           uint32_t binding_count) {
+Result<> VmvxKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t> constants,
+                                 uint32_t binding_count) {
   HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
@@ -51,7 +51,7 @@ Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> const
       ->rebind(kernel.local_memory ? std::span(local_memory_.bytes(), kernel.local_memory) : nothing(), true);
 
   if (arguments_[kConstants].empty()) arguments_[kConstants] = new_buffer();
-  // Read-only to the kernel, in spite of the cast.
+  // The cast is safe: the buffer is read-only to the kernel.
   auto* constant_bytes = reinterpret_cast<uint8_t*>(const_cast<uint32_t*>(constants.data()));
   static_cast<vm::Buffer*>(arguments_[kConstants].object())
       ->rebind(constants.empty() ? nothing() : std::span(constant_bytes, constants.size_bytes()), false);
@@ -65,19 +65,19 @@ Result<> VmvxWorker::begin(const Kernel& kernel, std::span<const uint32_t> const
   return list->resize(binding_count, std::numeric_limits<uint32_t>::max());
 }
 
-Result<> VmvxWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
+Result<> VmvxKernelRunner::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   Ref<vm::Buffer>& buffer = bindings_[index];
   if (!buffer) buffer = vm::Buffer::wrap(nothing(), true, {});
   buffer->rebind(bytes, writable);
   if (!writable) read_only_.push_back(index);
   auto* list = static_cast<vm::List*>(arguments_[kBindings].object());
-  // It is there since the last dispatch, unless the kernel has put something else there.
+  // The list still holds the buffer of the last dispatch, unless the kernel has replaced it.
   if (list->held(index) == buffer.get()) return {};
   return list->set_ref(index, buffer);
 }
 
-Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                         const std::atomic<uint64_t>& end, const uint32_t* stop) {
+Result<> VmvxKernelRunner::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+                               const std::atomic<uint64_t>& end, const uint32_t* stop) {
   invocation_.set_stop(stop);
   microkernels_.stop = stop;
   for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
@@ -98,16 +98,17 @@ Result<> VmvxWorker::run(uint32_t function, const WorkgroupCount& count, Tile& t
   return {};
 }
 
-// What a kernel may not write to, where it was refused.
-Status VmvxWorker::explain(Status failure) const {
+// Adds to a PERMISSION_DENIED failure which bindings must not be written.
+Status VmvxKernelRunner::explain(Status failure) const {
   if (failure.code() != Code::PERMISSION_DENIED || read_only_.empty()) return failure;
   return std::move(failure).note(fmt::format(
-      "{} {} hold constant data of the program, which kernels may not write to on this device (option "
+      "{} {} {} constant data of the program, which kernels may not write to on this device (option "
       "validate=1)",
-      read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", ")));
+      read_only_.size() == 1 ? "binding" : "bindings", fmt::join(read_only_, ", "),
+      read_only_.size() == 1 ? "holds" : "hold"));
 }
 
-Result<> VmvxWorker::call(uint32_t function) {
+Result<> VmvxKernelRunner::call(uint32_t function) {
   if (HALYARD_TRY(invocation_.begin(callables_[function], arguments_)) != vm::Outcome::done) {
     invocation_.drop();
     return fail(Code::FAILED_PRECONDITION, "the kernel yielded; expected it to run to its end");
@@ -116,12 +117,13 @@ Result<> VmvxWorker::call(uint32_t function) {
   return {};
 }
 
-// A kernel may have kept what it was given, in a global. Then that object is emptied and left to it.
-// Otherwise only the list and this have the bindings, and they stay where they are.
-void VmvxWorker::end() {
+// A kernel may have stored one of its arguments in a global. Then that object is emptied, and the next
+// dispatch gets a new one. Otherwise only the list and this runner refer to the bindings, and they are
+// reused.
+void VmvxKernelRunner::end() {
   auto* list = cast<vm::List>(arguments_[kBindings].object());
   if (list && !list->unique()) {
-    (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail: it shrinks
+    (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail, since it shrinks
     arguments_[kBindings] = vm::Variant();
     list = nullptr;
   }

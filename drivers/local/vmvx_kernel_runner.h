@@ -1,5 +1,5 @@
-// The worker of a VMVX executable: one instantiation of the module, with globals of its own. It owns the
-// objects that a kernel is given: local memory, constants, the list of bindings.
+// The kernel runner of a VMVX executable: an instance of the module with its own globals. It owns the
+// arguments of a kernel: local memory, constants, the list of bindings.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel_runner.h"
 #include "local_memory.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/object/buffer.h"
@@ -14,17 +15,16 @@
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
 #include "vmvx/microkernels.h"
-#include "worker.h"
 
 namespace halyard::local {
 
-class VmvxWorker final : public Worker {
+class VmvxKernelRunner final : public KernelRunner {
  public:
-  // Links the module in a context of its own, whose memory is charged to `memory`.
-  static Result<std::unique_ptr<Worker>> create(const Ref<vm::NativeModule>& microkernels,
-                                                const Ref<vm::BytecodeModule>& module,
-                                                const Ref<Budget>& memory);
-  VmvxWorker(Ref<vm::Context> context, vmvx::State& microkernels)
+  // Links the module in its own context, whose memory is charged to `memory`.
+  static Result<std::unique_ptr<KernelRunner>> create(const Ref<vm::NativeModule>& microkernels,
+                                                      const Ref<vm::BytecodeModule>& module,
+                                                      const Ref<Budget>& memory);
+  VmvxKernelRunner(Ref<vm::Context> context, vmvx::State& microkernels)
       : context_(std::move(context)),
         microkernels_(microkernels),
         invocation_(context_),
@@ -41,13 +41,13 @@ class VmvxWorker final : public Worker {
   Status explain(Status failure) const;
 
   Ref<vm::Context> context_;
-  vmvx::State& microkernels_;  // the context's
+  vmvx::State& microkernels_;  // owned by the context
   vm::Invocation invocation_;
   std::vector<vm::Callable> callables_;  // by function number
   LocalMemory local_memory_;
   Charge local_memory_charge_;
-  std::vector<Ref<vm::Buffer>> bindings_;  // may be more than in use
-  std::vector<uint32_t> read_only_;        // those of the dispatch that may not be written
+  std::vector<Ref<vm::Buffer>> bindings_;  // may have more elements than are in use
+  std::vector<uint32_t> read_only_;        // the dispatch's bindings that must not be written
   // Local memory, constants, bindings; workgroup id, size and count.
   std::array<vm::Variant, 12> arguments_;
 };

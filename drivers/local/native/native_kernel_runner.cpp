@@ -1,5 +1,5 @@
-// Calling a function for every workgroup of a grid.
-#include "native_worker.h"
+// Calls a function for each workgroup of a tile.
+#include "native_kernel_runner.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,8 +21,8 @@ std::string kernel_label(const Kernel& kernel, uint32_t function) {
   return kernel.name.empty() ? fmt::format("number {}", function) : fmt::format("'{}'", kernel.name);
 }
 
-Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> constants,
-                             uint32_t binding_count) {
+Result<> NativeKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t> constants,
+                                   uint32_t binding_count) {
   if (constants.size() > kMostConstants || binding_count > kMostBindings)
     return fail(Code::INVALID_ARGUMENT,
                 "a dispatch with {} constants and {} bindings; native executables take at most {} and {}",
@@ -44,7 +44,7 @@ Result<> NativeWorker::begin(const Kernel& kernel, std::span<const uint32_t> con
   return {};
 }
 
-Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
+Result<> NativeKernelRunner::bind(uint32_t index, std::span<uint8_t> bytes, bool writable) {
   bindings_[index] = bytes.data();
   binding_sizes_[index] = bytes.size();
   if (writable || bytes.empty()) return {};
@@ -57,28 +57,27 @@ Result<> NativeWorker::bind(uint32_t index, std::span<uint8_t> bytes, bool writa
   return {};
 }
 
-Result<> NativeWorker::check_guarded(const Kernel& kernel, uint32_t function) const {
+Result<> NativeKernelRunner::check_guarded(const Kernel& kernel, uint32_t function) const {
   for (const Guarded& guarded : guarded_) {
     const auto found =
         std::ranges::mismatch(guarded.bytes, std::span(guarded.copy.bytes(), guarded.bytes.size()));
     if (found.in1 == guarded.bytes.end()) continue;
-    return fail(
-        Code::PERMISSION_DENIED,
-        "kernel {} writes to byte {} of binding {}, which is constant data of the program; this device "
-        "was told to refuse that (option validate=1)",
-        kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
+    return fail(Code::PERMISSION_DENIED,
+                "kernel {} writes to byte {} of binding {}, which is constant data of the program; this "
+                "device refuses that (option validate=1)",
+                kernel_label(kernel, function), found.in1 - guarded.bytes.begin(), guarded.binding);
   }
   return {};
 }
 
-Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                           const std::atomic<uint64_t>& end, const uint32_t* stop) {
+Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
+                                 const std::atomic<uint64_t>& end, const uint32_t* stop) {
   const Kernel& kernel = kernels_[function];
   if (count[2] > kMostZ)
     return fail(Code::OUT_OF_RANGE,
                 "a dispatch of kernel {} with {} workgroups in z; native executables count at most {}",
                 kernel_label(kernel, function), count[2], kMostZ);
-  // A dispatch has no size of its own; compiled functions do not look.
+  // Dispatches have no workgroup size of their own, and compiled functions do not read it.
   dispatch_.workgroup_size_x = dispatch_.workgroup_size_y = dispatch_.workgroup_size_z = 1;
   dispatch_.workgroup_count_x = count[0];
   dispatch_.workgroup_count_y = count[1];
@@ -93,17 +92,16 @@ Result<> NativeWorker::run(uint32_t function, const WorkgroupCount& count, Tile&
     workgroup_.y = at.y;
     workgroup_.z = static_cast<uint16_t>(at.z);
     if (const int result = entry(&environment_, &dispatch_, &workgroup_); result != 0) [[unlikely]]
-      return fail(
-          Code::INTERNAL,
-          "kernel {} failed with {} in workgroup {},{},{} of {},{},{}; 0 is success, what other numbers "
-          "mean its compiler knows",
-          kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
+      return fail(Code::INTERNAL,
+                  "kernel {} failed with {} in workgroup {},{},{} of {},{},{}; 0 is success, other values "
+                  "are defined by its compiler",
+                  kernel_label(kernel, function), result, at.x, at.y, at.z, count[0], count[1], count[2]);
     at.next(count);
   }
   return check_guarded(kernel, function);
 }
 
-void NativeWorker::end() {
+void NativeKernelRunner::end() {
   dispatch_.constants = nullptr;
   std::fill_n(bindings_.begin(), dispatch_.binding_count, nullptr);
   guarded_.clear();

@@ -1,22 +1,22 @@
-// The worker of a native executable: the records that its functions are given, made once and filled again for
-// each dispatch.
+// The kernel runner of a native executable: the records that its functions receive, allocated once and filled
+// again for each dispatch.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "base/budget.h"
+#include "kernel_runner.h"
 #include "library_abi.h"
 #include "local_memory.h"
-#include "worker.h"
 
 namespace halyard::local {
 
-class NativeWorker final : public Worker {
+class NativeKernelRunner final : public KernelRunner {
  public:
-  // What it is given lives as long as it does. `concurrency`: workgroups that run at once, at most.
-  NativeWorker(const abi::Environment& environment, std::span<const abi::EntryFunction> functions,
-               std::span<const Kernel> kernels, uint8_t concurrency, const Ref<Budget>& memory)
+  // The arguments must outlive it. `concurrency`: the maximum number of workgroups that run in parallel.
+  NativeKernelRunner(const abi::Environment& environment, std::span<const abi::EntryFunction> functions,
+                     std::span<const Kernel> kernels, uint8_t concurrency, const Ref<Budget>& memory)
       : environment_(environment),
         functions_(functions),
         kernels_(kernels),
@@ -38,10 +38,11 @@ class NativeWorker final : public Worker {
   abi::WorkgroupState workgroup_ = {};
   LocalMemory local_memory_;
   Charge local_memory_charge_;
-  std::vector<void*> bindings_;  // may be more than in use, as their sizes
+  std::vector<void*> bindings_;  // may have more elements than are in use, as may binding_sizes_
   std::vector<size_t> binding_sizes_;
 
-  // A binding that may not be written: the function gets a copy, which is compared with it afterwards.
+  // A binding that must not be written: the function gets a copy, which is compared with the original
+  // afterwards.
   struct Guarded {
     uint32_t binding;
     std::span<const uint8_t> bytes;
@@ -51,7 +52,7 @@ class NativeWorker final : public Worker {
   std::vector<Guarded> guarded_;
 };
 
-// How a message names a kernel: functions need not have names.
+// How messages name a kernel: functions need not have names.
 std::string kernel_label(const Kernel& kernel, uint32_t function);
 
 }  // namespace halyard::local

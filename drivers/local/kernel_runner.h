@@ -1,5 +1,5 @@
-// Worker: runs the kernels of one executable, used by one thread at a time. It owns what a kernel is given
-// and points it at new bytes for each dispatch: a warm dispatch allocates nothing.
+// KernelRunner: runs the kernels of one executable, on one thread at a time. It owns the arguments of the
+// kernel and points them at new bytes for each dispatch, so a warm dispatch allocates nothing.
 #pragma once
 
 #include <array>
@@ -15,23 +15,23 @@ namespace halyard::local {
 
 // A function of an executable.
 struct Kernel {
-  std::string_view name;  // the executable's
+  std::string_view name;  // owned by the executable
   uint32_t binding_count = 0;
   uint32_t constant_count = 0;
   uint64_t local_memory = 0;                    // bytes
-  std::array<uint32_t, 3> workgroup_size = {};  // 0: it does not say
-  bool sequential = false;                      // its workgroups run one after the other
+  std::array<uint32_t, 3> workgroup_size = {};  // 0: unknown
+  bool sequential = false;                      // its workgroups must run one after the other
 };
 
 using WorkgroupCount = std::array<uint32_t, 3>;  // x, y, z
 
-// All of them; the largest number where they are more.
+// The number of workgroups; UINT64_MAX if it does not fit.
 inline uint64_t total(const WorkgroupCount& count) {
   uint64_t product = 0;
   return __builtin_mul_overflow(uint64_t{count[0]} * count[1], count[2], &product) ? UINT64_MAX : product;
 }
 
-// Where a workgroup stands.
+// The coordinates of a workgroup.
 struct GridPosition {
   uint32_t x;
   uint32_t y;
@@ -50,7 +50,7 @@ struct GridPosition {
   }
 };
 
-// Workgroups from `first` to before `last`, counted with x innermost and z outermost.
+// Workgroups [first, last), counted with x innermost and z outermost.
 struct Tile {
   uint64_t first;
   uint64_t last;
@@ -62,28 +62,28 @@ inline Result<> go_on_unless_stopped(const uint32_t* stop) {
   return {};
 }
 
-class Worker {
+class KernelRunner {
  public:
-  Worker() = default;
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-  virtual ~Worker() = default;
+  KernelRunner() = default;
+  KernelRunner(const KernelRunner&) = delete;
+  KernelRunner& operator=(const KernelRunner&) = delete;
+  virtual ~KernelRunner() = default;
 
-  // What the next run gives to the kernel: first the constants, then the bindings in order. Those that are
-  // not `writable` are constant data of a device that validates: a kernel that writes to one fails with
-  // PERMISSION_DENIED, naming it, and the bytes stay as they are.
+  // Set the arguments of the next run: first the constants, then the bindings in order. Bindings that are not
+  // `writable` are constant data of a validating device: a kernel that writes to one fails with
+  // PERMISSION_DENIED, which names the binding, and the bytes keep their values.
   virtual Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants,
                          uint32_t binding_count) = 0;
   virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;
-  // One call for each workgroup of the tile that is before `end`, which others may bring forward. A failure
-  // ends it, and then `tile.first` is the workgroup that failed. What `stop` (base/work_scope.h) says fails
-  // the next workgroup, and in bytecode the one that runs.
+  // Calls the kernel once for each workgroup of the tile before `end`, which other threads may lower. On
+  // failure, stops and sets `tile.first` to the workgroup that failed. A stop request (`stop`, see
+  // base/work_scope.h) fails the next workgroup; bytecode also fails within one.
   virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
                        const std::atomic<uint64_t>& end, const uint32_t* stop) = 0;
-  // After begin(), whatever came of it: nothing points at the dispatch's bytes any more.
+  // Must be called after begin(), even if that failed. Drops all pointers to the dispatch's bytes.
   virtual void end() = 0;
 
-  Worker* next_idle = nullptr;  // Executable's
+  KernelRunner* next_idle = nullptr;  // used by Executable
 };
 
 }  // namespace halyard::local

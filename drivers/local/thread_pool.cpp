@@ -1,5 +1,5 @@
-// Starting, feeding and joining the threads.
-#include "workers.h"
+// Starting, waking and joining the threads.
+#include "thread_pool.h"
 
 #include <algorithm>
 #include <csignal>
@@ -9,7 +9,7 @@ namespace halyard::local {
 
 namespace {
 
-// A thread inherits what its starter blocks: signals are for the program's own threads.
+// A thread inherits the signal mask of its creator. Signals must go to the program's own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -27,7 +27,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-Workers::~Workers() {
+ThreadPool::~ThreadPool() {
   std::vector<std::thread> threads;
   {
     const std::lock_guard lock(mutex_);
@@ -38,9 +38,9 @@ Workers::~Workers() {
   for (std::thread& thread : threads) thread.join();
 }
 
-Result<> Workers::start() {
+Result<> ThreadPool::start() {
   const std::lock_guard lock(mutex_);
-  threads_.reserve(limit_);  // starting one more allocates nothing of ours
+  threads_.reserve(limit_);  // so that starting a thread allocates nothing here
   if (const std::error_code error = start_thread())
     return fail(Code::RESOURCE_EXHAUSTED,
                 "cannot start a worker thread: {}; end other threads or raise the limit on them",
@@ -48,7 +48,7 @@ Result<> Workers::start() {
   return {};
 }
 
-std::error_code Workers::start_thread() {
+std::error_code ThreadPool::start_thread() {
   const SignalsBlocked blocked;
   try {
     std::thread& thread = threads_.emplace_back([this] { work(); });
@@ -61,27 +61,28 @@ std::error_code Workers::start_thread() {
   }
 }
 
-// All under the lock, waking too: who sees `due` done may close the device at once, and so free the lock.
-void Workers::post(Due& due) {
+// Everything happens under the lock, also the notification: as soon as the task has run, another thread may
+// close the device, and that destroys the lock.
+void ThreadPool::post(Task& task) {
   const std::lock_guard lock(mutex_);
-  queue_.push(due);
+  queue_.push(task);
   ++queued_;
-  const unsigned coming = woken_ + residents_ + (due.is_brief ? guests_ : 0);
+  const unsigned coming = woken_ + spinning_workers_ + (task.is_brief ? spinning_helpers_ : 0);
   if (queued_ > coming) wake_one();
 }
 
-bool Workers::take_back(Due& due) {
+bool ThreadPool::take_back(Task& task) {
   const std::lock_guard lock(mutex_);
-  if (!due.is_queued) return false;
-  queue_.remove(due);
+  if (!task.is_queued) return false;
+  queue_.remove(task);
   --queued_;
   return true;
 }
 
-// Under the lock. A thread is started where all have something to do; where none can be, there is one at
-// least.
-void Workers::wake_one() {
-  const size_t there = threads_.size() - away_;
+// Called under the lock. Starts a thread if all are busy. If that fails, the existing threads (at least one)
+// do the work.
+void ThreadPool::wake_one() {
+  const size_t there = threads_.size() - in_host_calls_;
   if (busy_ + queued_ > there && there < limit_) (void)start_thread();
   if (woken_ < waiting_) {
     ++woken_;
@@ -89,37 +90,37 @@ void Workers::wake_one() {
   }
 }
 
-void Workers::leave() {
+void ThreadPool::begin_host_call() {
   const std::lock_guard lock(mutex_);
   --busy_;
-  ++away_;
+  ++in_host_calls_;
   if (!queue_.empty()) wake_one();
 }
 
-void Workers::come_back() {
+void ThreadPool::end_host_call() {
   const std::lock_guard lock(mutex_);
-  --away_;
+  --in_host_calls_;
   ++busy_;
 }
 
-unsigned Workers::spare() {
+unsigned ThreadPool::idle_threads() {
   const std::lock_guard lock(mutex_);
   const unsigned wanted = busy_ + queued_;
   return wanted < limit_ ? limit_ - wanted : 0;
 }
 
-void Workers::work() {
+void ThreadPool::work() {
   std::unique_lock lock(mutex_);
   Stopwatch idle(true);
   while (true) {
     if (!queue_.empty()) {
-      do_first(lock, false);
+      run_first(lock, false);
       idle = Stopwatch(true);
     } else if (stopping_) {
       return;
-    } else if (is_under_way() && !is_too_long(idle)) {
-      // Those who are at it may soon need help, sooner than a thread could be woken.
-      look_out(lock, residents_, [&] { return is_too_long(idle); });
+    } else if (is_active() && !is_idle_too_long(idle)) {
+      // The busy threads may soon have work for others, sooner than a sleeping thread could be woken.
+      spin(lock, spinning_workers_, [&] { return is_idle_too_long(idle); });
     } else {
       ++waiting_;
       wake_.wait(lock);
@@ -129,18 +130,18 @@ void Workers::work() {
   }
 }
 
-// Of the queue, which is not empty; the lock is given back meanwhile.
-void Workers::do_first(std::unique_lock<std::mutex>& lock, bool is_guest) {
-  Due* const due = queue_.pop();
+// Runs the first task of the queue, which is not empty. Releases the lock meanwhile.
+void ThreadPool::run_first(std::unique_lock<std::mutex>& lock, bool is_helper) {
+  Task* const task = queue_.pop();
   --queued_;
   ++busy_;
   lock.unlock();
-  DueList made_due(*this, is_guest);
-  const bool leaves = due->is_call;
-  if (leaves) leave();
-  due->run(*due, made_due);
-  if (leaves) come_back();
-  made_due.run();
+  TaskList ready(*this, is_helper);
+  const bool is_call = task->is_call;
+  if (is_call) begin_host_call();
+  task->run(*task, ready);
+  if (is_call) end_host_call();
+  ready.run();
   lock.lock();
   --busy_;
 }
