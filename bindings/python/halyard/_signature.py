@@ -152,6 +152,8 @@ class Signature:
             takes = ", ".join(f"{name}: {_SCALARS.get(kind, 'object')}" for name, kind, _, _ in self.arguments)
             gives = ", ".join(_SCALARS.get(kind, "object") for kind in results if kind != "v")
             self.declaration = f"{self.name}({takes}) -> ({gives})"
+        # Then the keyword argument `timeout` is the function's own, and not the time limit of a call.
+        self.has_timeout = "timeout" in [name for name, _, _, _ in self.arguments] + self._structured_names()
 
     def _structure(self, abi, count):
         import json
@@ -164,6 +166,11 @@ class Signature:
             return None  # a description of another kind: the declaration stands
         return (arguments, results) if fits and any(map(_is_structured, arguments + results)) else None
 
+    def _structured_names(self):
+        """Of each argument as callers see it; None: it has none."""
+        kinds = self.structure[0] if self.structure else []
+        return [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
+
     def _argument(self, index, kind, declared):
         name, text = declared[0][index] if declared else (f"arg{index}", "")
         element, shape = _tensor(text)
@@ -174,7 +181,7 @@ class Signature:
         if not self.structure or not any(map(_is_structured, self.structure[0])):
             return None
         kinds = self.structure[0]
-        names = [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
+        names = self._structured_names()
 
         def flatten(*arguments, **keywords):
             flat = []

@@ -1,6 +1,7 @@
 // Memory between Python and programs: shared wherever the device can use it in place.
 #include "halyard/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
@@ -51,15 +52,24 @@ void unmap_tensor(TensorObject* self) {
 
 // ---- Python's memory as views
 
-// The buffer that a view uses is let go when the view is, which may be on a thread of a device and after the
-// interpreter has ended.
+// What a view keeps.
+typedef struct {
+  deferred_t deferred;  // first, so that one is the other
+  deferred_list* list;
+  Py_buffer buffer;
+} kept_buffer;
+
+static void free_buffer(deferred_t* item) {
+  kept_buffer* kept = (kept_buffer*)item;
+  PyBuffer_Release(&kept->buffer);
+  forget_deferred(kept->list);
+  free(kept);
+}
+
+// The view is gone: on any thread, maybe one of a device, and maybe after the interpreter has ended.
 static void release_buffer(void* user) {
-  Py_buffer* buffer = user;
-  if (!Py_IsInitialized()) return;  // the interpreter has let go of everything
-  const PyGILState_STATE gil = PyGILState_Ensure();
-  PyBuffer_Release(buffer);
-  PyMem_Free(buffer);
-  PyGILState_Release(gil);
+  kept_buffer* kept = user;
+  defer(kept->list, &kept->deferred);
 }
 
 // Where sharing costs more than copying.
@@ -81,18 +91,22 @@ int view_of_buffer(const view_request_t* request, uint32_t element_type, const i
     result = raise_status(request->state, halyard_view_create(request->device, element_type, shape,
                                                               (size_t)rank, bytes->buf, size, out));
   } else {
-    Py_buffer* kept = PyMem_Malloc(sizeof *kept);
+    deferred_list* list = request->state->deferred;
+    kept_buffer* kept = malloc(sizeof *kept);
     if (!kept) {
       PyErr_NoMemory();
       result = -1;
     } else {
-      *kept = *bytes;
+      *kept = (kept_buffer){.deferred.run = free_buffer, .list = list, .buffer = *bytes};
+      expect_deferred(list);
       const uint32_t flags = bytes->readonly ? HALYARD_IMPORT_READ_ONLY : 0u;
       result = raise_status(
           request->state, halyard_view_import(request->device, element_type, shape, (size_t)rank, bytes->buf,
                                               size, flags, release_buffer, kept, NULL, out));
-      if (result == 0) return 0;  // release_buffer has it, or has been called already
-      PyMem_Free(kept);
+      run_deferred(list);  // of a buffer that was copied
+      if (result == 0) return 0;
+      forget_deferred(list);
+      free(kept);
     }
   }
   PyBuffer_Release(bytes);

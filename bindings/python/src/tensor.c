@@ -27,6 +27,7 @@ static void tensor_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (self->mapped) unmap_tensor(self);
   halyard_release(self->handle);
+  run_deferred(state_of(object)->deferred);
   PyMem_Free(self->shape_and_strides);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -285,6 +286,7 @@ static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0,
 static void object_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   halyard_release(((ObjectObject*)object)->handle);
+  run_deferred(state_of(object)->deferred);
   PyObject_Free(object);
   Py_DECREF(type);
 }
