@@ -2,8 +2,12 @@
 
 usage: run.py FILE...
 
-HALYARD_TEST_PYTHON names another interpreter, such as a debug build (python3-dbg: python3.11d). In builds with
-AddressSanitizer the interpreter is started with its library.
+HALYARD_TEST_PYTHON names another interpreter, such as a debug build (package python3-dbg: python3.11d), which counts all
+references. It counts those of the extension too where that was built with
+-DHALYARD_PYTHON_INCLUDE=/usr/include/python3.11d.
+
+In builds with AddressSanitizer the interpreter is started with its library. What the process leaks is reported at its end
+where ASAN_OPTIONS says detect_leaks=1; tests/sanitizers/leaks.txt leaves out what Python keeps.
 """
 
 import os

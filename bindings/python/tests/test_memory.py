@@ -7,15 +7,9 @@ import weakref
 import pytest
 
 import halyard
+from conftest import aligned
 
 np = pytest.importorskip("numpy")
-
-
-def aligned(count, dtype=np.float32, alignment=64):
-    """An array that begins at a multiple of `alignment` bytes, as devices want it."""
-    raw = np.empty(count * np.dtype(dtype).itemsize + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start:start + count * np.dtype(dtype).itemsize].view(dtype)
 
 
 def address(tensor):
@@ -151,37 +145,3 @@ def test_bfloat16():
         pytest.skip("ml_dtypes is not installed")
     tensor = halyard.Tensor(np.array([0x3F80, 0x4000], np.uint16).view(ml_dtypes.bfloat16))
     assert tensor.dtype == "bfloat16" and halyard.numpy(tensor).astype(np.float32).tolist() == [1.0, 2.0]
-
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
-def test_nothing_is_leaked(example, local_device):
-    instance = halyard.Instance(count_objects=True)
-    device = instance.open(local_device)
-    model = halyard.load(example("elementwise_mul"), device=device, instance=instance)
-    small = np.ones(8, np.float32)
-    large = aligned(1 << 18)
-
-    def work(times):
-        for _ in range(times):
-            y = model.mul(small, [2.0] * 8)
-            memoryview(y)
-            np.from_dlpack(y)
-            y.__dlpack__(max_version=(1, 0))  # never taken
-            halyard.Tensor(large, device=device)
-            try:
-                model.mul(small, [1.0])
-            except halyard.InvalidArgumentError:
-                pass
-
-    work(2000)
-    gc.collect()
-    objects, before, count = device.objects(), resident(), len(gc.get_objects())
-    work(20000)
-    gc.collect()
-    assert device.objects() == objects
-    assert resident() - before < 4 << 20
-    assert len(gc.get_objects()) - count < 100
