@@ -116,6 +116,12 @@ static void parts(halyard_device_t device) {
   OK(halyard_view_create(device, kF32, shape, 2, values, sizeof values, &view));
   OK(halyard_view_part(view, 12, kF32, row, 1, &part));
   OK(halyard_view_buffer(view, &buffer));
+  halyard_device_t owner = NULL;
+  OK(halyard_view_device(view, &owner));
+  if (device) EXPECT(owner == device);
+  if (!device) EXPECT(strcmp(halyard_device_uri(owner), "host://") == 0);
+  FAILS(halyard_view_device((halyard_object_t)owner, &owner), HALYARD_INVALID_ARGUMENT, "hal.buffer_view");
+  halyard_release(owner);
   halyard_release(view); /* the part keeps the memory */
   OK(halyard_view_read(part, 0, seen, 12));
   EXPECT(seen[0] == 3 && seen[2] == 5);

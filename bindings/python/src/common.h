@@ -157,6 +157,9 @@ const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
 // alike.
 int same_element(uint32_t expected, uint32_t found);
 
+// ---- instance.c
+PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes the device over
+
 // ---- tensor.c
 PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes the view over
 // A view of what Python gives for an argument: arrays, tensors, nested lists, scalars. 0, or -1 with an

@@ -112,6 +112,25 @@ def test_dlpack_from_numpy(product):
         product(Liar(), [3.0] * 8)
 
 
+def test_views(product):
+    y = product([2.0] * 8, [3.0] * 8)
+    bits = y.view("uint32")
+    assert bits.dtype == "uint32" and address(bits) == address(y) and bits.tolist() == [0x40C00000] * 8
+    with pytest.raises(ValueError, match="as large; float64 has 64 bits, float32 32"):
+        y.view("float64")
+    with pytest.raises(ValueError, match="no element type"):
+        y.view("nonsense")
+
+
+def test_devices(product, example, local_device):
+    y = product([2.0] * 8, [3.0] * 8)
+    assert y.device.uri.startswith(local_device) and y.device == y.device
+    device = halyard.device(local_device)
+    tensor = halyard.Tensor([1.0], device=device)
+    assert tensor.device == device and hash(tensor.device) == hash(device) and tensor.device != halyard.Tensor([1.0]).device
+    assert halyard.Tensor([1.0]).device.uri == "host://"
+
+
 def test_dlpack_between_tensors(product):
     class OnlyDlpack:
         def __init__(self, tensor):
@@ -136,12 +155,3 @@ def test_dlpack_arguments(product):
         y.__dlpack__(dl_device=(2, 0))
     capsule = y.__dlpack__(copy=True)
     assert capsule is not None
-
-
-def test_bfloat16():
-    try:
-        import ml_dtypes
-    except ImportError:
-        pytest.skip("ml_dtypes is not installed")
-    tensor = halyard.Tensor(np.array([0x3F80, 0x4000], np.uint16).view(ml_dtypes.bfloat16))
-    assert tensor.dtype == "bfloat16" and halyard.numpy(tensor).astype(np.float32).tolist() == [1.0, 2.0]
