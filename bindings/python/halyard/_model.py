@@ -105,9 +105,10 @@ class Model:
             import difflib
 
             near = difflib.get_close_matches(name, self.functions, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            hint = f"; did you mean '{near[0]}'?" if near else "."
+            # Tracebacks add a suggestion of their own, from the attributes of `obj`.
             raise AttributeError(f"'{self.name}' has no function '{name}'{hint} It has: {', '.join(self.functions)}",
-                                 name=name, obj=self) from None
+                                 name=name, obj=None) from None
 
     def _function(self, context, name):
         signature = Signature(self._describe(name))

@@ -60,6 +60,7 @@ def test_wrong_shapes(product):
     assert isinstance(caught.value, ValueError)
     with pytest.raises(halyard.InvalidArgumentError, match="'input1' has shape"):
         product([1.0] * 8, np.ones((8, 1), np.float32))
+    assert "any size" not in str(caught.value)
     with pytest.raises(halyard.InvalidArgumentError, match="rows differ"):
         halyard.Tensor([[1.0, 2.0], [3.0]])
 
