@@ -184,7 +184,8 @@ void unmap_tensor(TensorObject* self);
 // failure.
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
                    Py_buffer* bytes, halyard_object_t* out);
-// DLPack: what the value offers, as a view; and a tensor as a capsule.
+// ---- dlpack.c
+// What the value offers, as a view; and a tensor as a capsule.
 int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_object_t* out);
 PyObject* tensor_to_dlpack(PyObject* self, PyObject* arguments, PyObject* keywords);
 PyObject* tensor_dlpack_device(PyObject* self, PyObject* unused);

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import threading
 import weakref
 
 import pytest
@@ -110,6 +111,56 @@ def test_dlpack_from_numpy(product):
                 return 3
 
         product(Liar(), [3.0] * 8)
+
+
+def test_dlpack_of_memory_that_must_not_be_written_to(local_device):
+    array = aligned(4096)
+    array[:] = 3
+    array.flags.writeable = False
+    tensor = halyard.Tensor(array, device=halyard.device(local_device))
+    shared = halyard.Tensor(Capsule(tensor.__dlpack__(max_version=(1, 0), copy=False)))  # version 1 says so
+    assert address(shared) == array.ctypes.data and memoryview(shared).readonly
+    copied = halyard.Tensor(Capsule(tensor.__dlpack__()))  # a consumer of version 0 gets a copy, unless it wants none
+    assert address(copied) != array.ctypes.data and copied.tolist() == [3.0] * 4096
+    with pytest.raises(BufferError, match="copy is False.*must not be written to"):
+        tensor.__dlpack__(copy=False)
+
+
+class Capsule:
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **arguments):
+        return self.capsule
+
+
+def test_tensors_of_others_are_let_go_with_the_interpreter(local_device):
+    """Their deleters are called once, and on a thread of Python, also where a device has used them last."""
+    deleter_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    gone = []
+    deleter = deleter_type(lambda pointer: gone.append((pointer, threading.current_thread().name)))
+    values = aligned(4096)
+    shape = (ctypes.c_int64 * 1)(4096)
+
+    class Managed(ctypes.Structure):
+        _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                    ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                    ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64),
+                    ("context", ctypes.c_void_p), ("deleter", deleter_type)]
+
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    managed = Managed(values.ctypes.data, 1, 0, 1, 2, 32, 1, ctypes.addressof(shape), None, 0, None, deleter)
+    tensor = halyard.Tensor(Capsule(new_capsule(ctypes.addressof(managed), b"dltensor", None)),
+                            device=halyard.device(local_device))
+    assert address(tensor) == values.ctypes.data and gone == []
+    del tensor
+    gc.collect()
+    assert gone == [(ctypes.addressof(managed), threading.current_thread().name)]
+    managed.device_type = 2
+    with pytest.raises(halyard.UnimplementedError, match="CPU"):
+        halyard.Tensor(Capsule(new_capsule(ctypes.addressof(managed), b"dltensor", None)))
+    assert len(gone) == 1  # the capsule still has it
 
 
 def test_views(product):
