@@ -47,7 +47,10 @@ def own_files():
 
 
 def changed_files(base):
-    fork = git("merge-base", base, "HEAD")[0]
+    try:
+        fork = git("merge-base", base, "HEAD")[0]
+    except (subprocess.CalledProcessError, IndexError):
+        sys.exit(f"lint: no commit '{base}' that this branch comes from; give --base=COMMIT, or --all")
     return set(git("diff", "--name-only", fork)) | set(git("ls-files", "--others", "--exclude-standard"))
 
 
