@@ -37,7 +37,7 @@ install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm dr
 install(FILES README.md CONTRIBUTING.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
-        PATTERN "*.comp" PATTERN "native_module" EXCLUDE)
+        PATTERN "*.comp" PATTERN "*.py" PATTERN "native_module" EXCLUDE)
 foreach(folder IN ITEMS base benchmarks bindings bindings/python cmake drivers fuzz hal jit modules schemas tests tests/abi tools vm)
   install(FILES ${folder}/README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
 endforeach()

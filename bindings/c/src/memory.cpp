@@ -106,6 +106,14 @@ halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint3
   });
 }
 
+halyard_status_t halyard_view_device(halyard_object_t view, halyard_device_t* out) {
+  return guarded([&]() -> Result<> {
+    hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));
+    *out = give<halyard_device_t>(Ref<hal::Device>::share(&buffer->device()));
+    return {};
+  });
+}
+
 halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void** data, size_t* size) {
   return guarded([&]() -> Result<> {
     hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));

@@ -53,7 +53,18 @@ def numpy(tensor):
     try:
         return np.asarray(memoryview(tensor))
     except BufferError:
-        import ml_dtypes
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise ImportError(f"numpy has no {tensor.dtype}: install ml_dtypes, take the bits with tensor.view(\"uint"
+                              f"{tensor.nbytes // tensor.size * 8 if tensor.size else 8}\"), or use DLPack") from None
+        plain = np.asarray(memoryview(tensor.view("uint16" if tensor.dtype == "bfloat16" else "uint8")))
+        return plain.view(getattr(ml_dtypes, tensor.dtype))
 
-        plain = np.frombuffer(tensor.tobytes(), np.uint16 if tensor.dtype == "bfloat16" else np.uint8)
-        return plain.view(getattr(ml_dtypes, tensor.dtype)).reshape(tensor.shape)
+
+def _array(tensor, dtype, copy):
+    """Tensor.__array__."""
+    array = numpy(tensor)
+    if dtype is not None and dtype != array.dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array

@@ -3,11 +3,13 @@ resumes the call."""
 
 import asyncio
 import itertools
+import time
 import weakref
 
-from ._halyard import Call, Waker
+from ._halyard import Call, DeadlineExceededError, Waker
 
 _READY, _WAITING = 1, 2
+_NEVER = 2**63 - 1
 
 
 class _Wakers:
@@ -24,8 +26,13 @@ class _Wakers:
         numbers = self.waker.take()
         for number in list(self.futures) if numbers is None else numbers:
             future = self.futures.pop(number, None)
-            if future is not None and not future.done():
-                future.set_result(None)
+            if future is not None:
+                _end(future)
+
+
+def _end(future):
+    if not future.done():
+        future.set_result(None)
 
 
 _loops = weakref.WeakKeyDictionary()
@@ -38,24 +45,40 @@ def _wakers(loop):
     return found
 
 
-async def call_async(function, arguments):
+async def _acquire(lock, deadline):
+    if deadline == _NEVER:
+        await lock.acquire()
+        return
+    try:
+        async with asyncio.timeout((deadline - time.monotonic_ns()) * 1e-9):
+            await lock.acquire()
+    except TimeoutError:
+        error = DeadlineExceededError("the time limit of the call passed while it waited for another call of this model")
+        raise error from None
+
+
+async def call_async(function, arguments, deadline):
+    """`deadline`: nanoseconds of time.monotonic_ns(); _NEVER: none."""
     loop = asyncio.get_running_loop()
     wakers = _wakers(loop)
     context = function.context
     lock, users = wakers.locks.get(context, (None, 0))
     wakers.locks[context] = (lock := lock or asyncio.Lock(), users + 1)
     try:
-        async with lock:  # a context has one call at a time
-            return await _run(loop, wakers, function, arguments)
+        await _acquire(lock, deadline)  # a context has one call at a time
+        try:
+            return await _run(loop, wakers, function, arguments, deadline)
+        finally:
+            lock.release()
     finally:
         lock, users = wakers.locks.pop(context)
         if users > 1:
             wakers.locks[context] = (lock, users - 1)
 
 
-async def _run(loop, wakers, function, arguments):
+async def _run(loop, wakers, function, arguments, deadline):
     number = next(wakers.numbers)
-    call = Call(function, wakers.waker, number)
+    call = Call(function, wakers.waker, number, deadline)
     timer = None
     try:
         state = call.begin(*arguments)
@@ -64,10 +87,12 @@ async def _run(loop, wakers, function, arguments):
                 await asyncio.sleep(0)
             else:
                 future = wakers.futures[number] = loop.create_future()
-                deadline = call.deadline()
-                if deadline is not None:
-                    timer = loop.call_at(deadline, lambda: future.done() or future.set_result(None))
+                at = call.deadline()
+                if at is not None:
+                    timer = loop.call_later(at - time.monotonic(), _end, future)
                 await future
+                if timer is not None:
+                    timer.cancel()
             state = call.resume()
         return call.results()
     finally:  # a call that has not ended is cancelled as it goes

@@ -21,7 +21,7 @@ def load(source, *, device=None, devices=None, parameters=None, functions=(), in
     threads     what happens when several threads call: "lock" (one after the other, one state) or "context" (each
                 thread has a state of its own, and they run at once)
     max_memory  bytes that the program may take; 0: no limit
-    timeout     seconds that one call may take; None: no limit
+    timeout     seconds that any one call may take; None: no limit. A single call is limited with model.main(x, timeout=0.5)
     capture     a file that gets every command buffer that is executed (docs/captures.md)
     verify      verifies every function now
     preload     reads files into memory: they may change or go afterwards
@@ -105,14 +105,16 @@ class Model:
             import difflib
 
             near = difflib.get_close_matches(name, self.functions, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            hint = f"; did you mean '{near[0]}'?" if near else "."
+            # Tracebacks add a suggestion of their own, from the attributes of `obj`.
             raise AttributeError(f"'{self.name}' has no function '{name}'{hint} It has: {', '.join(self.functions)}",
-                                 name=name, obj=self) from None
+                                 name=name, obj=None) from None
 
     def _function(self, context, name):
         signature = Signature(self._describe(name))
         return Function(context, None, name, signature.arguments, signature.result_count, is_async=signature.is_async,
-                        declaration=signature.declaration, prepare=signature.prepare(), finish=signature.finish())
+                        declaration=signature.declaration, prepare=signature.prepare(), finish=signature.finish(),
+                        has_timeout=signature.has_timeout)
 
     def __getitem__(self, name):
         """model["main"], for names that are no attributes."""

@@ -79,18 +79,22 @@ def parse_declaration(text):
 # ---- Structures: a type of the description is a name ("i32"), or a list that begins with its kind.
 
 
-def _leaf_count(kind):
-    if isinstance(kind, str):
-        return 1
-    if kind[0] == "ndarray":
-        return 1
-    if kind[0] in ("slist", "stuple"):
-        return sum(map(_leaf_count, kind[1:]))
-    if kind[0] == "sdict":
-        return sum(_leaf_count(value) for _, value in kind[1:])
-    if kind[0] == "named":
-        return _leaf_count(kind[2])
-    return 1
+def _leaves(kind):
+    """The types of the flat values, in order."""
+    if isinstance(kind, list) and kind[0] in ("slist", "stuple"):
+        return [leaf for inner in kind[1:] for leaf in _leaves(inner)]
+    if isinstance(kind, list) and kind[0] == "sdict":
+        return [leaf for _, inner in kind[1:] for leaf in _leaves(inner)]
+    if isinstance(kind, list) and kind[0] == "named":
+        return _leaves(kind[2])
+    return [kind]
+
+
+def _array(leaf):
+    """(element type, shape) of ["ndarray", "f32", rank, size...], where a size of any length is null; (0, None) else."""
+    if not isinstance(leaf, list) or leaf[0] != "ndarray" or len(leaf) != 3 + leaf[2]:
+        return 0, None
+    return element_number(leaf[1]), tuple(-1 if size is None else size for size in leaf[3:])
 
 
 def _flatten(kind, value, place, out):
@@ -145,28 +149,43 @@ class Signature:
             declared = None
         self.argument_names = [name for name, _ in declared[0]] if declared else []
         self.result_names = [name for name, _ in declared[1]] if declared else []
-        abi = description["attributes"].get("iree.abi")
-        self.structure = self._structure(abi, len(kinds)) if abi else None
-        self.arguments = tuple(self._argument(index, kind, declared) for index, kind in enumerate(kinds))
+        described = self._described(description["attributes"].get("iree.abi"), len(kinds))
+        # (types of the arguments, of the results), where callers see other values than the program does.
+        self.structure = described if described and any(map(_is_structured, described[0] + described[1])) else None
+        leaves = [leaf for kind in described[0] for leaf in _leaves(kind)] if described else None
+        self.arguments = tuple(self._argument(index, kind, declared, leaves) for index, kind in enumerate(kinds))
         if not self.declaration:
             takes = ", ".join(f"{name}: {_SCALARS.get(kind, 'object')}" for name, kind, _, _ in self.arguments)
             gives = ", ".join(_SCALARS.get(kind, "object") for kind in results if kind != "v")
             self.declaration = f"{self.name}({takes}) -> ({gives})"
+        # Then the keyword argument `timeout` is the function's own, and not the time limit of a call.
+        self.has_timeout = "timeout" in [name for name, _, _, _ in self.arguments] + self._structured_names()
 
-    def _structure(self, abi, count):
+    def _described(self, abi, count):
+        """(arguments, results) of the frontend's description; None where there is none that fits."""
         import json
 
+        if not abi:
+            return None
         try:
             known = json.loads(abi)
             arguments, results = known["a"], known["r"]
-            fits = (sum(map(_leaf_count, arguments)) == count and sum(map(_leaf_count, results)) == self.result_count)
+            fits = (sum(len(_leaves(kind)) for kind in arguments) == count and
+                    sum(len(_leaves(kind)) for kind in results) == self.result_count)
         except (ValueError, KeyError, TypeError, IndexError):
             return None  # a description of another kind: the declaration stands
-        return (arguments, results) if fits and any(map(_is_structured, arguments + results)) else None
+        return (arguments, results) if fits else None
 
-    def _argument(self, index, kind, declared):
+    def _structured_names(self):
+        """Of each argument as callers see it; None: it has none."""
+        kinds = self.structure[0] if self.structure else []
+        return [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
+
+    def _argument(self, index, kind, declared, leaves):
         name, text = declared[0][index] if declared else (f"arg{index}", "")
         element, shape = _tensor(text)
+        if shape is None and leaves:
+            element, shape = _array(leaves[index])
         return name or f"arg{index}", kind, element, shape
 
     def prepare(self):
@@ -174,7 +193,7 @@ class Signature:
         if not self.structure or not any(map(_is_structured, self.structure[0])):
             return None
         kinds = self.structure[0]
-        names = [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
+        names = self._structured_names()
 
         def flatten(*arguments, **keywords):
             flat = []

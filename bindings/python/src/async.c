@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "halyard/fence.h"
 
 // What calls and their waker share; counted, because a wait may end when either is gone.
 typedef struct wake_list {
@@ -41,8 +42,10 @@ typedef struct {
   halyard_value_t* values;  // arguments, until the call is done
   Py_ssize_t value_count;
   uint32_t state;
-  int is_begun;    // and its results are not taken
-  int holds_lock;  // of the context
+  int64_t deadline;  // nanoseconds of CLOCK_MONOTONIC, or INT64_MAX
+  int is_begun;      // and its results are not taken
+  int awaits_fence;  // of an async function: the program has returned, its work goes on
+  int holds_lock;    // of the context
 } CallObject;
 
 static wake_list* retain_list(wake_list* list) {
@@ -65,9 +68,7 @@ static void release_list(wake_list* list) {
 }
 
 // On any thread, without the interpreter's lock.
-static void on_ready(void* user) {
-  const wake_entry* entry = user;
-  wake_list* list = entry->list;
+static void wake(wake_list* list, uint64_t number) {
   pthread_mutex_lock(&list->mutex);
   if (list->count == list->capacity) {
     const size_t capacity = list->capacity ? list->capacity * 2 : 16;
@@ -78,7 +79,7 @@ static void on_ready(void* user) {
     }
   }
   if (list->count < list->capacity) {
-    list->ready[list->count++] = entry->number;
+    list->ready[list->count++] = number;
   } else {
     list->lost = 1;
   }
@@ -86,6 +87,20 @@ static void on_ready(void* user) {
   const uint64_t one = 1;
   while (write(list->descriptor, &one, sizeof one) < 0 && errno == EINTR) {
   }
+}
+
+static void on_ready(void* user) {
+  const wake_entry* entry = user;
+  wake(entry->list, entry->number);
+}
+
+// The entry is the fence's, which may outlive the call.
+static void on_fence(void* user, halyard_status_t status) {
+  (void)status;
+  wake_entry* entry = user;
+  wake(entry->list, entry->number);
+  release_list(entry->list);
+  free(entry);
 }
 
 // ---- Waker
@@ -163,13 +178,14 @@ static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
 // ---- Call
 
 static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"function", "waker", "number", NULL};
+  static char* names[] = {"function", "waker", "number", "deadline", NULL};
   module_state* state = PyType_GetModuleState(type);
   FunctionObject* function;
   WakerObject* waker;
   unsigned long long number;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!K:Call", names, state->function_type, &function,
-                                   state->waker_type, &waker, &number))
+  long long deadline = INT64_MAX;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!K|L:Call", names, state->function_type,
+                                   &function, state->waker_type, &waker, &number, &deadline))
     return NULL;
   halyard_call_t handle = NULL;
   if (raise_status(state, halyard_call_create(function->context->handle, &handle)) < 0) return NULL;
@@ -186,7 +202,9 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   self->values = NULL;
   self->value_count = 0;
   self->state = HALYARD_CALL_DONE;
+  self->deadline = deadline;
   self->is_begun = 0;
+  self->awaits_fence = 0;
   self->holds_lock = 0;
   halyard_call_on_ready(handle, on_ready, &self->entry);
   return (PyObject*)self;
@@ -195,10 +213,12 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
 // The call is over, well or not.
 static void finish(CallObject* self) {
   self->is_begun = 0;
+  self->awaits_fence = 0;
   release_values(self->values, self->value_count);
   PyMem_Free(self->values);
   self->values = NULL;
   self->value_count = 0;
+  run_deferred(state_of((PyObject*)self)->deferred);
   if (self->holds_lock) leave_context(self->function->context);
   self->holds_lock = 0;
 }
@@ -207,6 +227,7 @@ static void call_free(PyObject* object) {
   CallObject* self = (CallObject*)object;
   PyTypeObject* type = Py_TYPE(object);
   halyard_call_on_ready(self->handle, NULL, NULL);  // returns when a hook that runs is over
+  if (self->awaits_fence) halyard_call_cancel(self->handle);
   Py_BEGIN_ALLOW_THREADS
   halyard_release(self->handle);  // a call that waits is cancelled
   Py_END_ALLOW_THREADS
@@ -217,13 +238,45 @@ static void call_free(PyObject* object) {
   Py_DECREF(type);
 }
 
+static halyard_object_t fence_of(const CallObject* self) {
+  return self->values[self->value_count - 1].object;
+}
+
+// What begin and resume return. The program of an async function returns before its work is done: the call
+// then waits for its fence.
+static PyObject* state_or_wait(CallObject* self) {
+  if (self->state != HALYARD_CALL_DONE || !self->function->is_async)
+    return PyLong_FromUnsignedLong(self->state);
+  uint32_t reached = 0;
+  halyard_status_t failure = halyard_fence_query(fence_of(self), &reached);
+  if (failure || reached) {  // results() says which
+    halyard_status_release(failure);
+    self->awaits_fence = 0;
+    return PyLong_FromUnsignedLong(HALYARD_CALL_DONE);
+  }
+  if (!self->awaits_fence) {
+    wake_entry* entry = malloc(sizeof *entry);
+    if (!entry) return PyErr_NoMemory();
+    *entry = (wake_entry){.list = retain_list(self->entry.list), .number = self->entry.number};
+    halyard_status_t status = halyard_fence_on_reached(fence_of(self), on_fence, entry);
+    if (status) {
+      release_list(entry->list);
+      free(entry);
+      raise_status(state_of((PyObject*)self), status);
+      return NULL;
+    }
+    self->awaits_fence = 1;
+  }
+  return PyLong_FromUnsignedLong(HALYARD_CALL_WAITING);
+}
+
 static PyObject* call_begin(PyObject* object, PyObject* arguments) {
   CallObject* self = (CallObject*)object;
   FunctionObject* function = self->function;
   module_state* state = state_of(object);
   if (self->is_begun) return PyErr_Format(PyExc_RuntimeError, "the call has begun already");
   const Py_ssize_t most = function->argument_count + 2;
-  if (enter_context(state, function->context) < 0) return NULL;
+  if (enter_context(state, function->context, self->deadline) < 0) return NULL;
   self->holds_lock = 1;
   self->values = PyMem_Calloc((size_t)most, sizeof *self->values);
   if (!self->values) {
@@ -236,30 +289,42 @@ static PyObject* call_begin(PyObject* object, PyObject* arguments) {
   }
   self->value_count = function->argument_count;
   if (function->is_async) {
-    halyard_value_t* signal = &self->values[function->argument_count + 1];
-    if (raise_status(state, halyard_fence_create(function->context->device, &signal->object)) < 0) {
+    if (make_signal_fence(function, &self->values[function->argument_count + 1]) < 0) {
       finish(self);
       return NULL;
     }
-    signal->kind = HALYARD_VALUE_OBJECT;
     self->value_count = most;
   }
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
-  status = halyard_call_begin(self->handle, function->handle, self->values, (size_t)self->value_count,
-                              &self->state);
+  status = self->deadline == INT64_MAX ? NULL : halyard_call_set_deadline(self->handle, self->deadline);
+  if (!status)
+    status = halyard_call_begin(self->handle, function->handle, self->values, (size_t)self->value_count,
+                                &self->state);
   Py_END_ALLOW_THREADS
   if (raise_status(state, status) < 0) {
     finish(self);
     return NULL;
   }
   self->is_begun = 1;
-  return PyLong_FromUnsignedLong(self->state);
+  return state_or_wait(self);
 }
 
 static PyObject* call_resume(PyObject* object, PyObject* unused) {
   (void)unused;
   CallObject* self = (CallObject*)object;
+  if (self->awaits_fence) {
+    PyObject* state = state_or_wait(self);
+    if (state && self->awaits_fence && milliseconds_until(self->deadline) == 0) {
+      // A device that does not stop its work at the deadline: the caller does not wait for it.
+      Py_DECREF(state);
+      halyard_call_cancel(self->handle);
+      raise_deadline(state_of(object), "the device");
+      finish(self);
+      return NULL;
+    }
+    return state;
+  }
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
   status = halyard_call_resume(self->handle, &self->state);
@@ -268,7 +333,7 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
     finish(self);
     return NULL;
   }
-  return PyLong_FromUnsignedLong(self->state);
+  return state_or_wait(self);
 }
 
 static PyObject* call_results(PyObject* object, PyObject* unused) {
@@ -280,9 +345,9 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
   if (!results) return PyErr_NoMemory();
   halyard_status_t status = halyard_call_results(self->handle, results, (size_t)count);
   if (!status && self->function->is_async) {
-    const halyard_object_t fence = self->values[self->value_count - 1].object;
+    const halyard_object_t fence = fence_of(self);
     Py_BEGIN_ALLOW_THREADS
-    status = halyard_fence_wait(fence, UINT32_MAX);
+    status = halyard_fence_wait(fence, milliseconds_until(self->deadline));
     Py_END_ALLOW_THREADS
     if (status) release_values(results, count);
   }
@@ -301,7 +366,8 @@ static PyObject* call_cancel(PyObject* object, PyObject* unused) {
 // Seconds on the clock of time.monotonic, or None.
 static PyObject* call_deadline(PyObject* object, PyObject* unused) {
   (void)unused;
-  const int64_t at = halyard_call_deadline(((CallObject*)object)->handle);
+  const CallObject* self = (CallObject*)object;
+  const int64_t at = self->awaits_fence ? self->deadline : halyard_call_deadline(self->handle);
   if (at == INT64_MAX) Py_RETURN_NONE;
   return PyFloat_FromDouble((double)at * 1e-9);
 }
@@ -315,13 +381,14 @@ static PyMethodDef call_methods[] = {
     {"deadline", call_deadline, METH_NOARGS,
      "When a waiting call goes on by itself, by time.monotonic(); None: never."},
     {NULL, NULL, 0, NULL}};
-static PyType_Slot call_slots[] = {
-    {Py_tp_doc,
-     "Call(function, waker, number)\n--\n\nOne call in steps. Function.call_async of the package uses it."},
-    {Py_tp_new, call_new},
-    {Py_tp_dealloc, call_free},
-    {Py_tp_methods, call_methods},
-    {0, NULL}};
+static PyType_Slot call_slots[] = {{Py_tp_doc,
+                                    "Call(function, waker, number, deadline=2**63 - 1)\n--\n\nOne call in "
+                                    "steps. Function.call_async of the package "
+                                    "uses it.\n`deadline` is in nanoseconds of time.monotonic_ns()."},
+                                   {Py_tp_new, call_new},
+                                   {Py_tp_dealloc, call_free},
+                                   {Py_tp_methods, call_methods},
+                                   {0, NULL}};
 static PyType_Spec call_spec = {"halyard.Call", sizeof(CallObject), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, call_slots};
 

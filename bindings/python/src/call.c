@@ -263,33 +263,52 @@ static void give_back_call(FunctionObject* function, halyard_call_t call) {
   }
 }
 
-// The fences of an async function whose call is to block: none to wait for, and one that is waited for here.
-static int add_fences(FunctionObject* function, halyard_value_t* values) {
-  halyard_value_t* wait = &values[function->argument_count];
-  halyard_value_t* signal = wait + 1;
-  *wait = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
-  *signal = (halyard_value_t){.kind = HALYARD_VALUE_OBJECT};
+int make_signal_fence(FunctionObject* function, halyard_value_t* out) {
+  *out = (halyard_value_t){.kind = HALYARD_VALUE_OBJECT};
   return raise_status(state_of((PyObject*)function),
-                      halyard_fence_create(function->context->device, &signal->object));
+                      halyard_fence_create(function->context->device, &out->object));
 }
 
-static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, halyard_value_t* results) {
+// The fences of an async function whose call is to block: none to wait for, and one that is waited for here.
+static int add_fences(FunctionObject* function, halyard_value_t* values) {
+  values[function->argument_count] = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
+  return make_signal_fence(function, &values[function->argument_count + 1]);
+}
+
+// Without the interpreter's lock.
+static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, int64_t deadline,
+                                 halyard_value_t* arguments, Py_ssize_t argument_count,
+                                 halyard_value_t* results) {
+  if (deadline != INT64_MAX) {
+    halyard_status_t refused = halyard_call_set_deadline(call, deadline);
+    if (refused) return refused;
+  }
+  halyard_status_t status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count,
+                                                results, (size_t)function->result_count);
+  // A call that could not begin has not used its deadline up.
+  if (status && deadline != INT64_MAX) halyard_status_release(halyard_call_set_deadline(call, INT64_MAX));
+  if (status || !function->is_async) return status;
+  status = halyard_fence_wait(arguments[argument_count - 1].object, milliseconds_until(deadline));
+  if (status) {
+    release_values(results, function->result_count);
+    halyard_call_cancel(call);  // stops what a device still does for it
+  }
+  return status;
+}
+
+static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_value_t* arguments,
+                        halyard_value_t* results) {
   module_state* state = state_of((PyObject*)function);
   const Py_ssize_t argument_count = function->argument_count + (function->is_async ? 2 : 0);
   PyObject* result = NULL;
   halyard_call_t call = NULL;
-  if (enter_context(state, function->context) == 0) {
+  if (enter_context(state, function->context, deadline) == 0) {
     call = take_call(function);
     halyard_status_t status = NULL;
     if (call) {
       Py_BEGIN_ALLOW_THREADS
       interrupt_begin(call);
-      status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count, results,
-                                   (size_t)function->result_count);
-      if (!status && function->is_async) {
-        status = halyard_fence_wait(arguments[argument_count - 1].object, UINT32_MAX);
-        if (status) release_values(results, function->result_count);
-      }
+      status = run_call(function, call, deadline, arguments, argument_count, results);
       interrupt_end();
       Py_END_ALLOW_THREADS
       give_back_call(function, call);
@@ -303,6 +322,7 @@ static PyObject* invoke(FunctionObject* function, halyard_value_t* arguments, ha
     }
   }
   release_values(arguments, argument_count);
+  run_deferred(state->deferred);
   return result;
 }
 
@@ -313,15 +333,18 @@ static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* 
   const Py_ssize_t needed = function->argument_count + 2 + function->result_count;
   if (needed > kFewValues && !(values = PyMem_Malloc(sizeof *values * (size_t)needed)))
     return PyErr_NoMemory();
-  PyObject* ordered = bind_arguments(function, arguments, keywords);
-  PyObject* result = NULL;
+  int64_t deadline;
+  PyObject *others = NULL, *ordered = NULL, *result = NULL;
+  if (take_timeout(function, keywords, &others, &deadline) == 0)
+    ordered = bind_arguments(function, arguments, others);
+  Py_XDECREF(others);
   if (ordered) {
     int failed = convert_arguments(function, ordered, values) < 0;
     if (!failed && function->is_async && add_fences(function, values) < 0) {
       release_values(values, function->argument_count);
       failed = 1;
     }
-    if (!failed) result = invoke(function, values, values + function->argument_count + 2);
+    if (!failed) result = invoke(function, deadline, values, values + function->argument_count + 2);
   }
   Py_XDECREF(ordered);
   if (values != few) PyMem_Free(values);
@@ -333,10 +356,16 @@ static PyObject* function_bind(PyObject* self, PyObject* arguments, PyObject* ke
 }
 
 static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  FunctionObject* function = (FunctionObject*)self;
   PyObject* module = PyImport_ImportModule("halyard._async");  // asyncio is imported only where it is used
-  PyObject* flat = module ? bind_arguments((FunctionObject*)self, arguments, keywords) : NULL;
-  PyObject* coroutine = flat ? PyObject_CallMethod(module, "call_async", "OO", self, flat) : NULL;
+  int64_t deadline;
+  PyObject *others = NULL, *flat = NULL;
+  if (module && take_timeout(function, keywords, &others, &deadline) == 0)
+    flat = bind_arguments(function, arguments, others);
+  PyObject* coroutine =
+      flat ? PyObject_CallMethod(module, "call_async", "OOL", self, flat, (long long)deadline) : NULL;
   Py_XDECREF(flat);
+  Py_XDECREF(others);
   Py_XDECREF(module);
   return coroutine;
 }
@@ -393,17 +422,18 @@ static void function_free(PyObject* object) {
 }
 
 static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"context",  "module",      "name",    "arguments", "result_count",
-                          "is_async", "declaration", "prepare", "finish",    NULL};
+  static char* names[] = {"context",      "module",      "name",        "arguments",
+                          "result_count", "is_async",    "declaration", "prepare",
+                          "finish",       "has_timeout", NULL};
   module_state* state = PyType_GetModuleState(type);
   ContextObject* context;
   const char* module = NULL;
   PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL;
   Py_ssize_t result_count;
-  int is_async = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOO:Function", names, state->context_type,
+  int is_async = 0, has_timeout = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOOp:Function", names, state->context_type,
                                    &context, &module, &name, &PyTuple_Type, &described, &result_count,
-                                   &is_async, &declaration, &prepare, &finish))
+                                   &is_async, &declaration, &prepare, &finish, &has_timeout))
     return NULL;
   const char* utf8 = PyUnicode_AsUTF8AndSize(name, NULL);
   halyard_function_t handle = NULL;
@@ -417,6 +447,7 @@ static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject*
   self->handle = handle;
   self->result_count = result_count;
   self->is_async = is_async;
+  self->has_timeout = has_timeout;
   self->idle_count = 0;
   self->argument_count = 0;
   self->context = context;
@@ -461,8 +492,11 @@ static PyMethodDef function_methods[] = {
     {"bind", (PyCFunction)(void (*)(void))function_bind, METH_VARARGS | METH_KEYWORDS,
      "bind(*args, **kwargs)\n--\n\nThe arguments in the order of the declaration, as a tuple."},
     {"call_async", (PyCFunction)(void (*)(void))function_call_async, METH_VARARGS | METH_KEYWORDS,
-     "call_async(*args, **kwargs)\n--\n\nThe same call for asyncio: await it. No thread waits for it; "
-     "cancelling the task cancels it."},
+     "call_async(*args, timeout=None, **kwargs)\n--\n\nThe same call for asyncio: await it. No thread waits "
+     "for "
+     "it; cancelling the task cancels it.\n`timeout` limits it, in seconds from now, waits for other calls "
+     "of "
+     "the model included."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef function_fields[] = {
@@ -474,8 +508,13 @@ static PyGetSetDef function_fields[] = {
 static PyType_Slot function_slots[] = {
     {Py_tp_doc,
      "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, "
-     "prepare=None, finish=None)\n--\n\n"
-     "An export that can be called. `arguments` is a tuple of (name, kind, element type, shape or None)."},
+     "prepare=None, finish=None, has_timeout=False)\n--\n\n"
+     "An export that can be called: model.main(x, y), with names as in its declaration: "
+     "model.main(input0=x).\n"
+     "timeout=0.5 limits this call to half a second (DeadlineExceededError); a function that declares an\n"
+     "argument `timeout` gets that instead. halyard.load makes these; `arguments` is a tuple of (name, "
+     "kind,\n"
+     "element type, shape or None)."},
     {Py_tp_new, function_new},
     {Py_tp_dealloc, function_free},
     {Py_tp_call, function_call},

@@ -12,7 +12,10 @@
 
 #define STATUS_CODE_COUNT 19
 
+typedef struct deferred_list deferred_list;
+
 typedef struct module_state {
+  deferred_list* deferred;
   PyObject* error;                      // halyard.Error
   PyObject* errors[STATUS_CODE_COUNT];  // its subclass for each code; [0] is Error itself
   PyTypeObject* instance_type;
@@ -84,6 +87,8 @@ typedef struct {
   Py_ssize_t argument_count;  // without the fences of an async function
   Py_ssize_t result_count;
   int is_async;       // coarse fences: two more arguments
+  int has_timeout;    // it declares an argument with the name `timeout`, so that calls take no limit by that
+                      // name
   PyObject* prepare;  // structured arguments to flat ones: prepare(*args, **kwargs) gives a tuple; or null
   PyObject* finish;   // flat results to structured ones; or null
   // Calls that are not in use, for reuse: a warm call allocates no handle. Guarded by the interpreter's lock.
@@ -105,6 +110,27 @@ typedef struct {
   PyObject_HEAD
   halyard_object_t handle;  // a list, a buffer, an object of a native module
 } ObjectObject;
+
+// ---- deferred.c
+typedef struct deferred_t deferred_t;
+struct deferred_t {
+  void (*run)(deferred_t* item);  // with the interpreter's lock; frees the item and calls forget_deferred
+  deferred_t* next;
+};
+deferred_list* make_deferred_list(void);
+void release_deferred_list(deferred_list* list);
+// The interpreter shuts down.
+void close_deferred(deferred_list* list);
+// An item keeps the list from expect_deferred to forget_deferred.
+void expect_deferred(deferred_list* list);
+void forget_deferred(deferred_list* list);
+// On any thread, with or without the interpreter's lock: `run` is called soon, on a thread that has it.
+void defer(deferred_list* list, deferred_t* item);
+// With the interpreter's lock: does what was deferred.
+void run_deferred(deferred_list* list);
+// The interpreter's lock for a thread that runs a program. -1: the interpreter is shutting down.
+int enter_interpreter(deferred_list* list, PyGILState_STATE* gil);
+void leave_interpreter(deferred_list* list, PyGILState_STATE gil);
 
 // ---- errors.c
 int add_errors(PyObject* module, module_state* state);
@@ -131,6 +157,9 @@ const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
 // alike.
 int same_element(uint32_t expected, uint32_t found);
 
+// ---- instance.c
+PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes the device over
+
 // ---- tensor.c
 PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes the view over
 // A view of what Python gives for an argument: arrays, tensors, nested lists, scalars. 0, or -1 with an
@@ -155,7 +184,8 @@ void unmap_tensor(TensorObject* self);
 // failure.
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
                    Py_buffer* bytes, halyard_object_t* out);
-// DLPack: what the value offers, as a view; and a tensor as a capsule.
+// ---- dlpack.c
+// What the value offers, as a view; and a tensor as a capsule.
 int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_object_t* out);
 PyObject* tensor_to_dlpack(PyObject* self, PyObject* arguments, PyObject* keywords);
 PyObject* tensor_dlpack_device(PyObject* self, PyObject* unused);
@@ -180,8 +210,22 @@ PyObject* finish_result(FunctionObject* function, PyObject* result);
 // Takes the values over, also on failure.
 PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize_t count);
 PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes it over
-int enter_context(module_state* state, ContextObject* context);        // 0, or -1: an exception is set
+// Takes the context's lock, by the deadline at the latest (as in take_timeout). 0, or -1: an exception is
+// set.
+int enter_context(module_state* state, ContextObject* context, int64_t deadline);
 void leave_context(ContextObject* context);
+// A fence for the signal argument of an async function: 0, or -1 with an exception set.
+int make_signal_fence(FunctionObject* function, halyard_value_t* out);
+
+// ---- timeout.c
+// The deadline that `timeout=` of a call stands for, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: none.
+// *keywords is a new reference to the other keyword arguments (null: none were given). 0, or -1: an exception
+// is set.
+int take_timeout(FunctionObject* function, PyObject* given, PyObject** keywords, int64_t* deadline);
+// Milliseconds until the deadline, rounded up, for halyard_fence_wait.
+uint32_t milliseconds_until(int64_t deadline);
+// Raises DeadlineExceededError for a call whose deadline passed while it waited for `cause`. Returns -1.
+int raise_deadline(module_state* state, const char* cause);
 
 // ---- interrupt.c
 // Ctrl-C cancels the call between these two, where it is made on the main thread.

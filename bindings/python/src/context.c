@@ -41,7 +41,8 @@ static int parameter_files(PyObject* sequence, PyObject** keep, halyard_paramete
   if (!list) return -1;
   const Py_ssize_t size = PyList_Size(list);
   halyard_parameter_file_t* files = PyMem_Malloc(sizeof *files * (size_t)(size + 1));
-  PyObject* paths = files ? PyList_New(0) : PyErr_NoMemory();
+  PyObject* paths = files ? PyList_New(0) : NULL;
+  if (!files) PyErr_NoMemory();
   for (Py_ssize_t i = 0; paths && i < size; ++i) {
     PyObject* path = NULL;
     if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sO&", &files[i].scope, PyUnicode_FSConverter, &path) ||
@@ -133,6 +134,7 @@ static void context_free(PyObject* object) {
   Py_BEGIN_ALLOW_THREADS
   halyard_release(handle);
   Py_END_ALLOW_THREADS
+  run_deferred(state_of(object)->deferred);
   halyard_release(self->device);
   if (self->lock) PyThread_free_lock(self->lock);
   Py_XDECREF(self->observers);
@@ -140,7 +142,7 @@ static void context_free(PyObject* object) {
   Py_DECREF(type);
 }
 
-int enter_context(module_state* state, ContextObject* context) {
+int enter_context(module_state* state, ContextObject* context, int64_t deadline) {
   const unsigned long self = PyThread_get_thread_ident();
   if (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
     if (context->owner == self) {
@@ -150,9 +152,12 @@ int enter_context(module_state* state, ContextObject* context) {
                      "another call of this model is under way on the same thread; await it first, or load "
                      "the model once more for calls at the same time"));
     }
+    const PY_TIMEOUT_T wait = deadline == INT64_MAX ? -1 : (PY_TIMEOUT_T)milliseconds_until(deadline) * 1000;
+    PyLockStatus acquired;
     Py_BEGIN_ALLOW_THREADS
-    PyThread_acquire_lock(context->lock, WAIT_LOCK);
+    acquired = PyThread_acquire_lock_timed(context->lock, wait, 0);
     Py_END_ALLOW_THREADS
+    if (acquired != PY_LOCK_ACQUIRED) return raise_deadline(state, "another call of this model");
   }
   context->owner = self;
   return 0;

@@ -71,28 +71,79 @@ static PyObject* make_class(const char* name, PyObject* error, const char* also)
   return made;
 }
 
+// `message` and `trace`: what raise_with has put into the instance's dict. An exception that Python code made
+// has its text and no trace.
+static PyObject* from_dict(PyObject* exception, const char* name) {
+  PyObject* dict = PyObject_GenericGetDict(exception, NULL);
+  PyObject* found = dict ? PyDict_GetItemString(dict, name) : NULL;
+  Py_XINCREF(found);
+  Py_XDECREF(dict);
+  return found;
+}
+
+static PyObject* error_message(PyObject* exception, void* unused) {
+  (void)unused;
+  PyObject* found = from_dict(exception, "message");
+  return found || PyErr_Occurred() ? found : PyObject_Str(exception);
+}
+
+static PyObject* error_trace(PyObject* exception, void* unused) {
+  (void)unused;
+  PyObject* found = from_dict(exception, "trace");
+  return found || PyErr_Occurred() ? found : PyList_New(0);
+}
+
+static PyGetSetDef error_fields[] = {
+    {"message", error_message, NULL, "What was expected and found.", NULL},
+    {"trace", error_trace, NULL, "Where it passed, the program's own stack included: a list of str.", NULL}};
+
+static int set_attribute(PyObject* object, const char* name, PyObject* value) {  // takes the value over
+  const int result = value ? PyObject_SetAttrString(object, name, value) : -1;
+  Py_XDECREF(value);
+  return result;
+}
+
+static int add_fields(PyObject* error) {
+  for (size_t i = 0; i < sizeof error_fields / sizeof *error_fields; ++i) {
+    PyObject* field = PyDescr_NewGetSet((PyTypeObject*)error, &error_fields[i]);
+    if (set_attribute(error, error_fields[i].name, field) < 0) return -1;
+  }
+  return 0;
+}
+
+// The class knows its code, so that Python code may raise it too: halyard.NotFoundError("no such key").
+static int add_code(PyObject* error, halyard_status_code_t code) {
+  if (set_attribute(error, "code", PyLong_FromLong(code)) < 0) return -1;
+  return set_attribute(error, "name", PyUnicode_FromString(halyard_status_code_name(code)));
+}
+
 int add_errors(PyObject* module, module_state* state) {
   state->error = make_class("Error", NULL, NULL);
-  if (!state->error) return -1;
+  if (!state->error || add_fields(state->error) < 0 || add_code(state->error, HALYARD_UNKNOWN) < 0) return -1;
   for (int code = 0; code < STATUS_CODE_COUNT; ++code) {
     if (code == 0) {
       Py_INCREF(state->error);
       state->errors[0] = state->error;
     } else {
       state->errors[code] = make_class(kClasses[code].name, state->error, kClasses[code].also);
+      if (!state->errors[code] || add_code(state->errors[code], code) < 0) return -1;
     }
-    if (!state->errors[code] || PyModule_AddObjectRef(module, kClasses[code].name, state->errors[code]) < 0)
-      return -1;
+    if (PyModule_AddObjectRef(module, kClasses[code].name, state->errors[code]) < 0) return -1;
   }
   return 0;
 }
 
-static int set_text(PyObject* object, const char* name, const char* text, Py_ssize_t size) {
-  PyObject* value = PyUnicode_DecodeUTF8(text, size, "replace");
-  if (!value) return -1;
-  const int result = PyObject_SetAttrString(object, name, value);
-  Py_DECREF(value);
+// Into the instance's dict, from where `message` and `trace` take it. Takes the value over.
+static int set_field(PyObject* exception, const char* name, PyObject* value) {
+  PyObject* dict = value ? PyObject_GenericGetDict(exception, NULL) : NULL;
+  const int result = dict ? PyDict_SetItemString(dict, name, value) : -1;
+  Py_XDECREF(dict);
+  Py_XDECREF(value);
   return result;
+}
+
+static int set_text(PyObject* object, const char* name, const char* text, Py_ssize_t size) {
+  return set_field(object, name, PyUnicode_DecodeUTF8(text, size, "replace"));
 }
 
 // The notes of the status, one for each step that it passed on its way. The status's text is "CODE; message;
@@ -121,9 +172,7 @@ static int set_notes(PyObject* exception, const char* text, const char* message)
     Py_DECREF(added);
     at = end;
   }
-  const int result = PyObject_SetAttrString(exception, "trace", trace);
-  Py_DECREF(trace);
-  return result;
+  return set_field(exception, "trace", trace);
 }
 
 static int raise_with(module_state* state, halyard_status_t status) {
@@ -136,11 +185,9 @@ static int raise_with(module_state* state, halyard_status_t status) {
   PyObject* exception = PyObject_CallFunctionObjArgs(type, text, NULL);
   Py_DECREF(text);
   if (!exception) return -1;
-  PyObject* number = PyLong_FromLong(code);
-  int failed = !number || PyObject_SetAttrString(exception, "code", number) < 0 ||
+  int failed = set_field(exception, "code", PyLong_FromLong(code)) < 0 ||
                set_text(exception, "name", name, (Py_ssize_t)strlen(name)) < 0 ||
                set_text(exception, "message", message, (Py_ssize_t)strlen(message)) < 0;
-  Py_XDECREF(number);
   char* whole = failed ? NULL : halyard_status_text(status);
   if (whole) {
     failed = set_notes(exception, whole, message) < 0;
@@ -163,9 +210,11 @@ halyard_status_t status_of_exception(module_state* state) {
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   halyard_status_code_t code = HALYARD_UNKNOWN;
-  if (value && PyObject_IsInstance(value, state->error) == 1) {
+  const int is_ours = value && PyObject_IsInstance(value, state->error) == 1;
+  if (is_ours) {
     PyObject* number = PyObject_GetAttrString(value, "code");
-    if (number) code = (halyard_status_code_t)PyLong_AsLong(number);
+    const long given = number ? PyLong_AsLong(number) : 0;
+    if (given > 0 && given < STATUS_CODE_COUNT) code = (halyard_status_code_t)given;
     Py_XDECREF(number);
     PyErr_Clear();
   } else if (type && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt)) {
@@ -174,7 +223,12 @@ halyard_status_t status_of_exception(module_state* state) {
     code = HALYARD_RESOURCE_EXHAUSTED;
   }
   PyObject* name = type ? PyType_GetName((PyTypeObject*)type) : NULL;
-  PyObject* text = name ? PyUnicode_FromFormat("%U: %S", name, value) : NULL;
+  PyObject* message = is_ours ? PyObject_GetAttrString(value, "message") : NULL;
+  PyErr_Clear();
+  PyObject* text = message && PyUnicode_Check(message) ? Py_NewRef(message)
+                   : name                              ? PyUnicode_FromFormat("%U: %S", name, value)
+                                                       : NULL;
+  Py_XDECREF(message);
   const char* utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
   halyard_status_t status =
       halyard_status_create(code, utf8 ? utf8 : "a Python function raised an exception");

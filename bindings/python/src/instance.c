@@ -190,6 +190,16 @@ static PyObject* instance_devices(PyObject* self, PyObject* arguments) {
   return list;
 }
 
+PyObject* wrap_device(module_state* state, halyard_device_t handle) {
+  DeviceObject* device = PyObject_New(DeviceObject, state->device_type);
+  if (device) {
+    device->handle = handle;
+  } else {
+    halyard_release(handle);
+  }
+  return (PyObject*)device;
+}
+
 static PyObject* instance_open(PyObject* self, PyObject* arguments) {
   const char* uri;
   PyObject* settings = NULL;
@@ -211,13 +221,7 @@ static PyObject* instance_open(PyObject* self, PyObject* arguments) {
   status = halyard_device_open_with(((InstanceObject*)self)->handle, uri, pairs, count, &handle);
   Py_END_ALLOW_THREADS
   if (raise_status(state, status) < 0) return NULL;
-  DeviceObject* device = PyObject_New(DeviceObject, state->device_type);
-  if (!device) {
-    halyard_release(handle);
-    return NULL;
-  }
-  device->handle = handle;
-  return (PyObject*)device;
+  return wrap_device(state, handle);
 }
 
 static PyObject* object_counts(halyard_object_count_t* counts, size_t count) {
@@ -276,6 +280,17 @@ static PyObject* device_uri(PyObject* self, void* unused) {
 
 static PyObject* device_repr(PyObject* self) {
   return PyUnicode_FromFormat("<halyard.Device %s>", halyard_device_uri(((DeviceObject*)self)->handle));
+}
+
+// Objects of the same device are equal: tensor.device == model.devices[0].
+static PyObject* device_compare(PyObject* self, PyObject* other, int how) {
+  if (Py_TYPE(self) != Py_TYPE(other) || (how != Py_EQ && how != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  const int are_equal = ((DeviceObject*)self)->handle == ((DeviceObject*)other)->handle;
+  return PyBool_FromLong(are_equal == (how == Py_EQ));
+}
+
+static Py_hash_t device_hash(PyObject* self) {
+  return (Py_hash_t)((uintptr_t)((DeviceObject*)self)->handle >> 4);  // never -1, which means an error
 }
 
 static PyObject* device_describe(PyObject* self, PyObject* unused) {
@@ -351,6 +366,8 @@ static PyGetSetDef device_fields[] = {{"uri", device_uri, NULL, "\"local-task://
 static PyType_Slot device_slots[] = {{Py_tp_doc, "A device, made by Instance.open or halyard.device."},
                                      {Py_tp_dealloc, device_free},
                                      {Py_tp_repr, device_repr},
+                                     {Py_tp_richcompare, device_compare},
+                                     {Py_tp_hash, device_hash},
                                      {Py_tp_methods, device_methods},
                                      {Py_tp_getset, device_fields},
                                      {0, NULL}};

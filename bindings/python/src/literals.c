@@ -25,11 +25,13 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank) {
   for (int i = 0; fits && request->rank >= 0 && i < rank; ++i)
     fits = request->shape[i] < 0 || request->shape[i] == shape[i];
   if (fits) return 0;
+  int has_any = 0;
+  for (int i = 0; i < request->rank; ++i) has_any |= request->shape[i] < 0;
   PyObject* found = shape_tuple(shape, (size_t)rank);
   PyObject* expected = shape_tuple(request->shape, (size_t)request->rank);
-  PyObject* text = found && expected
-                       ? PyUnicode_FromFormat("has shape %R, expected %R (-1: any size)", found, expected)
-                       : NULL;
+  PyObject* text = found && expected ? PyUnicode_FromFormat("has shape %R, expected %R%s", found, expected,
+                                                            has_any ? " (-1: any size)" : "")
+                                     : NULL;
   Py_XDECREF(found);
   Py_XDECREF(expected);
   return refuse(request, text);

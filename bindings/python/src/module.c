@@ -6,9 +6,34 @@ int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out) {
   return *out ? PyModule_AddType(module, *out) : -1;
 }
 
+static PyObject* at_exit(PyObject* module, PyObject* unused) {
+  (void)unused;
+  close_deferred(((module_state*)PyModule_GetState(module))->deferred);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"_close", at_exit, METH_NOARGS, "The interpreter shuts down: no thread of a device needs it any more."},
+    {NULL, NULL, 0, NULL}};
+
+static int close_at_exit(PyObject* module) {
+  PyObject* function = PyObject_GetAttrString(module, "_close");
+  PyObject* exits = function ? PyImport_ImportModule("atexit") : NULL;
+  PyObject* done = exits ? PyObject_CallMethod(exits, "register", "O", function) : NULL;
+  const int result = done ? 0 : -1;
+  Py_XDECREF(done);
+  Py_XDECREF(exits);
+  Py_XDECREF(function);
+  return result;
+}
+
 static int execute(PyObject* module) {
   module_state* state = PyModule_GetState(module);
-  if (add_errors(module, state) < 0 || add_element_types(module, state) < 0 ||
+  if (!(state->deferred = make_deferred_list())) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  if (close_at_exit(module) < 0 || add_errors(module, state) < 0 || add_element_types(module, state) < 0 ||
       add_instance_types(module, state) < 0 || add_program_types(module, state) < 0 ||
       add_context_types(module, state) < 0 || add_call_types(module, state) < 0 ||
       add_tensor_types(module, state) < 0 || add_async_types(module, state) < 0 ||
@@ -47,13 +72,19 @@ static int clear(PyObject* module) {
   return 0;
 }
 
-static void free_module(void* module) { clear(module); }
+static void free_module(void* module) {
+  clear(module);
+  module_state* state = PyModule_GetState(module);
+  release_deferred_list(state->deferred);
+  state->deferred = NULL;
+}
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 static PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
                                  .m_name = "halyard._halyard",
                                  .m_doc = "Halyard's C ABI as Python types. Use the package halyard.",
                                  .m_size = sizeof(module_state),
+                                 .m_methods = methods,
                                  .m_slots = slots,
                                  .m_traverse = traverse,
                                  .m_clear = clear,

@@ -7,6 +7,8 @@
 
 // Lives as long as the module.
 typedef struct {
+  deferred_t deferred;  // first, so that one is the other
+  deferred_list* list;
   module_state* state;
   PyObject* extension;  // keeps `state`
   PyObject* callables;  // list, in the order of the exports
@@ -77,7 +79,9 @@ static int take_results(module_state* state, PyObject* returned, halyard_module_
 
 static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
   native_user* self = user;
-  const PyGILState_STATE gil = PyGILState_Ensure();
+  PyGILState_STATE gil;
+  if (enter_interpreter(self->list, &gil) < 0)
+    return halyard_status_create(HALYARD_CANCELLED, "the Python interpreter is shutting down");
   halyard_status_t status = NULL;
   PyObject* arguments = PyTuple_New((Py_ssize_t)call->argument_count);
   for (uint32_t i = 0; arguments && i < call->argument_count; ++i) {
@@ -100,19 +104,22 @@ static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
     Py_XDECREF(returned);
     Py_DECREF(arguments);
   }
-  PyGILState_Release(gil);
+  leave_interpreter(self->list, gil);
   return status;
 }
 
+static void free_user(deferred_t* item) {
+  native_user* self = (native_user*)item;
+  Py_DECREF(self->callables);
+  Py_DECREF(self->extension);
+  forget_deferred(self->list);
+  free(self);
+}
+
+// The module is gone: on any thread.
 static void release_user(void* user) {
   native_user* self = user;
-  if (Py_IsInitialized()) {  // else the interpreter has freed them
-    const PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF(self->callables);
-    Py_DECREF(self->extension);
-    PyGILState_Release(gil);
-  }
-  free(self);
+  defer(self->list, &self->deferred);
 }
 
 PyObject* native_module(PyObject* module, PyObject* arguments) {
@@ -142,6 +149,9 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
     exports[index++].frame = call_python;
   }
   if (!failed) {
+    user->deferred.run = free_user;
+    user->list = state->deferred;
+    expect_deferred(user->list);
     user->state = state;
     user->extension = Py_NewRef(module);
     user->callables = Py_NewRef(callables);
@@ -157,6 +167,7 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
     if (raise_status(state, halyard_module_create_native(instance->handle, &definition, &handle)) < 0) {
       Py_DECREF(user->extension);
       Py_DECREF(user->callables);
+      forget_deferred(user->list);
     } else {
       user = NULL;  // the module's now
       ProgramObject* program = PyObject_New(ProgramObject, state->program_type);

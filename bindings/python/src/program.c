@@ -54,6 +54,7 @@ static PyObject* program_new(PyTypeObject* type, PyObject* arguments, PyObject* 
 static void program_free(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   halyard_release(((ProgramObject*)self)->handle);
+  run_deferred(state_of(self)->deferred);
   halyard_release(((ProgramObject*)self)->instance);
   PyObject_Free(self);
   Py_DECREF(type);

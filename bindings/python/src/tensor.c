@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "halyard/memory.h"
 
 // ---- Making one
 
@@ -27,6 +28,7 @@ static void tensor_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (self->mapped) unmap_tensor(self);
   halyard_release(self->handle);
+  run_deferred(state_of(object)->deferred);
   PyMem_Free(self->shape_and_strides);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -70,6 +72,14 @@ static PyObject* tensor_element_type(PyObject* self, void* unused) {
   PyObject* result = PyUnicode_FromString(text ? text : "");
   halyard_free(text);
   return result;
+}
+
+static PyObject* tensor_device(PyObject* self, void* unused) {
+  (void)unused;
+  module_state* state = state_of(self);
+  halyard_device_t device = NULL;
+  if (raise_status(state, halyard_view_device(((TensorObject*)self)->handle, &device)) < 0) return NULL;
+  return wrap_device(state, device);
 }
 
 static PyObject* tensor_nbytes(PyObject* self, void* unused) {
@@ -168,6 +178,41 @@ static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
   return bytes;
 }
 
+static PyObject* no_element_type(const char* name) {
+  return PyErr_Format(PyExc_ValueError, "'%s' is no element type; they are in halyard.element_types", name);
+}
+
+// The same memory with elements of another type.
+static PyObject* tensor_view(PyObject* object, PyObject* argument) {
+  TensorObject* self = (TensorObject*)object;
+  const char* name = PyUnicode_AsUTF8AndSize(argument, NULL);
+  if (!name) return NULL;
+  const element_name_t *element = element_by_name(name), *own = element_by_type(self->info.element_type);
+  if (!element) return no_element_type(name);
+  if (!own || own->bits != element->bits)
+    return PyErr_Format(PyExc_ValueError,
+                        "view() takes a type whose elements are as large; %s has %d bits, %s %d", name,
+                        (int)element->bits, own ? own->numpy : "this", own ? (int)own->bits : 0);
+  halyard_object_t view = NULL;
+  module_state* state = state_of(object);
+  if (raise_status(state, halyard_view_part(self->handle, 0, element->type, self->info.shape, self->info.rank,
+                                            &view)) < 0)
+    return NULL;
+  return wrap_tensor(state, view);
+}
+
+// __array__(dtype=None, copy=None): numpy asks for it where there is no buffer, which is for bfloat16 and the
+// 8-bit floats.
+static PyObject* tensor_array(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  static char* names[] = {"dtype", "copy", NULL};
+  PyObject *dtype = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OO:__array__", names, &dtype, &copy)) return NULL;
+  PyObject* package = PyImport_ImportModule("halyard");
+  PyObject* array = package ? PyObject_CallMethod(package, "_array", "OOO", self, dtype, copy) : NULL;
+  Py_XDECREF(package);
+  return array;
+}
+
 // What memoryview says of it: it knows every format that has one.
 static PyObject* through_memoryview(PyObject* self, const char* method) {
   PyObject* view = PyMemoryView_FromObject(self);
@@ -234,9 +279,7 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* k
   }
   if (dtype) {
     const element_name_t* element = element_by_name(dtype);
-    if (!element)
-      return PyErr_Format(PyExc_ValueError, "'%s' is no element type; they are in halyard.element_types",
-                          dtype);
+    if (!element) return no_element_type(dtype);
     request.element_type = element->type;
   }
   halyard_object_t view = NULL;
@@ -248,6 +291,11 @@ static PyMethodDef tensor_methods[] = {
     {"tobytes", tensor_tobytes, METH_NOARGS, "A copy of its bytes."},
     {"tolist", tensor_tolist, METH_NOARGS, "Its elements as nested lists."},
     {"item", tensor_item, METH_NOARGS, "The one element of a tensor of one element."},
+    {"view", tensor_view, METH_O,
+     "view(dtype)\n--\n\nThe same memory as elements of another type of the same size: "
+     "tensor.view(\"uint16\")."},
+    {"__array__", (PyCFunction)(void (*)(void))tensor_array, METH_VARARGS | METH_KEYWORDS,
+     "__array__(dtype=None, copy=None)\n--\n\nThe tensor as a numpy array, as halyard.numpy gives it."},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_to_dlpack, METH_VARARGS | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule that "
      "shares its memory."},
@@ -258,6 +306,7 @@ static PyGetSetDef tensor_fields[] = {
     {"dtype", tensor_dtype, NULL, "The name of its element type, as numpy writes it: \"float32\".", NULL},
     {"element_type", tensor_element_type, NULL,
      "The name of its element type, as compilers write it: \"f32\".", NULL},
+    {"device", tensor_device, NULL, "The Device whose memory it is in.", NULL},
     {"nbytes", tensor_nbytes, NULL, "Its size in bytes.", NULL},
     {"ndim", tensor_ndim, NULL, "How many dimensions it has.", NULL},
     {"size", tensor_size, NULL, "How many elements it has.", NULL},
@@ -285,6 +334,7 @@ static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0,
 static void object_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   halyard_release(((ObjectObject*)object)->handle);
+  run_deferred(state_of(object)->deferred);
   PyObject_Free(object);
   Py_DECREF(type);
 }

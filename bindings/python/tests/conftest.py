@@ -36,3 +36,12 @@ def fixtures():
     if not (FIXTURES / "compiled").exists():
         pytest.skip("no fixtures: HALYARD_FIXTURES or ../shared/fixtures")
     return FIXTURES
+
+
+def aligned(count, dtype="float32", alignment=64):
+    """An array that begins at a multiple of `alignment` bytes, as devices want it."""
+    import numpy as np
+
+    raw = np.empty(count * np.dtype(dtype).itemsize + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start:start + count * np.dtype(dtype).itemsize].view(dtype)

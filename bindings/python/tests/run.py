@@ -2,8 +2,12 @@
 
 usage: run.py FILE...
 
-HALYARD_TEST_PYTHON names another interpreter, such as a debug build (python3-dbg: python3.11d). In builds with
-AddressSanitizer the interpreter is started with its library.
+HALYARD_TEST_PYTHON names another interpreter, such as a debug build (package python3-dbg: python3.11d), which counts all
+references. It counts those of the extension too where that was built with
+-DHALYARD_PYTHON_INCLUDE=/usr/include/python3.11d.
+
+In builds with AddressSanitizer the interpreter is started with its library. Leaks are reported where ASAN_OPTIONS has
+detect_leaks=1: Python and numpy have some of their own, and so has a process that ends in the middle of a call.
 """
 
 import os
@@ -41,7 +45,6 @@ def main():
         return 77
     environment = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
     if library := sanitizer_library(extension):
-        # The interpreter itself keeps memory until it ends.
         environment |= {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", ""),
                         "PYTHONMALLOC": "malloc"}
     files = sys.argv[1:] or sorted(str(file) for file in FOLDER.glob("test_*.py"))

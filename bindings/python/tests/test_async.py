@@ -159,3 +159,35 @@ def test_exit_while_things_are_held(example):
     done = subprocess.run([sys.executable, "-X", "dev", "-c", AT_EXIT, example("elementwise_mul")], capture_output=True,
                           text=True, env={**os.environ, "PYTHONPATH": str(BUILD / "python")}, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FUNCTIONS_AT_EXIT = """
+import halyard, threading, time
+@halyard.function("0i_i")
+def count(i):
+    time.sleep(0.001)
+    return i + 1
+model = halyard.load(halyard.assemble('''
+vm.module @m
+vm.import @host.count cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  vm.br ^bb1
+^bb1:
+  %i0 = vm.call @host.count(%i0)
+  vm.br ^bb1
+^bb2:
+  vm.return %i0
+}
+'''), functions=[count])
+threading.Thread(target=model.f, args=(0,), daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_exit_while_programs_call_python(turn):
+    done = subprocess.run([sys.executable, "-c", FUNCTIONS_AT_EXIT], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(BUILD / "python")}, timeout=120)
+    # The thread may still say that its call has failed.
+    assert done.returncode == 0 and (done.stderr == "" or done.stderr.startswith("Exception in thread")), done.stderr

@@ -2,6 +2,7 @@
 
 import gc
 import pathlib
+import traceback
 
 import pytest
 
@@ -26,8 +27,11 @@ def test_from_bytes_and_path_objects(example):
 
 def test_unknown_function_suggests_one(example):
     model = halyard.load(example("fib"))
-    with pytest.raises(AttributeError, match="did you mean 'recursive'"):
+    with pytest.raises(AttributeError, match="did you mean 'recursive'") as caught:
         model.recursiv
+    assert "".join(traceback.format_exception(caught.value)).lower().count("did you mean") == 1
+    with pytest.raises(AttributeError, match="no function 'main'. It has: recursive, iterative"):
+        model.main
     with pytest.raises(AttributeError):
         model._repr_html_
 

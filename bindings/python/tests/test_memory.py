@@ -2,20 +2,15 @@
 
 import ctypes
 import gc
+import threading
 import weakref
 
 import pytest
 
 import halyard
+from conftest import aligned
 
 np = pytest.importorskip("numpy")
-
-
-def aligned(count, dtype=np.float32, alignment=64):
-    """An array that begins at a multiple of `alignment` bytes, as devices want it."""
-    raw = np.empty(count * np.dtype(dtype).itemsize + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start:start + count * np.dtype(dtype).itemsize].view(dtype)
 
 
 def address(tensor):
@@ -118,6 +113,75 @@ def test_dlpack_from_numpy(product):
         product(Liar(), [3.0] * 8)
 
 
+def test_dlpack_of_memory_that_must_not_be_written_to(local_device):
+    array = aligned(4096)
+    array[:] = 3
+    array.flags.writeable = False
+    tensor = halyard.Tensor(array, device=halyard.device(local_device))
+    shared = halyard.Tensor(Capsule(tensor.__dlpack__(max_version=(1, 0), copy=False)))  # version 1 says so
+    assert address(shared) == array.ctypes.data and memoryview(shared).readonly
+    copied = halyard.Tensor(Capsule(tensor.__dlpack__()))  # a consumer of version 0 gets a copy, unless it wants none
+    assert address(copied) != array.ctypes.data and copied.tolist() == [3.0] * 4096
+    with pytest.raises(BufferError, match="copy is False.*must not be written to"):
+        tensor.__dlpack__(copy=False)
+
+
+class Capsule:
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **arguments):
+        return self.capsule
+
+
+def test_tensors_of_others_are_let_go_with_the_interpreter(local_device):
+    """Their deleters are called once, and on a thread of Python, also where a device has used them last."""
+    deleter_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    gone = []
+    deleter = deleter_type(lambda pointer: gone.append((pointer, threading.current_thread().name)))
+    values = aligned(4096)
+    shape = (ctypes.c_int64 * 1)(4096)
+
+    class Managed(ctypes.Structure):
+        _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                    ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                    ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64),
+                    ("context", ctypes.c_void_p), ("deleter", deleter_type)]
+
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    managed = Managed(values.ctypes.data, 1, 0, 1, 2, 32, 1, ctypes.addressof(shape), None, 0, None, deleter)
+    tensor = halyard.Tensor(Capsule(new_capsule(ctypes.addressof(managed), b"dltensor", None)),
+                            device=halyard.device(local_device))
+    assert address(tensor) == values.ctypes.data and gone == []
+    del tensor
+    gc.collect()
+    assert gone == [(ctypes.addressof(managed), threading.current_thread().name)]
+    managed.device_type = 2
+    with pytest.raises(halyard.UnimplementedError, match="CPU"):
+        halyard.Tensor(Capsule(new_capsule(ctypes.addressof(managed), b"dltensor", None)))
+    assert len(gone) == 1  # the capsule still has it
+
+
+def test_views(product):
+    y = product([2.0] * 8, [3.0] * 8)
+    bits = y.view("uint32")
+    assert bits.dtype == "uint32" and address(bits) == address(y) and bits.tolist() == [0x40C00000] * 8
+    with pytest.raises(ValueError, match="as large; float64 has 64 bits, float32 32"):
+        y.view("float64")
+    with pytest.raises(ValueError, match="no element type"):
+        y.view("nonsense")
+
+
+def test_devices(product, example, local_device):
+    y = product([2.0] * 8, [3.0] * 8)
+    assert y.device.uri.startswith(local_device) and y.device == y.device
+    device = halyard.device(local_device)
+    tensor = halyard.Tensor([1.0], device=device)
+    assert tensor.device == device and hash(tensor.device) == hash(device) and tensor.device != halyard.Tensor([1.0]).device
+    assert halyard.Tensor([1.0]).device.uri == "host://"
+
+
 def test_dlpack_between_tensors(product):
     class OnlyDlpack:
         def __init__(self, tensor):
@@ -142,46 +206,3 @@ def test_dlpack_arguments(product):
         y.__dlpack__(dl_device=(2, 0))
     capsule = y.__dlpack__(copy=True)
     assert capsule is not None
-
-
-def test_bfloat16():
-    try:
-        import ml_dtypes
-    except ImportError:
-        pytest.skip("ml_dtypes is not installed")
-    tensor = halyard.Tensor(np.array([0x3F80, 0x4000], np.uint16).view(ml_dtypes.bfloat16))
-    assert tensor.dtype == "bfloat16" and halyard.numpy(tensor).astype(np.float32).tolist() == [1.0, 2.0]
-
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
-def test_nothing_is_leaked(example, local_device):
-    instance = halyard.Instance(count_objects=True)
-    device = instance.open(local_device)
-    model = halyard.load(example("elementwise_mul"), device=device, instance=instance)
-    small = np.ones(8, np.float32)
-    large = aligned(1 << 18)
-
-    def work(times):
-        for _ in range(times):
-            y = model.mul(small, [2.0] * 8)
-            memoryview(y)
-            np.from_dlpack(y)
-            y.__dlpack__(max_version=(1, 0))  # never taken
-            halyard.Tensor(large, device=device)
-            try:
-                model.mul(small, [1.0])
-            except halyard.InvalidArgumentError:
-                pass
-
-    work(2000)
-    gc.collect()
-    objects, before, count = device.objects(), resident(), len(gc.get_objects())
-    work(20000)
-    gc.collect()
-    assert device.objects() == objects
-    assert resident() - before < 4 << 20
-    assert len(gc.get_objects()) - count < 100

@@ -79,6 +79,18 @@ vm.func @f() -> () {
         model_with(lambda *_: inner.f()).f(1, 2, 3, 4)
 
 
+def test_functions_raise_errors_of_their_choice():
+    def fail(*_):
+        raise halyard.NotFoundError("no such key")
+
+    with pytest.raises(halyard.NotFoundError, match="NOT_FOUND; no such key") as caught:
+        model_with(fail).f(1, 2, 3, 4)
+    assert caught.value.message == "no such key" and any("host.add" in line for line in caught.value.trace)
+    made = halyard.NotFoundError("no such key")
+    assert (made.code, made.name, made.message, made.trace) == (5, "NOT_FOUND", "no such key", [])
+    assert halyard.Error("text").name == "UNKNOWN"
+
+
 def test_missing_function():
     with pytest.raises(halyard.NotFoundError, match="host"):
         halyard.load(halyard.assemble(TEXT))

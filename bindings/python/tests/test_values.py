@@ -60,6 +60,7 @@ def test_wrong_shapes(product):
     assert isinstance(caught.value, ValueError)
     with pytest.raises(halyard.InvalidArgumentError, match="'input1' has shape"):
         product([1.0] * 8, np.ones((8, 1), np.float32))
+    assert "any size" not in str(caught.value)
     with pytest.raises(halyard.InvalidArgumentError, match="rows differ"):
         halyard.Tensor([[1.0, 2.0], [3.0]])
 
@@ -124,6 +125,19 @@ def test_structures():
                            (({"a": 1, "b": [1, 2]},), "lacks")):
         with pytest.raises(TypeError, match=message):
             model.f(*wrong)
+
+
+def test_arrays_of_a_description():
+    """Without a declaration, the description of the frontend says what a tensor must be."""
+    from halyard._signature import Signature
+
+    abi = {"a": [["named", "x", ["sdict", ["w", ["ndarray", "f32", 2, None, 4]], ["n", "i32"]]], ["ndarray", "i64", 0]],
+           "r": [["ndarray", "bf16", 1, 3]], "v": 1}
+    signature = Signature({"name": "f", "convention": "0rir_r", "is_async": False, "result_count": 1, "declaration": "",
+                           "attributes": {"iree.abi": json.dumps(abi)}})
+    assert signature.arguments == (("arg0", "r", 0x21000020, (-1, 4)), ("arg1", "i", 0, None),
+                                   ("arg2", "r", 0x10000040, ()))
+    assert signature.prepare()({"w": 1, "n": 2}, 3) == (1, 2, 3) and signature.finish() is None
 
 
 def test_element_types():

@@ -44,6 +44,11 @@ HALYARD_API halyard_status_t halyard_view_import(halyard_device_t device, uint32
 HALYARD_API halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint32_t element_type,
                                                const int64_t* shape, size_t rank, halyard_object_t* out);
 
+/* The device that the memory of a view or a buffer belongs to, owned by the caller. Memory without a device
+ * belongs to one with the URI "host://", which has only memory. INVALID_ARGUMENT: neither a view nor a
+ * buffer. */
+HALYARD_API halyard_status_t halyard_view_device(halyard_object_t view, halyard_device_t* out);
+
 enum {
   HALYARD_VIEW_READ = 1u << 0,
   HALYARD_VIEW_WRITE = 1u << 1,

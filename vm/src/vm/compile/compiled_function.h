@@ -30,7 +30,7 @@ class CompiledFunction {
   }
 
  private:
-  void swap(CompiledFunction& other) {
+  void swap(CompiledFunction& other) noexcept {
     std::swap(run_, other.run_);
     std::swap(handle_, other.handle_);
     std::swap(release_, other.release_);
