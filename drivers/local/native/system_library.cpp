@@ -38,6 +38,18 @@ Result<FileBytes> without_footer(FileBytes file) {
   return *library;
 }
 
+Result<FileBytes> read(FileBytes file) {
+  const ElfArchitecture* architecture = host_architecture();
+  if (!architecture)
+    return fail(Code::UNIMPLEMENTED, "native executables are not known on this architecture");
+  const FileBytes library = HALYARD_TRY(without_footer(file));
+  HALYARD_TRY(check_elf_header(library, *architecture));
+  HALYARD_TRY(check_processor_levels(needed_processor_levels(library, *architecture)));
+  return library;
+}
+
+#ifndef HALYARD_NO_LOADER
+
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -104,17 +116,29 @@ class SystemLibrary final : public NativeCode {
   Descriptor file_;
 };
 
-Result<FileBytes> read(FileBytes file) {
-  const ElfArchitecture* architecture = host_architecture();
-  if (!architecture)
-    return fail(Code::UNIMPLEMENTED, "native executables are not known on this architecture");
-  const FileBytes library = HALYARD_TRY(without_footer(file));
-  HALYARD_TRY(check_elf_header(library, *architecture));
-  HALYARD_TRY(check_processor_levels(needed_processor_levels(library, *architecture)));
-  return library;
-}
+#endif
 
 }  // namespace
+
+#ifdef HALYARD_NO_LOADER  // a static build
+
+Result<std::unique_ptr<NativeCode>> load_system_library(FileBytes) {
+  return fail(
+      Code::UNIMPLEMENTED,
+      "this Halyard is part of a static program, which has no loader for system libraries; compile with "
+      "--iree-llvmcpu-link-embedded=true");
+}
+
+Result<std::unique_ptr<NativeCode>> load_system_library_file(const std::string& path) {
+  return fail(Code::UNIMPLEMENTED,
+              "this Halyard is part of a static program, which cannot load the plugin '{}'", path);
+}
+
+Result<> judge_system_library(FileBytes file) {
+  return load_system_library(file).transform([](const auto&) {});
+}
+
+#else
 
 Result<std::unique_ptr<NativeCode>> load_system_library(FileBytes file) {
   const FileBytes library = HALYARD_TRY(read(file));
@@ -132,5 +156,7 @@ Result<> judge_system_library(FileBytes file) {
   HALYARD_TRY(read(file));
   return {};
 }
+
+#endif
 
 }  // namespace halyard::local
