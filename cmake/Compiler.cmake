@@ -5,6 +5,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
                       "Name another compiler with -DCMAKE_CXX_COMPILER=...")
 endif()
 
+if(NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
+  math(EXPR bits "${CMAKE_SIZEOF_VOID_P} * 8")
+  message(FATAL_ERROR "The target has ${bits}-bit addresses; expected 64 bits: the structs of the driver ABI and the registers "
+                      "that hold pointers are designed for them (docs/porting.md)")
+endif()
+if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
+  message(FATAL_ERROR "The target is big-endian; expected little-endian: module data are used in place (docs/porting.md)")
+endif()
+
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)

@@ -9,6 +9,10 @@ include("${CMAKE_CURRENT_LIST_DIR}/HalyardPlugin.cmake")
 set(HALYARD_DRIVER_VERSION_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/halyard-driver.map")
 
 function(halyard_add_driver name)
+  if(HALYARD_STATIC) # this tree's own, linked into libhalyard.a
+    halyard_link_driver(${name} ${ARGN})
+    return()
+  endif()
   set(target "halyard-driver-${name}")
   add_library(${target} MODULE ${ARGN})
   target_link_libraries(${target} PRIVATE Halyard::driver)

@@ -4,6 +4,9 @@
 #   halyard_add_header_tests(header include-directory...)
 #     the header alone, as C11 and as C++17, both pedantic.
 set(HALYARD_TEST_TIMEOUT 300)
+if(CMAKE_CROSSCOMPILING)
+  set(HALYARD_TEST_TIMEOUT 1200) # an emulator
+endif()
 if(HALYARD_SANITIZE STREQUAL "thread")
   # ThreadSanitizer of g++ 12 does not support the address space randomization of newer kernels.
   set(CMAKE_CROSSCOMPILING_EMULATOR setarch;--addr-no-randomize)

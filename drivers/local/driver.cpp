@@ -25,6 +25,6 @@ constexpr halyard_driver_kind_t kind(const DeviceKind& kind) { return {kind.name
 
 }  // namespace halyard::local
 
-HALYARD_KIT_DRIVER_OF(halyard::local::LocalDriver, "local", "0.1.0", "local-sync,local-task",
+HALYARD_KIT_DRIVER_OF(halyard::local::LocalDriver, "local", HALYARD_VERSION, "local-sync,local-task",
                       halyard::local::kind(halyard::local::kDeviceKinds[0]),
                       halyard::local::kind(halyard::local::kDeviceKinds[1]))

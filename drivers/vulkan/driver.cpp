@@ -23,5 +23,5 @@ struct VulkanDriver : kit::OwnClasses<kit::TaskList> {
 
 }  // namespace halyard::vulkan
 
-HALYARD_KIT_DRIVER_OF(halyard::vulkan::VulkanDriver, "vulkan", "0.1.0", "vulkan",
+HALYARD_KIT_DRIVER_OF(halyard::vulkan::VulkanDriver, "vulkan", HALYARD_VERSION, "vulkan",
                       {"vulkan", "Vulkan 1.2 and newer, through the Vulkan loader"})

@@ -70,6 +70,32 @@ Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32
               kind.what, path, sanitizer_name(sanitizer), sanitizer_name(HALYARD_SANITIZER_KIND), kind.what);
 }
 
+Result<std::string> plugin_path(const std::string& path, const PluginKind& kind) {
+  std::error_code error;
+  std::string file = std::filesystem::absolute(path, error).string();
+  if (error || path.empty())
+    return fail(Code::INVALID_ARGUMENT, "'{}' is not the path of a {}", path, kind.what);
+  return file;
+}
+
+#ifdef HALYARD_NO_LOADER  // a static build: the only code is the program's
+
+std::string own_folder() {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical("/proc/self/exe", error);
+  return error ? "" : real.parent_path().string();
+}
+
+Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {
+  return fail(Code::UNIMPLEMENTED,
+              "cannot load {} '{}': this Halyard is part of a static program and loads no libraries; use one "
+              "that was built "
+              "without HALYARD_STATIC",
+              kind.what, path);
+}
+
+#else
+
 std::string own_folder() {
   static const char anchor = 0;
   Dl_info info = {};
@@ -80,14 +106,6 @@ std::string own_folder() {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(file, error);
   return error ? "" : real.parent_path().string();
-}
-
-Result<std::string> plugin_path(const std::string& path, const PluginKind& kind) {
-  std::error_code error;
-  std::string file = std::filesystem::absolute(path, error).string();
-  if (error || path.empty())
-    return fail(Code::INVALID_ARGUMENT, "'{}' is not the path of a {}", path, kind.what);
-  return file;
 }
 
 Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {
@@ -103,5 +121,7 @@ Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {
                 path, kind.negotiate_symbol, kind.export_macro);
   return symbol;
 }
+
+#endif
 
 }  // namespace halyard

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "handles.h"
+#include "linked_drivers.h"
 #include "modules/hal_module.h"
 
 namespace halyard::c {
@@ -62,6 +63,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
     hal::RegistryOptions registry;
+    registry.linked = linked_drivers();
     registry.libraries = strings(known.driver_libraries, known.driver_library_count);
     registry.folders = strings(known.driver_folders, known.driver_folder_count);
     if (known.trace) instance->tracer = Ref<Tracer>::share(HALYARD_TRY(checked<Tracer>(known.trace)));

@@ -21,7 +21,7 @@ auto borrowed(halyard_status_t handle, Body&& body) {
 
 }  // namespace
 
-const char* halyard_version(void) { return "0.1.0"; }
+const char* halyard_version(void) { return HALYARD_VERSION; }
 
 // The embedder's references to a device are its users (hal/device/device.h).
 void halyard_retain(void* handle) {

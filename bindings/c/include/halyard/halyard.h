@@ -48,7 +48,7 @@ extern "C" {
 
 #define HALYARD_VERSION_MAJOR 0
 #define HALYARD_VERSION_MINOR 1
-/* "0.1.0". Static storage. */
+/* As "1.2.3". Static storage. */
 HALYARD_API const char* halyard_version(void);
 
 /* The library that compiles bytecode for devices which are told to (docs/jit.md): its name with a version,

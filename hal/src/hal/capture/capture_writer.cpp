@@ -26,7 +26,7 @@ using flatbuffers::Offset;
 constexpr size_t kRecordAlignment = 8;
 constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are cut into blobs of this size
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
-constexpr const char* kMadeBy = "0.1";
+constexpr const char* kMadeBy = HALYARD_VERSION;
 
 template <typename T>
 auto vector(FlatBufferBuilder& builder, std::span<const T> elements) {

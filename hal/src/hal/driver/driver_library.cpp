@@ -133,6 +133,40 @@ Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLo
   return library;
 }
 
+Result<halyard_driver_note_t> negotiated_note(const LinkedDriver& driver) {
+  const halyard_driver_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
+                                            HALYARD_SANITIZER_KIND, kHostVersion, nullptr};
+  halyard_driver_reply_t reply = {};
+  reply.struct_size = sizeof reply;
+  if (driver.negotiate(&request, &reply) == 0 || !reply.kinds || reply.kind_count == 0)
+    return fail(
+        Code::INCOMPATIBLE,
+        "driver '{}', which is part of this program, has no device kinds for it; build both from one source",
+        driver.name);
+  halyard_driver_note_t note = {};
+  note.abi_min = note.abi_max = reply.abi_version;
+  note.sanitizer = HALYARD_SANITIZER_KIND;
+  std::string kinds;
+  for (size_t i = 0; i < reply.kind_count; ++i) {
+    if (i > 0) kinds += ',';
+    kinds += reply.kinds[i].name;
+  }
+  if (driver.name.size() >= sizeof note.library || kinds.size() >= sizeof note.kinds)
+    return fail(Code::INCOMPATIBLE,
+                "the names of driver '{}' are too long: '{}'; expected at most {} bytes of kinds",
+                driver.name, kinds, sizeof note.kinds - 1);
+  driver.name.copy(note.library, sizeof note.library - 1);
+  kinds.copy(note.kinds, sizeof note.kinds - 1);
+  return note;
+}
+
+Result<Ref<DriverLibrary>> DriverLibrary::start(const LinkedDriver& driver, const halyard_driver_note_t& note,
+                                                DriverLog log, Ref<Tracer> tracer) {
+  Ref<DriverLibrary> library = make<DriverLibrary>(driver.name, note, std::move(log), std::move(tracer));
+  HALYARD_TRY(library->initialize(HALYARD_TRY(library->negotiate(driver.negotiate))));
+  return library;
+}
+
 Ref<DriverLibrary> DriverLibrary::built_in(std::string_view name, const halyard_driver_table_t& table) {
   halyard_driver_note_t note = {};
   name.copy(note.library, sizeof note.library - 1);

@@ -12,6 +12,7 @@
 #include "base/plugin.h"
 #include "base/status.h"
 #include "hal/driver/host_services.h"
+#include "hal/driver/linked_driver.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
@@ -32,6 +33,10 @@ std::vector<std::string> note_kinds(const halyard_driver_note_t& note);
 // sanitizers; INVALID_ARGUMENT: an invalid note, a file not named halyard-driver-NAME.so.
 Result<> check_driver_note(const halyard_driver_note_t& note, const std::string& path);
 
+// The note of a driver without a file, as its reply to the negotiation describes it. INCOMPATIBLE: it refuses
+// this host, or has no kinds.
+Result<halyard_driver_note_t> negotiated_note(const LinkedDriver& driver);
+
 // Called with the next step before it runs code of the driver: "load" (constructors of the library),
 // "negotiate", "initialize", "enumerate_devices", "device_open", "shutdown". It locates crashes and hangs.
 using DriverProgress = std::function<void(const char* step)>;
@@ -47,6 +52,9 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   // devices.
   static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
                                          const DriverProgress& progress = {}, Ref<Tracer> tracer = {});
+  // The same for a driver that is linked into the program; `note` is negotiated_note(driver).
+  static Result<Ref<DriverLibrary>> start(const LinkedDriver& driver, const halyard_driver_note_t& note,
+                                          DriverLog log = {}, Ref<Tracer> tracer = {});
   // A driver inside the host: nothing is loaded, negotiated or initialized, and it has no instance. Its
   // functions create statuses directly.
   static Ref<DriverLibrary> built_in(std::string_view name, const halyard_driver_table_t& table);

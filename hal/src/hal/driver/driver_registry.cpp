@@ -116,8 +116,9 @@ DriverRegistry::DriverRegistry(RegistryOptions options)
       tracer_(std::move(options.tracer)),
       loop_(options.loop ? std::move(options.loop) : Loop::create()),
       counts_objects_(options.counts_objects) {
+  for (const LinkedDriver& driver : options.linked) add(driver);
   for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));
-  for (Entry& entry : entries_) entry.named = true;
+  for (Entry& entry : entries_) entry.named = !entry.linked;
   for (const std::string& folder : options.folders) search_folder(Origin::embedder, absolute_path(folder));
   const bool trusted = ::getauxval(AT_SECURE) == 0;
   if (options.use_environment) {
@@ -237,6 +238,23 @@ void DriverRegistry::add(Origin origin, const std::string& path) {
   entries_.push_back(std::move(entry));
 }
 
+void DriverRegistry::add(const LinkedDriver& driver) {
+  Entry entry;
+  entry.candidate.path = fmt::format("{} (part of this program)", driver.name);
+  entry.candidate.library = driver.name;
+  if (auto note = negotiated_note(driver)) {
+    entry.candidate.note = *note;
+    entry.candidate.kinds = note_kinds(*note);
+    entry.usable = true;
+  } else {
+    entry.candidate.status = std::move(note.error());
+  }
+  entry.linked = driver;
+  trace_.push_back(
+      {.step = {.origin = Origin::installation, .path = entry.candidate.path}, .entry = entries_.size()});
+  entries_.push_back(std::move(entry));
+}
+
 void DriverRegistry::skip(Origin origin, bool folder, std::string path, Status why) {
   trace_.push_back(
       {.step = {.origin = origin, .folder = folder, .path = std::move(path), .skipped = std::move(why)}});
@@ -275,7 +293,8 @@ DriverRegistry::Entry* DriverRegistry::owner(std::string_view kind) {
 Result<Ref<DriverLibrary>> DriverRegistry::load(Entry& entry) {
   if (entry.library) return entry.library;
   if (entry.candidate.status) return std::unexpected(entry.candidate.status);
-  auto library = DriverLibrary::open(entry.candidate.path, log_, {}, tracer_);
+  auto library = entry.linked ? DriverLibrary::start(*entry.linked, entry.candidate.note, log_, tracer_)
+                              : DriverLibrary::open(entry.candidate.path, log_, {}, tracer_);
   if (!library) {
     entry.candidate.status = library.error();
     return library;

@@ -14,10 +14,12 @@
 #include "base/status.h"
 #include "hal/device/device.h"
 #include "hal/driver/driver_library.h"
+#include "hal/driver/linked_driver.h"
 
 namespace halyard::hal {
 
 struct RegistryOptions {
+  std::vector<LinkedDriver> linked;    // before all files
   std::vector<std::string> libraries;  // explicit paths of drivers, first
   std::vector<std::string> folders;    // searched next, in order
   bool use_environment = true;      // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
@@ -94,9 +96,10 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
  private:
   struct Entry {
     Candidate candidate;
-    bool usable = false;         // by its note
-    bool named = false;          // named by the embedder as a file: if refused, requests for its kinds fail
-    Ref<DriverLibrary> library;  // null if not loaded
+    bool usable = false;  // by its note
+    bool named = false;   // named by the embedder as a file: if refused, requests for its kinds fail
+    std::optional<LinkedDriver> linked;  // no file: linked into the program
+    Ref<DriverLibrary> library;          // null if not loaded
   };
 
   static constexpr size_t kNoEntry = SIZE_MAX;
@@ -110,6 +113,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   void search_default_folders();
   void search_folder(Origin origin, const std::string& folder);
   void add(Origin origin, const std::string& path);
+  void add(const LinkedDriver& driver);
   void refuse(Origin origin, std::string path, Status status);
   void skip(Origin origin, bool folder, std::string path, Status why);
   void mark_shadowed();

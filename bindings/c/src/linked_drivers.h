@@ -1,0 +1,12 @@
+// The drivers of a static build; none in libhalyard.so.
+#pragma once
+
+#include <vector>
+
+#include "hal/driver/linked_driver.h"
+
+namespace halyard::c {
+
+std::vector<hal::LinkedDriver> linked_drivers();
+
+}  // namespace halyard::c

@@ -1,0 +1,130 @@
+# Debian packages by CPack, one per use; `./dev package` configures for them and runs CPack. A component is a package:
+# folders set CMAKE_INSTALL_DEFAULT_COMPONENT_NAME. Included last, where HALYARD_PACKAGES is on.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME halyard)
+set(CPACK_PACKAGE_CONTACT "The Halyard maintainers <halyard@localhost>")
+set(CPACK_PACKAGE_VENDOR "Halyard")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runtime for compiled machine-learning programs")
+set(CPACK_PACKAGE_DESCRIPTION "Halyard runs .vmfb modules that iree-compile made, of every release from 3.1 on.")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_PACKAGING_INSTALL_PREFIX "/usr")
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_THREADS 0)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/lib")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY "=")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
+
+# halyard_package(COMPONENT name SECTION section SUMMARY text DESCRIPTION text [DEPENDS text] [RECOMMENDS text]
+#                 [ALL]): a package of the files of a component. ALL: the same on every architecture.
+set(CPACK_COMPONENTS_ALL "")
+macro(halyard_package component)
+  cmake_parse_arguments(package "ALL" "NAME;SECTION;SUMMARY;DESCRIPTION;DEPENDS;RECOMMENDS;SUGGESTS" "" ${ARGN})
+  list(APPEND CPACK_COMPONENTS_ALL ${component})
+  string(TOUPPER ${component} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package_NAME})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${package_SECTION})
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION "${package_SUMMARY}\n${package_DESCRIPTION}")
+  foreach(field IN ITEMS DEPENDS RECOMMENDS SUGGESTS)
+    if(package_${field})
+      set(CPACK_DEBIAN_${upper}_PACKAGE_${field} "${package_${field}}")
+    endif()
+  endforeach()
+  if(package_ALL)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_ARCHITECTURE all)
+    set(CPACK_DEBIAN_${upper}_DEBUGINFO_PACKAGE OFF)
+  endif()
+  # What Debian asks of every package: the licence, and the changes.
+  set(doc "${CMAKE_INSTALL_DATAROOTDIR}/doc/${package_NAME}")
+  install(FILES "${PROJECT_BINARY_DIR}/install/copyright" "${PROJECT_BINARY_DIR}/install/changelog.gz" DESTINATION "${doc}"
+          COMPONENT ${component})
+endmacro()
+
+set(same "(= ${PROJECT_VERSION})")
+halyard_package(
+  runtime
+  NAME libhalyard0
+  SECTION libs
+  SUMMARY "runtime for compiled machine-learning programs"
+  DESCRIPTION
+    "Runs .vmfb modules, as iree-compile makes them, of every release from 3.1 on.\nThis package holds the library and the driver for the processor.")
+halyard_package(
+  tools
+  NAME halyard-tools
+  SECTION devel
+  SUMMARY "run, measure, inspect and assemble .vmfb modules"
+  DESCRIPTION "The commands vm-run, vm-bench, vm-check, vm-dump, vm-as and hal-info, with\nmanual pages and completions for bash and zsh."
+  DEPENDS "libhalyard0 ${same}")
+halyard_package(
+  vulkan
+  NAME halyard-vulkan
+  SECTION libs
+  SUMMARY "Halyard's driver for GPUs with Vulkan"
+  DESCRIPTION "Runs the device code of .vmfb modules on every device with Vulkan 1.1 or newer."
+  DEPENDS "libhalyard0 ${same}, libvulkan1"
+  RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
+halyard_package(
+  dev
+  NAME libhalyard-dev
+  SECTION libdevel
+  SUMMARY "headers, templates and conformance suite of Halyard"
+  DESCRIPTION
+    "To embed Halyard in C or C++, to write drivers for devices, and to write native\nmodules: headers, CMake and pkg-config files, templates, hal-cts, documents."
+  DEPENDS "libhalyard0 ${same}"
+  SUGGESTS "cmake, pkg-config, halyard-tools")
+if(TARGET halyard-jit-llvm)
+  halyard_package(
+    jit
+    NAME halyard-jit
+    SECTION libs
+    SUMMARY "just-in-time compiler for Halyard"
+    DESCRIPTION "Compiles bytecode of .vmfb modules to machine code with LLVM while they run."
+    DEPENDS "libhalyard0 ${same}")
+endif()
+if(TARGET halyard-channel-mpi)
+  halyard_package(
+    mpi
+    NAME halyard-mpi
+    SECTION libs
+    SUMMARY "collectives over MPI for Halyard"
+    DESCRIPTION "Lets programs that were compiled for several ranks communicate by MPI."
+    DEPENDS "libhalyard0 ${same}")
+endif()
+if(TARGET halyard-python)
+  halyard_package(
+    python
+    NAME python3-halyard
+    SECTION python
+    SUMMARY "Halyard for Python"
+    DESCRIPTION "Runs .vmfb modules from Python, with and without numpy."
+    DEPENDS "libhalyard0 ${same}, python3 (>= 3.11)"
+    SUGGESTS "python3-numpy")
+  # Byte code is made where the package is installed, and removed with it.
+  foreach(script IN ITEMS postinst prerm)
+    configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/python-${script}.in" "${PROJECT_BINARY_DIR}/install/${script}" @ONLY
+                   FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  endforeach()
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/install/postinst;${PROJECT_BINARY_DIR}/install/prerm")
+endif()
+
+# The files for /usr/share/doc/PACKAGE. The date is the last commit's, or the day of the source archive.
+configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/copyright.in" "${PROJECT_BINARY_DIR}/install/copyright" @ONLY)
+string(TIMESTAMP package_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
+file(WRITE "${PROJECT_BINARY_DIR}/install/changelog"
+     "halyard (${PROJECT_VERSION}) unstable; urgency=medium\n\n"
+     "  * Release ${PROJECT_VERSION}; CHANGELOG.md in libhalyard-dev says what is new.\n\n"
+     " -- ${CPACK_PACKAGE_CONTACT}  ${package_date}\n")
+execute_process(COMMAND gzip -9nf "${PROJECT_BINARY_DIR}/install/changelog" RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "gzip could not compress the changelog of the packages: ${failed}")
+endif()
+
+include(CPack)

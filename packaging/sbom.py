@@ -1,0 +1,80 @@
+"""usage: packaging/sbom.py FILE...  writes an SPDX 2.3 document (JSON) about the files of a release to standard output.
+
+It names the files with their checksums, and each library that is inside them or that they load, with the version of the
+Debian package that this machine builds with. The same files on the same machine give the same document."""
+
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from version import SOURCE, version
+
+# Debian package, licence as SPDX writes it, relationship of Halyard to it.
+COMPONENTS = [
+    ("libffi-dev", "MIT", "DYNAMIC_LINK"),
+    ("libfmt-dev", "MIT", "STATIC_LINK"),
+    ("libflatbuffers-dev", "Apache-2.0", "STATIC_LINK"),
+    ("libboost1.81-dev", "BSL-1.0", "STATIC_LINK"),
+    ("libhwy-dev", "Apache-2.0", "STATIC_LINK"),
+    ("nlohmann-json3-dev", "MIT", "STATIC_LINK"),
+    ("libbenchmark-dev", "Apache-2.0", "STATIC_LINK"),
+    ("spirv-tools", "Apache-2.0", "STATIC_LINK"),
+    ("libvulkan-dev", "Apache-2.0", "BUILD_DEPENDENCY_OF"),
+    ("llvm-19-dev", "Apache-2.0 WITH LLVM-exception", "DYNAMIC_LINK"),
+    ("libgtest-dev", "BSD-3-Clause", "TEST_DEPENDENCY_OF"),
+    ("g++", "GPL-3.0-or-later WITH GCC-exception-3.1", "BUILD_TOOL_OF"),
+]
+
+
+def installed(package: str) -> str:
+    """The version of an installed Debian package; empty if it is not installed."""
+    done = subprocess.run(["dpkg-query", "-W", "-f=${db:Status-Status} ${Version}", package], capture_output=True, text=True)
+    state, _, number = done.stdout.partition(" ")
+    return number if state == "installed" else ""
+
+
+def document(files: list[pathlib.Path]) -> dict:
+    release = version()
+    checksums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    seed = hashlib.sha256(json.dumps(sorted(checksums.items())).encode()).hexdigest()
+    created = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
+    packages = [{"SPDXID": "SPDXRef-halyard", "name": "halyard", "versionInfo": release, "downloadLocation": "NOASSERTION",
+                 "licenseDeclared": "Apache-2.0", "licenseConcluded": "Apache-2.0", "copyrightText": "NOASSERTION",
+                 "filesAnalyzed": False}]
+    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-halyard"}]
+    for name, licence, relation in COMPONENTS:
+        number = installed(name)
+        if not number:
+            continue
+        identifier = "SPDXRef-" + name.replace("+", "p").replace(".", "-")
+        packages.append({"SPDXID": identifier, "name": name, "versionInfo": number, "downloadLocation": "NOASSERTION",
+                         "licenseDeclared": licence, "licenseConcluded": "NOASSERTION", "copyrightText": "NOASSERTION",
+                         "filesAnalyzed": False,
+                         "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                                           "referenceLocator": f"pkg:deb/debian/{name}@{number}"}]})
+        ends = ("SPDXRef-halyard", identifier) if relation.endswith("LINK") else (identifier, "SPDXRef-halyard")
+        relations.append({"spdxElementId": ends[0], "relationshipType": relation, "relatedSpdxElement": ends[1]})
+    entries = []
+    for index, (name, checksum) in enumerate(sorted(checksums.items())):
+        entries.append({"SPDXID": f"SPDXRef-File-{index}", "fileName": f"./{name}",
+                        "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(
+                            next(path for path in files if path.name == name).read_bytes()).hexdigest()},
+                            {"algorithm": "SHA256", "checksumValue": checksum}],
+                        "licenseConcluded": "Apache-2.0", "copyrightText": "NOASSERTION"})
+        relations.append({"spdxElementId": "SPDXRef-halyard", "relationshipType": "CONTAINS",
+                          "relatedSpdxElement": f"SPDXRef-File-{index}"})
+    return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"halyard-{release}",
+            "documentNamespace": f"https://spdx.org/spdxdocs/halyard-{release}-{seed[:32]}",
+            "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Organization: Halyard"]},
+            "packages": packages, "files": entries, "relationships": relations}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    json.dump(document([pathlib.Path(name) for name in sys.argv[1:]]), sys.stdout, indent=1)
+    print()

@@ -1,0 +1,83 @@
+"""The Debian packages: `./dev package` makes them, lintian has no error, files lie where Debian puts them; in a bare Debian
+made by mmdebstrap they install, serve (packages/session.sh), and leave nothing when they are purged.
+
+HALYARD_PACKAGE_SUITE names another suite than that of this machine, such as trixie."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from installed import BUILD, SOURCE, cache, run
+
+MULTIARCH = "/usr/lib/[a-z0-9_]+-linux-gnu[a-z]*"
+DOC = "/usr/share/doc/{name}/(copyright|changelog.gz)"
+# What each package may hold, as one expression for a whole path.
+FILES = {
+    "libhalyard0": f"{MULTIARCH}/(libhalyard.so.[0-9.]+|halyard/drivers/halyard-driver-local.so)",
+    "halyard-tools": "/usr/bin/(vm-[a-z]+|hal-info)|/usr/share/man/man1/(vm-[a-z]+|hal-info).1.gz|"
+                     "/usr/share/bash-completion/completions/[a-z-]+|/usr/share/zsh/vendor-completions/_[a-z-]+",
+    "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
+    "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm.so",
+    "halyard-mpi": f"{MULTIARCH}/halyard/.*mpi.*.so",
+    "libhalyard-dev": f"/usr/include/halyard/.*|{MULTIARCH}/(libhalyard.so|cmake/Halyard/.*|pkgconfig/halyard.*.pc)|"
+                      "/usr/bin/(hal-cts|vulkan-pack)|/usr/share/(doc/halyard|halyard/examples)/.*|"
+                      "/usr/share/man/man1/hal-cts.1.gz|/usr/share/.*/_?hal-cts",
+    "python3-halyard": "/usr/lib/python3/dist-packages/halyard/.*",
+}
+NEEDED = ("libhalyard0", "halyard-tools", "halyard-vulkan", "libhalyard-dev")
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def check_files(package: pathlib.Path, name: str) -> None:
+    allowed = re.compile(f"(?:{FILES[name]}|{DOC.format(name=name)})")
+    for line in run("dpkg-deb", "-c", package).splitlines():
+        mode, _, _, _, _, path = line.split(maxsplit=5)
+        path = path.split(" -> ")[0].removeprefix(".")
+        if not mode.startswith("d"):
+            assert allowed.fullmatch(path), f"{name} holds {path}, which is not expected in it"
+
+
+def main() -> int:
+    if cache("HALYARD_SANITIZE") or cache("CMAKE_BUILD_TYPE") != "Release":
+        skip("packages are made of release builds")
+    if not shutil.which("dpkg-deb"):
+        skip("there is no dpkg-deb: not a Debian")
+    if os.getuid() != 0 and not all(map(shutil.which, ("lintian", "mmdebstrap", "dpkg-shlibdeps"))):
+        skip("lintian, mmdebstrap or dpkg-dev is not installed, and only root can install them")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # mmdebstrap's helpers may be other users
+        run(SOURCE / "dev", "package", folder, cwd=SOURCE)
+        packages = {path.name.split("_")[0]: path for path in sorted(pathlib.Path(folder).glob("*.deb"))}
+        assert not set(NEEDED) - set(packages), f"packages are missing: {sorted(set(NEEDED) - set(packages))}"
+        ordinary = {name: path for name, path in packages.items() if not name.endswith("-dbgsym")}
+        for name, path in ordinary.items():
+            check_files(path, name)
+        run("lintian", "--allow-root", "--fail-on", "error", *ordinary.values())
+        print("the files are where Debian puts them, and lintian has no error")
+
+        suite = os.environ.get("HALYARD_PACKAGE_SUITE") or re.search(
+            r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
+        command = ["mmdebstrap", "--variant=minbase", "--format=null", "--quiet",
+                   "--customize-hook=mkdir $1/packages",
+                   "--customize-hook=copy-in " + " ".join(map(str, ordinary.values())) + " /packages",
+                   f"--customize-hook=copy-in {SOURCE / 'tests' / 'packages' / 'session.sh'} /tmp",
+                   "--customize-hook=chroot $1 sh /tmp/session.sh", suite, "-"]
+        if subprocess.run(["mmdebstrap", "--simulate", "--variant=minbase", "--quiet", suite, "-"], capture_output=True).returncode != 0:
+            skip(f"mmdebstrap cannot make a {suite} here: no mirror, or no right to make namespaces")
+        done = subprocess.run(command, text=True, capture_output=True)
+        print(done.stdout + done.stderr)
+        assert done.returncode == 0, "the session in the bare Debian failed; its output is above"
+        assert "== clean" in done.stdout, done.stdout
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
