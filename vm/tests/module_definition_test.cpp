@@ -133,7 +133,7 @@ TEST(ModuleDefinition, Conventions) {
   EXPECT_FAILS(UNIMPLEMENTED, "version '1'", fails("1v_v"));
   EXPECT_FAILS(UNIMPLEMENTED, "unknown character 'x'", fails("0ix_i"));
   EXPECT_FAILS(UNIMPLEMENTED, "in function 'odd' of native module 'native'", fails("0ix_i"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "arguments only", fails("0i_CiD"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "only allowed in arguments", fails("0i_CiD"));
   EXPECT_FAILS(INVALID_ARGUMENT, "a span inside a span", fails("0CiCiDD_v"));
   EXPECT_FAILS(INVALID_ARGUMENT, "make it a frame function", fails("0iCiD_i"));
   EXPECT_FAILS(INVALID_ARGUMENT, "in function 'odd' of native module 'native'", fails("0iCiD_i"));
