@@ -1,6 +1,8 @@
 // Modules of the C ABI: loading, assembling, what they export.
 #include <algorithm>
 
+#include "declaration.h"
+#include "export.h"
 #include "handles.h"
 #include "module_warnings.h"
 #include "vm/text/assembler.h"
@@ -15,6 +17,28 @@ bool uses_module(const vm::Module& module, std::string_view name) {
                              [&](const auto& entry) { return entry.name.starts_with(prefix); });
 }
 
+Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index) {
+  const auto& exports = module.exports();
+  if (index < exports.size()) return &exports[index];
+  return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, module.name(),
+              exports.size());
+}
+
+bool is_asynchronous(const vm::Export& function) {
+  return function.attribute("iree.abi.model") == "coarse-fences";
+}
+
+Result<halyard_function_description_t> describe(const vm::Export& function) {
+  const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
+  return halyard_function_description_t{.struct_size = 0,
+                                        .argument_count = static_cast<uint32_t>(convention.arguments.size()),
+                                        .result_count = static_cast<uint32_t>(convention.results.size()),
+                                        .is_async = is_asynchronous(function),
+                                        .name = to_text(function.name),
+                                        .convention = to_text(function.convention),
+                                        .declaration = to_text(function.attribute(kDeclarationAttribute))};
+}
+
 }  // namespace halyard::c
 
 using namespace halyard;
@@ -22,7 +46,6 @@ using namespace halyard::c;
 
 namespace {
 
-constexpr std::string_view kAsync = "coarse-fences";
 constexpr uint32_t kLoadFlags =
     HALYARD_MODULE_VERIFY_EAGERLY | HALYARD_MODULE_PRELOAD | HALYARD_MODULE_NATIVE;
 
@@ -42,13 +65,6 @@ uint32_t bytecode_version(const vm::Module& module) {
 
 Result<Ref<Bytes>> assembled(std::string_view text, const vm::AssembleOptions& options) {
   return Bytes::copy(HALYARD_TRY(vm::assemble(text, options)));
-}
-
-Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index) {
-  const auto& exports = module.exports();
-  if (index < exports.size()) return &exports[index];
-  return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, module.name(),
-              exports.size());
 }
 
 }  // namespace
@@ -147,14 +163,7 @@ halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index
                                          halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
     const vm::Export& function = *HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index));
-    const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
-    return fill_info(description, {.struct_size = 0,
-                                   .argument_count = static_cast<uint32_t>(convention.arguments.size()),
-                                   .result_count = static_cast<uint32_t>(convention.results.size()),
-                                   .is_async = function.attribute("iree.abi.model") == kAsync,
-                                   .name = to_text(function.name),
-                                   .convention = to_text(function.convention),
-                                   .declaration = to_text(function.attribute("iree.abi.declaration"))});
+    return fill_info(description, HALYARD_TRY(describe(function)));
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "export.h"
+
 namespace halyard::c {
 
 namespace {
@@ -43,25 +45,6 @@ std::string text_of(const halyard_value_t& value) {
   if (is_float(value.kind))
     return fmt::format("f{} {}", value.kind == HALYARD_VALUE_F32 ? 32 : 64, float_of(value));
   return fmt::format("a value of kind {}, which does not exist", value.kind);
-}
-
-// "%n" of the declaration "sync func @f(%x: tensor<2xf32>, %n: i32)", where it has one.
-std::string name_of(const Function& function, size_t index) {
-  const std::string_view text = function.callable.function->attribute("iree.abi.declaration");
-  size_t at = text.find('(');
-  int depth = 0;
-  for (size_t argument = 0; at < text.size(); ++at) {
-    const char character = text[at];
-    depth += (character == '(' || character == '<' || character == '{') -
-             (character == ')' || character == '>' || character == '}');
-    if (depth == 0) break;
-    if (depth == 1 && character == ',') ++argument;
-    if (depth == 1 && character == '%' && argument == index) {
-      const size_t end = text.find_first_of(": ", at);
-      return fmt::format(" ('{}')", text.substr(at, end - at));
-    }
-  }
-  return "";
 }
 
 std::string_view name_of(vm::ValueType type) {
@@ -117,7 +100,7 @@ Result<vm::Variant> convert_argument(const Function& function, size_t index, con
                                      vm::ValueType wanted) {
   const auto refuse = [&](std::string_view remark) {
     return fail(Code::INVALID_ARGUMENT, "argument {}{} of '{}' must be {}, found {}{}", index,
-                name_of(function, index), function.callable.function->name, name_of(wanted), text_of(value),
+                argument_name(*function.callable.function, index), function.callable.function->name, name_of(wanted), text_of(value),
                 remark);
   };
   const bool is_number = is_integer(value.kind) || is_float(value.kind);

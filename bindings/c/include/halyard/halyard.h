@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "halyard/element_type.h"
 #include "halyard/status.h"
 #include "halyard/value.h"
 
@@ -607,7 +608,7 @@ HALYARD_API const char* halyard_object_type(halyard_object_t object);
 
 typedef struct halyard_view_info {
   uint32_t struct_size;
-  uint32_t element_type; /* hal-types.md, "Element types" */
+  uint32_t element_type; /* HALYARD_ELEMENT_* */
   uint32_t encoding;     /* 1: dense row-major */
   uint32_t rank;
   const int64_t* shape; /* lives as long as the view */
@@ -654,7 +655,7 @@ typedef struct halyard_tensor {
 HALYARD_API halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** out);
 /* Only "2x3xf32"; data is null and size is that of such a tensor. */
 HALYARD_API halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t** out);
-/* "f32" for its number; to be given to halyard_free. */
+/* "f32" for HALYARD_ELEMENT_F32; to be given to halyard_free. */
 HALYARD_API char* halyard_element_type_text(uint32_t element_type);
 
 /* "; did you mean 'x'?" for the candidate nearest to `word`, or "" where none is near; to be given to
