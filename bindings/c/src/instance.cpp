@@ -50,7 +50,8 @@ using namespace halyard::c;
 
 halyard_status_t halyard_instance_create(const halyard_instance_options_t* options, halyard_instance_t* out) {
   return guarded([&]() -> Result<> {
-    const halyard_instance_options_t known = known_fields(options);
+    HALYARD_TRY(check_output(out, "out"));
+    const halyard_instance_options_t known = HALYARD_TRY(known_fields(options));
     HALYARD_TRY(check_flags(known.flags,
                             HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS |
                                 HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER,
@@ -103,6 +104,8 @@ void halyard_instance_interrupt_run(halyard_instance_t instance) {
 halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out,
                                           size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     EntryBlock<halyard_driver_entry_t> block;
     for (const auto& kind : HALYARD_TRY(checked<Instance>(instance))->drivers->kinds()) {
       block.add();
@@ -118,6 +121,8 @@ halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_d
 halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver,
                                           halyard_device_entry_t** out, size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     EntryBlock<halyard_device_entry_t> block;
     for (const auto& device :
          HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->devices(view(driver)))) {
@@ -133,6 +138,8 @@ halyard_status_t halyard_instance_devices(halyard_instance_t instance, const cha
 halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyard_driver_candidate_t** out,
                                              size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     EntryBlock<halyard_driver_candidate_t> block;
     for (const auto& candidate : HALYARD_TRY(checked<Instance>(instance))->drivers->explain()) {
       block.add().accepted = candidate.status.ok();
@@ -153,6 +160,7 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
                                           const halyard_device_setting_t* settings, size_t count,
                                           halyard_device_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_array(settings, count, "settings"));
     std::vector<hal::DeviceOption> options;
     for (size_t i = 0; i < count; ++i) options.emplace_back(settings[i].key, settings[i].value);
@@ -172,6 +180,8 @@ const char* halyard_device_uri(halyard_device_t device) {
 halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
                                         size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     const auto* of = HALYARD_TRY(checked<hal::Device>(device));
     if (!of->live())
       return fail(Code::FAILED_PRECONDITION,
@@ -186,6 +196,8 @@ halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_
 halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_object_count_t** out,
                                           size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     const auto& objects = HALYARD_TRY(checked<Instance>(instance))->objects;
     if (!objects)
       return fail(Code::FAILED_PRECONDITION,

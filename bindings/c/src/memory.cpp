@@ -80,6 +80,7 @@ halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_t
                                      halyard_release_fn release, void* user, uint32_t* is_copy,
                                      halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_array(shape, rank, "dimensions"));
     HALYARD_TRY(check_flags(flags, HALYARD_IMPORT_READ_ONLY | HALYARD_IMPORT_NO_COPY, "HALYARD_IMPORT_*"));
     std::function<void()> released;
@@ -95,6 +96,7 @@ halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_t
 halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint32_t element_type,
                                    const int64_t* shape, size_t rank, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     hal::Buffer* const whole = HALYARD_TRY(buffer_of(view));
     HALYARD_TRY(check_array(shape, rank, "dimensions"));
     const std::span<const int64_t> dimensions(shape, rank);
@@ -108,6 +110,8 @@ halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint3
 
 halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void** data, size_t* size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(data, "data"));
+    HALYARD_TRY(check_output(size, "size"));
     hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));
     HALYARD_TRY(check_flags(access, HALYARD_VIEW_READ | HALYARD_VIEW_WRITE, "HALYARD_VIEW_*"));
     if (access & HALYARD_VIEW_WRITE) HALYARD_TRY(buffer->check_access(hal::kWrite));

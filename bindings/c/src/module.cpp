@@ -72,6 +72,7 @@ Result<Ref<Bytes>> assembled(std::string_view text, const vm::AssembleOptions& o
 halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path, uint32_t flags,
                                           halyard_module_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const std::string name(view(path));
     Instance& owner = *HALYARD_TRY(checked<Instance>(instance));
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
@@ -102,6 +103,7 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
 halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size,
                                             uint32_t flags, halyard_module_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
     HALYARD_TRY(check_array(data, size, "bytes"));
     return give_module(instance, Bytes::copy({static_cast<const uint8_t*>(data), size}), flags, out);
@@ -122,6 +124,7 @@ halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_inf
 
 halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const auto* loaded = HALYARD_TRY(module_of(module));
     std::string text;
     if (loaded->kind() == vm::ModuleKind::bytecode)
@@ -135,6 +138,7 @@ halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, si
 halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint32_t index, const char* key,
                                                    halyard_text_t* value) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(value, "value"));
     *value = to_text(HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index))->attribute(view(key)));
     return {};
   });
@@ -170,10 +174,13 @@ halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index
 halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_assemble_options_t* options,
                                   void** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
-    const halyard_assemble_options_t known = known_fields(options);
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(out_size, "out_size"));
+    const halyard_assemble_options_t known = HALYARD_TRY(known_fields(options));
     vm::AssembleOptions assemble;
     if (known.bytecode_version) assemble.bytecode_version = known.bytecode_version;
     if (known.file) assemble.file = known.file;
+    HALYARD_TRY(check_array(text, size, "characters"));
     const std::vector<uint8_t> bytes = HALYARD_TRY(vm::assemble({text, size}, assemble));
     *out = to_c_string({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     *out_size = bytes.size();

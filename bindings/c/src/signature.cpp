@@ -182,6 +182,7 @@ using namespace halyard::c;
 
 halyard_status_t halyard_module_signature(halyard_module_t module, uint32_t index, halyard_signature_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const vm::Module& of = *HALYARD_TRY(module_of(module));
     *out = give<halyard_signature_t>(HALYARD_TRY(signature_of(of, *HALYARD_TRY(find_export(of, index)))));
     return {};
@@ -190,6 +191,7 @@ halyard_status_t halyard_module_signature(halyard_module_t module, uint32_t inde
 
 halyard_status_t halyard_function_signature(halyard_function_t function, halyard_signature_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const vm::Callable& callable = HALYARD_TRY(checked<Function>(function))->callable;
     *out =
         give<halyard_signature_t>(HALYARD_TRY(signature_of(*callable.instance->module, *callable.function)));

@@ -14,6 +14,9 @@
  * them. A function with an `out` handle returns a reference that the caller releases. Arguments are borrowed
  * for the call.
  *
+ * ARGUMENTS. INVALID_ARGUMENT: a null handle or one of another kind, an array or an output at a null pointer
+ * (unless the function says that it may be null), unknown flags, a field `reserved` that is not 0.
+ *
  * STATUS. Every function that can fail returns a halyard_status_t: null for success, else an error to release
  * with halyard_status_release. Outputs are untouched on failure. Out of memory is RESOURCE_EXHAUSTED, or null
  * from functions that return text.
@@ -22,8 +25,10 @@
  * context may be used by one call at a time unless the program allows more; a halyard_call_t by one thread at
  * a time. Halyard starts a thread only for a feature that needs one.
  *
- * GROWTH. Option and info structs start with struct_size, which the caller sets to sizeof; missing tail
- * fields count as zero. Fields are only appended.
+ * GROWTH. Option and info structs start with struct_size, which the caller sets to sizeof (INVALID_ARGUMENT:
+ * 0, or more than 4096); missing tail fields count as zero. Fields are only appended: of a struct that is
+ * larger than this library's, later options must be 0 (UNIMPLEMENTED), and later fields of an info struct
+ * become 0.
  *
  * Specified by: the module format, run-module-cli.md (texts of values), hal-semantics.md.
  */
@@ -578,7 +583,8 @@ HALYARD_API halyard_status_t halyard_call_begin(halyard_call_t call, halyard_fun
                                                 uint32_t* state);
 /* FAILED_PRECONDITION: nothing to resume, or it still waits. */
 HALYARD_API halyard_status_t halyard_call_resume(halyard_call_t call, uint32_t* state);
-/* After HALYARD_CALL_DONE, once: results owned by the caller. INVALID_ARGUMENT: count. */
+/* After HALYARD_CALL_DONE, once: results owned by the caller. INVALID_ARGUMENT: count, which takes nothing;
+ * FAILED_PRECONDITION: the call is not done, has failed, or its results were taken before. */
 HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_value_t* results,
                                                   size_t result_count);
 /* When a waiting call can be resumed without a wakeup, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: never.
