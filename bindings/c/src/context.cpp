@@ -76,6 +76,10 @@ Result<> check_options(const halyard_context_options_t& options) {
   HALYARD_TRY(check_array(options.devices, options.device_count, "devices"));
   HALYARD_TRY(check_array(options.parameters, options.parameter_count, "parameter files"));
   HALYARD_TRY(check_array(options.loader_settings, options.loader_setting_count, "loader settings"));
+  for (size_t i = 0; i < options.loader_setting_count; ++i) {
+    HALYARD_TRY(check_text(options.loader_settings[i].key, "loader_settings", i, ".key"));
+    HALYARD_TRY(check_text(options.loader_settings[i].value, "loader_settings", i, ".value"));
+  }
   for (size_t i = 0; i < options.device_count; ++i)
     HALYARD_TRY(with_note(checked<hal::Device>(options.devices[i]), fmt::format("devices[{}]", i)));
   return {};

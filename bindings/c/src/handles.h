@@ -62,6 +62,12 @@ inline Result<> check_array(const void* elements, size_t count, const char* what
   if (elements || count == 0) return {};
   return fail(Code::INVALID_ARGUMENT, "expected an array of {} {}, found a null pointer", count, what);
 }
+// INVALID_ARGUMENT: a null text in an array: "settings[2].key is null".
+inline Result<> check_text(const char* text, std::string_view array, size_t index,
+                           std::string_view field = "") {
+  if (text) return {};
+  return fail(Code::INVALID_ARGUMENT, "{}[{}]{} is null; expected a text", array, index, field);
+}
 // INVALID_ARGUMENT: bits that are not `known`, which are those of `of`.
 inline Result<> check_flags(uint32_t flags, uint32_t known, const char* of) {
   if ((flags & ~known) == 0) return {};

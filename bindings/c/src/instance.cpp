@@ -12,8 +12,14 @@ const ObjectType Instance::kType = object_type<Instance>("halyard.instance");
 
 namespace {
 
-std::vector<std::string> strings(const char* const* texts, size_t count) {
-  return count ? std::vector<std::string>(texts, texts + count) : std::vector<std::string>();
+Result<std::vector<std::string>> strings(const char* const* texts, size_t count, std::string_view array) {
+  HALYARD_TRY(check_array(texts, count, "texts"));
+  std::vector<std::string> copies;
+  for (size_t i = 0; i < count; ++i) {
+    HALYARD_TRY(check_text(texts[i], array, i));
+    copies.emplace_back(texts[i]);
+  }
+  return copies;
 }
 
 Result<Ref<Loop>> loop_of(const halyard_instance_options_t& options) {
@@ -57,14 +63,14 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
                                 HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER,
                             "HALYARD_INSTANCE_*"));
     HALYARD_TRY(check_reserved(known.reserved, "halyard_instance_options_t"));
-    HALYARD_TRY(check_array(known.driver_libraries, known.driver_library_count, "driver libraries"));
-    HALYARD_TRY(check_array(known.driver_folders, known.driver_folder_count, "driver folders"));
     auto instance = make<Instance>();
     instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
     hal::RegistryOptions registry;
-    registry.libraries = strings(known.driver_libraries, known.driver_library_count);
-    registry.folders = strings(known.driver_folders, known.driver_folder_count);
+    registry.libraries =
+        HALYARD_TRY(strings(known.driver_libraries, known.driver_library_count, "driver_libraries"));
+    registry.folders =
+        HALYARD_TRY(strings(known.driver_folders, known.driver_folder_count, "driver_folders"));
     if (known.trace) instance->tracer = Ref<Tracer>::share(HALYARD_TRY(checked<Tracer>(known.trace)));
     registry.tracer = instance->tracer;
     registry.loop = instance->loop;
@@ -163,7 +169,11 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
     HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_array(settings, count, "settings"));
     std::vector<hal::DeviceOption> options;
-    for (size_t i = 0; i < count; ++i) options.emplace_back(settings[i].key, settings[i].value);
+    for (size_t i = 0; i < count; ++i) {
+      HALYARD_TRY(check_text(settings[i].key, "settings", i, ".key"));
+      HALYARD_TRY(check_text(settings[i].value, "settings", i, ".value"));
+      options.emplace_back(settings[i].key, settings[i].value);
+    }
     Ref<hal::Device> device =
         HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->open_device(view(uri), options));
     device->add_user();

@@ -174,6 +174,35 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
   halyard_release(call);
 }
 
+/* Texts in arrays: a null one is told with its place. */
+static void null_texts(halyard_module_t module) {
+  halyard_instance_t made = NULL;
+  halyard_device_t opened = NULL;
+  halyard_context_t context = NULL;
+  const char* const texts[] = {"/nowhere", NULL};
+  halyard_instance_options_t instances = {
+      .struct_size = sizeof instances, .driver_libraries = texts, .driver_library_count = 2};
+  FAILS(halyard_instance_create(&instances, &made), HALYARD_INVALID_ARGUMENT, "driver_libraries[1] is null");
+  instances = (halyard_instance_options_t){
+      .struct_size = sizeof instances, .driver_folders = NULL, .driver_folder_count = 2};
+  FAILS(halyard_instance_create(&instances, &made), HALYARD_INVALID_ARGUMENT, "array of 2 texts");
+  const halyard_device_setting_t settings[] = {{"a", "b"}, {"c", NULL}};
+  FAILS(halyard_device_open_with(instance, "local-sync", settings, 2, &opened), HALYARD_INVALID_ARGUMENT,
+        "settings[1].value is null");
+  const halyard_context_options_t options = {.struct_size = sizeof options,
+                                             .modules = &module,
+                                             .module_count = 1,
+                                             .loader_settings = settings + 1,
+                                             .loader_setting_count = 1};
+  FAILS(halyard_context_create(instance, &options, &context), HALYARD_INVALID_ARGUMENT,
+        "loader_settings[0].value is null");
+  char* near = halyard_did_you_mean(NULL, texts, 2);
+  halyard_free(near);
+  near = halyard_did_you_mean("word", NULL, 3);
+  EXPECT(strcmp(near, "") == 0);
+  halyard_free(near);
+}
+
 /* ---- Values and results */
 
 static void reserved_of_values(halyard_context_t context) {
@@ -352,6 +381,7 @@ int main(void) {
   if (!OK(link_all(&lib, 1, &context))) return 1;
   sizes_of_structs(lib);
   null_outputs(lib, context);
+  null_texts(lib);
   reserved_of_values(context);
   results_once(context);
   results_of_native_functions();
