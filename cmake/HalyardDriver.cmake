@@ -18,4 +18,7 @@ function(halyard_add_driver name)
   target_link_libraries(${target} PRIVATE Halyard::driver)
   halyard_make_plugin(${target} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/halyard-driver.map" "")
   install(TARGETS ${target} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/halyard/drivers")
+  if(COMMAND halyard_strip_installed) # in this tree
+    halyard_strip_installed(${target} "${CMAKE_INSTALL_LIBDIR}/halyard/drivers")
+  endif()
 endfunction()

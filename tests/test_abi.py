@@ -28,6 +28,10 @@ CHANGES = [
     ("a new function", True, EMBED,
      "HALYARD_API void halyard_release(void* handle);",
      "HALYARD_API void halyard_release(void* handle);\nHALYARD_API void halyard_later(halyard_instance_t it);"),
+    ("two new structs of 16 bytes", True, EMBED,
+     "HALYARD_API void halyard_release(void* handle);",
+     "HALYARD_API void halyard_release(void* handle);\ntypedef struct halyard_later { uint64_t a, b; } halyard_later_t;\n"
+     "typedef struct halyard_last { uint32_t a, b; void* c; } halyard_last_t;\nHALYARD_API halyard_later_t halyard_after(halyard_last_t it);"),
     ("a field in the middle", False, DRIVER,
      "  uint32_t queue_count;  /* 1..64", "  uint32_t later;\n  uint32_t queue_count;  /* 1..64"),
     ("a field of another type", False, DRIVER, "  uint64_t import_alignment;", "  int64_t import_alignment;"),
@@ -98,6 +102,12 @@ def main():
                 checks.check(what, f"is taken for a change:\n{wrong}" if wrong else None)
             else:
                 checks.check(what, None if wrong else "goes unnoticed")
+        # Additions need no new soname; it changes with the major version alone.
+        dynamic = subprocess.run(["readelf", "--dynamic", f"{vmrun.BUILD}/lib/libhalyard.so"], text=True, check=True,
+                                 stdout=subprocess.PIPE).stdout
+        soname = re.search(r"soname: \[(.*)\]", dynamic)[1]
+        major = re.search(r"HALYARD_VERSION_MAJOR (\d+)", (surface.SOURCE / EMBED).read_text())[1]
+        checks.check("soname", None if soname == f"libhalyard.so.{major}" else f"is {soname}; expected libhalyard.so.{major}")
         exported = vmrun.subprocess.run(["nm", "-D", "--defined-only", "--format=posix", f"{vmrun.BUILD}/lib/libhalyard.so"],
                                         text=True, check=True, stdout=subprocess.PIPE).stdout
         there = {line.split()[0].split("@")[0] for line in exported.splitlines()}

@@ -170,7 +170,7 @@ def imports(checks, folder):
                    "did you mean 'wrok'")
     vmrun.assemble(WRONG_SIGNATURE, folder, "signature")
     signature = "--module=" + os.path.join(folder, "signature.vmfb")
-    expect_failure(checks, "wrong signature", [signature, "--device=local-sync", "--function=main", "--input=1"], "INTERNAL",
+    expect_failure(checks, "wrong signature", [signature, "--device=local-sync", "--function=main", "--input=1"], "INCOMPATIBLE",
                    "0i_i", "0v_i")
 
 

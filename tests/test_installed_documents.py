@@ -1,5 +1,5 @@
 """The documents that are installed: every link leads to a file of the prefix and to a heading in it, every path that is named
-is there; and the program that they begin with runs."""
+is there, also by headers, examples, manual pages and CMake files; and the program that they begin with runs."""
 import pathlib
 import re
 import sys
@@ -8,7 +8,9 @@ import tempfile
 import vmrun
 from installed import BUILD, SOURCE, cache, run
 
-LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+# [text](target), [name]: target, <img src="target">.
+LINK = re.compile(r"""!?\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]:[ \t]+(\S+)|<(?:a|img)\b[^>]*\b(?:href|src)="([^"]+)\"""",
+                  re.MULTILINE)
 # Paths of an installed Halyard; in examples, which are copied out, there are no others.
 INSTALLED = re.compile(r"`((?:share|include|bin|lib)/[\w./-]+)`")
 OF_THE_TREE = re.compile(r"`((?:docs|drivers|hal|tools|tests|modules|vm|base)/[\w./-]*\w)`")
@@ -30,7 +32,7 @@ def anchors(path):
 
 def check_links(checks, prefix, document):
     name = document.relative_to(prefix)
-    for target in LINK.findall(re.sub(r"`[^`\n]*`", "", text_of(document))):
+    for target in map("".join, LINK.findall(re.sub(r"`[^`\n]*`", "", text_of(document)))):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
@@ -43,6 +45,26 @@ def check_links(checks, prefix, document):
         elif anchor and there.suffix == ".md" and anchor not in anchors(there):
             found = "there is no such heading"
         checks.check(f"{name}: {target}", found)
+
+
+def headings(path):
+    return {re.sub(r"^[\d.]+ ", "", heading.replace("`", "")) for heading in re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)}
+
+
+def check_mentions(checks, prefix, file):
+    """What other files name: documents, a heading with them (hal-types.md, "Element types"), and headers."""
+    name = file.relative_to(prefix)
+    text = file.read_text(encoding="utf-8", errors="replace")
+    text = re.sub(r"\n[ \t]*(?:\*|//)?[ \t]*", " ", text)  # a citation may go on in the next line of a comment
+    documents = prefix / "share/doc/halyard"
+    for path, heading in re.findall(r'(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:, "([^"]+)")?', text):
+        there = [at for at in (documents / path, documents / "docs/spec" / path, file.parent / path) if at.exists()]
+        found = None if there else "nothing is there"
+        if there and heading and heading not in headings(there[0]):
+            found = f"it has no heading '{heading}'"
+        checks.check(f"{name}: {path} {heading}", found)
+    for path in re.findall(r"[<\"\s(](halyard/\w+\.hp?p?)\b", text):
+        checks.check(f"{name}: {path}", None if (prefix / "include" / path).exists() else "this header is not installed")
 
 
 def check_paths(checks, prefix, document):
@@ -70,6 +92,12 @@ def main():
         for document in documents:
             check_links(checks, prefix, document)
             check_paths(checks, prefix, document)
+        others = [path for folder in ("include", "share/halyard", "share/man", cache("CMAKE_INSTALL_LIBDIR") + "/cmake",
+                                      cache("CMAKE_INSTALL_LIBDIR") + "/pkgconfig")
+                  for path in sorted((prefix / folder).rglob("*")) if path.is_file() and path.suffix not in (".md", ".gz")]
+        checks.check("other texts are installed", None if len(others) > 30 else f"there are {len(others)}")
+        for other in others:
+            check_mentions(checks, prefix, other)
         written = {path.relative_to(SOURCE / "docs") for path in (SOURCE / "docs").rglob("*.md")}
         missing = [str(path) for path in written if not (prefix / "share/doc/halyard/docs" / path).exists()]
         checks.check("all of docs/ is there", f"{missing} are not" if missing else None)

@@ -260,6 +260,11 @@ Result<std::unique_ptr<halyard_driver_memory>> Device::allocate(const halyard_me
 Result<std::unique_ptr<halyard_driver_memory>> Device::import_memory(
     const halyard_memory_request_t& request, const halyard_external_memory_t& external,
     halyard_memory_info_t& info) {
+  if (external.kind == HALYARD_EXTERNAL_OPAQUE_FD) {
+    auto memory = HALYARD_TRY(Memory::import_fd(*heap_, tally_, request, external));
+    memory->describe(info);
+    return memory;
+  }
   if (!features_.import_host_memory)
     return fail(HALYARD_UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports none",
                 external.kind);

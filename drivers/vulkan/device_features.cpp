@@ -75,6 +75,21 @@ bool passes_timelines(const InstanceFunctions& vk, VkPhysicalDevice device) {
   return (found.externalSemaphoreFeatures & kBoth) == kBoth;
 }
 
+// Whether memory for buffers can be imported from opaque descriptors, without an allocation of its own for
+// each buffer of the exporter's.
+bool imports_memory(const InstanceFunctions& vk, VkPhysicalDevice device) {
+  const VkPhysicalDeviceExternalBufferInfo info = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+      .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+               VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+      .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+  VkExternalBufferProperties found = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+  vk.GetPhysicalDeviceExternalBufferProperties(device, &info, &found);
+  const VkExternalMemoryFeatureFlags can = found.externalMemoryProperties.externalMemoryFeatures;
+  return (can & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) &&
+         !(can & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+}
+
 // Whether timestamps can be read together with the host's clock.
 bool relates_clocks(const InstanceFunctions& vk, VkPhysicalDevice device) {
   uint32_t count = 0;
@@ -140,6 +155,8 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   };
   features.push_descriptors = use(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   features.import_host_memory = use(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  features.memory_descriptors =
+      imports_memory(vk, device.handle) && use(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
   features.semaphore_descriptors =
       passes_timelines(vk, device.handle) && use(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
   features.calibrated_timestamps =

@@ -43,6 +43,7 @@ struct Features {
 
   bool push_descriptors = false;
   bool import_host_memory = false;
+  bool memory_descriptors = false;     // imports memory from opaque file descriptors
   bool semaphore_descriptors = false;  // timelines can be exported as opaque file descriptors
   bool calibrated_timestamps = false;  // can be read together with CLOCK_MONOTONIC
 

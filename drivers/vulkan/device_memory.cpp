@@ -85,10 +85,24 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::import(Heap& heap, Memory
   return memory;
 }
 
+Result<std::unique_ptr<halyard_driver_memory>> Memory::import_fd(Heap& heap, MemoryTally& tally,
+                                                                 const halyard_memory_request_t& request,
+                                                                 const halyard_external_memory_t& external) {
+  if (!(external.access & HALYARD_MAP_WRITE))
+    return fail(
+        HALYARD_UNIMPLEMENTED,
+        "memory of a descriptor cannot be imported read-only: kernels may write to it; import it with "
+        "write access");
+  auto memory = HALYARD_TRY(create(heap, tally, request));
+  memory->block_ = HALYARD_TRY(heap.import_fd(external.fd, memory->kind_, request.size, external.size));
+  memory->is_descriptor_ = true;
+  return memory;
+}
+
 Memory::~Memory() {
   Block* block = block_.load(std::memory_order_acquire);
   if (!block) return;
-  if (imported_) {
+  if (imported_ || is_descriptor_) {
     heap_.free_import(block);
   } else {
     heap_.free(block);

@@ -40,6 +40,11 @@ class Memory {
   static Result<std::unique_ptr<halyard_driver_memory>> import(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request,
                                                                uint8_t* bytes, bool writable);
+  // Over memory that was exported as an opaque descriptor, which is taken over on success. Its memory type is
+  // that of the request: the exporter's.
+  static Result<std::unique_ptr<halyard_driver_memory>> import_fd(Heap& heap, MemoryTally& tally,
+                                                                  const halyard_memory_request_t& request,
+                                                                  const halyard_external_memory_t& external);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory();
@@ -72,6 +77,7 @@ class Memory {
   uint32_t usage_ = 0;
   unsigned kind_ = 0;
   uint8_t* imported_ = nullptr;  // owned by the host
+  bool is_descriptor_ = false;   // imported from a file descriptor
   bool counted_ = false;         // true for allocations, false for imports
   std::atomic<Block*> block_ = nullptr;
 };

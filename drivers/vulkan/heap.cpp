@@ -1,6 +1,9 @@
 // Memory types, size classes, and chunks.
 #include "heap.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -346,10 +349,64 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
     return std::move(filled.failure());
   }
   chunk->size = whole;
+  return block_over(std::move(chunk), kind, at % page, size);
+}
+
+Result<Block*> Heap::import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_t whole) {
+  constexpr VkExternalMemoryHandleTypeFlagBits kDescriptor = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  if (!features_.memory_descriptors)
+    return fail(HALYARD_UNIMPLEMENTED,
+                "this device imports no memory from file descriptors ({}, OPAQUE_FD); import host memory",
+                VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  auto chunk = std::make_unique<Chunk>();
+  const VkExternalMemoryBufferCreateInfo external = {
+      .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = kDescriptor};
+  VkBufferCreateInfo info = buffer_info(std::max<uint64_t>(size, 1));
+  info.pNext = &external;
+  HALYARD_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
+  VkMemoryRequirements needs = {};
+  vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
+  Result<> filled = fail(HALYARD_INVALID_ARGUMENT,
+                         "a buffer of {} bytes needs {} bytes of memory; the imported memory has {}", size,
+                         needs.size, whole);
+  if (needs.size <= whole && (needs.memoryTypeBits >> kind & 1)) {
+    // Vulkan takes this one over, also where what follows fails.
+    const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    const VkImportMemoryFdInfoKHR import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = kDescriptor, .fd = own};
+    const VkMemoryAllocateFlagsInfo address = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                               .pNext = &import,
+                                               .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    const void* next = &import;
+    if (features_.buffer_addresses()) next = &address;
+    filled = fill_chunk(*chunk, kind,
+                        {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                         .pNext = next,
+                         .allocationSize = whole,
+                         .memoryTypeIndex = kind},
+                        true);
+    if (own >= 0 && !chunk->memory) ::close(own);
+    if (!filled && !chunk->memory && filled.failure().code == HALYARD_UNIMPLEMENTED)
+      filled =
+          fail(HALYARD_INVALID_ARGUMENT,
+               "file descriptor {} is no memory of {} bytes that this device can import ({}); expected one "
+               "that was exported by the same device and driver",
+               fd, whole, filled.failure().message);
+  }
+  if (!filled) {
+    destroy_chunk(*chunk);
+    return std::move(filled.failure());
+  }
+  ::close(fd);
+  chunk->size = whole;
+  return block_over(std::move(chunk), kind, 0, size);
+}
+
+Block* Heap::block_over(std::unique_ptr<Chunk> chunk, unsigned kind, uint64_t offset, uint64_t size) {
   const std::lock_guard lock(mutex_);
   chunk->serial = ++serials_;
   Block* block = new_block();
-  *block = {.chunk = chunk.release(), .offset = at % page, .size = size, .kind = kind};
+  *block = {.chunk = chunk.release(), .offset = offset, .size = size, .kind = kind};
   return block;
 }
 

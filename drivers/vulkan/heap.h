@@ -76,6 +76,10 @@ class Heap {
   // A block over the host's bytes, which need not be aligned as the device requires for imports: the
   // surrounding whole pages are imported, and only the bytes are used.
   Result<Block*> import(uint8_t* bytes, uint64_t size);
+  // Memory of `whole` bytes that another process, or another user of this one, has exported as an opaque
+  // descriptor, which is taken over on success; the block is its first `size` bytes. `kind` is the
+  // exporter's. UNIMPLEMENTED; INVALID_ARGUMENT: no such memory.
+  Result<Block*> import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_t whole);
   void free_import(Block* block);
   void trim();
 
@@ -96,6 +100,7 @@ class Heap {
   Result<> fill_chunk(Chunk& chunk, unsigned kind, const VkMemoryAllocateInfo& allocation, bool map);
   Result<std::unique_ptr<Chunk>> make_chunk_or_trim(unsigned kind, uint64_t size);
   void destroy_chunk(Chunk& chunk);
+  Block* block_over(std::unique_ptr<Chunk> chunk, unsigned kind, uint64_t offset, uint64_t size);
   Block* cut(Chunk& chunk, unsigned kind, SizeClass wanted);
   Block* new_block();
   void trim_locked();

@@ -70,6 +70,7 @@ namespace halyard::vulkan {
   F(GetPhysicalDeviceProperties2)                 \
   F(GetPhysicalDeviceMemoryProperties)            \
   F(GetPhysicalDeviceQueueFamilyProperties)       \
+  F(GetPhysicalDeviceExternalBufferProperties)    \
   F(GetPhysicalDeviceExternalSemaphoreProperties) \
   F(CreateDevice)                                 \
   F(GetDeviceProcAddr)

@@ -59,7 +59,7 @@ TEST_F(HalInline, has_the_functions_of_version_0) {
     EXPECT_TRUE(hal->module().resolve(signature.name, "")) << signature.name;
     const auto other = hal->module().resolve(signature.name, "0iiiiiiii_I");
     ASSERT_FALSE(other);
-    expect_failure(other.error(), Code::INTERNAL, signature.convention);
+    expect_failure(other.error(), Code::INCOMPATIBLE, signature.convention);
   }
   EXPECT_EQ(names.size(), 15u);
   EXPECT_EQ(hal->module().exports().size(), 15u);

@@ -72,8 +72,8 @@ TEST_F(HalLoader, has_the_functions_of_both_versions) {
   EXPECT_EQ((*newest)->convention, kDispatch1);
   const auto other = loader->module().resolve("executable.dispatch", "0rrIiiiCiDCrIID_v");
   ASSERT_FALSE(other);
-  expect_failure(other.error(), Code::INTERNAL, kDispatch0);
-  expect_failure(other.error(), Code::INTERNAL, kDispatch1);
+  expect_failure(other.error(), Code::INCOMPATIBLE, kDispatch0);
+  expect_failure(other.error(), Code::INCOMPATIBLE, kDispatch1);
 }
 
 TEST_F(HalLoader, refs_are_checked_by_every_function) {

@@ -151,9 +151,9 @@ TEST_F(HalProgram, what_does_not_link) {
   expect_failure(missing.error(), Code::NOT_FOUND, "fence.signal");
   auto mismatch = with_import("vm.import @hal.fence.create cconv \"0rii_r\"");
   ASSERT_FALSE(mismatch);
-  expect_failure(mismatch.error(), Code::INTERNAL, "0rii_r");
-  expect_failure(mismatch.error(), Code::INTERNAL, "0ri_r");
-  expect_failure(mismatch.error(), Code::INTERNAL, "0rI_r");
+  expect_failure(mismatch.error(), Code::INCOMPATIBLE, "0rii_r");
+  expect_failure(mismatch.error(), Code::INCOMPATIBLE, "0ri_r");
+  expect_failure(mismatch.error(), Code::INCOMPATIBLE, "0rI_r");
   EXPECT_TRUE(with_import("vm.import optional @hal.no.such cconv \"0r_v\""));
 }
 

@@ -69,7 +69,7 @@ TEST(HalTable, another_string_is_refused_with_the_strings_there_are) {
   for (const HalSignature& signature : hal_signatures()) {
     auto found = module->resolve(signature.name, "0iiiiiiii_I");
     ASSERT_FALSE(found) << signature.name;
-    EXPECT_EQ(found.error().code(), Code::INTERNAL);
+    EXPECT_EQ(found.error().code(), Code::INCOMPATIBLE);
     const std::string text = found.error().text();
     EXPECT_NE(text.find("0iiiiiiii_I"), std::string::npos) << text;
     EXPECT_NE(text.find(signature.convention), std::string::npos) << text;

@@ -18,7 +18,7 @@ SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).pa
 BASELINE = SOURCE / "tests" / "abi" / "baseline.xml"
 LAYERS = ("base", "vm", "hal", "bindings/c")
 PROGRAM = "".join(f"#include <halyard/{name}.h>\n" for name in ("status", "abi", "value", "driver", "module", "halyard",
-                                                                "memory", "fence"))
+                                                                "memory", "fence", "signature"))
 # What says which release this is, or how it was compiled, and may change.
 FREE = re.compile(r"HALYARD_(VERSION_\w+|SANITIZER_KIND|API|\w+_H_)$")
 

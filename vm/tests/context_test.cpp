@@ -67,8 +67,8 @@ TEST(Imports, FailuresNameWhatIsThere) {
   EXPECT_EQ(status.code(), Code::NOT_FOUND);
   EXPECT_NE(status.text().find("did you mean 'value'?"), std::string::npos) << status.text();
   // Strings must be equal, even if they have the same meaning, and even for optional imports.
-  EXPECT_EQ(failure("@lib.value cconv \"0_i\"").code(), Code::INTERNAL);
-  EXPECT_EQ(failure("optional @lib.value cconv \"0i_i\"").code(), Code::INTERNAL);
+  EXPECT_EQ(failure("@lib.value cconv \"0_i\"").code(), Code::INCOMPATIBLE);
+  EXPECT_EQ(failure("optional @lib.value cconv \"0i_i\"").code(), Code::INCOMPATIBLE);
   EXPECT_EQ(machine.context->modules().size(), 1u);
 }
 

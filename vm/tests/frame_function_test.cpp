@@ -1,4 +1,5 @@
 // Frame functions: their view of a call, spans, and calls that take several attempts.
+#include <algorithm>
 #include <thread>
 
 #include "native_definition.h"
@@ -23,6 +24,7 @@ struct Probe {
   const halyard_module_services_t* services = nullptr;
   uint32_t argument_count = 0;
   uint32_t export_index = UINT32_MAX;
+  halyard_value_t answer[3] = {};  // of `answer`
 };
 
 Probe& look(void* state, const halyard_module_call_t* call) {
@@ -66,6 +68,11 @@ halyard_status_t refuse(void*, halyard_module_call_t* call) {
   return call->services->status_create(HALYARD_UNAVAILABLE, "not now");
 }
 
+halyard_status_t answer(void* state, halyard_module_call_t* call) {
+  std::ranges::copy(static_cast<Probe*>(state)->answer, call->results);
+  return nullptr;
+}
+
 halyard_status_t patient(void* state, halyard_module_call_t* call) {
   Probe& probe = look(state, call);
   if (probe.defer-- > 0) {
@@ -95,7 +102,8 @@ class FrameFunctions : public testing::Test {
   FrameFunctions()
       : definition_({frame("reversed", "0iIfFr_rFfIi", reversed),
                      frame("weighted", "0iCrIiDCiDI_I", weighted), frame("refuse", "0v_i", refuse),
-                     frame("patient", "0i_i", patient), frame("sleepy", "0i_i", sleepy)}) {
+                     frame("patient", "0i_i", patient), frame("sleepy", "0i_i", sleepy),
+                     frame("answer", "0v_irf", answer)}) {
     definition_.user = &probe_;
     add_module(machine_, definition_);
   }
@@ -165,6 +173,46 @@ TEST_F(FrameFunctions, LongSpans) {
 TEST_F(FrameFunctions, FailuresWriteNothing) {
   EXPECT_EQ(machine_.expect_failure("native.refuse", {}, Code::UNAVAILABLE),
             "UNAVAILABLE; not now; in native function native.refuse; in the call of function 'refuse'");
+}
+
+// Results are checked like arguments of the embedder's: another kind only where nothing is lost.
+TEST_F(FrameFunctions, ResultsOfOtherKinds) {
+  const Variant thing = machine_.thing();
+  auto& [number, object, real] = probe_.answer;
+  const auto give_thing = [&] { object = to_value(thing); };  // another reference
+  number = {.kind = HALYARD_VALUE_F64, .reserved = 0, .f64 = -3};
+  real = {.kind = HALYARD_VALUE_I64, .reserved = 0, .i64 = 1 << 20};
+  give_thing();
+  machine_.expect("native.answer", {}, {i32(-3), thing, f32(1 << 20)});
+
+  const auto refused = [&](std::string_view expected) {
+    const std::string text = machine_.expect_failure("native.answer", {}, Code::INVALID_ARGUMENT);
+    EXPECT_TRUE(text.find(expected) != std::string::npos && text.find("native.answer") != std::string::npos)
+        << text;
+    EXPECT_TRUE(thing.object()->unique());  // what was given with them is released
+  };
+  give_thing();
+  number.f64 = 2.5;
+  refused("result 0 must be an i32, found f64 2.5, which it cannot hold exactly");
+  give_thing();
+  number = {.kind = HALYARD_VALUE_I64, .reserved = 0, .i64 = 5000000000};
+  refused("found i64 5000000000");
+  give_thing();
+  number = to_value(thing);
+  refused("result 0 must be an i32, found a test.thing");
+  give_thing();
+  number = {.kind = HALYARD_VALUE_I32, .reserved = 1, .i32 = 1};
+  refused("result 0 has 0x1 in the field `reserved`");
+  number = {.kind = 77, .reserved = 0, .i32 = 1};
+  give_thing();
+  refused("found a value of kind 77, which does not exist");
+  number = {.kind = HALYARD_VALUE_I32, .reserved = 0, .i32 = 1};
+  object = {.kind = HALYARD_VALUE_I64, .reserved = 0, .i64 = 8};  // not an address to be followed
+  refused("result 1 must be an object or null, found i64 8");
+  object = {.kind = HALYARD_VALUE_NULL, .reserved = 0, .i64 = 8};
+  refused("result 1 is of kind HALYARD_VALUE_NULL, but has an object");
+  object = {.kind = HALYARD_VALUE_NULL, .reserved = 0, .i64 = 0};
+  machine_.expect("native.answer", {}, {i32(1), null(), f32(1 << 20)});
 }
 
 TEST_F(FrameFunctions, DeferredUntilTheInvocationIsResumed) {

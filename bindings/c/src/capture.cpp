@@ -75,6 +75,8 @@ using namespace halyard::c;
 
 halyard_status_t halyard_capture_open(const char* path, uint32_t flags, halyard_capture_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_flags(flags, HALYARD_CAPTURE_INCOMPLETE, "HALYARD_CAPTURE_*"));
     const std::string file(view(path));
     const auto incomplete =
         flags & HALYARD_CAPTURE_INCOMPLETE ? hal::Incomplete::accept : hal::Incomplete::refuse;
@@ -113,6 +115,7 @@ halyard_status_t halyard_capture_execution(halyard_capture_t capture, uint64_t n
 halyard_status_t halyard_capture_describe(halyard_capture_t capture, uint64_t number, uint32_t form,
                                           char** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const hal::CaptureFile& file = HALYARD_TRY(checked<Capture>(capture))->file;
     HALYARD_TRY(check_form(form));
     Executions executions = {0, file.executions.size()};
@@ -130,6 +133,7 @@ halyard_status_t halyard_capture_describe(halyard_capture_t capture, uint64_t nu
 halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
                                        halyard_replay_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out = give<halyard_replay_t>(
         make<Replay>(Ref<Capture>::share(HALYARD_TRY(checked<Capture>(capture))),
                      Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)))));

@@ -33,6 +33,40 @@ Result<Modules> modules_of(const halyard_context_options_t& options) {
   return given;
 }
 
+// As uses_module(), but not where the module can do without.
+bool needs_module(const vm::Module& module, std::string_view name) {
+  const std::string prefix = std::string(name) + ".";
+  return std::ranges::any_of(
+             module.dependencies(),
+             [&](const vm::Dependency& each) { return each.name == name && !each.optional; }) ||
+         std::ranges::any_of(module.imports(), [&](const vm::Import& each) {
+           return each.name.starts_with(prefix) && !each.optional;
+         });
+}
+
+// Why the module given at `index` could not be added, in words of the embedder's.
+Status explain_failure(const Modules& given, size_t index, const halyard_context_options_t& options,
+                       Status failure) {
+  const vm::Module& module = *given[index];
+  const auto is_there = [&](std::string_view name) {
+    return std::ranges::find(given.begin(), given.begin() + static_cast<ptrdiff_t>(index), name,
+                             &vm::Module::name) != given.begin() + static_cast<ptrdiff_t>(index);
+  };
+  if (failure.code() == Code::NOT_FOUND)
+    for (size_t later = index + 1; later < given.size(); ++later)
+      if (needs_module(module, given[later]->name()) && !is_there(given[later]->name()))
+        return Status(
+            Code::INVALID_ARGUMENT,
+            fmt::format("module '{}' (modules[{}]) imports from module '{}' (modules[{}]), which is "
+                        "given after it; give it first",
+                        module.name(), index, given[later]->name(), later));
+  if (options.device_count == 0 && uses_module(module, "hal"))
+    return std::move(failure).note(
+        "0 devices were given, and the module uses `hal`: open one, such as local-sync, and give it in "
+        "`devices`");
+  return failure;
+}
+
 // What the options say that does not depend on anything else.
 Result<> check_options(const halyard_context_options_t& options) {
   HALYARD_TRY(check_flags(options.flags,
@@ -42,6 +76,10 @@ Result<> check_options(const halyard_context_options_t& options) {
   HALYARD_TRY(check_array(options.devices, options.device_count, "devices"));
   HALYARD_TRY(check_array(options.parameters, options.parameter_count, "parameter files"));
   HALYARD_TRY(check_array(options.loader_settings, options.loader_setting_count, "loader settings"));
+  for (size_t i = 0; i < options.loader_setting_count; ++i) {
+    HALYARD_TRY(check_text(options.loader_settings[i].key, "loader_settings", i, ".key"));
+    HALYARD_TRY(check_text(options.loader_settings[i].value, "loader_settings", i, ".value"));
+  }
   for (size_t i = 0; i < options.device_count; ++i)
     HALYARD_TRY(with_note(checked<hal::Device>(options.devices[i]), fmt::format("devices[{}]", i)));
   return {};
@@ -153,7 +191,8 @@ using namespace halyard::c;
 halyard_status_t halyard_context_create(halyard_instance_t instance, const halyard_context_options_t* options,
                                         halyard_context_t* out) {
   return guarded([&]() -> Result<> {
-    const halyard_context_options_t known = known_fields(options);
+    HALYARD_TRY(check_output(out, "out"));
+    const halyard_context_options_t known = HALYARD_TRY(known_fields(options));
     HALYARD_TRY(check_options(known));
     const Modules given = HALYARD_TRY(modules_of(known));
     modules::ParameterScopes parameters = HALYARD_TRY(parameter_scopes(known));
@@ -187,7 +226,9 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     if (needs(given, "check"))
       HALYARD_TRY(context->add(
           modules::create_check_module({.failed = expectation_sink(known), .memory = limits.memory})));
-    for (vm::Module* module : given) HALYARD_TRY(context->add(Ref<vm::Module>::share(module)));
+    for (size_t i = 0; i < given.size(); ++i)
+      if (Result<> added = context->add(Ref<vm::Module>::share(given[i])); !added)
+        return std::unexpected(explain_failure(given, i, known, std::move(added).error()));
     *out = give<halyard_context_t>(std::move(context));
     return {};
   });
@@ -196,6 +237,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
 halyard_status_t halyard_context_find(halyard_context_t handle, const char* module, const char* name,
                                       halyard_function_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     auto* context = HALYARD_TRY(checked<vm::Context>(handle));
     const std::string_view main = context->modules().back()->module->name();
     vm::Callable callable = HALYARD_TRY(context->find(module ? std::string_view(module) : main, view(name)));
@@ -209,6 +251,7 @@ halyard_status_t halyard_context_find(halyard_context_t handle, const char* modu
 
 halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out =
         give<halyard_call_t>(make<Call>(Ref<vm::Context>::share(HALYARD_TRY(checked<vm::Context>(context)))));
     return {};
@@ -227,7 +270,7 @@ Result<> take_arguments(Call& call, const Function& function, const halyard_valu
   const std::vector<vm::ValueType>& wanted = function.callable.arguments;
   for (size_t i = 0; i < count; ++i) {
     vm::Variant argument = to_variant(arguments[i]);
-    const bool is_plain = arguments[i].kind <= HALYARD_VALUE_OBJECT;
+    const bool is_plain = arguments[i].kind <= HALYARD_VALUE_OBJECT && arguments[i].reserved == 0;
     if (i < wanted.size() && (argument.type() != wanted[i] || !is_plain)) [[unlikely]]
       argument = HALYARD_TRY(convert_argument(function, i, arguments[i], wanted[i]));
     call.arguments.push_back(std::move(argument));
@@ -247,6 +290,23 @@ uint32_t state_of(vm::Outcome outcome) {
       return HALYARD_CALL_READY;
     default:
       return HALYARD_CALL_WAITING;
+  }
+}
+
+// FAILED_PRECONDITION: the call has no results to take.
+Result<> check_done(const vm::Invocation& call) {
+  if (call.is_suspended())
+    return fail(Code::FAILED_PRECONDITION,
+                "the call is not done, so it has no results yet; resume it until HALYARD_CALL_DONE");
+  switch (call.results()) {
+    case vm::Invocation::Results::ready:
+      return {};
+    case vm::Invocation::Results::taken:
+      return fail(Code::FAILED_PRECONDITION,
+                  "the results of the call were taken before; they are given once");
+    default:
+      return fail(Code::FAILED_PRECONDITION,
+                  "there are no results to take: no call was begun with this handle, or it failed");
   }
 }
 
@@ -273,6 +333,7 @@ halyard_status_t halyard_call_begin(halyard_call_t handle, halyard_function_t fu
                                     const halyard_value_t* arguments, size_t argument_count,
                                     uint32_t* state) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(state, "state"));
     Call* call = HALYARD_TRY(checked<Call>(handle));
     const Function* callee = HALYARD_TRY(checked<Function>(function));
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
@@ -285,6 +346,7 @@ halyard_status_t halyard_call_begin(halyard_call_t handle, halyard_function_t fu
 
 halyard_status_t halyard_call_resume(halyard_call_t handle, uint32_t* state) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(state, "state"));
     Call* call = HALYARD_TRY(checked<Call>(handle));
     *state = state_of(HALYARD_TRY(call->invocation.resume()));
     return {};
@@ -294,6 +356,8 @@ halyard_status_t halyard_call_resume(halyard_call_t handle, uint32_t* state) {
 halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* results, size_t result_count) {
   return guarded([&]() -> Result<> {
     Call* call = HALYARD_TRY(checked<Call>(handle));
+    HALYARD_TRY(check_array(results, result_count, "results"));
+    HALYARD_TRY(check_done(call->invocation));
     const size_t there = call->invocation.result_count();
     if (there != result_count)
       return fail(Code::INVALID_ARGUMENT, "the call has {} results, but there is room for {}", there,

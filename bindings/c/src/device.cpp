@@ -60,6 +60,8 @@ const char* halyard_operation_name(uint32_t operation) {
 halyard_status_t halyard_device_query(halyard_device_t device, const char* category, const char* key,
                                       int32_t* known, int64_t* value) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(known, "known"));
+    HALYARD_TRY(check_output(value, "value"));
     const auto answer = HALYARD_TRY(checked<hal::Device>(device))->query_i64(view(category), view(key));
     *known = answer.known;
     *value = answer.value;

@@ -39,7 +39,7 @@ struct Exported {
   Managed managed;
   Ref<hal::BufferView> view;
   bool is_mapped = false;
-  std::vector<uint8_t> copy;
+  std::unique_ptr<uint8_t[]> copy;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
 
@@ -59,6 +59,7 @@ Result<uint8_t> code_of(uint32_t element_type) {
 
 template <typename Managed>
 Result<> export_view(halyard_object_t handle, uint32_t flags, bool can_be_read_only, Managed** out) {
+  HALYARD_TRY(check_output(out, "out"));
   HALYARD_TRY(check_flags(flags, HALYARD_DLPACK_COPY | HALYARD_DLPACK_READ_ONLY, "HALYARD_DLPACK_*"));
   auto* const view = cast<hal::BufferView>(from_handle<Object>(handle));
   if (!view) return fail(Code::INVALID_ARGUMENT, "expected a hal.buffer_view to export to DLPack");
@@ -75,9 +76,9 @@ Result<> export_view(halyard_object_t handle, uint32_t flags, bool can_be_read_o
                 "versioned struct, or for a copy");
   void* data = nullptr;
   if (is_copy) {
-    exported->copy.resize(buffer.length());
-    HALYARD_TRY(buffer.read(0, exported->copy.data(), buffer.length()));
-    data = exported->copy.data();
+    exported->copy = std::make_unique_for_overwrite<uint8_t[]>(buffer.length());
+    data = exported->copy.get();
+    HALYARD_TRY(buffer.read(0, data, buffer.length()));
     exported->view = {};
   } else {
     data = HALYARD_TRY(buffer.map()).data();
@@ -186,14 +187,13 @@ Result<> import_tensor(halyard_device_t device, Managed* managed, uint32_t flags
     if (managed->deleter) managed->deleter(managed);
   };
   Imported made;
-  if (flags & HALYARD_DLPACK_COPY || !is_dense(tensor)) {
-    std::vector<uint8_t> dense(size);
-    if (is_dense(tensor)) {
-      if (size != 0) std::memcpy(dense.data(), bytes, size);
-    } else {
-      gather(tensor, bytes, dense.data(), tensor.bits / 8);
-    }
-    made = {HALYARD_TRY(copied_view(device, shape, type, dense.data(), size)), true};
+  if (!is_dense(tensor)) {
+    const auto dense = std::make_unique_for_overwrite<uint8_t[]>(size);
+    gather(tensor, bytes, dense.get(), tensor.bits / 8);
+    made = {HALYARD_TRY(copied_view(device, shape, type, dense.get(), size)), true};
+    released();
+  } else if (flags & HALYARD_DLPACK_COPY) {
+    made = {HALYARD_TRY(copied_view(device, shape, type, bytes, size)), true};
     released();
   } else {
     made = HALYARD_TRY(import_view(device, shape, type, bytes, size,
@@ -219,6 +219,7 @@ halyard_status_t halyard_view_to_dlpack_unversioned(halyard_object_t view, uint3
 halyard_status_t halyard_view_from_dlpack(halyard_device_t device, struct DLManagedTensorVersioned* tensor,
                                           uint32_t flags, uint32_t* is_copy, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     if (!tensor) return fail(Code::INVALID_ARGUMENT, "expected a DLPack tensor, found null");
     if (tensor->major != dlpack::kMajorVersion)
       return fail(Code::UNIMPLEMENTED, "a tensor of DLPack {}.{}; expected version {}.x", tensor->major,
@@ -231,6 +232,7 @@ halyard_status_t halyard_view_from_dlpack_unversioned(halyard_device_t device, s
                                                       uint32_t flags, uint32_t* is_copy,
                                                       halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     if (!tensor) return fail(Code::INVALID_ARGUMENT, "expected a DLPack tensor, found null");
     return import_tensor(device, tensor, flags, false, is_copy, out);
   });

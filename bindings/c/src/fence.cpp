@@ -36,6 +36,7 @@ Result<> wait_for(std::span<hal::Fence* const> fences, uint32_t timeout_ms) {
 
 halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     if (!device)
       return fail(Code::INVALID_ARGUMENT,
                   "a fence needs a device; open one, such as local-sync, and give it to the program");
@@ -63,6 +64,7 @@ halyard_status_t halyard_fences_wait(const halyard_object_t* fences, size_t coun
 
 halyard_status_t halyard_fence_query(halyard_object_t fence, uint32_t* reached) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(reached, "reached"));
     Status state = HALYARD_TRY(checked<hal::Fence>(fence))->query();
     const bool is_pending = state.code() == Code::DEFERRED;
     if (!state.ok() && !is_pending) return to_result(std::move(state));
@@ -88,6 +90,7 @@ halyard_status_t halyard_fence_fail(halyard_object_t fence, halyard_status_t fai
 
 halyard_status_t halyard_fence_join(const halyard_object_t* fences, size_t count, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out = give<halyard_object_t>(HALYARD_TRY(hal::Fence::join(HALYARD_TRY(fences_of(fences, count)))));
     return {};
   });

@@ -1,4 +1,4 @@
-// What handles are called, for messages.
+// What handles are called, for messages; checks of structs.
 #include "handles.h"
 
 #include "hal/device/device.h"
@@ -34,6 +34,24 @@ Result<vm::Module*> module_of(halyard_module_t handle) {
   if (object && (object->type() == &vm::BytecodeModule::kType || object->type() == &vm::NativeModule::kType))
     return static_cast<vm::Module*>(object);
   return wrong_handle(object, vm::BytecodeModule::kType);
+}
+
+Result<> check_struct_size(uint32_t struct_size) {
+  if (struct_size >= sizeof struct_size && struct_size <= kLargestStruct) [[likely]]
+    return {};
+  return fail(Code::INVALID_ARGUMENT, "struct_size is {}; set it to sizeof(the struct)", struct_size);
+}
+
+Result<> check_unknown_fields(const void* options, uint32_t struct_size, size_t known) {
+  const auto* const bytes = static_cast<const uint8_t*>(options);
+  for (size_t at = known; at < struct_size; ++at)
+    if (bytes[at] != 0)
+      return fail(Code::UNIMPLEMENTED,
+                  "byte {} of the options struct is not 0, but the struct has {} bytes in this libhalyard "
+                  "({}); use the library of the header that the program was compiled with, or leave the "
+                  "later fields 0",
+                  at, known, halyard_version());
+  return {};
 }
 
 }  // namespace halyard::c

@@ -62,6 +62,12 @@ inline Result<> check_array(const void* elements, size_t count, const char* what
   if (elements || count == 0) return {};
   return fail(Code::INVALID_ARGUMENT, "expected an array of {} {}, found a null pointer", count, what);
 }
+// INVALID_ARGUMENT: a null text in an array: "settings[2].key is null".
+inline Result<> check_text(const char* text, std::string_view array, size_t index,
+                           std::string_view field = "") {
+  if (text) return {};
+  return fail(Code::INVALID_ARGUMENT, "{}[{}]{} is null; expected a text", array, index, field);
+}
 // INVALID_ARGUMENT: bits that are not `known`, which are those of `of`.
 inline Result<> check_flags(uint32_t flags, uint32_t known, const char* of) {
   if ((flags & ~known) == 0) return {};
@@ -104,22 +110,39 @@ char* text_or_null(Make&& make) noexcept {
   }
 }
 
+// INVALID_ARGUMENT: no address to write an output to. `name` is the parameter's.
+inline Result<> check_output(const void* output, const char* name) {
+  if (output) [[likely]]
+    return {};
+  return fail(Code::INVALID_ARGUMENT, "expected an address for the output `{}`, found a null pointer", name);
+}
+
+// A larger size is not of a struct but of something that was never set.
+inline constexpr uint32_t kLargestStruct = 4096;
+// INVALID_ARGUMENT: a struct_size that was not set.
+Result<> check_struct_size(uint32_t struct_size);
+// UNIMPLEMENTED: a byte that is not 0 from `known` on: a field that this library does not have.
+Result<> check_unknown_fields(const void* options, uint32_t struct_size, size_t known);
+
 // The fields of a caller's options struct that the caller knows; the rest zero.
 template <typename Options>
-Options known_fields(const Options* options) {
+Result<Options> known_fields(const Options* options) {
   Options known = {};
-  if (options)
-    std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+  if (!options) return known;
+  HALYARD_TRY(check_struct_size(options->struct_size));
+  HALYARD_TRY(check_unknown_fields(options, options->struct_size, sizeof known));
+  std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
   return known;
 }
-// Fills a caller's info struct as far as it reaches.
+// Fills a caller's info struct as far as it reaches; fields that this library does not have become 0.
 template <typename Info>
 Result<> fill_info(Info* target, Info source) {
-  if (!target || target->struct_size < sizeof(uint32_t))
-    return fail(Code::INVALID_ARGUMENT,
-                "struct_size of the info struct is not set; set it to sizeof(the struct)");
+  HALYARD_TRY(check_output(target, "info"));
+  HALYARD_TRY(check_struct_size(target->struct_size));
   source.struct_size = target->struct_size;
-  std::memcpy(target, &source, target->struct_size < sizeof source ? target->struct_size : sizeof source);
+  const size_t known = target->struct_size < sizeof source ? target->struct_size : sizeof source;
+  std::memcpy(target, &source, known);
+  std::memset(reinterpret_cast<char*>(target) + known, 0, source.struct_size - known);
   return {};
 }
 

@@ -13,8 +13,14 @@ const ObjectType Instance::kType = object_type<Instance>("halyard.instance");
 
 namespace {
 
-std::vector<std::string> strings(const char* const* texts, size_t count) {
-  return count ? std::vector<std::string>(texts, texts + count) : std::vector<std::string>();
+Result<std::vector<std::string>> strings(const char* const* texts, size_t count, std::string_view array) {
+  HALYARD_TRY(check_array(texts, count, "texts"));
+  std::vector<std::string> copies;
+  for (size_t i = 0; i < count; ++i) {
+    HALYARD_TRY(check_text(texts[i], array, i));
+    copies.emplace_back(texts[i]);
+  }
+  return copies;
 }
 
 Result<Ref<Loop>> loop_of(const halyard_instance_options_t& options) {
@@ -51,21 +57,22 @@ using namespace halyard::c;
 
 halyard_status_t halyard_instance_create(const halyard_instance_options_t* options, halyard_instance_t* out) {
   return guarded([&]() -> Result<> {
-    const halyard_instance_options_t known = known_fields(options);
+    HALYARD_TRY(check_output(out, "out"));
+    const halyard_instance_options_t known = HALYARD_TRY(known_fields(options));
     HALYARD_TRY(check_flags(known.flags,
                             HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS |
                                 HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER,
                             "HALYARD_INSTANCE_*"));
     HALYARD_TRY(check_reserved(known.reserved, "halyard_instance_options_t"));
-    HALYARD_TRY(check_array(known.driver_libraries, known.driver_library_count, "driver libraries"));
-    HALYARD_TRY(check_array(known.driver_folders, known.driver_folder_count, "driver folders"));
     auto instance = make<Instance>();
     instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
     hal::RegistryOptions registry;
     registry.linked = linked_drivers();
-    registry.libraries = strings(known.driver_libraries, known.driver_library_count);
-    registry.folders = strings(known.driver_folders, known.driver_folder_count);
+    registry.libraries =
+        HALYARD_TRY(strings(known.driver_libraries, known.driver_library_count, "driver_libraries"));
+    registry.folders =
+        HALYARD_TRY(strings(known.driver_folders, known.driver_folder_count, "driver_folders"));
     if (known.trace) instance->tracer = Ref<Tracer>::share(HALYARD_TRY(checked<Tracer>(known.trace)));
     registry.tracer = instance->tracer;
     registry.loop = instance->loop;
@@ -105,6 +112,8 @@ void halyard_instance_interrupt_run(halyard_instance_t instance) {
 halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_driver_entry_t** out,
                                           size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     EntryBlock<halyard_driver_entry_t> block;
     for (const auto& kind : HALYARD_TRY(checked<Instance>(instance))->drivers->kinds()) {
       block.add();
@@ -120,6 +129,8 @@ halyard_status_t halyard_instance_drivers(halyard_instance_t instance, halyard_d
 halyard_status_t halyard_instance_devices(halyard_instance_t instance, const char* driver,
                                           halyard_device_entry_t** out, size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     EntryBlock<halyard_device_entry_t> block;
     for (const auto& device :
          HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->devices(view(driver)))) {
@@ -135,6 +146,8 @@ halyard_status_t halyard_instance_devices(halyard_instance_t instance, const cha
 halyard_status_t halyard_instance_candidates(halyard_instance_t instance, halyard_driver_candidate_t** out,
                                              size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     EntryBlock<halyard_driver_candidate_t> block;
     for (const auto& candidate : HALYARD_TRY(checked<Instance>(instance))->drivers->explain()) {
       block.add().accepted = candidate.status.ok();
@@ -155,9 +168,14 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
                                           const halyard_device_setting_t* settings, size_t count,
                                           halyard_device_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_array(settings, count, "settings"));
     std::vector<hal::DeviceOption> options;
-    for (size_t i = 0; i < count; ++i) options.emplace_back(settings[i].key, settings[i].value);
+    for (size_t i = 0; i < count; ++i) {
+      HALYARD_TRY(check_text(settings[i].key, "settings", i, ".key"));
+      HALYARD_TRY(check_text(settings[i].value, "settings", i, ".value"));
+      options.emplace_back(settings[i].key, settings[i].value);
+    }
     Ref<hal::Device> device =
         HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->open_device(view(uri), options));
     device->add_user();
@@ -174,6 +192,8 @@ const char* halyard_device_uri(halyard_device_t device) {
 halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_count_t** out,
                                         size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     const auto* of = HALYARD_TRY(checked<hal::Device>(device));
     if (!of->live())
       return fail(Code::FAILED_PRECONDITION,
@@ -188,6 +208,8 @@ halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_
 halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_object_count_t** out,
                                           size_t* count) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(count, "count"));
     const auto& objects = HALYARD_TRY(checked<Instance>(instance))->objects;
     if (!objects)
       return fail(Code::FAILED_PRECONDITION,

@@ -8,20 +8,10 @@ using namespace halyard::c;
 
 namespace halyard::c {
 
-namespace {
-
-// Types of memory that programs ask buffers for: the device's own, seen by the host where there is such.
-constexpr uint32_t kWishes =
-    HALYARD_MEMORY_OPTIMAL | HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE;
-constexpr uint32_t kUsage =
-    HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM;
-
 Result<Ref<hal::Device>> device_or_host(halyard_device_t device) {
   if (device) return Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)));
   return hal::open_host_memory();
 }
-
-}  // namespace
 
 Result<hal::Buffer*> buffer_of(halyard_object_t handle) {
   Object* const object = from_handle<Object>(handle);
@@ -39,14 +29,29 @@ Result<> check_view_size(std::span<const int64_t> shape, uint32_t element_type, 
               expected, size);
 }
 
+namespace {
+
+Result<> clear(hal::Buffer& buffer) {
+  constexpr size_t kPiece = size_t{64} << 10;  // stays in a processor's cache
+  const std::vector<uint8_t> zeros(std::min<size_t>(buffer.length(), kPiece));
+  for (uint64_t at = 0; at < buffer.length(); at += kPiece)
+    HALYARD_TRY(buffer.write(at, zeros.data(), std::min<uint64_t>(kPiece, buffer.length() - at)));
+  return {};
+}
+
+}  // namespace
+
 Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<const int64_t> shape,
                                          uint32_t element_type, const void* data, size_t size) {
   HALYARD_TRY(check_view_size(shape, element_type, size));
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
   Ref<hal::Buffer> buffer = HALYARD_TRY(owner->allocate(
       hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE, kUsage, size));
-  const std::vector<uint8_t> zeros(data ? 0 : size);
-  HALYARD_TRY(buffer->write(0, data ? data : zeros.data(), size));
+  if (data) {
+    HALYARD_TRY(buffer->write(0, data, size));
+  } else {
+    HALYARD_TRY(clear(*buffer));
+  }
   return hal::BufferView::create(std::move(buffer), shape, element_type, hal::kEncodingDenseRowMajor);
 }
 
@@ -80,6 +85,7 @@ halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_t
                                      halyard_release_fn release, void* user, uint32_t* is_copy,
                                      halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_array(shape, rank, "dimensions"));
     HALYARD_TRY(check_flags(flags, HALYARD_IMPORT_READ_ONLY | HALYARD_IMPORT_NO_COPY, "HALYARD_IMPORT_*"));
     std::function<void()> released;
@@ -95,6 +101,7 @@ halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_t
 halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint32_t element_type,
                                    const int64_t* shape, size_t rank, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     hal::Buffer* const whole = HALYARD_TRY(buffer_of(view));
     HALYARD_TRY(check_array(shape, rank, "dimensions"));
     const std::span<const int64_t> dimensions(shape, rank);
@@ -116,6 +123,8 @@ halyard_status_t halyard_view_device(halyard_object_t view, halyard_device_t* ou
 
 halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void** data, size_t* size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(data, "data"));
+    HALYARD_TRY(check_output(size, "size"));
     hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));
     HALYARD_TRY(check_flags(access, HALYARD_VIEW_READ | HALYARD_VIEW_WRITE, "HALYARD_VIEW_*"));
     if (access & HALYARD_VIEW_WRITE) HALYARD_TRY(buffer->check_access(hal::kWrite));

@@ -1,6 +1,8 @@
 // Modules of the C ABI: loading, assembling, what they export.
 #include <algorithm>
 
+#include "declaration.h"
+#include "export.h"
 #include "handles.h"
 #include "module_warnings.h"
 #include "vm/text/assembler.h"
@@ -15,6 +17,28 @@ bool uses_module(const vm::Module& module, std::string_view name) {
                              [&](const auto& entry) { return entry.name.starts_with(prefix); });
 }
 
+Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index) {
+  const auto& exports = module.exports();
+  if (index < exports.size()) return &exports[index];
+  return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, module.name(),
+              exports.size());
+}
+
+bool is_asynchronous(const vm::Export& function) {
+  return function.attribute("iree.abi.model") == "coarse-fences";
+}
+
+Result<halyard_function_description_t> describe(const vm::Export& function) {
+  const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
+  return halyard_function_description_t{.struct_size = 0,
+                                        .argument_count = static_cast<uint32_t>(convention.arguments.size()),
+                                        .result_count = static_cast<uint32_t>(convention.results.size()),
+                                        .is_async = is_asynchronous(function),
+                                        .name = to_text(function.name),
+                                        .convention = to_text(function.convention),
+                                        .declaration = to_text(function.attribute(kDeclarationAttribute))};
+}
+
 }  // namespace halyard::c
 
 using namespace halyard;
@@ -22,7 +46,6 @@ using namespace halyard::c;
 
 namespace {
 
-constexpr std::string_view kAsync = "coarse-fences";
 constexpr uint32_t kLoadFlags =
     HALYARD_MODULE_VERIFY_EAGERLY | HALYARD_MODULE_PRELOAD | HALYARD_MODULE_NATIVE;
 
@@ -44,18 +67,12 @@ Result<Ref<Bytes>> assembled(std::string_view text, const vm::AssembleOptions& o
   return Bytes::copy(HALYARD_TRY(vm::assemble(text, options)));
 }
 
-Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index) {
-  const auto& exports = module.exports();
-  if (index < exports.size()) return &exports[index];
-  return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, module.name(),
-              exports.size());
-}
-
 }  // namespace
 
 halyard_status_t halyard_module_load_file(halyard_instance_t instance, const char* path, uint32_t flags,
                                           halyard_module_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const std::string name(view(path));
     Instance& owner = *HALYARD_TRY(checked<Instance>(instance));
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
@@ -86,6 +103,7 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
 halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const void* data, size_t size,
                                             uint32_t flags, halyard_module_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
     HALYARD_TRY(check_array(data, size, "bytes"));
     return give_module(instance, Bytes::copy({static_cast<const uint8_t*>(data), size}), flags, out);
@@ -106,6 +124,7 @@ halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_inf
 
 halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const auto* loaded = HALYARD_TRY(module_of(module));
     std::string text;
     if (loaded->kind() == vm::ModuleKind::bytecode)
@@ -119,6 +138,7 @@ halyard_status_t halyard_module_warnings(halyard_module_t module, char** out, si
 halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint32_t index, const char* key,
                                                    halyard_text_t* value) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(value, "value"));
     *value = to_text(HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index))->attribute(view(key)));
     return {};
   });
@@ -147,24 +167,20 @@ halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index
                                          halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
     const vm::Export& function = *HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index));
-    const vm::Convention convention = HALYARD_TRY(vm::Convention::parse(function.convention));
-    return fill_info(description, {.struct_size = 0,
-                                   .argument_count = static_cast<uint32_t>(convention.arguments.size()),
-                                   .result_count = static_cast<uint32_t>(convention.results.size()),
-                                   .is_async = function.attribute("iree.abi.model") == kAsync,
-                                   .name = to_text(function.name),
-                                   .convention = to_text(function.convention),
-                                   .declaration = to_text(function.attribute("iree.abi.declaration"))});
+    return fill_info(description, HALYARD_TRY(describe(function)));
   });
 }
 
 halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_assemble_options_t* options,
                                   void** out, size_t* out_size) {
   return guarded([&]() -> Result<> {
-    const halyard_assemble_options_t known = known_fields(options);
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_output(out_size, "out_size"));
+    const halyard_assemble_options_t known = HALYARD_TRY(known_fields(options));
     vm::AssembleOptions assemble;
     if (known.bytecode_version) assemble.bytecode_version = known.bytecode_version;
     if (known.file) assemble.file = known.file;
+    HALYARD_TRY(check_array(text, size, "characters"));
     const std::vector<uint8_t> bytes = HALYARD_TRY(vm::assemble({text, size}, assemble));
     *out = to_c_string({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     *out_size = bytes.size();

@@ -11,12 +11,11 @@
 #include <set>
 #include <string_view>
 
+#include "declaration.h"
 #include "vm/format/bytecode_reader.h"
 
 namespace halyard::c {
 namespace {
-
-constexpr std::string_view kDeclaration = "iree.abi.declaration";
 
 struct Width {
   uint32_t bits;
@@ -83,7 +82,7 @@ std::vector<std::string> warnings_about(const vm::BytecodeModule& module) {
   std::vector<Found> narrow;
   for (const Width& width : known)
     for (const vm::Export& function : module.exports())
-      if (const auto element = narrow_element(function.attribute(kDeclaration), width)) {
+      if (const auto element = narrow_element(function.attribute(kDeclarationAttribute), width)) {
         narrow.push_back({&width, function.name, *element});
         break;
       }

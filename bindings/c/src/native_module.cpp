@@ -44,6 +44,7 @@ halyard_status_t halyard_module_create_native(halyard_instance_t instance,
                                               const struct halyard_module_definition* definition,
                                               halyard_module_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out = give<halyard_module_t>(HALYARD_TRY(
         vm::create_native_module(definition, {}, HALYARD_TRY(checked<Instance>(instance))->types)));
     return {};

@@ -33,6 +33,7 @@ const char* halyard_object_type(halyard_object_t object) {
 halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_type, const int64_t* shape,
                                      size_t rank, const void* data, size_t size, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_array(shape, rank, "dimensions"));
     *out = give<halyard_object_t>(HALYARD_TRY(copied_view(device, {shape, rank}, element_type, data, size)));
     return {};
@@ -53,12 +54,14 @@ halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t*
 
 halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target, size_t size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_array(target, size, "bytes"));
     return HALYARD_TRY(checked<hal::BufferView>(view))->buffer().read(offset, target, size);
   });
 }
 
 halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements, char** out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out = to_c_string(HALYARD_TRY(HALYARD_TRY(checked<hal::BufferView>(view))->text(max_elements)));
     return {};
   });
@@ -66,6 +69,7 @@ halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements,
 
 halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out = give<halyard_object_t>(
         Ref<hal::Buffer>::share(&HALYARD_TRY(checked<hal::BufferView>(view))->buffer()));
     return {};
@@ -74,6 +78,7 @@ halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* ou
 
 halyard_status_t halyard_list_size(halyard_object_t list, size_t* size) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(size, "size"));
     *size = HALYARD_TRY(checked<vm::List>(list))->size();
     return {};
   });
@@ -81,6 +86,7 @@ halyard_status_t halyard_list_size(halyard_object_t list, size_t* size) {
 
 halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_value_t* value) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(value, "value"));
     const vm::List* elements = HALYARD_TRY(checked<vm::List>(list));
     if (index >= elements->size())
       return fail(Code::OUT_OF_RANGE, "element {} of a list of {} asked for", index, elements->size());
@@ -91,6 +97,7 @@ halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_v
 
 halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const hal::TensorText tensor = HALYARD_TRY(hal::parse_tensor(view(text)));
     give_tensor(tensor.shape, tensor.type, tensor.bytes.size(), &tensor.bytes, out);
     return {};
@@ -99,6 +106,7 @@ halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** ou
 
 halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t** out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     const hal::TensorType tensor = HALYARD_TRY(hal::parse_tensor_type(view(text)));
     give_tensor(tensor.shape, tensor.type, HALYARD_TRY(hal::dense_byte_count(tensor.shape, tensor.type)),
                 nullptr, out);

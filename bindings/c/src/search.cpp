@@ -47,6 +47,7 @@ using namespace halyard::c;
 
 halyard_status_t halyard_instance_search(halyard_instance_t instance, halyard_search_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     auto search = make<Search>();
     for (auto& step : HALYARD_TRY(checked<Instance>(instance))->drivers->search())
       search->entries.emplace_back(std::move(step));

@@ -1,6 +1,7 @@
 // Memory of the embedder's as views: shared by memory.cpp and dlpack.cpp.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 
@@ -24,6 +25,15 @@ struct Imported {
 // longer; never on failure.
 Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
                              void* data, size_t size, uint32_t flags, std::function<void()> released);
+
+// The device, or host memory where it is null.
+Result<Ref<hal::Device>> device_or_host(halyard_device_t device);
+
+// Types of memory that programs ask buffers for: the device's own, seen by the host where there is such.
+inline constexpr uint32_t kWishes =
+    HALYARD_MEMORY_OPTIMAL | HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE;
+inline constexpr uint32_t kUsage =
+    HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM;
 
 // The buffer of a view, or the buffer that it is. INVALID_ARGUMENT.
 Result<hal::Buffer*> buffer_of(halyard_object_t handle);

@@ -65,7 +65,8 @@ char* halyard_status_text(halyard_status_t status) {
 
 char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count) {
   return halyard::c::text_or_null([&] {
-    const std::vector<std::string_view> names(candidates, candidates + count);
-    return halyard::did_you_mean(word, names);
+    std::vector<std::string_view> names;
+    for (size_t i = 0; candidates && i < count; ++i) names.push_back(halyard::c::view(candidates[i]));
+    return halyard::did_you_mean(halyard::c::view(word), names);
   });
 }

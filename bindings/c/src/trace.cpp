@@ -7,6 +7,7 @@ using namespace halyard::c;
 
 halyard_status_t halyard_trace_create(const char* path, halyard_trace_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     *out = give<halyard_trace_t>(HALYARD_TRY(Tracer::create(std::string(view(path)))));
     return {};
   });

@@ -164,7 +164,9 @@ typedef struct halyard_module_call {
   uint32_t result_count;
   uint32_t span_count;
   const halyard_value_t* arguments; /* in the order of the convention; spans laid out in place */
-  halyard_value_t* results;         /* of the convention's kinds, zero at first */
+  /* Of the convention's kinds, zero at first. Another kind of number is converted where nothing is lost; else
+   * the call fails (INVALID_ARGUMENT). */
+  halyard_value_t* results;
   const uint32_t* spans;            /* for each C...D, in order, the number of its tuples */
   const void* invocation;           /* names the activity: the same for all attempts at one call */
   const halyard_module_services_t* services;

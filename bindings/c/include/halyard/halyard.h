@@ -14,6 +14,9 @@
  * them. A function with an `out` handle returns a reference that the caller releases. Arguments are borrowed
  * for the call.
  *
+ * ARGUMENTS. INVALID_ARGUMENT: a null handle or one of another kind, an array or an output at a null pointer
+ * (unless the function says that it may be null), unknown flags, a field `reserved` that is not 0.
+ *
  * STATUS. Every function that can fail returns a halyard_status_t: null for success, else an error to release
  * with halyard_status_release. Outputs are untouched on failure. Out of memory is RESOURCE_EXHAUSTED, or null
  * from functions that return text.
@@ -22,8 +25,10 @@
  * context may be used by one call at a time unless the program allows more; a halyard_call_t by one thread at
  * a time. Halyard starts a thread only for a feature that needs one.
  *
- * GROWTH. Option and info structs start with struct_size, which the caller sets to sizeof; missing tail
- * fields count as zero. Fields are only appended.
+ * GROWTH. Option and info structs start with struct_size, which the caller sets to sizeof (INVALID_ARGUMENT:
+ * 0, or more than 4096); missing tail fields count as zero. Fields are only appended: of a struct that is
+ * larger than this library's, later options must be 0 (UNIMPLEMENTED), and later fields of an info struct
+ * become 0.
  *
  * Specified by: the module format, run-module-cli.md (texts of values), hal-semantics.md.
  */
@@ -33,6 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "halyard/element_type.h"
 #include "halyard/status.h"
 #include "halyard/value.h"
 
@@ -577,7 +583,8 @@ HALYARD_API halyard_status_t halyard_call_begin(halyard_call_t call, halyard_fun
                                                 uint32_t* state);
 /* FAILED_PRECONDITION: nothing to resume, or it still waits. */
 HALYARD_API halyard_status_t halyard_call_resume(halyard_call_t call, uint32_t* state);
-/* After HALYARD_CALL_DONE, once: results owned by the caller. INVALID_ARGUMENT: count. */
+/* After HALYARD_CALL_DONE, once: results owned by the caller. INVALID_ARGUMENT: count, which takes nothing;
+ * FAILED_PRECONDITION: the call is not done, has failed, or its results were taken before. */
 HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_value_t* results,
                                                   size_t result_count);
 /* When a waiting call can be resumed without a wakeup, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: never.
@@ -607,7 +614,7 @@ HALYARD_API const char* halyard_object_type(halyard_object_t object);
 
 typedef struct halyard_view_info {
   uint32_t struct_size;
-  uint32_t element_type; /* hal-types.md, "Element types" */
+  uint32_t element_type; /* HALYARD_ELEMENT_* */
   uint32_t encoding;     /* 1: dense row-major */
   uint32_t rank;
   const int64_t* shape; /* lives as long as the view */
@@ -654,7 +661,7 @@ typedef struct halyard_tensor {
 HALYARD_API halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** out);
 /* Only "2x3xf32"; data is null and size is that of such a tensor. */
 HALYARD_API halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t** out);
-/* "f32" for its number; to be given to halyard_free. */
+/* "f32" for HALYARD_ELEMENT_F32; to be given to halyard_free. */
 HALYARD_API char* halyard_element_type_text(uint32_t element_type);
 
 /* "; did you mean 'x'?" for the candidate nearest to `word`, or "" where none is near; to be given to

@@ -38,6 +38,35 @@ HALYARD_API halyard_status_t halyard_view_import(halyard_device_t device, uint32
                                                  uint32_t flags, halyard_release_fn release, void* user,
                                                  uint32_t* is_copy, halyard_object_t* out);
 
+/* What a file descriptor stands for. */
+enum {
+  /* Bytes that a process can map: a memfd, a file, shared memory, a dma-buf of the CPU's. They become memory
+   * of the host, as of halyard_view_import. The file must not shrink as long as the view lives. */
+  HALYARD_FD_MAPPABLE = 1,
+  /* Memory of a device, exported by the same kind of driver for the same device: of Vulkan, OPAQUE_FD, for
+   * buffers, of the memory type that the driver would choose for a device's own. */
+  HALYARD_FD_OPAQUE = 2,
+};
+
+typedef struct halyard_fd_memory {
+  uint32_t struct_size;
+  uint32_t kind;   /* HALYARD_FD_* */
+  int32_t fd;      /* stays the caller's, who may close it after the import */
+  uint32_t flags;  /* HALYARD_IMPORT_* */
+  uint64_t offset; /* bytes, where the view begins */
+  uint64_t size;   /* of OPAQUE: the exporter's whole allocation, in bytes; else 0 */
+} halyard_fd_memory_t;
+
+/* A view over memory behind a file descriptor, which the device uses in place where it can. *is_copy (may be
+ * null): it cannot, so it is a view of a copy; never of OPAQUE. `device` null: for programs that use no
+ * device. INVALID_ARGUMENT: no such descriptor, or it ends before the view does; PERMISSION_DENIED: MAPPABLE
+ * that may not be written to, without READ_ONLY; UNIMPLEMENTED: the device does not import OPAQUE, or not
+ * read-only; with NO_COPY as halyard_view_import. */
+HALYARD_API halyard_status_t halyard_view_import_fd(halyard_device_t device, uint32_t element_type,
+                                                    const int64_t* shape, size_t rank,
+                                                    const halyard_fd_memory_t* memory, uint32_t* is_copy,
+                                                    halyard_object_t* out);
+
 /* A view of the bytes from `offset` on of a view or a buffer, with a shape and type of its own; nothing is
  * copied. OUT_OF_RANGE: more bytes than there are; INVALID_ARGUMENT: neither a view nor a buffer, a shape
  * without a size. */

@@ -8,6 +8,7 @@
 
 #include "hal/device/buffer.h"
 #include "hal/device/callback_scope.h"
+#include "hal/device/external_memory.h"
 #include "hal/device/pooled.h"
 
 namespace halyard::hal {
@@ -241,23 +242,8 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
   external.fd = -1;
   external.access = access & (kRead | kWrite | HALYARD_MAP_PRIVATE);
   external.size = size;
-  halyard_memory_info_t info = {};
-  info.struct_size = sizeof info;
-  const std::string note = fmt::format("while importing {} bytes of host memory", size);
-  Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
-  HALYARD_TRY(allocation->charge_to(memory, 0));
-  if (Status status =
-          Status::adopt(table().memory_import(handle_, &request, &external, &allocation->memory, &info))) {
-    allocation->memory = nullptr;
-    return std::unexpected(std::move(status).note(note));
-  }
-  HALYARD_TRY(with_note(check_memory(request, allocation->memory, info, "memory_import"), note));
-  allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
-  allocation->usage = info.usage;
-  allocation->access = access != 0 ? access & kAccessAll : static_cast<uint32_t>(kAccessAll);
-  allocation->is_constant = (allocation->access & kWrite) == 0;
-  allocation->size = size;
-  allocation->origin_affinity = request.affinity;
+  Ref<Allocation> allocation =
+      HALYARD_TRY(import_external(*this, request, external, access, memory, "of host memory"));
   allocation->keep = std::move(keep);
   return Buffer::create(std::move(allocation));
 }

@@ -327,17 +327,19 @@ Result<Ref<DriverLibrary>> DriverRegistry::library_for(std::string_view kind) {
 
 Status DriverRegistry::unknown_kind(std::string_view kind) {
   std::vector<std::string_view> known;
+  for (const Entry& entry : entries_) {
+    if (!entry.usable || !entry.candidate.status.ok()) continue;
+    for (const std::string& name : entry.candidate.kinds) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    }
+  }
+  // The files that may have been meant: all of them, where there is no driver.
   std::string refusals;
   for (const Entry& entry : entries_) {
     const Candidate& candidate = entry.candidate;
-    if (entry.usable) {
-      for (const std::string& name : candidate.kinds) {
-        if (candidate.status.ok() && std::find(known.begin(), known.end(), name) == known.end())
-          known.push_back(name);
-      }
-    } else if (is_about(candidate, kind)) {
+    if (candidate.status.ok() || candidate.status.code() == Code::ALREADY_EXISTS) continue;
+    if (known.empty() || entry.named || is_about(candidate, kind))
       refusals += "; refused: " + candidate.status.text();
-    }
   }
   std::sort(known.begin(), known.end());
   const std::string there_are =

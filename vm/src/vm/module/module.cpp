@@ -41,7 +41,7 @@ Result<const Export*> Module::resolve(std::string_view name, std::string_view co
   }
   if (!last) return no_export(name);
   if (convention.empty()) return last;
-  return fail(Code::INTERNAL,
+  return fail(Code::INCOMPATIBLE,
               "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come "
               "from releases that "
               "agree on its signature",

@@ -58,7 +58,7 @@ class Module : public Object {
   std::unexpected<Status> no_export(std::string_view name) const;
   // The export that an import of `name` with `convention` links to: the one with the same convention or, if
   // the import states none, the last one of that name (in a compiled module, the first). NOT_FOUND lists near
-  // names; INTERNAL: no convention matches, and the message lists those that exist.
+  // names; INCOMPATIBLE: no convention matches, and the message lists those that exist.
   Result<const Export*> resolve(std::string_view name, std::string_view convention) const;
 
  protected:

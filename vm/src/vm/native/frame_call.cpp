@@ -6,6 +6,7 @@
 #include "vm/native/ffi_call.h"
 #include "vm/native/module_services.h"
 #include "vm/native/native_registers.h"
+#include "vm/native/scalars.h"
 #include "vm/native/value.h"
 #include "vm/run/invocation.h"
 
@@ -34,6 +35,42 @@ void load_values(const NativeCall& call, std::string_view types, const uint16_t*
     ++reg;
     ++value;
   }
+}
+
+// A result whose kind is not that of its type: converted where nothing is lost.
+[[gnu::cold]] Result<> convert_result(halyard_value_t& result, size_t index, char type) {
+  const ValueType wanted = value_type(type);
+  if (result.reserved != 0)
+    return fail(Code::INVALID_ARGUMENT, "result {} has {:#x} in the field `reserved`; expected 0", index,
+                result.reserved);
+  if (wanted == ValueType::none && result.kind == HALYARD_VALUE_NULL) {
+    if (!result.object) return {};
+    return fail(Code::INVALID_ARGUMENT,
+                "result {} is of kind HALYARD_VALUE_NULL, but has an object; set HALYARD_VALUE_OBJECT",
+                index);
+  }
+  const std::optional<Variant> converted =
+      wanted == ValueType::none ? std::nullopt : exact_number(result, wanted);
+  if (!converted)
+    return fail(Code::INVALID_ARGUMENT, "result {} must be {}, found {}{}", index, type_text(wanted),
+                value_text(result),
+                wanted != ValueType::none && is_number(result.kind) ? ", which it cannot hold exactly" : "");
+  result = to_value(*converted);
+  return {};
+}
+
+// The results are of the kinds of these types afterwards. On failure it releases the objects among them.
+Result<> check_results(halyard_value_t* results, std::string_view types) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (results[i].kind == value_kind(types[i]) && results[i].reserved == 0) [[likely]]
+      continue;
+    Result<> converted = convert_result(results[i], i, types[i]);
+    if (converted) continue;
+    for (size_t given = 0; given < types.size(); ++given)
+      if (results[given].kind == HALYARD_VALUE_OBJECT) release(from_handle(results[given].object));
+    return converted;
+  }
+  return {};
 }
 
 }  // namespace
@@ -111,6 +148,7 @@ Status FrameFunction::call(NativeCall& call) {
   call.deferred = frame.deferred != 0;
   if (frame.waits && !call.deferred) call.invocation->abandon_wait();
   if (call.deferred) return {};
+  if (Result<> checked = check_results(results, self.results_); !checked) return std::move(checked).error();
   for (size_t i = 0; i < result_count; ++i)
     store_result(call, call.results[i], self.results_[i], &results[i].i64);
   return {};

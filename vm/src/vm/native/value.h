@@ -33,4 +33,20 @@ inline uint32_t value_kind(char type) {
   }
 }
 
+// The same as a type of registers; none: a ref.
+inline ValueType value_type(char type) {
+  switch (type) {
+    case 'i':
+      return ValueType::i32;
+    case 'I':
+      return ValueType::i64;
+    case 'f':
+      return ValueType::f32;
+    case 'F':
+      return ValueType::f64;
+    default:
+      return ValueType::none;
+  }
+}
+
 }  // namespace halyard::vm

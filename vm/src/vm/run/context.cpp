@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "base/suggest.h"
+#include "vm/native/value.h"
 #include "vm/run/invocation.h"
 #include "vm/verify/verifier.h"
 
@@ -15,22 +16,6 @@ namespace halyard::vm {
 const ObjectType Context::kType = object_type<Context>("vm.context");
 
 namespace {
-
-// The value type of an item of a convention; none: a ref.
-ValueType value_type(char type) {
-  switch (type) {
-    case 'i':
-      return ValueType::i32;
-    case 'I':
-      return ValueType::i64;
-    case 'f':
-      return ValueType::f32;
-    case 'F':
-      return ValueType::f64;
-    default:
-      return ValueType::none;
-  }
-}
 
 using Instances = std::span<const std::unique_ptr<ModuleInstance>>;
 

@@ -207,6 +207,7 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   stack.resumed = false;
   stack.interrupted.store(0, std::memory_order_relaxed);
   stack.results.clear();
+  results_ = Results::none;
   stack.result_types = callee.results;
   Result<> ready = check_arguments(callee, arguments);
   if (ready) {
@@ -264,7 +265,10 @@ Result<Outcome> Invocation::go_on() {
   }
   if (outcome == CallOutcome::suspended) return wait_->arm() ? Outcome::waiting : Outcome::yielded;
   end();
-  if (outcome == CallOutcome::done) return Outcome::done;
+  if (outcome == CallOutcome::done) {
+    results_ = Results::ready;
+    return Outcome::done;
+  }
   return std::unexpected(unwind_error(stack));
 }
 
@@ -362,6 +366,8 @@ std::string Invocation::place() const {
   return stack.native || !stack.top ? "" : place_text(*stack.top->code, stack.ip);
 }
 
+bool Invocation::is_suspended() const { return stack_->top != nullptr; }
+
 size_t Invocation::result_count() const { return stack_->results.size(); }
 
 void Invocation::take_results(std::span<Variant> results) {
@@ -369,6 +375,7 @@ void Invocation::take_results(std::span<Variant> results) {
   std::move(stack_->results.begin(), stack_->results.begin() + static_cast<ptrdiff_t>(count),
             results.begin());
   stack_->results.clear();
+  results_ = Results::taken;
 }
 
 void Invocation::drop() {
@@ -376,6 +383,7 @@ void Invocation::drop() {
   end();
   stack_->unwind();
   stack_->results.clear();
+  results_ = Results::none;
 }
 
 }  // namespace halyard::vm

@@ -47,6 +47,9 @@ class Invocation {
   Result<Outcome> begin(const Callable& callee, std::span<const Variant> arguments);
   // FAILED_PRECONDITION: nothing is suspended, or the wait is not over.
   Result<Outcome> resume();
+  bool is_suspended() const;
+  enum class Results : uint8_t { none, ready, taken };  // of the last call
+  Results results() const { return results_; }
   size_t result_count() const;                    // after `done`
   void take_results(std::span<Variant> results);  // after `done`, once
   void drop();  // drops a suspended call: releases its frames and cancels its work on devices
@@ -115,6 +118,7 @@ class Invocation {
   Clock::time_point own_deadline_ = Clock::time_point::max();
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
+  Results results_ = Results::none;
 };
 
 }  // namespace halyard::vm

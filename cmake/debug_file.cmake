@@ -1,0 +1,11 @@
+# Run at installation, by Strip.cmake: the debug file of the library or program `whole`, named by its build id.
+execute_process(COMMAND "${readelf}" -n "${whole}" OUTPUT_VARIABLE notes COMMAND_ERROR_IS_FATAL ANY)
+if(NOT notes MATCHES "Build ID: ([0-9a-f][0-9a-f])([0-9a-f]+)")
+  message(FATAL_ERROR "${whole} has no build id to name its debug file by; link with -Wl,--build-id")
+endif()
+set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/debug/.build-id/${CMAKE_MATCH_1}")
+set(file "${folder}/${CMAKE_MATCH_2}.debug")
+file(MAKE_DIRECTORY "${folder}")
+execute_process(COMMAND "${objcopy}" --only-keep-debug "${whole}" "${file}" COMMAND_ERROR_IS_FATAL ANY)
+message(STATUS "Installing: ${file}")
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${file}")
