@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/Halyard")
 
 install(DIRECTORY base/include/halyard vm/include/halyard hal/include/halyard bindings/c/include/halyard
+                  bindings/cpp/include/halyard
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
@@ -28,6 +29,7 @@ install(DIRECTORY drivers/null/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/ex
 install(DIRECTORY drivers/template/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/driver-template")
 install(DIRECTORY examples/native_module/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/native-module")
 install(DIRECTORY examples/host_functions/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/host-functions")
+install(DIRECTORY examples/cpp/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/cpp")
 install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm drivers/vulkan/tests/shaders/iota.comp
               drivers/vulkan/tests/shaders/add.comp drivers/vulkan/tests/shaders/increment.comp
               drivers/vulkan/tests/shaders/spread.comp
@@ -38,7 +40,7 @@ install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm dr
 install(FILES README.md CONTRIBUTING.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
-        PATTERN "*.comp" PATTERN "*.py" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE)
+        PATTERN "*.comp" PATTERN "*.py" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)
 foreach(folder IN ITEMS base benchmarks bindings bindings/python cmake drivers fuzz hal jit modules schemas tests tests/abi tools vm)
   install(FILES ${folder}/README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
 endforeach()

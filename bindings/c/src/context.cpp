@@ -369,6 +369,12 @@ halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* re
   });
 }
 
+uint32_t halyard_call_state(halyard_call_t handle) {
+  const Result<Call*> call = checked<Call>(handle);
+  if (!call || !(*call)->invocation.is_suspended()) return HALYARD_CALL_DONE;
+  return (*call)->invocation.still_waits() ? HALYARD_CALL_WAITING : HALYARD_CALL_READY;
+}
+
 int64_t halyard_call_deadline(halyard_call_t handle) {
   const Result<Call*> call = checked<Call>(handle);
   if (!call) return INT64_MAX;
@@ -383,6 +389,10 @@ void halyard_call_on_ready(halyard_call_t handle, void (*ready)(void* user), voi
 
 void halyard_call_cancel(halyard_call_t handle) {
   if (const Result<Call*> call = checked<Call>(handle)) (*call)->invocation.interrupt(Code::CANCELLED);
+}
+
+void halyard_call_arm(halyard_call_t handle) {
+  if (const Result<Call*> call = checked<Call>(handle)) (*call)->invocation.arm();
 }
 
 halyard_status_t halyard_call_set_deadline(halyard_call_t handle, int64_t deadline_ns) {

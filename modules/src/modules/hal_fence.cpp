@@ -10,10 +10,7 @@ constexpr uint32_t kCodeBits = 31;  // of a status number that are used
 
 // Or the first failure.
 Result<bool> all_reached(std::span<hal::Fence* const> fences) {
-  bool timed_out = false;
-  Status status = hal::await(fences, 0, &timed_out);
-  if (timed_out) return false;
-  HALYARD_TRY(to_result(std::move(status)));
+  if (!HALYARD_TRY(hal::are_reached(fences))) return false;
   for (const hal::Fence* fence : fences)
     if (fence) hal::trace_fence(*fence, "reached");
   return true;

@@ -583,6 +583,9 @@ HALYARD_API halyard_status_t halyard_call_begin(halyard_call_t call, halyard_fun
                                                 uint32_t* state);
 /* FAILED_PRECONDITION: nothing to resume, or it still waits. */
 HALYARD_API halyard_status_t halyard_call_resume(halyard_call_t call, uint32_t* state);
+/* What resuming would find now: READY, or WAITING, where it would fail. DONE: nothing is suspended. For
+ * callers that may be told twice that a call is ready. */
+HALYARD_API uint32_t halyard_call_state(halyard_call_t call);
 /* After HALYARD_CALL_DONE, once: results owned by the caller. INVALID_ARGUMENT: count, which takes nothing;
  * FAILED_PRECONDITION: the call is not done, has failed, or its results were taken before. */
 HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_value_t* results,
@@ -604,6 +607,10 @@ HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* 
  * effect if there is neither. A native function is not interrupted. Releasing a waiting call cancels its work
  * in the same way. */
 HALYARD_API void halyard_call_cancel(halyard_call_t call);
+/* From now on halyard_call_cancel also counts for the next call of this handle, which then fails when it
+ * begins: for callers that queue a call before another thread begins it. No effect while a call is suspended.
+ */
+HALYARD_API void halyard_call_arm(halyard_call_t call);
 
 /* ---- Objects
  * --------------------------------------------------------------------------------------------------------------------

@@ -234,8 +234,13 @@ Status never_reached(const Timepoint& timepoint) {
 
 }  // namespace
 
-Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out) {
-  if (timed_out) *timed_out = false;
+Result<bool> are_reached(std::span<Fence* const> fences) {
+  Unreached unreached;
+  if (Status failure = look(fences, unreached)) return std::unexpected(std::move(failure));
+  return unreached.empty();
+}
+
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds) {
   Unreached unreached;
   if (Status failure = look(fences, unreached)) return failure;
   if (unreached.empty()) return {};
@@ -257,7 +262,6 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool
     if (Status failure = look(fences, still)) return failure;
     if (still.empty()) return {};
   }
-  if (timed_out) *timed_out = true;
   return timeout_status(*unreached[0], timeout_milliseconds);
 }
 

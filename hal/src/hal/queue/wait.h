@@ -21,9 +21,10 @@ inline constexpr size_t kMaximumAwaitedFences = 32;
 
 // hal.fence.await: waits for all fences; null fences count as reached. OK, DEADLINE_EXCEEDED (timeout),
 // ABORTED (ruling 12: nothing can ever signal it), or the first failure, which takes precedence. Blocks the
-// calling thread; timeout 0 polls. Takes no lock and allocates nothing if all are reached. `timed_out` (may
-// be null) distinguishes a timeout from a failure with that code.
-Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds, bool* timed_out = nullptr);
+// calling thread; timeout 0 polls. Takes no lock and allocates nothing if all are reached.
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds);
+// Whether all are reached, or the first failure. Allocates nothing.
+Result<bool> are_reached(std::span<Fence* const> fences);
 
 // Ruling 12 for a caller that is about to block without limit: ABORTED if nothing can ever signal the fences;
 // or their failure.

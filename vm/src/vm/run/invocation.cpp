@@ -205,11 +205,13 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   stack.callee = callee.function;
   stack.native = nullptr;
   stack.resumed = false;
-  stack.interrupted.store(0, std::memory_order_relaxed);
+  if (!std::exchange(is_armed_, false)) stack.interrupted.store(0, std::memory_order_relaxed);
   stack.results.clear();
   results_ = Results::none;
   stack.result_types = callee.results;
   Result<> ready = check_arguments(callee, arguments);
+  if (ready && stack.interrupted.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    ready = to_result(interruption(stack));
   if (ready) {
     ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
                                       : set_up_native(stack, callee, arguments);
@@ -233,9 +235,13 @@ Result<Outcome> Invocation::resume() {
   return continue_call();
 }
 
+bool Invocation::still_waits() const {
+  return wait_->waiting() && (!wait_deadline_ || Clock::now() < *wait_deadline_);
+}
+
 Result<Outcome> Invocation::continue_call() {
   if (wait_->waiting()) {
-    if (!wait_deadline_ || Clock::now() < *wait_deadline_)
+    if (still_waits())
       return fail(
           Code::FAILED_PRECONDITION,
           "the call waits for something that has not happened; resume it when its ready hook is called");
@@ -292,6 +298,12 @@ void Invocation::interrupt(Code code) {
   stack_->interrupted.store(static_cast<uint32_t>(code));
   stop_work(code);
   wait_->end();
+}
+
+void Invocation::arm() {
+  if (stack_->top) return;
+  stack_->interrupted.store(0);
+  is_armed_ = true;
 }
 
 void Invocation::stop_work(Code code) {

@@ -52,6 +52,7 @@ class Invocation {
   Results results() const { return results_; }
   size_t result_count() const;                    // after `done`
   void take_results(std::span<Variant> results);  // after `done`, once
+  bool still_waits() const;                       // of a suspended call: whether resume() would fail
   void drop();  // drops a suspended call: releases its frames and cancels its work on devices
 
   const Deadline& wait_deadline() const { return wait_deadline_; }  // of the last wait
@@ -62,6 +63,8 @@ class Invocation {
   // or in its wait, and stops the work that it has submitted to devices, as well as unfinished work of
   // earlier calls of this invocation. No effect if there is none. Native functions are not interrupted.
   void interrupt(Code code);
+  // From now on interrupt() also counts for the next call, before it begins. For the thread that begins it.
+  void arm();
 
   // Ends the next call, or the suspended one, with DEADLINE_EXCEEDED at this time, unless the context's limit
   // comes first; nullopt: only the context's limit. Reset at the end of the call. FAILED_PRECONDITION: the
@@ -119,6 +122,7 @@ class Invocation {
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
   Results results_ = Results::none;
+  bool is_armed_ = false;  // the next call begins with the interruption that it finds
 };
 
 }  // namespace halyard::vm

@@ -1,0 +1,406 @@
+// One call on an executor: who begins, resumes and completes it. halyard/asio.hpp has the functions for
+// users.
+#ifndef HALYARD_CPP_ASIO_CALL_HPP_
+#define HALYARD_CPP_ASIO_CALL_HPP_
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <tuple>
+
+#include "halyard/cpp/asio_base.hpp"
+#include "halyard/cpp/context.hpp"
+
+namespace halyard::inline HALYARD_CPP_FORM::inline HALYARD_CPP_ASIO_FORM {
+
+namespace asio_detail {
+
+using namespace detail;
+
+// What a completion handler gets: (std::exception_ptr, R...), or one expected.
+#if HALYARD_CPP_EXCEPTIONS
+template <typename... R>
+using CompletionSignature = void(std::exception_ptr, R...);
+template <typename Handler, typename... R>
+void complete_with(Handler& handler, halyard_status_t failure, std::tuple<R...>& results) {
+  std::exception_ptr error = failure ? std::make_exception_ptr(Error::adopt(failure)) : nullptr;
+  std::apply([&](R&... each) { std::move(handler)(std::move(error), std::move(each)...); }, results);
+}
+#else
+template <typename... R>
+using CompletionSignature = void(expected<ReturnedBy_t<R...>, Error>);
+template <typename Handler, typename... R>
+void complete_with(Handler& handler, halyard_status_t failure, std::tuple<R...>& results) {
+  using Outcome = expected<ReturnedBy_t<R...>, Error>;
+  if (failure) return std::move(handler)(Outcome(unexpected<Error>(Error::adopt(failure))));
+  if constexpr (sizeof...(R) == 0) {
+    std::move(handler)(Outcome());
+  } else if constexpr (sizeof...(R) == 1) {
+    std::move(handler)(Outcome(std::move(std::get<0>(results))));
+  } else {
+    std::move(handler)(Outcome(std::move(results)));
+  }
+}
+#endif
+
+// A handler with what it is called with. Owns the failure until then.
+template <typename Handler, typename... R>
+class Completion {
+ public:
+  using allocator_type = net::associated_allocator_t<Handler>;
+
+  Completion(Handler handler, halyard_status_t failure, std::tuple<R...> results)
+      : handler_(std::move(handler)), failure_(failure), results_(std::move(results)) {}
+  Completion(Completion&& other) noexcept
+      : handler_(std::move(other.handler_)),
+        failure_(std::exchange(other.failure_, nullptr)),
+        results_(std::move(other.results_)) {}
+  ~Completion() { halyard_status_release(failure_); }
+  allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
+
+  void operator()() {
+#if HALYARD_CPP_ASIO_CANCELS_
+    net::get_associated_cancellation_slot(handler_).clear();
+#endif
+    complete_with(handler_, std::exchange(failure_, nullptr), results_);
+  }
+
+ private:
+  Handler handler_;
+  halyard_status_t failure_;
+  std::tuple<R...> results_;
+};
+
+// Where results go: into a tuple, or into values of the caller's.
+template <typename... R>
+struct TypedResults {
+  using Signature = CompletionSignature<R...>;
+  template <typename Handler>
+  using CompletionOf = Completion<Handler, R...>;
+  std::tuple<R...> tuple = {};
+
+  halyard_status_t take(const Call& call) {
+    std::array<halyard_value_t, sizeof...(R)> results;
+    halyard_status_t failure = halyard_call_results(call.get(), results.data(), results.size());
+    if (!failure) failure = check_results<R...>(results.data());
+    if (!failure) tuple = take_all<R...>(results.data());
+    return failure;
+  }
+};
+struct ResultsInto {
+  using Signature = CompletionSignature<>;
+  template <typename Handler>
+  using CompletionOf = Completion<Handler>;
+  std::span<Value> results;
+  std::tuple<> tuple = {};
+
+  halyard_status_t take(const Call& call) {
+    for (Value& result : results) result = Value();
+    return halyard_call_results(call.get(), raw(results), results.size());
+  }
+};
+
+// The state of an AsyncCall, which lives on while a call is under way.
+//
+// THE PHASE says who may go on with the call. While it is `running`, one step is queued or executing, which
+// alone uses the call, the timers and the operation. A step that leaves the call waiting makes it `waiting`;
+// whoever changes `waiting` to `told` queues the next step. A wakeup that comes while a step runs leaves
+// `told`, so the step looks again. Wakeups may come twice, or late, when the call does something else: a step
+// asks the call whether it still waits.
+template <typename Executor>
+class CallCore final : public CallService::Member, public std::enable_shared_from_this<CallCore<Executor>> {
+ public:
+  using Clock = Call::Clock;
+
+  // An operation lies in the core's memory.
+  class Operation {
+   public:
+    virtual halyard_status_t begin(const Call& call, uint32_t* state) = 0;
+    virtual void complete(halyard_status_t failure) = 0;  // destroys it, and calls the handler
+    virtual void destroy() noexcept = 0;
+
+   protected:
+    virtual ~Operation() = default;
+  };
+
+  CallCore(const Executor& executor, Call call)
+      : executor_(executor),
+        service_(net::use_service<CallService>(context_of(executor))),
+        deadline_timer_(executor),
+        wait_timer_(executor),
+        call_(std::move(call)) {
+    service_.add(*this);
+    call_.on_ready([](void* user) { static_cast<CallCore*>(user)->wake(); }, this);
+  }
+  CallCore(const CallCore&) = delete;
+  CallCore& operator=(const CallCore&) = delete;
+  ~CallCore() override {
+    call_.on_ready(nullptr, nullptr);
+    service_.remove(*this);
+  }
+
+  const Executor& executor() const noexcept { return executor_; }
+  const Call& call() const noexcept { return call_; }
+  void set_expiry(Clock::time_point expiry) noexcept { expiry_ = expiry; }
+
+  // Reserves the core for a call; false: it has one. From then on the call with this number can be cancelled.
+  bool reserve(uint64_t& number) {
+    const std::lock_guard lock(mutex_);
+    if (is_busy_) return false;
+    is_busy_ = true;
+    is_expired_ = false;
+    number = ++number_;
+    halyard_call_arm(call_.get());
+    return true;
+  }
+  // Begins the operation that `make` places into the memory given to it.
+  template <typename Make>
+  void start(size_t size, uint64_t number, Make&& make) {
+    struct Unreserve {
+      CallCore* core;
+      ~Unreserve() {
+        if (core) core->release();
+      }
+    } unreserve{this};
+    operation_ = std::forward<Make>(make)(operation_memory_.get(size));
+    unreserve.core = nullptr;
+    self_ = this->shared_from_this();
+    phase_.store(running);
+    if (const Clock::time_point expiry = std::exchange(expiry_, Clock::time_point::max());
+        expiry != Clock::time_point::max()) {
+      has_deadline_ = true;
+      deadline_timer_.expires_at(expiry);
+      deadline_timer_.async_wait(TimerHandler{self_, number, true});
+    }
+    post_step(true);
+  }
+  // The core is free again. Whether a deadline has ended the call.
+  bool release() noexcept {
+    const std::lock_guard lock(mutex_);
+    is_busy_ = false;
+    return is_expired_;
+  }
+  // Keeps what is needed while the handler is called.
+  std::shared_ptr<CallCore> take_self() noexcept { return std::move(self_); }
+
+  // Any thread: no effect on later calls. `number` 0: whichever there is.
+  void cancel(uint64_t number, bool expired) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!is_busy_ || (number != 0 && number != number_)) return;
+    is_expired_ |= expired;
+    call_.cancel();
+  }
+
+ private:
+  enum Phase : uint32_t { idle, running, waiting, told };
+
+  struct Step {
+    using allocator_type = HandlerAllocator<std::byte>;
+    std::shared_ptr<CallCore> core;
+    bool begins;
+    allocator_type get_allocator() const noexcept { return allocator_type(core->memory_); }
+    void operator()() { core->step(begins); }
+  };
+  struct TimerHandler {
+    using allocator_type = HandlerAllocator<std::byte>;
+    std::shared_ptr<CallCore> core;
+    uint64_t number;
+    bool is_deadline;
+    allocator_type get_allocator() const noexcept { return allocator_type(core->memory_); }
+    template <typename ErrorCode>
+    void operator()(const ErrorCode& error) {
+      if (error) return;
+      if (is_deadline) {
+        core->cancel(number, true);
+      } else {
+        core->wake();
+      }
+    }
+  };
+
+  // Without memory for it the call could never go on: the program ends.
+  void post_step(bool begins) noexcept { post_to(executor_, Step{self_, begins}); }
+
+  // On any thread, maybe under a lock of libhalyard's.
+  void wake() noexcept {
+    uint32_t phase = phase_.load();
+    while (phase == running || phase == waiting) {
+      if (!phase_.compare_exchange_weak(phase, told)) continue;
+      if (phase == waiting) post_step(false);
+      return;
+    }
+  }
+
+  void step(bool begins) {
+    if (!operation_) return;  // the execution context goes
+    for (;;) {
+      phase_.store(running);
+      uint32_t state = HALYARD_CALL_WAITING;
+      halyard_status_t failure = nullptr;
+      if (begins) {
+        failure = operation_->begin(call_, &state);
+      } else if (halyard_call_state(call_.get()) != HALYARD_CALL_WAITING) {
+        failure = halyard_call_resume(call_.get(), &state);
+      }
+      begins = false;
+      if (failure || state == HALYARD_CALL_DONE) return complete(failure);
+      if (state == HALYARD_CALL_READY) return post_step(false);
+      set_wait_timer();
+      uint32_t phase = running;
+      if (phase_.compare_exchange_strong(phase, waiting)) return;
+    }
+  }
+
+  void set_wait_timer() {
+    const Clock::time_point deadline = call_.wait_deadline();
+    if (deadline == wait_deadline_) return;
+    wait_deadline_ = deadline;
+    if (deadline == Clock::time_point::max()) {
+      wait_timer_.cancel();
+      return;
+    }
+    wait_timer_.expires_at(deadline);
+    wait_timer_.async_wait(TimerHandler{self_, 0, false});
+  }
+
+  void complete(halyard_status_t failure) {
+    phase_.store(idle);
+    if (std::exchange(has_deadline_, false)) deadline_timer_.cancel();
+    if (std::exchange(wait_deadline_, Clock::time_point::max()) != Clock::time_point::max())
+      wait_timer_.cancel();
+    std::exchange(operation_, nullptr)->complete(failure);
+  }
+
+  void shut_down() noexcept override {
+    call_.on_ready(nullptr, nullptr);
+    const std::shared_ptr<CallCore> kept = std::move(self_);
+    phase_.store(idle);
+    if (Operation* const operation = std::exchange(operation_, nullptr)) {
+      cancel(0, false);
+      operation->destroy();
+    }
+    release();
+  }
+
+  using Timer = net::basic_waitable_timer<Clock, net::wait_traits<Clock>, Executor>;
+
+  Executor executor_;
+  CallService& service_;
+  HandlerMemory memory_;
+  OperationMemory operation_memory_;
+  std::mutex mutex_;  // of the next three: who cancels a call, and who ends it
+  uint64_t number_ = 0;
+  bool is_busy_ = false;
+  bool is_expired_ = false;
+  std::atomic<uint32_t> phase_ = idle;
+  Operation* operation_ = nullptr;
+  std::shared_ptr<CallCore> self_;                       // while there is an operation
+  Clock::time_point expiry_ = Clock::time_point::max();  // of the next call
+  bool has_deadline_ = false;
+  Clock::time_point wait_deadline_ = Clock::time_point::max();
+  Timer deadline_timer_;
+  Timer wait_timer_;
+  Call call_;
+};
+
+// A call of `function` with arguments that it owns, for a handler.
+template <typename Executor, typename Handler, typename Arguments, typename Results>
+class CallOperation final : public CallCore<Executor>::Operation {
+ public:
+  using Core = CallCore<Executor>;
+  using HandlerExecutor = net::associated_executor_t<Handler, Executor>;
+
+  CallOperation(Core& core, Handler&& handler, Handle<halyard_function_t> function, Arguments&& arguments,
+                Results results)
+      : core_(core),
+        work_(core.executor()),
+        handler_work_(net::get_associated_executor(handler, core.executor())),
+        handler_(std::move(handler)),
+        function_(std::move(function)),
+        arguments_(std::move(arguments)),
+        results_(std::move(results)) {}
+
+  halyard_status_t begin(const Call& call, uint32_t* state) override {
+    const std::span<const Value> values(arguments_);
+    const halyard_status_t failure =
+        halyard_call_begin(call.get(), function_.get(), raw(values), values.size(), state);
+    arguments_ = Arguments();
+    return failure;
+  }
+  void complete(halyard_status_t failure) override {
+    if (!failure) failure = results_.take(core_.call());
+    // All is taken out of the memory, which the handler may use for its next call.
+    auto work = std::move(work_);
+    auto handler_work = std::move(handler_work_);
+    Handler handler(std::move(handler_));
+    auto tuple = std::move(results_.tuple);
+    Core& core = core_;
+    std::destroy_at(this);
+    const std::shared_ptr<Core> kept = core.take_self();
+    if (core.release() && halyard_status_code(failure) == HALYARD_CANCELLED) {
+      halyard_status_release(failure);
+      failure = halyard_status_create(HALYARD_DEADLINE_EXCEEDED, "the deadline of the call has passed");
+    }
+    using Completed = typename Results::template CompletionOf<Handler>;
+    net::dispatch(handler_work.get_executor(), Completed(std::move(handler), failure, std::move(tuple)));
+  }
+  void destroy() noexcept override { std::destroy_at(this); }
+
+ private:
+  friend void std::destroy_at<CallOperation>(CallOperation*);
+  Core& core_;
+  net::executor_work_guard<Executor> work_;
+  net::executor_work_guard<HandlerExecutor> handler_work_;
+  Handler handler_;
+  Handle<halyard_function_t> function_;
+  Arguments arguments_;
+  Results results_;
+};
+
+// Starts the operation for a handler, or lets it fail where the core is busy.
+template <typename Executor, typename Arguments, typename Results>
+struct InitiateCall {
+  std::shared_ptr<CallCore<Executor>> core;
+
+  using executor_type = Executor;
+  executor_type get_executor() const noexcept { return core->executor(); }
+
+  template <typename Handler>
+  void operator()(Handler&& given, Handle<halyard_function_t> function, Arguments arguments,
+                  Results results) {
+    using Plain = std::decay_t<Handler>;
+    using Operation = CallOperation<Executor, Plain, Arguments, Results>;
+    static_assert(alignof(Operation) <= alignof(std::max_align_t));
+    Plain handler(std::forward<Handler>(given));
+    uint64_t number = 0;
+    if (!core->reserve(number)) {
+      const auto executor = net::get_associated_executor(handler, core->executor());
+      using Completed = typename Results::template CompletionOf<Plain>;
+      return net::post(executor, Completed(std::move(handler), refusal(), std::move(results.tuple)));
+    }
+#if HALYARD_CPP_ASIO_CANCELS_
+    if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected())
+      slot.assign([core = core, number](net::cancellation_type type) {
+        if (type != net::cancellation_type::none) core->cancel(number, false);
+      });
+#endif
+    core->start(sizeof(Operation), number, [&](void* memory) {
+      return ::new (memory)
+          Operation(*core, std::move(handler), std::move(function), std::move(arguments), std::move(results));
+    });
+  }
+
+ private:
+  static halyard_status_t refusal() {
+    return halyard_status_create(HALYARD_FAILED_PRECONDITION,
+                                 "the AsyncCall still runs another call; wait for it, or use one for each");
+  }
+};
+
+}  // namespace asio_detail
+
+}  // namespace halyard::inline HALYARD_CPP_FORM::inline HALYARD_CPP_ASIO_FORM
+
+#endif  // HALYARD_CPP_ASIO_CALL_HPP_

@@ -1,0 +1,231 @@
+// A value or an error, for programs that are compiled without exceptions: std::expected where the standard
+// library has it (C++23), else a class of the same form. HALYARD_CPP_EXCEPTIONS says which way failures take.
+#ifndef HALYARD_CPP_EXPECTED_HPP_
+#define HALYARD_CPP_EXPECTED_HPP_
+
+#include <cstdlib>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <version>
+
+// 1: functions that fail throw halyard::Error. 0: they return expected<T, Error>. A program may define it as
+// 0 to have `expected` although exceptions are on.
+#ifndef HALYARD_CPP_EXCEPTIONS
+#ifdef __cpp_exceptions
+#define HALYARD_CPP_EXCEPTIONS 1
+#else
+#define HALYARD_CPP_EXCEPTIONS 0
+#endif
+#endif
+
+// 202211: with and_then and its kin.
+#if defined(__cpp_lib_expected) && __cpp_lib_expected >= 202211L
+#define HALYARD_CPP_STD_EXPECTED_ 1
+#include <expected>
+#else
+#define HALYARD_CPP_STD_EXPECTED_ 0
+#endif
+
+// Functions of both forms have the same names and different types. A namespace for each form lets files that
+// were compiled differently be linked into one program. It is inline: users write halyard::Tensor.
+#if HALYARD_CPP_EXCEPTIONS
+#define HALYARD_CPP_FORM with_exceptions
+#elif HALYARD_CPP_STD_EXPECTED_
+#define HALYARD_CPP_FORM with_std_expected
+#else
+#define HALYARD_CPP_FORM with_expected
+#endif
+
+namespace halyard::inline HALYARD_CPP_FORM {
+
+#if HALYARD_CPP_STD_EXPECTED_
+using std::expected;
+using std::unexpected;
+#else
+
+// As std::unexpected.
+template <typename E>
+class unexpected {
+ public:
+  explicit unexpected(E error) : error_(std::move(error)) {}
+  const E& error() const& noexcept { return error_; }
+  E& error() & noexcept { return error_; }
+  E&& error() && noexcept { return std::move(error_); }
+
+ private:
+  E error_;
+};
+
+// As std::expected, of which it has what programs use most. value() of an error ends the program.
+template <typename T, typename E>
+class expected {
+ public:
+  using value_type = T;
+  using error_type = E;
+
+  expected()
+    requires std::is_default_constructible_v<T>
+      : has_value_(true) {
+    std::construct_at(&value_);
+  }
+  template <typename U = T>
+    requires(std::is_constructible_v<T, U> && !std::is_same_v<std::remove_cvref_t<U>, expected> &&
+             !std::is_same_v<std::remove_cvref_t<U>, unexpected<E> >)
+  expected(U&& value) : has_value_(true) {
+    std::construct_at(&value_, std::forward<U>(value));
+  }
+  expected(unexpected<E> failure) : has_value_(false) {
+    std::construct_at(&error_, std::move(failure).error());
+  }
+  expected(const expected& other)
+    requires std::is_copy_constructible_v<T>
+      : has_value_(other.has_value_) {
+    if (has_value_) {
+      std::construct_at(&value_, other.value_);
+    } else {
+      std::construct_at(&error_, other.error_);
+    }
+  }
+  expected(expected&& other) noexcept(std::is_nothrow_move_constructible_v<T> &&
+                                      std::is_nothrow_move_constructible_v<E>)
+      : has_value_(other.has_value_) {
+    if (has_value_) {
+      std::construct_at(&value_, std::move(other.value_));
+    } else {
+      std::construct_at(&error_, std::move(other.error_));
+    }
+  }
+  // Moves and copies must not fail half-way: a new value is made before the old one goes.
+  expected& operator=(expected other) noexcept {
+    static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_constructible_v<E>);
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
+  ~expected() {
+    if (has_value_) {
+      std::destroy_at(&value_);
+    } else {
+      std::destroy_at(&error_);
+    }
+  }
+
+  bool has_value() const noexcept { return has_value_; }
+  explicit operator bool() const noexcept { return has_value_; }
+  T& operator*() & noexcept { return value_; }
+  const T& operator*() const& noexcept { return value_; }
+  T&& operator*() && noexcept { return std::move(value_); }
+  T* operator->() noexcept { return &value_; }
+  const T* operator->() const noexcept { return &value_; }
+  T& value() & { return checked().value_; }
+  const T& value() const& { return checked().value_; }
+  T&& value() && { return std::move(checked().value_); }
+  E& error() & noexcept { return error_; }
+  const E& error() const& noexcept { return error_; }
+  E&& error() && noexcept { return std::move(error_); }
+  template <typename U>
+  T value_or(U&& other) const& {
+    return has_value_ ? value_ : static_cast<T>(std::forward<U>(other));
+  }
+  template <typename U>
+  T value_or(U&& other) && {
+    return has_value_ ? std::move(value_) : static_cast<T>(std::forward<U>(other));
+  }
+
+  template <typename F>
+  auto and_then(F&& next) && {
+    using Next = std::remove_cvref_t<std::invoke_result_t<F, T&&> >;
+    if (has_value_) return std::forward<F>(next)(std::move(value_));
+    return Next(unexpected<E>(std::move(error_)));
+  }
+  template <typename F>
+  auto transform(F&& change) && {
+    using U = std::remove_cv_t<std::invoke_result_t<F, T&&> >;
+    if constexpr (std::is_void_v<U>) {
+      if (has_value_) std::forward<F>(change)(std::move(value_));
+      return has_value_ ? expected<U, E>() : expected<U, E>(unexpected<E>(std::move(error_)));
+    } else {
+      if (has_value_) return expected<U, E>(std::forward<F>(change)(std::move(value_)));
+      return expected<U, E>(unexpected<E>(std::move(error_)));
+    }
+  }
+  template <typename F>
+  expected or_else(F&& recover) && {
+    if (has_value_) return std::move(*this);
+    return std::forward<F>(recover)(std::move(error_));
+  }
+
+ private:
+  expected& checked() & {
+    if (!has_value_) std::abort();
+    return *this;
+  }
+  const expected& checked() const& {
+    if (!has_value_) std::abort();
+    return *this;
+  }
+
+  union {
+    T value_;
+    E error_;
+  };
+  bool has_value_;
+};
+
+template <typename E>
+class expected<void, E> {
+ public:
+  using value_type = void;
+  using error_type = E;
+
+  expected() noexcept : has_value_(true) {}
+  expected(unexpected<E> failure) : has_value_(false) {
+    std::construct_at(&error_, std::move(failure).error());
+  }
+  expected(const expected& other) : has_value_(other.has_value_) {
+    if (!has_value_) std::construct_at(&error_, other.error_);
+  }
+  expected(expected&& other) noexcept : has_value_(other.has_value_) {
+    if (!has_value_) std::construct_at(&error_, std::move(other.error_));
+  }
+  expected& operator=(expected other) noexcept {
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
+  ~expected() {
+    if (!has_value_) std::destroy_at(&error_);
+  }
+
+  bool has_value() const noexcept { return has_value_; }
+  explicit operator bool() const noexcept { return has_value_; }
+  void operator*() const noexcept {}
+  void value() const {
+    if (!has_value_) std::abort();
+  }
+  E& error() & noexcept { return error_; }
+  const E& error() const& noexcept { return error_; }
+  E&& error() && noexcept { return std::move(error_); }
+
+  template <typename F>
+  auto and_then(F&& next) && {
+    using Next = std::remove_cvref_t<std::invoke_result_t<F> >;
+    if (has_value_) return std::forward<F>(next)();
+    return Next(unexpected<E>(std::move(error_)));
+  }
+  template <typename F>
+  expected or_else(F&& recover) && {
+    if (has_value_) return std::move(*this);
+    return std::forward<F>(recover)(std::move(error_));
+  }
+
+ private:
+  union {
+    E error_;
+  };
+  bool has_value_;
+};
+#endif
+
+}  // namespace halyard::inline HALYARD_CPP_FORM
+
+#endif  // HALYARD_CPP_EXPECTED_HPP_

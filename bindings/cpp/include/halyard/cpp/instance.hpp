@@ -1,0 +1,221 @@
+// Instances, traces, drivers and devices.
+#ifndef HALYARD_CPP_INSTANCE_HPP_
+#define HALYARD_CPP_INSTANCE_HPP_
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "halyard/cpp/handle.hpp"
+
+namespace halyard::inline HALYARD_CPP_FORM {
+
+// "0.1.0"
+inline const char* version() noexcept { return halyard_version(); }
+
+// The library that compiles bytecode (docs/jit.md): its name with a version, and its path. They live as long
+// as the process. NOT_FOUND: none is installed; UNAVAILABLE, INCOMPATIBLE.
+struct Compiler {
+  const char* name;
+  const char* path;
+};
+inline Result<Compiler> find_compiler() {
+  Compiler found = {};
+  return detail::finish(halyard_compiler_find(&found.name, &found.path), [&] { return found; });
+}
+
+// "AddressSanitizer", "no sanitizer"
+inline const char* sanitizer_name(uint32_t sanitizer) noexcept { return halyard_sanitizer_name(sanitizer); }
+// "runs in caller" for bit 0, "alloca" for operation 1; null for unknown numbers.
+inline const char* capability_name(uint32_t bit) noexcept { return halyard_capability_name(bit); }
+inline const char* operation_name(uint32_t operation) noexcept { return halyard_operation_name(operation); }
+
+// Loads a driver, tries it and its devices, and unloads it (halyard_driver_probe); `step` is told each step's
+// name before it.
+inline Result<void> probe_driver(CString path, std::function<void(const char*)> step = nullptr) {
+  const halyard_step_fn tell = [](void* user, const char* name) noexcept {
+    (*static_cast<std::function<void(const char*)>*>(user))(name);
+  };
+  return detail::finish(halyard_driver_probe(path.get(), step ? tell : nullptr, &step));
+}
+
+// A timeline of events (docs/traces.md). Any thread.
+class Trace : public Handle<halyard_trace_t> {
+ public:
+  using Handle::Handle;
+
+  // Replaces the file; "": no file, only totals.
+  static Result<Trace> create(CString path) {
+    halyard_trace_t made = nullptr;
+    return detail::finish(halyard_trace_create(path.get(), &made), [&] { return Trace(adopt, made); });
+  }
+  // Writes what is buffered; more may follow.
+  Result<void> finish() const { return detail::finish(halyard_trace_finish(get())); }
+  Result<halyard_trace_totals_t> totals() const {
+    auto totals = detail::sized<halyard_trace_totals_t>();
+    return detail::finish(halyard_trace_totals(get(), &totals), [&] { return totals; });
+  }
+
+  // A slice of the calling thread, as long as it lives. The trace must live longer.
+  class Slice {
+   public:
+    Slice(const Trace& trace, CString name) noexcept : trace_(trace.get()) {
+      halyard_trace_begin(trace_, name.get());
+    }
+    Slice(const Slice&) = delete;
+    Slice& operator=(const Slice&) = delete;
+    ~Slice() { halyard_trace_end(trace_); }
+
+   private:
+    halyard_trace_t trace_;
+  };
+};
+
+// A device. Any thread.
+class Device : public Handle<halyard_device_t> {
+ public:
+  using Handle::Handle;
+
+  const char* uri() const noexcept { return halyard_device_uri(get()); }  // lives as long as the device
+  // Texts live as long as the device.
+  Result<halyard_device_description_t> describe() const {
+    auto description = detail::sized<halyard_device_description_t>();
+    return detail::finish(halyard_device_describe(get(), &description), [&] { return description; });
+  }
+  // The answer to hal.device.query; nothing for an unknown key.
+  Result<std::optional<int64_t>> query(CString category, CString key) const {
+    int32_t known = 0;
+    int64_t value = 0;
+    return detail::finish(halyard_device_query(get(), category.get(), key.get(), &known, &value),
+                          [&] { return known ? std::optional<int64_t>(value) : std::nullopt; });
+  }
+  // Grades an executable without loading it; the format alone if there are no bytes.
+  Result<halyard_executable_fit_t> judge(CString format, std::span<const std::byte> executable = {}) const {
+    auto fit = detail::sized<halyard_executable_fit_t>();
+    return detail::finish(
+        halyard_device_judge(get(), format.get(), executable.data(), executable.size(), &fit),
+        [&] { return fit; });
+  }
+  // How `user` can use memory of this device: HALYARD_SHARING_*.
+  uint32_t sharing_with(const Device& user) const noexcept {
+    return halyard_device_sharing(get(), user.get());
+  }
+  Result<halyard_memory_use_t> memory() const {
+    auto use = detail::sized<halyard_memory_use_t>();
+    return detail::finish(halyard_device_memory(get(), &use), [&] { return use; });
+  }
+  // Frees memory that is kept for reuse.
+  Result<void> trim() const { return detail::finish(halyard_device_trim(get())); }
+  // FAILED_PRECONDITION: the instance does not count objects.
+  Result<Block<halyard_object_count_t>> objects() const {
+    halyard_object_count_t* counts = nullptr;
+    size_t size = 0;
+    return detail::finish(halyard_device_objects(get(), &counts, &size),
+                          [&] { return Block<halyard_object_count_t>(adopt, counts, size); });
+  }
+};
+
+// A log of the search for drivers.
+class Search : public Handle<halyard_search_t> {
+ public:
+  using Handle::Handle;
+
+  // Texts live as long as the search. OUT_OF_RANGE after the last.
+  Result<halyard_search_entry_t> entry(size_t index) const {
+    auto entry = detail::sized<halyard_search_entry_t>();
+    return detail::finish(halyard_search_entry(get(), index, &entry), [&] { return entry; });
+  }
+};
+
+struct InstanceOptions {
+  uint32_t flags = 0;                           // HALYARD_INSTANCE_*
+  std::vector<std::string> driver_libraries{};  // tried first
+  std::vector<std::string> driver_folders{};    // then these
+  Trace trace{};                                // may be empty
+  // A boost::asio::io_context that the program runs, and its BOOST_ASIO_VERSION: on_context in
+  // halyard/asio.hpp sets both. It must outlive what is made with the instance.
+  void* asio_context = nullptr;
+  uint32_t asio_version = 0;
+};
+
+// Where drivers are looked for, and the event loop. Any thread.
+class Instance : public Handle<halyard_instance_t> {
+ public:
+  using Handle::Handle;
+
+  static Result<Instance> create(const InstanceOptions& options = {}) {
+    std::vector<const char*> libraries, folders;
+    for (const std::string& each : options.driver_libraries) libraries.push_back(each.c_str());
+    for (const std::string& each : options.driver_folders) folders.push_back(each.c_str());
+    auto given = detail::sized<halyard_instance_options_t>();
+    given.flags = options.flags;
+    given.driver_libraries = libraries.data();
+    given.driver_library_count = libraries.size();
+    given.driver_folders = folders.data();
+    given.driver_folder_count = folders.size();
+    given.trace = options.trace.get();
+    given.asio_context = options.asio_context;
+    given.asio_version = options.asio_version;
+    halyard_instance_t made = nullptr;
+    return detail::finish(halyard_instance_create(&given, &made), [&] { return Instance(adopt, made); });
+  }
+
+  // With HALYARD_INSTANCE_RUN_BY_EMBEDDER: runs what is ready, waiting for it up to the limit (negative:
+  // without limit); the number of handlers that ran.
+  Result<size_t> run(std::chrono::nanoseconds limit) const {
+    size_t ran = 0;
+    return detail::finish(halyard_instance_run(get(), limit.count(), &ran), [&] { return ran; });
+  }
+  void interrupt_run() const noexcept { halyard_instance_interrupt_run(get()); }
+
+  // "local-sync", "vulkan://0"; opening twice gives two logical devices.
+  Result<Device> open(CString uri) const {
+    halyard_device_t made = nullptr;
+    return detail::finish(halyard_device_open(get(), uri.get(), &made), [&] { return Device(adopt, made); });
+  }
+  Result<Device> open(CString uri, std::span<const halyard_device_setting_t> settings) const {
+    halyard_device_t made = nullptr;
+    return detail::finish(halyard_device_open_with(get(), uri.get(), settings.data(), settings.size(), &made),
+                          [&] { return Device(adopt, made); });
+  }
+
+  // These load drivers (halyard_instance_drivers); search() does not.
+  Result<Block<halyard_driver_entry_t>> drivers() const {
+    halyard_driver_entry_t* entries = nullptr;
+    size_t size = 0;
+    return detail::finish(halyard_instance_drivers(get(), &entries, &size),
+                          [&] { return Block<halyard_driver_entry_t>(adopt, entries, size); });
+  }
+  // Of one driver, or of all ("").
+  Result<Block<halyard_device_entry_t>> devices(CString driver = "") const {
+    halyard_device_entry_t* entries = nullptr;
+    size_t size = 0;
+    return detail::finish(halyard_instance_devices(get(), driver.get(), &entries, &size),
+                          [&] { return Block<halyard_device_entry_t>(adopt, entries, size); });
+  }
+  Result<Block<halyard_driver_candidate_t>> candidates() const {
+    halyard_driver_candidate_t* entries = nullptr;
+    size_t size = 0;
+    return detail::finish(halyard_instance_candidates(get(), &entries, &size),
+                          [&] { return Block<halyard_driver_candidate_t>(adopt, entries, size); });
+  }
+  Result<Search> search() const {
+    halyard_search_t made = nullptr;
+    return detail::finish(halyard_instance_search(get(), &made), [&] { return Search(adopt, made); });
+  }
+  // FAILED_PRECONDITION: made without HALYARD_INSTANCE_COUNT_OBJECTS.
+  Result<Block<halyard_object_count_t>> objects() const {
+    halyard_object_count_t* counts = nullptr;
+    size_t size = 0;
+    return detail::finish(halyard_instance_objects(get(), &counts, &size),
+                          [&] { return Block<halyard_object_count_t>(adopt, counts, size); });
+  }
+};
+
+}  // namespace halyard::inline HALYARD_CPP_FORM
+
+#endif  // HALYARD_CPP_INSTANCE_HPP_

@@ -1,0 +1,319 @@
+// halyard/halyard.hpp with exceptions: values, tensors, fences, modules, contexts, failures.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "program.h"
+
+namespace {
+
+using namespace halyard;
+using std::chrono::milliseconds;
+
+TEST(Calls, HaveTypedResults) {
+  Program program;
+  const Function add = program.context.find("add");
+  EXPECT_EQ(add.call<float>(2.0f, 0.5f), 2.5f);
+  EXPECT_EQ(add.call<float>(1, 2), 3.0f);  // integers that an f32 holds
+  const Function mix = program.context.find("mix");
+  const auto [a, b, c, d] = mix.call<float, int32_t, double, int64_t>(int64_t{1} << 40, -2.5, 41, 1.5f);
+  EXPECT_EQ(a, 1.5f);
+  EXPECT_EQ(b, 41);
+  EXPECT_EQ(c, -2.5);
+  EXPECT_EQ(d, int64_t{1} << 40);
+  program.context.find("none").call<>();
+  const Value any = add.call<Value>(2.0f, 3.0f);
+  EXPECT_EQ(any.as<float>(), 5.0f);
+  EXPECT_EQ(code_of([&] { any.as<int32_t>(); }), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Calls, FailWithWhatIsWrong) {
+  Program program;
+  const Function add = program.context.find("add");
+  std::string text;
+  EXPECT_EQ(code_of([&] { add.call<float>(1.0f); }, &text), StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(text.find("expected 2 arguments"), std::string::npos) << text;
+  EXPECT_EQ(code_of([&] { add.call<int32_t>(1.0f, 1.0f); }, &text), StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(text.find("result 0 is an f32, but the program expects an i32"), std::string::npos) << text;
+  EXPECT_EQ(code_of([&] { add.call<float>(1.0f, 0.1); }, &text), StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(text.find("argument 1 ('%y')"), std::string::npos) << text;
+  EXPECT_EQ(code_of([&] { add.call<>(1.0f, 1.0f); }), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code_of([&] { program.context.find("ad"); }, &text), StatusCode::NOT_FOUND);
+  EXPECT_NE(text.find("did you mean 'add'"), std::string::npos) << text;
+  EXPECT_EQ(text.rfind("NOT_FOUND; ", 0), 0u) << text;
+  EXPECT_EQ(add.call<float>(1.0f, 1.0f), 2.0f);
+  // An object among results of which another one is wrong is released (leak checkers see it).
+  const Tensor tensor = Tensor::create<float>(program.device, {1}, {1});
+  EXPECT_EQ(code_of([&] { program.context.find("pass").call<float>(tensor); }), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Calls, OfCopiesAreSeparate) {
+  Program program(HALYARD_CONTEXT_CONCURRENT_CALLS);
+  const Function add = program.context.find("add");
+  add.call<float>(0.0f, 0.0f);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([copy = add, i] {
+      for (int turn = 0; turn < 1000; ++turn)
+        EXPECT_EQ(copy.call<float>(static_cast<float>(i), 1.0f), static_cast<float>(i) + 1.0f);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Calls, InSteps) {
+  Program program;
+  const Function wait = program.context.find("wait");
+  const Call call = Call::create(program.context);
+  const Fence fence = Fence::create(program.device);
+  int ready = 0;
+  call.on_ready([](void* user) { ++*static_cast<int*>(user); }, &ready);
+  EXPECT_EQ(call.begin(wait, fence, -1), CallState::waiting);
+  EXPECT_EQ(call.state(), CallState::waiting);
+  EXPECT_EQ(call.wait_deadline(), Call::Clock::time_point::max());
+  fence.signal();
+  EXPECT_EQ(ready, 1);
+  EXPECT_EQ(call.resume(), CallState::done);
+  EXPECT_EQ(call.results<int32_t>(), 0);
+  // Cancelled; past its deadline; with values that are known at run time.
+  const Fence never = Fence::create(program.device);
+  EXPECT_EQ(call.begin(wait, never, -1), CallState::waiting);
+  call.cancel();
+  EXPECT_EQ(code_of([&] { call.resume(); }), StatusCode::CANCELLED);
+  call.set_deadline(Call::Clock::now() + milliseconds(20));
+  EXPECT_EQ(code_of([&] { call.invoke<int32_t>(wait, never, -1); }), StatusCode::DEADLINE_EXCEEDED);
+  std::vector<Value> results(1);
+  call.invoke_with(wait, std::vector<Value>{fence, -1}, results);
+  EXPECT_EQ(results[0].as<int32_t>(), 0);
+  EXPECT_EQ(call.begin_with(wait, std::vector<Value>{fence, -1}), CallState::done);
+  call.results_into(results);
+  EXPECT_EQ(results[0].as<int32_t>(), 0);
+}
+
+TEST(Values, OwnTheirObjects) {
+  Program program;
+  const Function pass = program.context.find("pass");
+  const Tensor tensor = Tensor::create<float>(program.device, {2}, {1, 2});
+  Value value = tensor;
+  const Value copy = value;
+  value = Value();
+  EXPECT_TRUE(value.is_null());
+  EXPECT_EQ(copy.as<Tensor>(), tensor);
+  EXPECT_EQ(pass.call<Tensor>(copy), tensor);
+  EXPECT_FALSE(pass.call<Object>(nullptr));
+  EXPECT_TRUE(pass.call<Value>(Tensor()).is_null());
+  EXPECT_EQ(tensor.type(), "hal.buffer_view");
+  const List list = program.context.find("list").call<List>();
+  EXPECT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].as<int32_t>(), 2);
+  EXPECT_TRUE(list[1].is_null());
+  EXPECT_EQ(code_of([&] { list[2]; }), StatusCode::OUT_OF_RANGE);
+}
+
+TEST(Tensors, OfElements) {
+  Program program;
+  for (const Device& device : {program.device, Device()}) {
+    const Tensor tensor = Tensor::create<float>(device, {2, 3}, {1, 2, 3, 4, 5, 6});
+    EXPECT_EQ(tensor.read<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+    EXPECT_TRUE(std::ranges::equal(tensor.shape(), std::vector<int64_t>{2, 3}));
+    EXPECT_EQ(tensor.element_type(), ElementType::f32);
+    EXPECT_EQ(tensor.info().byte_length, 24u);
+    EXPECT_EQ(tensor.text(), "2x3xf32=[1 2 3][4 5 6]");
+    float two[2];
+    tensor.read(std::span<float>(two), 1);
+    EXPECT_EQ(two[1], 3.0f);
+    std::string text;
+    EXPECT_EQ(code_of([&] { tensor.read<int32_t>(); }, &text), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(text.find("elements are f32, but they are accessed as i32"), std::string::npos) << text;
+    EXPECT_EQ(code_of([&] { Tensor::create<float>(device, {3}, {1}); }), StatusCode::INVALID_ARGUMENT);
+    {
+      const auto mapped = tensor.map<float>();
+      ASSERT_EQ(mapped.size(), 6u);
+      mapped[5] = 7;
+    }
+    const Tensor last = tensor.part(20, ElementType::f32, {1});
+    EXPECT_EQ(last.map<const float>()[0], 7.0f);
+    EXPECT_EQ(tensor.map_bytes(Access::read).size(), 24u);
+    EXPECT_EQ(tensor.buffer().type(), "hal.buffer");
+  }
+  const Tensor unsigned_ints = Tensor::create<uint16_t>(program.device, {2}, {1, 65535});
+  EXPECT_EQ(unsigned_ints.element_type(), ElementType::i16);
+  EXPECT_EQ(unsigned_ints.read<uint16_t>()[1], 65535);
+  EXPECT_EQ(unsigned_ints.read<int16_t>()[1], -1);
+  const Tensor zeros = Tensor::create(program.device, ElementType::bf16, {4}, nullptr, 8);
+  EXPECT_EQ(code_of([&] { zeros.read<float>(); }), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code_of([&] { Tensor().read<float>(); }), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(TensorText::parse("2xi32=4,5").create(program.device).read<int32_t>()[1], 5);
+  EXPECT_EQ(TensorText::parse_type("2x3xf32")->size, 24u);
+  EXPECT_EQ(text_of(ElementType::f8e4m3fn), "f8E4M3FN");
+  static_assert(element_type_of<std::complex<float>> == ElementType::cf64);
+}
+
+struct alignas(64) Block64 {
+  float elements[16];
+};
+
+TEST(Tensors, OverMemoryOfTheProgram) {
+  Program program;
+  auto memory = std::make_shared<Block64>();
+  memory->elements[3] = 3;
+  bool is_copy = true;
+  {
+    const Tensor tensor = Tensor::import <float>(program.device, {16}, memory->elements, memory, 0, &is_copy);
+    EXPECT_FALSE(is_copy);
+    EXPECT_EQ(memory.use_count(), 2);
+    EXPECT_EQ(tensor.map<const float>().data(), memory->elements);
+    const Tensor again = Tensor::from_dlpack(program.device, tensor.to_dlpack(), 0, &is_copy);
+    EXPECT_EQ(again.map<const float>().data(), memory->elements);
+    Tensor::release_dlpack(tensor.to_dlpack_unversioned());
+    EXPECT_EQ(Tensor::from_dlpack(program.device, tensor.to_dlpack_unversioned()).read<float>()[3], 3.0f);
+  }
+  EXPECT_EQ(memory.use_count(), 1);
+  const Tensor constant =
+      Tensor::import <const float>(program.device, {16}, std::span<const float>(memory->elements), memory);
+  EXPECT_EQ(code_of([&] { constant.map<float>(); }), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(code_of([&] { Tensor::import <float>(program.device, {99}, memory->elements, memory); }),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(memory.use_count(), 2);  // of the refused one nothing is left
+}
+
+TEST(Fences, AreWaitedFor) {
+  Program program;
+  const Fence fence = Fence::create(program.device);
+  EXPECT_FALSE(fence.is_reached());
+  EXPECT_EQ(code_of([&] { fence.wait(milliseconds(1)); }), StatusCode::DEADLINE_EXCEEDED);
+  int told = 0;
+  fence.on_reached([&told](halyard_status_t status) { told += status ? 100 : 1; });
+  const Fence both = Fence::join(std::vector<Fence>{fence, Fence()});
+  fence.signal();
+  EXPECT_TRUE(fence.is_reached() && both.is_reached());
+  EXPECT_EQ(told, 1);
+  const Fence failed = Fence::create(program.device);
+  failed.fail(Error(StatusCode::DATA_LOSS, "the disk is gone"));
+  EXPECT_EQ(code_of([&] { failed.is_reached(); }), StatusCode::DATA_LOSS);
+  EXPECT_EQ(code_of([&] { Fence::wait(std::vector<Fence>{fence, failed}); }), StatusCode::DATA_LOSS);
+  EXPECT_TRUE(Fence().is_reached());
+  Fence().wait();
+  Fence().on_reached([&told](halyard_status_t) { ++told; });
+  EXPECT_EQ(told, 2);
+}
+
+TEST(Modules, AreLookedInto) {
+  Program program;
+  EXPECT_EQ(view(program.module.info().name), "program");
+  EXPECT_EQ(program.module.info().version, 3u);
+  EXPECT_EQ(view(program.module.function(0).name), "add");
+  EXPECT_EQ(program.module.attribute(0, "iree.abi.declaration").substr(0, 4), "sync");
+  EXPECT_EQ(code_of([&] { program.module.function(99); }), StatusCode::OUT_OF_RANGE);
+  const Signature signature = program.module.signature(0);
+  EXPECT_EQ(signature.argument(1).element_type, static_cast<uint32_t>(ElementType::f32));
+  EXPECT_EQ(view(signature.argument(1).name), "y");
+  EXPECT_EQ(signature.describe().result_count, 1u);
+  EXPECT_EQ(program.context.find("add").signature().result(0).value_kind, uint32_t{HALYARD_VALUE_F32});
+  program.module.prepare();
+  EXPECT_EQ(program.module.warnings(), "");
+  const Bytes bytes = assemble(kProgram, "program.vmasm");
+  EXPECT_NE(disassemble(bytes).find("@add"), std::string::npos);
+  EXPECT_NE(describe(bytes, HALYARD_DESCRIBE_JSON).find("\"program\""), std::string::npos);
+  EXPECT_EQ(view(Module::load(program.instance, bytes).info().name), "program");
+  std::string text;
+  EXPECT_EQ(code_of([] { assemble("vm.modul @x\n", "mine.vmasm"); }, &text), StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(text.find("mine.vmasm:1"), std::string::npos) << text;
+}
+
+TEST(Instances, TellWhatTheyFound) {
+  const Trace trace = Trace::create("");
+  const Instance instance = Instance::create({.flags = HALYARD_INSTANCE_COUNT_OBJECTS, .trace = trace});
+  const auto drivers = instance.drivers();
+  const auto is_local = [](const auto& entry) { return std::strcmp(entry.name, "local-sync") == 0; };
+  ASSERT_TRUE(std::any_of(drivers.begin(), drivers.end(), is_local));
+  EXPECT_FALSE(instance.devices("local-sync").empty());
+  EXPECT_FALSE(instance.candidates().empty());
+  EXPECT_NE(view(instance.search().entry(0).path), "");
+  const Device device = instance.open("local-sync");
+  EXPECT_EQ(view(device.describe().driver), "local-sync");
+  EXPECT_TRUE(device.query("hal.device", "concurrency"));
+  EXPECT_FALSE(device.query("hal.device", "no such key"));
+  EXPECT_EQ(device.judge("vmvx-bytecode-fb").fit, uint32_t{HALYARD_FIT_NATIVE});
+  EXPECT_EQ(device.sharing_with(device), uint32_t{HALYARD_SHARING_SAME_DRIVER});
+  {
+    const Trace::Slice slice(trace, "work");
+    const Tensor tensor = Tensor::create<float>(device, {1}, {1});
+    const auto counts = device.objects();
+    EXPECT_TRUE(std::any_of(counts.begin(), counts.end(), [](const auto& count) { return count.live > 0; }));
+    device.memory();
+    device.trim();
+  }
+  instance.objects();
+  trace.finish();
+  EXPECT_GT(trace.totals().phase_ns, 0u);
+  const Instance run_here = Instance::create({.flags = HALYARD_INSTANCE_RUN_BY_EMBEDDER});
+  EXPECT_EQ(run_here.run(std::chrono::nanoseconds(0)), 0u);
+  run_here.interrupt_run();
+  int steps = 0;
+  probe_driver(drivers[0].library, [&](const char*) { ++steps; });
+  EXPECT_GE(steps, 3);
+  EXPECT_EQ(code_of([] { Instance::create({.driver_libraries = {"/none.so"}}).open("none"); }),
+            StatusCode::NOT_FOUND);
+  const char* const candidates[] = {"local-sync"};
+  EXPECT_EQ(did_you_mean("local-sink", candidates), "; did you mean 'local-sync'?");
+  EXPECT_EQ(json_quote("a\"b"), "\"a\\\"b\"");
+  EXPECT_STREQ(version(), halyard_version());
+  EXPECT_STREQ(sanitizer_name(0), "no sanitizer");
+  EXPECT_NE(capability_name(0), nullptr);
+  EXPECT_NE(operation_name(1), nullptr);
+  const StatusCode compiler = code_of([] { find_compiler(); });
+  EXPECT_TRUE(compiler == StatusCode::OK || compiler == StatusCode::NOT_FOUND ||
+              compiler == StatusCode::UNAVAILABLE);
+}
+
+// Functions of the program's options live as long as anything that may call them.
+TEST(Contexts, KeepTheirCallbacks) {
+  const Instance instance = Instance::create();
+  auto told = std::make_shared<std::string>();
+  Function check;
+  {
+    const Module module = Module::from_text(instance, R"(
+vm.module @tests
+vm.import @check.expect_true cconv "0i_v"
+vm.export @check
+vm.func @check(%i0: i32) -> () {
+  vm.call @check.expect_true(%i0)
+  vm.return
+}
+)");
+    ContextOptions options = {.modules = {module}};
+    options.expectation = [told](const halyard_failed_expectation_t& failed) {
+      *told += view(failed.function);
+    };
+    const Context context = Context::create(instance, options);
+    check = context.find("check");
+  }
+  check.call<>(1);
+  EXPECT_EQ(*told, "");
+  check.call<>(0);
+  EXPECT_EQ(*told, "expect_true");
+  EXPECT_EQ(told.use_count(), 2);
+  check = Function();
+  EXPECT_EQ(told.use_count(), 1);
+}
+
+// What a callback throws comes back as the failure of the work.
+TEST(Contexts, FailWithWhatCallbacksThrow) {
+  const std::string path = testing::TempDir() + "/halyard_cpp_parameters.safetensors";
+  std::ofstream(path, std::ios::binary) << std::string("\2\0\0\0\0\0\0\0{}", 10);
+  const Instance instance = Instance::create();
+  const Module module = Module::from_text(instance, kProgram);
+  ContextOptions options = {.modules = {module},
+                            .devices = {instance.open("local-sync")},
+                            .parameters = {{"", path}},
+                            .flags = HALYARD_CONTEXT_PRELOAD_PARAMETERS};
+  options.progress = [](uint64_t, uint64_t) { throw Error(StatusCode::ABORTED, "enough"); };
+  EXPECT_EQ(code_of([&] { Context::create(instance, options); }), StatusCode::ABORTED);
+  options.progress = [](uint64_t, uint64_t) { throw std::runtime_error("broken"); };
+  EXPECT_EQ(code_of([&] { Context::create(instance, options); }), StatusCode::UNKNOWN);
+  options.progress = nullptr;
+  EXPECT_EQ(code_of([&] { Context::create(instance, options); }), StatusCode::OK);
+}
+
+}  // namespace
