@@ -101,7 +101,7 @@ TEST_F(FenceTest, SignalReachesTheRestOfAJoinThatIsPartlyReached) {
   const Ref<Fence> first = make_fence();
   const Ref<Fence> second = make_fence();
   EXPECT_OK(first->signal());
-  EXPECT_FAILS(INVALID_ARGUMENT, "above the semaphore's", join({first.get(), second.get()})->signal());
+  EXPECT_FAILS(INVALID_ARGUMENT, "larger than the semaphore's", join({first.get(), second.get()})->signal());
   EXPECT_OK(second->query());
 }
 

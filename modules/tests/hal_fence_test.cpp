@@ -47,7 +47,7 @@ TEST_F(HalFence, signal_reaches_it_once) {
   const auto made = fence();
   EXPECT_TRUE(signal(made).ok());
   EXPECT_EQ(query(made), kReached);
-  expect_failure(signal(made), Code::INVALID_ARGUMENT, "above the semaphore's");
+  expect_failure(signal(made), Code::INVALID_ARGUMENT, "larger than the semaphore's");
   EXPECT_EQ(query(made), kReached);
   expect_failure(signal(nullptr), Code::INVALID_ARGUMENT, "null");
 }
