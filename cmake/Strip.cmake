@@ -19,5 +19,5 @@ function(halyard_strip_installed target folder)
                 COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${component})
   install(CODE "set(whole \"$<TARGET_FILE:${target}>\")\nset(objcopy \"${CMAKE_OBJCOPY}\")\nset(readelf \"${CMAKE_READELF}\")"
           COMPONENT debug EXCLUDE_FROM_ALL)
-  install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/debug_file.cmake" COMPONENT debug EXCLUDE_FROM_ALL)
+  install(SCRIPT "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/debug_file.cmake" COMPONENT debug EXCLUDE_FROM_ALL)
 endfunction()

@@ -224,7 +224,7 @@ static void of_a_device(halyard_instance_t instance) {
                                   .offset = 4096,
                                   .size = exporter.size};
     const int before = open_descriptors();
-    OK(halyard_view_import_fd(device, HALYARD_ELEMENT_UI8, shape, 1, &memory, &is_copy, &view));
+    if (!OK(halyard_view_import_fd(device, HALYARD_ELEMENT_UI8, shape, 1, &memory, &is_copy, &view))) exit(1);
     EXPECT(is_copy == 0);
     OK(halyard_view_read(view, 0, seen, sizeof seen));
     EXPECT(strcmp(seen, "from elsewhere") == 0);
