@@ -43,6 +43,7 @@ void Channel::set_ranks(std::vector<uint32_t> ranks) {
 void Channel::open(uint32_t number) {
   number_ = number;
   is_open_ = true;
+  if (is_closed_) return close();
   if (count() == 1) return;
   incoming_.resize(count());
   outgoing_.resize(count());
@@ -207,6 +208,7 @@ void Channel::fail(Failure failure, bool tells) {
 }
 
 void Channel::close() {
+  is_closed_ = true;
   if (notice_request_ != MPI_REQUEST_NULL) {
     MPI_Cancel(&notice_request_);
     MPI_Wait(&notice_request_, MPI_STATUS_IGNORE);

@@ -66,10 +66,12 @@ class Channel {
   // Ends everything with the failure; `tells`: the other ranks too.
   void fail(Failure failure, bool tells);
   const Failure& broken() const { return broken_; }
-  // The host has closed it: no more messages are expected.
+  // The host has closed it, perhaps before it was open.
   void close();
-  // Whether it can be destroyed: nothing of it is under way.
-  bool is_idle() { return !has_work() && notices_.empty() && leftovers_.empty(); }
+  // Whether it can be destroyed: nothing of it is under way, and nobody is about to open it.
+  bool is_idle() const {
+    return (is_open_ || broken_) && !has_work() && notices_.empty() && leftovers_.empty();
+  }
   uint64_t next_sequence() { return sequence_++; }
   // First messages of the collective under way, to and from each rank.
   std::vector<Message>& incoming() { return incoming_; }
@@ -87,6 +89,7 @@ class Channel {
   uint32_t rank_ = 0;
   uint32_t number_ = 0;
   bool is_open_ = false;
+  bool is_closed_ = false;
   bool is_started_ = false;  // the first of the queue
   uint64_t sequence_ = 0;
   uint32_t splits_ = 0;

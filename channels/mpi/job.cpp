@@ -22,6 +22,8 @@ constexpr uint64_t kLongestNs = 500'000;
 constexpr uint64_t kBusyLookNs = 4'000;
 // How long a process that fails waits for its notices to be sent.
 constexpr uint64_t kNoticesNs = 200'000'000;
+// How long a process that ends well waits for what it has begun.
+constexpr uint64_t kLastNs = 5'000'000'000;
 
 const char* level_name(int level) {
   switch (level) {
@@ -274,6 +276,10 @@ void Job::leave() {
     // The other ranks cannot end well any more; the launcher ends them.
     if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
     return;
+  }
+  // What other ranks may still need: a channel that the program opened and did not use.
+  for (const uint64_t until = now() + kLastNs; has_work() && now() < until;) {
+    if (!advance()) std::this_thread::yield();
   }
   for (Channel* channel : channels_) channel->close();
   MPI_Finalize();
