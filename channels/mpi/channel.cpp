@@ -53,6 +53,7 @@ void Channel::open(uint32_t number) {
 }
 
 void Channel::add(std::unique_ptr<Operation> operation) {
+  operation->added = now();
   const bool is_direct = operation->collective() && operation->collective()->kind >= HALYARD_COLLECTIVE_SEND &&
                          operation->collective()->kind <= HALYARD_COLLECTIVE_SEND_RECV;
   if (!is_direct) return queue_.push_back(std::move(operation));
@@ -79,11 +80,19 @@ void Channel::end(std::unique_ptr<Operation> operation) {
 }
 
 bool Channel::check_stop(Operation& operation) {
-  const uint32_t* const stop = operation.stop();
-  const uint32_t code = stop ? __atomic_load_n(stop, __ATOMIC_RELAXED) : 0;
-  if (code == 0) return false;
-  std::string text = operation.text() + " of " + name() + " was stopped";
-  if (const std::string awaited = operation.awaited(); !awaited.empty()) text += " while it waited for " + awaited;
+  const halyard_collective_t* const collective = operation.collective();
+  if (!collective) return false;
+  uint32_t code = collective->stop ? __atomic_load_n(collective->stop, __ATOMIC_RELAXED) : 0;
+  const bool is_late = collective->timeout_ns != 0 && now() - operation.added > collective->timeout_ns;
+  if (code == 0 && !is_late) return false;
+  std::string text = operation.text() + " of " + name();
+  if (code == 0) {
+    code = HALYARD_DEADLINE_EXCEEDED;
+    text += " waited longer than its time limit of " + std::to_string(collective->timeout_ns / 1'000'000) + " ms";
+  } else {
+    text += " was stopped while it waited";
+  }
+  if (const std::string awaited = operation.awaited(); !awaited.empty()) text += " for " + awaited;
   fail({static_cast<halyard_status_code_t>(code), std::move(text)}, true);
   return true;
 }

@@ -66,7 +66,6 @@ class Collective final : public Operation {
     return channel::text_of(given_) + ", number " + std::to_string(given_.number) + ",";
   }
   void broken(const Failure&) override {}
-  const uint32_t* stop() const override { return given_.stop; }
 
  private:
   enum class State : uint8_t { round, bytes };

@@ -73,7 +73,6 @@ class Direct final : public Operation {
     return channel::text_of(given_) + ", number " + std::to_string(given_.number) + ",";
   }
   void broken(const Failure&) override {}
-  const uint32_t* stop() const override { return given_.stop; }
 
  private:
   enum class What : uint8_t { header, bytes, sent_header, sent_bytes };

@@ -28,12 +28,12 @@ class Operation {
   virtual std::string text() const = 0;
   // Called when the channel has broken, in place of the end.
   virtual void broken(const Failure& failure) = 0;
-  virtual const uint32_t* stop() const { return nullptr; }
 
   bool is_done() const { return is_done_; }
   const Failure& failure() const { return failure_; }
   // Of the host; null for others.
   const halyard_collective_t* collective() const { return collective_; }
+  uint64_t added = 0;    // nanoseconds of CLOCK_MONOTONIC
   bool* told = nullptr;  // set to true at the end, for a thread that stays
 
  protected:

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "common/quantities.h"
+
 namespace halyard::tools {
 
 namespace {
@@ -116,7 +118,9 @@ Result<> take_rank(Flags& flags) {
 
 Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
   Handle<halyard_channels_t> channels;
-  if (!flags.has("rank") && !flags.has("rank_count") && !flags.has("channel_provider")) return channels;
+  if (!flags.has("rank") && !flags.has("rank_count") && !flags.has("channel_provider") &&
+      !flags.has("channel_timeout"))
+    return channels;
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
   const std::string library = flags.value("channel_provider");
   halyard_channels_options_t options = {};
@@ -125,6 +129,9 @@ Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
   options.rank = flags.has("rank") ? static_cast<int32_t>(rank.rank) : -1;
   options.rank_count = flags.has("rank_count") ? static_cast<int32_t>(rank.count) : -1;
   TOOL_TRY(check(halyard_channels_create(&options, channels.out())));
+  if (flags.has("channel_timeout"))
+    TOOL_TRY(check(halyard_channels_set_timeout(
+        channels.get(), TOOL_TRY(parse_duration("channel_timeout", flags.value("channel_timeout"))))));
   return channels;
 }
 

@@ -22,6 +22,10 @@ inline constexpr Flag kRankFlags[] = {
      "The library that carries collectives between the ranks (halyard-channel-mpi.so). Left out: the one for "
      "the launcher.",
      "--channel_provider=/opt/lib/halyard-channel-mpi.so"},
+    {"channel_timeout", FlagKind::value, "TIME",
+     "How long a collective may wait for other ranks: 10s. The failure names those that have not come. No limit "
+     "if left out.",
+     "--channel_timeout=10s"},
 };
 
 // The rank of this process, as the flags or else the launcher say. INVALID_ARGUMENT: no numbers, or a rank

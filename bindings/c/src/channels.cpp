@@ -68,6 +68,13 @@ halyard_status_t halyard_channels_world(halyard_channels_t channels, halyard_cha
   });
 }
 
+halyard_status_t halyard_channels_set_timeout(halyard_channels_t channels, uint64_t timeout_ns) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(checked<hal::ChannelProvider>(channels))->set_timeout(timeout_ns);
+    return {};
+  });
+}
+
 halyard_status_t halyard_channels_import(halyard_channels_t channels, const char* id, const char* kind,
                                          uint64_t handle) {
   return guarded([&]() -> Result<> {

@@ -143,6 +143,7 @@ typedef struct halyard_collective {
   const void* send; /* host memory, multiples of the element's size; borrowed until `completed` */
   void* receive;
   uint64_t patience_ns; /* how long submit() may use the calling thread to get it done */
+  uint64_t timeout_ns;  /* fails with DEADLINE_EXCEEDED if it waits longer for other ranks; 0: no limit */
   const uint32_t* stop; /* as halyard_submission.stop; or null */
   /* Called once, on any thread, without any lock of the provider held, and maybe before submit() returns:
    * when the bytes are in place (status null), or with a failure, which the callee owns. */
@@ -266,7 +267,7 @@ HALYARD_STATIC_ASSERT_(sizeof(halyard_channel_note_record_t) == 164, "the note n
 #if UINTPTR_MAX == UINT64_MAX
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_channel_table_t, channel_fail) == 8 + 10 * 8,
                        "version 1 is frozen");
-HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_collective_t, user) == 96, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_collective_t, user) == 104, "version 1 is frozen");
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_channel_open_args_t, extensions) == 56, "version 1 is frozen");
 #endif
 #undef HALYARD_STATIC_ASSERT_

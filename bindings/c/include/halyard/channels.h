@@ -63,6 +63,11 @@ typedef struct halyard_channels_world {
 HALYARD_API halyard_status_t halyard_channels_world(halyard_channels_t channels,
                                                     halyard_channels_world_t* world);
 
+/* How long a collective that is submitted later may wait for other ranks, in nanoseconds; 0, the default: no
+ * limit. One that waits longer fails with DEADLINE_EXCEEDED, and its channel with it, here and on the ranks
+ * that can be told; the message names the channel, the command and the missing ranks. */
+HALYARD_API halyard_status_t halyard_channels_set_timeout(halyard_channels_t channels, uint64_t timeout_ns);
+
 /* Makes a communicator of the caller known to programs as hal.channel.create with this id. `kind` says what
  * `handle` is: "MPI_Comm", a handle of the MPI library that the provider uses (of mpi4py:
  * MPI._handleof(comm)). A collective call of all ranks of the communicator, which is duplicated and may be

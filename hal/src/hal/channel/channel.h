@@ -39,6 +39,8 @@ class Channel final : public ObjectOf<Channel> {
 
   const std::string& name() const { return name_; }  // "channel 'default'"
 
+  const ChannelProvider& provider() const { return *provider_; }
+
   // The number of the next collective of the channel.
   uint64_t draw_ticket();
   // Calls `act` when it is the ticket's turn: now, or on the thread that ends the turn before it. Every ticket

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/tracer.h"
 #include "base/work_scope.h"
 #include "halyard/channel.hpp"
 
@@ -159,6 +160,7 @@ void LocalGroup::add(uint32_t rank, LocalPart part, LocalOutcome& outcome) {
   }
   LocalRound& round = rounds_[number - rounds_.front().number];
   part.has_come = true;
+  part.came = Tracer::now();
   const auto other = std::ranges::find_if(round.parts, &LocalPart::has_come);
   const bool agrees = other == round.parts.end() || agree(*other, part);
   const auto other_rank = other - round.parts.begin();
@@ -253,6 +255,7 @@ void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, L
   }
   const auto transfer = std::make_shared<LocalTransfer>();
   transfer->collective = collective;
+  transfer->came = Tracer::now();
   const bool sends = collective.target != HALYARD_NO_RANK;
   const bool receives = collective.source != HALYARD_NO_RANK;
   transfer->halves = 1u + sends + receives;
@@ -264,21 +267,28 @@ void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, L
 
 bool LocalGroup::check_stops(LocalOutcome& outcome) {
   bool waits = false;
-  const auto check = [&](const halyard_collective_t& collective, const std::string& awaited) {
-    waits = waits || collective.stop;
-    const Code code = stop_code(collective.stop);
-    if (code == Code::OK) return false;
-    fail({code, fmt::format("{}, number {} of channel '{}', was stopped while it waited for rank {}",
-                            channel::text_of(collective), collective.number, label_, awaited)},
+  const uint64_t now = Tracer::now();
+  const auto check = [&](const halyard_collective_t& collective, uint64_t came, const std::string& awaited) {
+    waits = waits || collective.stop || collective.timeout_ns != 0;
+    Code code = stop_code(collective.stop);
+    const bool is_late = collective.timeout_ns != 0 && now - came > collective.timeout_ns;
+    if (code == Code::OK && !is_late) return false;
+    std::string why = "was stopped while it waited";
+    if (code == Code::OK) {
+      code = Code::DEADLINE_EXCEEDED;
+      why = fmt::format("waited longer than its time limit of {} ms", collective.timeout_ns / 1'000'000);
+    }
+    fail({code, fmt::format("{}, number {} of channel '{}', {} for rank {}", channel::text_of(collective),
+                            collective.number, label_, why, awaited)},
          outcome);
     return true;
   };
   for (const LocalRound& round : rounds_)
     for (const LocalPart& part : round.parts)
-      if (part.has_come && !part.is_split && check(part.collective, missing(round))) return false;
+      if (part.has_come && !part.is_split && check(part.collective, part.came, missing(round))) return false;
   for (const auto& [ranks, halves] : unmatched_)
     for (const Half& half : halves)
-      if (check(half.transfer->collective, std::to_string(half.is_send ? ranks.second : ranks.first)))
+      if (check(half.transfer->collective, half.transfer->came, std::to_string(half.is_send ? ranks.second : ranks.first)))
         return false;
   return waits;
 }

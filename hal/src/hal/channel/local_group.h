@@ -23,6 +23,7 @@ struct LocalPart {
   bool has_come = false;
   bool is_split = false;
   halyard_collective_t collective = {};
+  uint64_t came = 0;  // nanoseconds of CLOCK_MONOTONIC
   int32_t color = 0;
   int32_t key = 0;
   LocalMember* child = nullptr;  // of a split with a color
@@ -38,6 +39,7 @@ struct LocalRound {
 struct LocalTransfer {
   halyard_collective_t collective;
   uint32_t halves = 0;
+  uint64_t came = 0;
 };
 
 // To be done without the lock.
@@ -74,7 +76,8 @@ class LocalGroup {
   void split(uint32_t rank, LocalPart part, LocalOutcome& outcome);
   // Everything that waits fails, and what follows.
   void fail(Status status, LocalOutcome& outcome);
-  // Fails if the stop word of something that waits is set. Whether something with such a word waits.
+  // Fails if something waits whose stop word is set, or longer than it may. Whether something waits that may
+  // be stopped so.
   bool check_stops(LocalOutcome& outcome);
 
  private:

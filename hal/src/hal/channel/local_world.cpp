@@ -82,7 +82,7 @@ struct LocalWorld::State {
 
   void watch(LocalMember& member, const LocalPart& part, LocalOutcome& outcome) {
     member.group->submit(member.rank, part.collective, outcome);
-    if (!part.collective.stop) return;
+    if (!part.collective.stop && part.collective.timeout_ns == 0) return;
     for (const auto& known : watched)
       if (known.lock() == member.group) return;
     watched.push_back(member.group);

@@ -2,6 +2,8 @@
 // inside this library, whose ranks are threads of one process (hal/channel/local_world.h). Thread-safe.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,9 @@ class ChannelProvider final : public ObjectOf<ChannelProvider> {
   const halyard_channel_table_t& table() const { return table_; }
   halyard_channel_provider_t handle() const { return handle_; }
   Result<halyard_channel_world_t> world() const;
+  // How long a collective may wait for other ranks, in nanoseconds; 0: no limit. For those submitted later.
+  void set_timeout(uint64_t nanoseconds) { timeout_.store(nanoseconds, std::memory_order_relaxed); }
+  uint64_t timeout() const { return timeout_.load(std::memory_order_relaxed); }
   // Makes a communicator of the embedder known under an id. As halyard_channel_table.import.
   Result<> import(std::string_view id, std::string_view kind, uint64_t handle) const;
 
@@ -51,6 +56,7 @@ class ChannelProvider final : public ObjectOf<ChannelProvider> {
   halyard_channel_table_t table_ = {};
   halyard_channel_provider_t handle_ = nullptr;
   Ref<Object> keep_;  // of a built-in one
+  std::atomic<uint64_t> timeout_{0};
 };
 
 // The places of libraries of channel providers: every halyard-channel-NAME.so in the folders of <library

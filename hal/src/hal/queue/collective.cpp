@@ -309,6 +309,7 @@ Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
     part.receive = side_of(recorded.receive, recorded.receive_buffer, entries);
     part.ticket = part.collective.number = recorded.channel->draw_ticket();
     part.collective.stop = point.scope ? point.scope->stop_word() : nullptr;
+    part.collective.timeout_ns = recorded.channel->provider().timeout();
     part.collective.completed = completed;
     work->parts.push_back(std::move(part));
   }
