@@ -89,13 +89,22 @@ if(TARGET halyard-jit-llvm)
     DESCRIPTION "Compiles bytecode of .vmfb modules to machine code with LLVM while they run."
     DEPENDS "libhalyard0 ${same}")
 endif()
-if(TARGET halyard-channel-mpi)
+if(TARGET halyard-channel-mpi-openmpi) # Debian's usual MPI
   halyard_package(
-    mpi
+    openmpi
     NAME halyard-mpi
     SECTION libs
-    SUMMARY "collectives over MPI for Halyard"
-    DESCRIPTION "Lets programs that were compiled for several ranks communicate by MPI."
+    SUMMARY "collectives over Open MPI for Halyard"
+    DESCRIPTION "Lets programs that were compiled for several ranks communicate by Open MPI."
+    DEPENDS "libhalyard0 ${same}")
+endif()
+if(TARGET halyard-channel-mpi-mpich)
+  halyard_package(
+    mpich
+    NAME halyard-mpi-mpich
+    SECTION libs
+    SUMMARY "collectives over MPICH for Halyard"
+    DESCRIPTION "Lets programs that were compiled for several ranks communicate by MPICH."
     DEPENDS "libhalyard0 ${same}")
 endif()
 if(TARGET halyard-python)

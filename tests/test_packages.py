@@ -22,7 +22,8 @@ FILES = {
                      "/usr/share/bash-completion/completions/[a-z-]+|/usr/share/zsh/vendor-completions/_[a-z-]+",
     "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
     "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm.so",
-    "halyard-mpi": f"{MULTIARCH}/halyard/.*mpi.*.so",
+    "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",
+    "halyard-mpi-mpich": f"{MULTIARCH}/halyard/channels/mpich/halyard-channel-mpi.so",
     "libhalyard-dev": f"/usr/include/halyard/.*|{MULTIARCH}/(libhalyard.so|cmake/Halyard/.*|pkgconfig/halyard.*.pc)|"
                       "/usr/bin/(hal-cts|vulkan-pack)|/usr/share/(doc/halyard|halyard/examples)/.*|"
                       "/usr/share/man/man1/hal-cts.1.gz|/usr/share/.*/_?hal-cts",

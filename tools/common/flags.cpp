@@ -16,6 +16,7 @@
 #include "common/help.h"
 #include "common/printable.h"
 #include "common/probe.h"
+#include "common/ranks.h"
 #include "common/standard_streams.h"
 
 namespace halyard::tools {
@@ -184,6 +185,17 @@ std::vector<std::string> Flags::all(std::string_view name) const {
   return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
+namespace {
+
+bool runs_ranks(const ToolDescription& tool) {
+  for (const FlagGroup& group : tool.groups)
+    for (const Flag& flag : group.flags)
+      if (flag.name == "rank") return true;
+  return false;
+}
+
+}  // namespace
+
 int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags)) {
   occupy_standard_descriptors();
@@ -191,7 +203,7 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of writing, reported below
   const auto report = [&](const Failure& failure) {
     std::fflush(stdout);
-    print_error("{} {}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO),
+    print_error("{} {}{}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO), rank_prefix(),
                 printable(failure.line()));
     return failure.exit_code;
   };
@@ -203,6 +215,8 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
       const std::string text = help(tool, flags->value("help"));
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
+      if (runs_ranks(tool))
+        if (const Result<> taken = take_rank(*flags); !taken) return report(taken.error());
       const Result<int> done = body(*flags);
       code = done ? *done : report(done.error());
     }

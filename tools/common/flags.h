@@ -5,10 +5,12 @@
 // as its value.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/failure.h"
@@ -70,6 +72,11 @@ class Flags {
   std::string value(std::string_view name, std::string_view otherwise = "") const;  // the last one given
   std::vector<std::string> all(std::string_view name) const;
   const std::vector<std::string>& positional() const { return positional_; }
+  // Replaces every value of a flag by change(value).
+  void change_values(const std::function<std::string(std::string)>& change) {
+    for (auto& [name, values] : values_)
+      for (std::string& value : values) value = change(std::move(value));
+  }
 
  private:
   Result<> add(const ToolDescription& tool, std::string_view argument, std::vector<std::string>& files);

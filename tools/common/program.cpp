@@ -9,6 +9,7 @@
 #include "common/printable.h"
 #include "common/progress.h"
 #include "common/quantities.h"
+#include "common/ranks.h"
 #include "common/standard_streams.h"
 
 namespace halyard::tools {
@@ -243,6 +244,8 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
   made->capture_ = flags.value("capture");
   if (flags.has("capture")) options.capture_path = made->capture_.c_str();
+  made->channels_ = TOOL_TRY(channels_of(flags));
+  options.channels = made->channels_.get();
   return made;
 }
 

@@ -98,6 +98,7 @@ class ContextOptions {
   std::vector<halyard_device_setting_t> local_settings_;
   std::string capture_;
   std::string tensor_pattern_;
+  Handle<halyard_channels_t> channels_;
   halyard_context_options_t options_ = {};  // points to the above
 };
 

@@ -16,6 +16,7 @@
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "common/quantities.h"
+#include "common/ranks.h"
 #include "common/standard_streams.h"
 #include "compare.h"
 #include "json.h"
@@ -105,6 +106,7 @@ constexpr FlagGroup kGroups[] = {
     {"Program", kProgramFlags},
     {"Loading and limits", kLoadingFlags},
     {"Devices", kDeviceFlags},
+    {"Ranks", kRankFlags},
     {"From other runtimes", kForeignFlags},
     {"Results", kResultFlags},
     {"Records", kRecordFlags},

@@ -1,13 +1,13 @@
 // Hand-written protocol buffer encoding of the few fields that are needed.
 #include "base/perfetto.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace halyard {
 
 namespace {
-
-constexpr uint64_t kSequence = 1;
 
 // Field numbers of trace.proto and the files that it includes.
 enum Trace : uint32_t { kPacket = 1 };
@@ -59,13 +59,21 @@ void put_fixed(std::string& out, uint32_t field, uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift);
 }
 
+// Files of several processes, one after another, are one trace too (ranks of a program): numbers of tracks,
+// flows and sequences are of the process.
+uint64_t unique(uint64_t number) {
+  static const uint64_t process = static_cast<uint64_t>(::getpid()) << 32;
+  return number == 0 ? 0 : process + number;
+}
+uint64_t sequence() { return static_cast<uint64_t>(::getpid()); }
+
 }  // namespace
 
 void PerfettoWriter::packet(uint64_t time) {
   std::string packet;
   packet.reserve(event_.size() + interned_.size() + 32);
   put_number(packet, kTimestamp, time);
-  put_number(packet, kSequenceId, kSequence);
+  put_number(packet, kSequenceId, sequence());
   if (!begun_) put_number(packet, kFirstOnSequence, 1);
   put_number(packet, kSequenceFlags, std::exchange(begun_, true) ? kNeedsState : kStateCleared | kNeedsState);
   if (!interned_.empty()) put_bytes(packet, kInternedData, interned_);
@@ -77,12 +85,12 @@ void PerfettoWriter::packet(uint64_t time) {
 void PerfettoWriter::descriptor(uint64_t track, uint64_t parent, std::string_view name, uint32_t kind,
                                 std::string_view inner) {
   std::string fields;
-  put_number(fields, kUuid, track);
-  if (parent != 0) put_number(fields, kParent, parent);
+  put_number(fields, kUuid, unique(track));
+  if (parent != 0) put_number(fields, kParent, unique(parent));
   if (!name.empty()) put_bytes(fields, kTrackName, name);
   if (kind != 0) put_bytes(fields, kind, inner);
   std::string packet;
-  put_number(packet, kSequenceId, kSequence);
+  put_number(packet, kSequenceId, sequence());
   put_bytes(packet, kTrackDescriptor, fields);
   put_bytes(bytes_, kPacket, packet);
 }
@@ -126,7 +134,7 @@ uint64_t PerfettoWriter::number(Numbers& numbers, uint32_t field, std::string_vi
 void PerfettoWriter::start_event(uint32_t type, uint64_t track) {
   event_.clear();
   put_number(event_, kType, type);
-  put_number(event_, kTrack, track);
+  put_number(event_, kTrack, unique(track));
 }
 
 void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, std::string_view category,
@@ -134,7 +142,7 @@ void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, s
   start_event(type, track);
   put_number(event_, kCategory, number(categories_, kCategoryNames, category));
   put_number(event_, kName, number(names_, kEventNames, name));
-  for (const uint64_t flow : flows) put_fixed(event_, kFlows, flow);
+  for (const uint64_t flow : flows) put_fixed(event_, kFlows, unique(flow));
   packet(time);
 }
 

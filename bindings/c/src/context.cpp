@@ -110,6 +110,9 @@ Result<modules::HalOptions> hal_options(const halyard_context_options_t& options
   for (size_t i = 0; i < options.device_count; ++i)
     hal.devices.push_back(Ref<hal::Device>::share(from_handle<hal::Device>(options.devices[i])));
   hal.trace = trace_sink(options);
+  if (options.channels)
+    hal.channels =
+        Ref<hal::ChannelProvider>::share(HALYARD_TRY(checked<hal::ChannelProvider>(options.channels)));
   return hal;
 }
 

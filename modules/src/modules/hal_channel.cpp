@@ -1,29 +1,43 @@
-// hal.channel.*: collectives between processes, which no driver offers so far. Specified by hal-module.md,
-// "Channel". Functions with a channel argument always fail its check: no channel exists.
+// hal.channel.*: channels between the ranks of a program. Specified by hal-module.md, "Channel".
+#include "hal/channel/channel.h"
+
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
-namespace {
 
-std::unexpected<Status> not_implemented() {
-  return fail(Code::UNIMPLEMENTED, "collective operations are not offered; compile the program without them");
+Result<Ref<hal::Channel>> channel_create(HalOptions& state, hal::Device&, uint64_t, uint64_t, vm::Buffer* id,
+                                         vm::Buffer* group, int32_t rank, int32_t count) {
+  hal::Channel::Options options;
+  if (id) options.id = text(*id);
+  if (group) options.group = text(*group);
+  options.rank = rank;
+  options.count = count;
+  return state.open_channels->open(options);
 }
 
-}  // namespace
-
-Result<Ref<Channel>> channel_create(hal::Device& device, uint64_t, uint64_t, vm::Buffer*, vm::Buffer*,
-                                    int32_t, int32_t) {
-  return fail(Code::UNIMPLEMENTED,
-              "device '{}' offers no collective operations; compile the program without them", device.uri());
+Result<Ref<hal::Channel>> channel_split(hal::Channel& channel, int32_t color, int32_t key, uint64_t) {
+  return channel.split(color, key);
 }
 
-Result<Ref<Channel>> channel_split(Channel&, int32_t, int32_t, uint64_t) { return not_implemented(); }
-Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(Channel&) { return not_implemented(); }
+Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(vm::CallContext& call, hal::Channel& channel) {
+  const WorkScope* const scope = call.work_scope();
+  const hal::Place place = HALYARD_TRY(channel.place(scope ? scope->stop_word() : nullptr));
+  return std::tuple(static_cast<int32_t>(place.rank), static_cast<int32_t>(place.count));
+}
 
-Result<> command_buffer_collective(hal::CommandBuffer&, Channel&, uint32_t, uint32_t, uint32_t, uint32_t,
-                                   hal::Buffer*, hal::Buffer*, uint64_t, uint64_t, uint64_t, uint64_t,
-                                   uint64_t) {
-  return not_implemented();
+Result<> command_buffer_collective(hal::CommandBuffer& commands, hal::Channel& channel, uint32_t op,
+                                   uint32_t param, uint32_t send_slot, uint32_t receive_slot,
+                                   hal::Buffer* send, hal::Buffer* receive, uint64_t send_offset,
+                                   uint64_t send_length, uint64_t receive_offset, uint64_t receive_length,
+                                   uint64_t element_count) {
+  hal::CommandBuffer::Collective collective;
+  collective.channel = &channel;
+  collective.operation = op;
+  collective.parameter = param;
+  collective.send = {send, send_slot, send_offset, send_length};
+  collective.receive = {receive, receive_slot, receive_offset, receive_length};
+  collective.element_count = element_count;
+  return commands.collective(collective);
 }
 
 }  // namespace halyard::modules::hal_functions

@@ -27,14 +27,7 @@
 
 namespace halyard::modules {
 
-// hal.channel and hal.event: type names that programs may use. No objects of them exist: no driver offers
-// collectives, and no function creates events.
-class Channel final : public ObjectOf<Channel> {
- public:
-  static const ObjectType kType;
-  Channel() = delete;
-  ~Channel() = default;
-};
+// hal.event: a type name that programs may use. No objects of it exist: no function creates events.
 class Event final : public ObjectOf<Event> {
  public:
   static const ObjectType kType;
@@ -86,10 +79,10 @@ Result<int64_t> buffer_view_dim(hal::BufferView&, uint32_t index);
 Result<> buffer_view_trace(HalOptions&, Object* key, Span<Object*> views);
 
 // ---- hal_channel.cpp
-Result<Ref<Channel>> channel_create(hal::Device&, uint64_t affinity, uint64_t flags, vm::Buffer* id,
+Result<Ref<hal::Channel>> channel_create(HalOptions&, hal::Device&, uint64_t affinity, uint64_t flags, vm::Buffer* id,
                                     vm::Buffer* group, int32_t rank, int32_t count);
-Result<Ref<Channel>> channel_split(Channel&, int32_t color, int32_t key, uint64_t flags);
-Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(Channel&);
+Result<Ref<hal::Channel>> channel_split(hal::Channel&, int32_t color, int32_t key, uint64_t flags);
+Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(vm::CallContext&, hal::Channel&);
 
 // ---- hal_command_buffer.cpp
 Result<Ref<hal::CommandBuffer>> command_buffer_create(HalOptions&, hal::Device&, uint32_t modes,
@@ -111,7 +104,7 @@ Result<> command_buffer_update_buffer(hal::CommandBuffer&, vm::Buffer& source, u
 Result<> command_buffer_copy_buffer(hal::CommandBuffer&, uint32_t source_slot, uint32_t target_slot,
                                     hal::Buffer* source, uint64_t source_offset, hal::Buffer* target,
                                     uint64_t target_offset, uint64_t length, uint64_t flags);
-Result<> command_buffer_collective(hal::CommandBuffer&, Channel&, uint32_t op, uint32_t param,
+Result<> command_buffer_collective(hal::CommandBuffer&, hal::Channel&, uint32_t op, uint32_t param,
                                    uint32_t send_slot, uint32_t receive_slot, hal::Buffer* send,
                                    hal::Buffer* receive, uint64_t send_offset, uint64_t send_length,
                                    uint64_t receive_offset, uint64_t receive_length, uint64_t element_count);
@@ -213,11 +206,11 @@ void collect(const Span<T>& entries, hal::InlineVector<T, N>& into) {
 
 // ---- Signatures of hal 0.5 (dispatch: also 0.6) that have a newer form.
 
-inline Result<Ref<Channel>> channel_create_5(hal::Device& device, uint64_t affinity, uint32_t flags,
+inline Result<Ref<hal::Channel>> channel_create_5(HalOptions& state, hal::Device& device, uint64_t affinity, uint32_t flags,
                                              vm::Buffer* id, vm::Buffer* group, int32_t rank, int32_t count) {
-  return channel_create(device, affinity, flags, id, group, rank, count);
+  return channel_create(state, device, affinity, flags, id, group, rank, count);
 }
-inline Result<Ref<Channel>> channel_split_5(Channel& channel, int32_t color, int32_t key, uint32_t flags) {
+inline Result<Ref<hal::Channel>> channel_split_5(hal::Channel& channel, int32_t color, int32_t key, uint32_t flags) {
   return channel_split(channel, color, key, flags);
 }
 inline Result<> command_buffer_execution_barrier_5(hal::CommandBuffer& commands, uint32_t source_stages,

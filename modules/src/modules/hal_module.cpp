@@ -5,7 +5,6 @@
 
 namespace halyard::modules {
 
-const ObjectType Channel::kType = {"hal.channel", [](Object*) {}};
 const ObjectType Event::kType = {"hal.event", [](Object*) {}};
 
 namespace {
@@ -23,7 +22,7 @@ std::span<const TableFunction> hal_signatures() { return kFunctions; }
 
 void add_hal_types(vm::TypeRegistry& types) {
   for (const ObjectType* type :
-       {&hal::Allocator::kType, &hal::Buffer::kType, &hal::BufferView::kType, &Channel::kType,
+       {&hal::Allocator::kType, &hal::Buffer::kType, &hal::BufferView::kType, &hal::Channel::kType,
         &hal::CommandBuffer::kType, &hal::Device::kType, &Event::kType, &hal::Executable::kType,
         &hal::Fence::kType, &hal::File::kType, &hal::Semaphore::kType})
     types.add(type);
@@ -49,9 +48,11 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   definition.exports = exports_of(kFunctions);
   // The state of the module in a context: the host's options, and work in flight.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
-    return vm::NativeState{new HalOptions(options), [](void* state) {
-                             const std::unique_ptr<HalOptions> mine(static_cast<HalOptions*>(state));
-                             mine->leave_work();
+    auto* const mine = new HalOptions(options);
+    mine->open_channels = std::make_shared<hal::OpenChannels>(options.channels);
+    return vm::NativeState{mine, [](void* state) {
+                             const std::unique_ptr<HalOptions> owned(static_cast<HalOptions*>(state));
+                             owned->leave_work();
                            }};
   };
   return vm::NativeModule::create(std::move(definition));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/budget.h"
 #include "hal/capture/capture.h"
 #include "hal/capture/tensor_trace.h"
+#include "hal/channel/open_channels.h"
 #include "hal/device/device.h"
 #include "hal/view/buffer_view.h"
 #include "modules/function_table.h"
@@ -40,8 +42,10 @@ struct HalOptions {
   Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
   TargetFeatures targets;         // features stated by the modules of the context
   Ref<Budget> memory;             // objects of programs are charged to it; null: not charged
+  Ref<hal::ChannelProvider> channels;  // of collectives; null: found when a program asks for a channel
 
-  // Not an option: the work in flight of the context's calls.
+  // Not options: the channels of the program, and the work in flight of its calls.
+  std::shared_ptr<hal::OpenChannels> open_channels;
   std::vector<Ref<WorkScope>> scopes;
   void remember(WorkScope& scope) {
     if (scopes.empty() || scopes.back().get() != &scope) [[unlikely]]

@@ -73,6 +73,7 @@ typedef struct halyard_capture* halyard_capture_t; /* executed command buffers; 
 typedef struct halyard_replay* halyard_replay_t;   /* a capture on a device; one thread at a time */
 typedef struct halyard_trace* halyard_trace_t;     /* a timeline of events; any thread */
 typedef struct halyard_search* halyard_search_t;   /* a log of the search for drivers; does not change */
+typedef struct halyard_channels* halyard_channels_t; /* one rank of a program (halyard/channels.h); any thread */
 
 /* Any handle of this header but a status. Null is allowed. */
 HALYARD_API void halyard_retain(void* handle);
@@ -539,6 +540,9 @@ typedef struct halyard_context_options {
    * fails the call (FAILED_PRECONDITION). */
   halyard_expectation_fn expectation;
   void* expectation_user;
+  /* The rank that the program is, for hal.channel.create (halyard/channels.h). Null: what the launcher of the
+   * process has made it, which is looked up when the program creates its first channel. */
+  halyard_channels_t channels;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal`, `io_parameters`, `hal_inline`,

@@ -241,9 +241,17 @@ class Reader {
     return to;
   }
 
+  // A side that a collective does not use has no bytes.
+  static Result<CommandRange> range_or_none(const schema::Range& from, const CapturedExecution& execution) {
+    if (from.length() == 0 && from.buffer() == kNoBuffer) return CommandRange{};
+    return range(from, execution);
+  }
+
   // ---- The fields of commands
 
   Result<uint32_t> field(command_field::Number, uint32_t from, const CapturedExecution&) { return from; }
+  Result<uint32_t> field(command_field::Channel, uint32_t from, const CapturedExecution&) { return from; }
+  Result<uint64_t> field(command_field::Elements, uint64_t from, const CapturedExecution&) { return from; }
   Result<std::string_view> field(command_field::Text, const flatbuffers::Vector<uint8_t>* from,
                                  const CapturedExecution&) {
     const std::span<const uint8_t> bytes = view(from);
@@ -251,11 +259,11 @@ class Reader {
   }
   Result<CommandRange> field(command_field::Source, const schema::Range* from,
                              const CapturedExecution& execution) {
-    return range(*from, execution);
+    return range_or_none(*from, execution);
   }
   Result<CommandRange> field(command_field::Target, const schema::Range* from,
                              const CapturedExecution& execution) {
-    return range(*from, execution);
+    return range_or_none(*from, execution);
   }
   Result<std::span<const uint8_t>> field(command_field::Bytes, uint32_t from, const CapturedExecution&) {
     return blob(from);

@@ -201,6 +201,8 @@ struct CaptureWriter::Records {
     size_t& updates;
 
     uint32_t field(command_field::Number, uint32_t from) const { return from; }
+    uint32_t field(command_field::Channel, uint32_t from) const { return from; }
+    uint64_t field(command_field::Elements, uint64_t from) const { return from; }
     auto field(command_field::Text, std::string_view from) const {
       return builder.CreateVector(reinterpret_cast<const uint8_t*>(from.data()), from.size());
     }

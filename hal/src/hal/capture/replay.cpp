@@ -117,7 +117,7 @@ Result<ReplayResult> Replay::execute(size_t number) {
   Ref<CommandBuffer> commands =
       HALYARD_TRY(CommandBuffer::create(device_, captured.mode & kOneShot, kTransfer | kDispatchCategory,
                                         captured.affinity, static_cast<uint32_t>(captured.entries.size())));
-  const Rerecording recording = {*commands, buffers, executables_};
+  const Rerecording recording = {*commands, buffers, executables_, {}};
   for (size_t i = 0; i < captured.commands.size(); ++i)
     HALYARD_TRY(with_note(recording.record(captured.commands[i]),
                           fmt::format("command {} of execution {}", i, number)));

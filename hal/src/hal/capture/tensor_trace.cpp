@@ -57,7 +57,7 @@ const ObjectType TensorTrace::Work::kType = object_type<TensorTrace::Work>("hal.
 Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
   const Ref<CommandBuffer> piece = HALYARD_TRY(CommandBuffer::create(
       device, kOneShot, kTransfer | kDispatchCategory, affinity, static_cast<uint32_t>(table.size())));
-  const Rerecording recording = {*piece, buffers, executables};
+  const Rerecording recording = {*piece, buffers, executables, list.channels};
   for (size_t i = begin; i < end; ++i) {
     const Command& command = list.commands[i];
     if (std::holds_alternative<BeginGroupCommand>(command) ||

@@ -7,9 +7,12 @@
 #include <array>
 #include <cstring>
 
+#include "hal/channel/channel.h"
+#include "hal/channel/operation.h"
 #include "hal/driver/driver_memory.h"
 #include "hal/queue/inline_vector.h"
 #include "hal/queue/sharing.h"
+#include "halyard/channel/text.hpp"
 
 namespace halyard::hal {
 
@@ -92,7 +95,7 @@ struct CommandBuffer::Recorder {
   struct Keeps {
     std::span<const Use> ranges = {};
     std::array<size_t, 2> stored = {};  // bytes of each array that it stores
-    Executable* executable = nullptr;
+    Object* object = nullptr;
   };
   // Records the command that `make` returns, and retains its objects. Memory is charged first; after that
   // nothing fails.
@@ -100,7 +103,7 @@ struct CommandBuffer::Recorder {
   static Result<> record(CommandBuffer& self, uint32_t kind, const Keeps& keeps, Make&& make) {
     if (self.charge_.has_budget()) [[unlikely]]
       HALYARD_TRY(self.charge_.grow_by(bytes_to_record(self, sizeof(make()), keeps), kCharged));
-    if (keeps.executable) keep(self, keeps.executable);
+    if (keeps.object) keep(self, keeps.object);
     for (const Use& each : keeps.ranges) use(self, each.source, each.range, each.needs);
     append(self, kind, make());
     return {};
@@ -110,7 +113,7 @@ struct CommandBuffer::Recorder {
   static constexpr uint64_t kGrowing = 3;
   static uint64_t bytes_to_record(const CommandBuffer& self, size_t command_bytes, const Keeps& keeps) {
     uint64_t bytes = kGrowing * command_bytes;
-    if (keeps.executable) bytes += bytes_to_keep(self, keeps.executable);
+    if (keeps.object) bytes += bytes_to_keep(self, keeps.object);
     for (const Use& each : keeps.ranges) bytes += bytes_to_use(self, each.source, each.range);
     for (const size_t size : keeps.stored) bytes = saturating_add(bytes, bytes_to_store(size));
     return bytes;
@@ -253,6 +256,8 @@ CommandBuffer::CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categor
 
 CommandBuffer::~CommandBuffer() {
   if (list_) device_->table().command_list_destroy(device_->handle(), list_);
+  for (const Piece& piece : pieces_)
+    if (piece.list) device_->table().command_list_destroy(device_->handle(), piece.list);
   if (LiveObjects* live = device_->live()) live->add(kType, -1);
 }
 
@@ -398,12 +403,68 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
   return Recorder::record(*this, HALYARD_COMMAND_DISPATCH,
                           {.ranges = uses,
                            .stored = {dispatch.constants.size_bytes(), ranges.size_bytes()},
-                           .executable = &executable},
+                           .object = &executable},
                           [&] {
                             command.constants = Recorder::store(*this, dispatch.constants);
                             command.bindings = Recorder::store(*this, ranges);
                             return command;
                           });
+}
+
+Result<> CommandBuffer::collective(const Collective& collective) {
+  HALYARD_TRY(Recorder::check_state(*this, kDispatchCategory));
+  Channel* const target = collective.channel;
+  const Place place = HALYARD_TRY(target->place(nullptr));
+  RecordedCollective recorded = {};
+  recorded.channel = target;
+  recorded.collective =
+      HALYARD_TRY(unpack(collective.operation, collective.parameter, collective.element_count, place));
+  const uint32_t alignment = channel::element_size(recorded.collective.element);
+  BufferRange send = collective.send;
+  BufferRange receive = collective.receive;
+  for (BufferRange* range : {&send, &receive})
+    if (range->buffer && range->length == kWholeLength && range->offset <= range->buffer->length())
+      range->length = range->buffer->length() - range->offset;
+  const CollectiveSizes sizes =
+      HALYARD_TRY(sizes_of(recorded.collective, place, send.length, receive.length));
+
+  InlineVector<Recorder::Use, 2> uses;
+  const Needs send_needs = {0, kRead, alignment};
+  const Needs receive_needs = {0, kWrite, alignment};
+  const auto resolve = [&](const char* what, BufferRange& range, uint64_t size, const Needs& needs,
+                           halyard_range_t& to) -> Result<> {
+    if (size == 0) return {};
+    if (!range.buffer && binding_capacity_ == 0)
+      return halyard::fail(Code::INVALID_ARGUMENT, "expected a buffer of {} bytes to {}, found none", size,
+                           what);
+    if (range.length < size)
+      return halyard::fail(Code::INVALID_ARGUMENT, "expected at least {} bytes to {}, found a range of {}",
+                           size, what, range.length);
+    range.length = size;
+    to = HALYARD_TRY(with_note(Recorder::resolve(*this, range, needs), what));
+    uses.push_back({range, to, needs});
+    return {};
+  };
+  const std::string text = channel::text_of(recorded.collective);
+  HALYARD_TRY(with_note(resolve("send", send, sizes.send, send_needs, recorded.send), text));
+  HALYARD_TRY(with_note(resolve("receive", receive, sizes.receive, receive_needs, recorded.receive), text));
+  if (recorded.send.memory && recorded.send.memory == recorded.receive.memory)
+    HALYARD_TRY(check_overlap(recorded.collective, place, sizes, recorded.send.offset, recorded.receive.offset));
+  HALYARD_TRY(Recorder::record(
+      *this, HALYARD_COMMAND_COLLECTIVE,
+      {.ranges = uses, .stored = {sizeof(RecordedCollective)}, .object = target}, [&] {
+        return halyard_command_collective_t{{},
+                                            target,
+                                            collective.operation,
+                                            collective.parameter,
+                                            recorded.send,
+                                            recorded.receive,
+                                            collective.element_count};
+      }));
+  if (send.buffer) recorded.send_buffer = &send.buffer->allocation();
+  if (receive.buffer) recorded.receive_buffer = &receive.buffer->allocation();
+  collectives_.push_back(recorded);
+  return {};
 }
 
 Result<> CommandBuffer::finalize() {
@@ -415,22 +476,31 @@ Result<> CommandBuffer::finalize() {
   // An estimate of the driver's copy.
   HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));
   words_.shrink_to_fit();
+  if (collectives_.empty()) {
+    list_ = HALYARD_TRY(make_list(words_, command_count_));
+  } else {
+    HALYARD_TRY(split());
+  }
+  known_resources_ = {};
+  state_ = State::ready;
+  return {};
+}
+
+Result<halyard_driver_command_list_t> CommandBuffer::make_list(std::span<const uint64_t> words,
+                                                               uint32_t command_count) {
   halyard_command_list_args_t args = {};
   args.struct_size = sizeof(args);
   args.one_shot = mode_ & kOneShot;
   args.affinity = device_->queues(affinity_);
-  args.commands = reinterpret_cast<const halyard_command_t*>(words_.data());
-  args.commands_size = words_.size() * sizeof(uint64_t);
-  args.command_count = command_count_;
+  args.commands = reinterpret_cast<const halyard_command_t*>(words.data());
+  args.commands_size = words.size_bytes();
+  args.command_count = command_count;
   args.binding_count = static_cast<uint32_t>(slots_.size());
   halyard_driver_command_list_t list = nullptr;
   if (halyard_status_t status = device_->table().command_list_create(device_->handle(), &args, &list))
     return std::unexpected(Status::adopt(status).note("finalizing a command buffer"));
   HALYARD_TRY(device_->check_given(list, "command_list_create"));
-  list_ = list;
-  known_resources_ = {};
-  state_ = State::ready;
-  return {};
+  return list;
 }
 
 Result<> CommandBuffer::begin_execution() {

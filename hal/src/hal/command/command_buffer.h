@@ -16,8 +16,11 @@
 #include "base/status.h"
 #include "hal/device/buffer.h"
 #include "hal/device/executable.h"
+#include "halyard/channel.h"
 
 namespace halyard::hal {
+
+class Channel;  // hal/channel/channel.h
 
 // A range as named by a program: of a buffer or, if that is null, of a slot of the binding table.
 struct BufferRange {
@@ -73,6 +76,17 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
     const BufferRange* indirect = nullptr;  // the counts, 12 bytes (its length is ignored); null: direct
   };
   Result<> dispatch(const Dispatch& dispatch);
+  // Blocks until the ranks of a split channel are known. A range that the kind does not use on this rank is
+  // ignored, a longer one is allowed.
+  struct Collective {
+    Channel* channel = nullptr;
+    uint32_t operation = 0;  // packed kind, reduction, element
+    uint32_t parameter = 0;
+    BufferRange send;
+    BufferRange receive;
+    uint64_t element_count = 0;
+  };
+  Result<> collective(const Collective& collective);
   // Passes the list to the driver. FAILED_PRECONDITION: not recording, or open debug groups.
   Result<> finalize();
 
@@ -85,12 +99,31 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   Device& device() const { return *device_; }
   uint32_t mode() const { return mode_; }
   uint32_t command_count() const { return command_count_; }
-  halyard_driver_command_list_t handle() const { return list_; }  // after finalize
+  halyard_driver_command_list_t handle() const { return list_; }  // after finalize; null with collectives
   std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
   // How many of them belong to the binding table; the others are for memory of other drivers
   // (hal/queue/sharing.h).
   size_t declared_slots() const { return declared_slots_; }
   Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
+  // What the host carries out itself (hal/queue/collective.h).
+  struct RecordedCollective {
+    Channel* channel;
+    halyard_collective_t collective;  // without pointers, number and callback
+    halyard_range_t send;             // length 0: not used
+    halyard_range_t receive;
+    Allocation* send_buffer;  // null: a slot's
+    Allocation* receive_buffer;
+  };
+  std::span<const RecordedCollective> collectives() const { return collectives_; }
+  // With collectives, the recording is carried out piece by piece: a list of the driver; or, where that is
+  // null, collectives that begin together.
+  struct Piece {
+    halyard_driver_command_list_t list = nullptr;
+    uint32_t first_collective = 0;
+    uint32_t collective_count = 0;
+    std::vector<uint64_t> words;  // what `list` was made of
+  };
+  std::span<const Piece> pieces() const { return pieces_; }
   // The recorded commands; borrows from this.
   CommandList list() const;
   // One readable line for each command.
@@ -103,6 +136,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
  private:
   struct Recorder;  // helpers of command_buffer.cpp
   struct Lister;    // of command_list.cpp
+  Result<> split();  // collectives_ is not empty
+  Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);
 
   Ref<Device> device_;
   uint32_t mode_;
@@ -122,6 +157,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   size_t declared_slots_ = 0;
   std::vector<Allocation*> foreign_;  // among the resources
   halyard_driver_command_list_t list_ = nullptr;
+  std::vector<RecordedCollective> collectives_;
+  std::vector<Piece> pieces_;
   Charge charge_;
 };
 

@@ -34,6 +34,7 @@ struct CommandBuffer::Lister {
   std::map<halyard_driver_executable_t, Executable*> executables = {};
   std::map<Allocation*, uint32_t> buffer_numbers = {};
   std::map<Executable*, uint32_t> executable_numbers = {};
+  std::map<Channel*, uint32_t> channel_numbers = {};
 
   CommandList all() {
     for (const Ref<Object>& resource : self.resources_) {
@@ -75,6 +76,10 @@ struct CommandBuffer::Lister {
   uint32_t field(command_field::Executable, halyard_driver_executable_t from) {
     return number(list.executables, executable_numbers, executables.at(from));
   }
+  uint32_t field(command_field::Channel, void* from) {
+    return number(list.channels, channel_numbers, static_cast<Channel*>(from));
+  }
+  uint64_t field(command_field::Elements, uint64_t from) { return from; }
   std::array<uint32_t, 3> field(command_field::Workgroups, const uint32_t (&from)[3]) {
     return {from[0], from[1], from[2]};
   }
@@ -125,10 +130,10 @@ struct Uses {
   std::vector<CommandUse>& uses;
 
   void operator()(command_field::Source, std::string_view, const CommandRange& range) const {
-    uses.push_back({range, false});
+    if (range.length != 0) uses.push_back({range, false});
   }
   void operator()(command_field::Target, std::string_view, const CommandRange& range) const {
-    uses.push_back({range, true});
+    if (range.length != 0) uses.push_back({range, true});
   }
   void operator()(command_field::Counts, std::string_view, const std::optional<CommandRange>& range) const {
     if (range) uses.push_back({*range, false});

@@ -16,6 +16,8 @@
 
 namespace halyard::hal {
 
+class Channel;  // hal/channel/channel.h
+
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
 // A range of a buffer, from the start of its allocation; or, if `buffer` is kNoBuffer, of an entry of the
@@ -62,6 +64,12 @@ struct Constants {
 struct Bindings {
   using Type = std::vector<CommandRange>;
 };
+struct Channel {  // its number in the list
+  using Type = uint32_t;
+};
+struct Elements {
+  using Type = uint64_t;
+};
 }  // namespace command_field
 
 // BarrierCommand and so on.
@@ -102,6 +110,7 @@ struct CommandList {
   std::vector<Command> commands;
   std::vector<Allocation*> buffers;
   std::vector<Executable*> executables;
+  std::vector<Channel*> channels;
 };
 
 // The ranges of a command in order, and whether the command may write to them; a dispatch may write to all

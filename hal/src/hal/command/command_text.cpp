@@ -3,6 +3,7 @@
 
 #include "hal/command/command_buffer.h"
 #include "hal/command/command_list.h"
+#include "halyard/channel/text.hpp"
 
 namespace halyard::hal {
 
@@ -23,6 +24,12 @@ struct FieldText {
   }
   void operator()(command_field::Target, std::string_view, const CommandRange& range) const {
     text += " " + range_text(range);
+  }
+  void operator()(command_field::Channel, std::string_view, uint32_t channel) const {
+    text += fmt::format(" channel{}", channel);
+  }
+  void operator()(command_field::Elements, std::string_view, uint64_t count) const {
+    text += fmt::format(" x {}", count);
   }
   void operator()(command_field::Bytes, std::string_view, std::span<const uint8_t>) const {}  // too many
 };
@@ -56,6 +63,24 @@ struct Text {
     for (size_t i = 0; i < command.bindings.size(); ++i)
       text += (i == 0 ? " bindings (" : ", ") + range_text(command.bindings[i]);
     return command.bindings.empty() ? text : text + ")";
+  }
+  std::string operator()(const CollectiveCommand& command) const {
+    const std::string_view unknown = "?";
+    const uint32_t kind = command.operation & 0xFF;
+    const uint32_t reduction = command.operation >> 8 & 0xFF;
+    const uint32_t element = command.operation >> 16 & 0xFF;
+    std::string text = fmt::format(
+        "collective channel{} {} {}{} x {}", command.channel,
+        kind < channel::kKindNames.size() ? channel::kKindNames[kind] : unknown,
+        reduction == 0                                  ? ""
+        : reduction < channel::kReductionNames.size() ? fmt::format("{} ", channel::kReductionNames[reduction])
+                                                        : "? ",
+        element < channel::kElementTypes.size() ? channel::kElementTypes[element].name : unknown,
+        command.element_count);
+    if (command.parameter != 0) text += fmt::format(" parameter {:#x}", command.parameter);
+    if (command.send.length != 0) text += " send " + range_text(command.send);
+    if (command.receive.length != 0) text += " receive " + range_text(command.receive);
+    return text;
   }
 };
 

@@ -48,6 +48,23 @@ struct Recorder {
     return (to.commands.*function)(dispatch);
   }
 
+  Result<> record(Result<> (CommandBuffer::*function)(const CommandBuffer::Collective&), uint32_t channel,
+                  uint32_t operation, uint32_t parameter, const BufferRange& send,
+                  const BufferRange& receive, uint64_t element_count) const {
+    if (channel >= to.channels.size())
+      return fail(Code::UNIMPLEMENTED,
+                  "collectives cannot be executed again: that needs the other ranks of their channel; run the "
+                  "program itself");
+    CommandBuffer::Collective collective;
+    collective.channel = to.channels[channel];
+    collective.operation = operation;
+    collective.parameter = parameter;
+    collective.send = send;
+    collective.receive = receive;
+    collective.element_count = element_count;
+    return (to.commands.*function)(collective);
+  }
+
 #define FIELD(Kind, name) , field(command_field::Kind(), command.name)
 #define HALYARD_COMMAND(Name, name, KIND, word, function, fields)            \
   Result<> operator()([[maybe_unused]] const Name##Command& command) const { \

@@ -14,6 +14,7 @@ struct Rerecording {
   CommandBuffer& commands;
   std::span<const Ref<Buffer>> buffers;
   std::span<const Ref<Executable>> executables;  // only the needed ones are set
+  std::span<Channel* const> channels;            // none: collectives are UNIMPLEMENTED
 
   // As the recording calls of CommandBuffer.
   Result<> record(const Command& command) const;

@@ -18,6 +18,7 @@
 #include "hal/device/pooled.h"
 #include "hal/driver/driver_memory.h"
 #include "hal/queue/bridge.h"
+#include "hal/queue/collective.h"
 #include "hal/queue/inline_vector.h"
 #include "hal/queue/semaphore_fd.h"
 #include "hal/queue/sharing.h"
@@ -580,6 +581,12 @@ Result<> hold_execute(const QueuePoint& point, CommandBuffer& commands, std::spa
 
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
                         std::span<const SlotEntry> entries) {
+  if (!commands.collectives().empty()) return execute_collectives(point, commands, entries);
+  return submit_list(point, commands, commands.handle(), entries);
+}
+
+Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_driver_command_list_t list,
+                     std::span<const SlotEntry> entries) {
   auto work = HALYARD_TRY(make_work(point, entries.size() * driver_memory::kBinding));
   work->use(commands);
   InlineVector<halyard_binding_t, 16> bindings;
@@ -592,7 +599,7 @@ Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands,
     work->use(*entry.allocation);
   }
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_EXECUTE);
-  operation.execute = {commands.handle(), bindings.data(), bindings.size()};
+  operation.execute = {list, bindings.data(), bindings.size()};
   return submit(std::move(work), point, operation);
 }
 
@@ -634,7 +641,8 @@ Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands
 
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
   SlotEntries entries;
-  if (HALYARD_TRY(prepare_execute(point, commands, table, entries)) == Handles::later)
+  if (HALYARD_TRY(prepare_execute(point, commands, table, entries)) == Handles::later &&
+      commands.collectives().empty())  // those wait themselves, and draw their tickets now
     return hold_execute(point, commands, entries);
   return submit_execute(point, commands, entries);
 }

@@ -74,4 +74,8 @@ Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands
 // Submits prepared work. Its handles must be ready, as they are when the wait is reached.
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries);
 
+// One list of the driver that the command buffer was made into, with what was prepared.
+Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_driver_command_list_t list,
+                     std::span<const SlotEntry> entries);
+
 }  // namespace halyard::hal

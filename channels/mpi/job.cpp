@@ -1,0 +1,313 @@
+// The life of MPI in the process: initialized, driven, finalized.
+#include "job.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+namespace halyard::mpi {
+
+namespace {
+
+// Nothing has moved for this long: the thread sleeps between its looks, for an eighth of what it has waited,
+// within these limits.
+constexpr uint64_t kSpinNs = 50'000;
+constexpr uint64_t kShortestNs = 20'000;
+constexpr uint64_t kLongestNs = 500'000;
+// A look that takes this long has moved bytes, though no message has ended.
+constexpr uint64_t kBusyLookNs = 4'000;
+// How long a process that fails waits for its notices to be sent.
+constexpr uint64_t kNoticesNs = 200'000'000;
+// How long a process that ends well waits for what it has begun.
+constexpr uint64_t kLastNs = 5'000'000'000;
+
+const char* level_name(int level) {
+  switch (level) {
+    case MPI_THREAD_MULTIPLE:
+      return "MPI_THREAD_MULTIPLE";
+    case MPI_THREAD_SERIALIZED:
+      return "MPI_THREAD_SERIALIZED";
+    case MPI_THREAD_FUNNELED:
+      return "MPI_THREAD_FUNNELED";
+    default:
+      return "MPI_THREAD_SINGLE";
+  }
+}
+
+std::string library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = {};
+  int size = 0;
+  MPI_Get_library_version(text, &size);
+  const std::string all(text, static_cast<size_t>(std::max(size, 0)));
+#ifdef OPEN_MPI
+  return all.substr(0, all.find(','));  // "Open MPI v4.1.4, package: ..."
+#else
+  std::string line = all.substr(0, all.find('\n'));  // "MPICH Version:\t4.0.2"
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
+#endif
+}
+
+}  // namespace
+
+uint64_t now() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+Failure Job::make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to) {
+  auto fabric = std::make_unique<Fabric>();
+  fabric->job = this;
+  fabric->comm = comm;
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  int rank = 0;
+  int count = 1;
+  if (int error = MPI_Comm_rank(comm, &rank); error != MPI_SUCCESS)
+    return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_rank", error)};
+  if (int error = MPI_Comm_size(comm, &count); error != MPI_SUCCESS)
+    return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_size", error)};
+  fabric->rank = static_cast<uint32_t>(rank);
+  fabric->count = static_cast<uint32_t>(count);
+  int* highest = nullptr;
+  int is_set = 0;
+  if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&highest), &is_set) == MPI_SUCCESS && is_set)
+    fabric->channels = std::min<uint32_t>(kMostChannels, (static_cast<uint32_t>(*highest) + 1) / kTags);
+  fabric->root = Channel::root_of(*fabric);
+  to = std::move(fabric);
+  return {};
+}
+
+// On the job's thread: the one that initializes MPI is the one that may always call it.
+Failure Job::enter() {
+  int is_initialized = 0;
+  int is_finalized = 0;
+  MPI_Initialized(&is_initialized);
+  MPI_Finalized(&is_finalized);
+  if (is_finalized)
+    return {HALYARD_FAILED_PRECONDITION,
+            "MPI has been finalized in this process; open channels before MPI_Finalize"};
+  int level = MPI_THREAD_SINGLE;
+  if (is_initialized) {
+    MPI_Query_thread(&level);
+    if (level != MPI_THREAD_MULTIPLE)
+      return {HALYARD_FAILED_PRECONDITION,
+              std::string("this process has initialized MPI with ") + level_name(level) +
+                  ", but channels call MPI on a thread of their own; initialize it with MPI_Init_thread and "
+                  "MPI_THREAD_MULTIPLE"};
+  } else {
+    if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level); error != MPI_SUCCESS)
+      return {HALYARD_UNAVAILABLE, error_text("MPI_Init_thread", error)};
+    is_ours_ = true;
+  }
+  any_thread_ = level >= MPI_THREAD_SERIALIZED;
+  description_ = library_version() + ", " + level_name(level);
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (const int error = MPI_Comm_dup(MPI_COMM_WORLD, &comm); error != MPI_SUCCESS)
+    return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_dup", error)};
+  if (Failure failure = make_fabric(comm, world_)) return failure;
+  MPI_Comm local = MPI_COMM_NULL;
+  if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
+    int rank = 0;
+    int count = 1;
+    MPI_Comm_rank(local, &rank);
+    MPI_Comm_size(local, &count);
+    local_rank_ = static_cast<uint32_t>(rank);
+    local_count_ = static_cast<uint32_t>(count);
+    MPI_Comm_free(&local);
+  }
+  // Whoever finalizes MPI: the thread must be out of it before.
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, this);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, this);
+  return {};
+}
+
+Failure Job::join(const halyard_host_services_t& services) {
+  std::unique_lock lock(mutex_);
+  if (!has_tried_) {
+    has_tried_ = true;
+    services_ = &services;
+    thread_ = std::thread([this] { run(); });
+    on_exit(at_exit, this);
+  }
+  while (!is_joined_ && !failure_) changed_.wait(lock);
+  return failure_;
+}
+
+void Job::run() {
+  prctl(PR_SET_NAME, "halyard-mpi");
+  prctl(PR_SET_TIMERSLACK, 1000);
+  std::unique_lock lock(mutex_);
+  if (Failure failure = enter()) {
+    failure_ = std::move(failure);
+    changed_.notify_all();
+    if (!is_ours_) return;
+  }
+  is_joined_ = !failure_;
+  changed_.notify_all();
+  uint64_t moved_at = now();
+  while (!ends_) {
+    if (!has_work()) {
+      sleeps_ = true;
+      wake_.wait(lock);
+      sleeps_ = false;
+      moved_at = now();
+      continue;
+    }
+    const uint64_t begin = now();
+    const bool moved = advance() || !completions_.empty();
+    const uint64_t end = now();
+    tell(lock);
+    if (moved || end - begin > kBusyLookNs) {
+      moved_at = end;
+      changed_.notify_all();
+      continue;
+    }
+    const uint64_t idle = end - moved_at;
+    if (idle < kSpinNs) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+      continue;
+    }
+    wake_.wait_for(lock, std::chrono::nanoseconds(std::clamp(idle / 8, kShortestNs, kLongestNs)));
+  }
+  leave();
+}
+
+bool Job::has_work() const {
+  return std::any_of(channels_.begin(), channels_.end(), [](const Channel* channel) { return channel->has_work(); }) ||
+         !buried_.empty();
+}
+
+bool Job::advance() {
+  bool moved = false;
+  for (size_t i = 0; i < channels_.size(); ++i)  // it may grow meanwhile
+    if (channels_[i]->has_work() && channels_[i]->advance()) moved = true;
+  for (size_t i = 0; i < buried_.size();) {
+    buried_[i]->advance();
+    if (!buried_[i]->is_idle()) {
+      ++i;
+      continue;
+    }
+    const std::unique_ptr<Channel> gone = std::move(buried_[i]);
+    buried_.erase(buried_.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return moved;
+}
+
+void Job::remove(Channel& channel) { std::erase(channels_, &channel); }
+
+void Job::bury(std::unique_ptr<Channel> channel) {
+  channel->close();
+  if (!channel->is_idle()) buried_.push_back(std::move(channel));
+}
+
+void Job::complete(const halyard_collective_t& collective, Failure failure) {
+  completions_.push_back({collective, std::move(failure)});
+}
+
+void Job::tell(std::unique_lock<std::mutex>& lock) {
+  if (completions_.empty()) return;
+  const std::vector<Completion> told = std::exchange(completions_, {});
+  lock.unlock();
+  for (const Completion& each : told)
+    each.collective.completed(each.collective.user, to_status(*services_, each.failure));
+  lock.lock();
+}
+
+void Job::work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const bool* done) {
+  if (any_thread_ && !ends_) {
+    const uint64_t until = now() + patience_ns;
+    uint64_t moved_at = now();
+    do {
+      const uint64_t begin = now();
+      const bool moved = advance();
+      if (moved || now() - begin > kBusyLookNs) moved_at = now();
+    } while (!*done && (now() < until || now() - moved_at < patience_ns / 2) && patience_ns != 0);
+  }
+  const bool wakes = has_work();
+  tell(lock);
+  if (wakes && has_work()) wake_.notify_one();
+}
+
+Failure Job::import(std::unique_lock<std::mutex>& lock, const std::string& id, MPI_Comm comm) {
+  if (imports_.contains(id))
+    return {HALYARD_ALREADY_EXISTS, "a communicator with the id '" + id + "' has been given before"};
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (const int error = MPI_Comm_idup(comm, &own, &request); error != MPI_SUCCESS)
+    return {HALYARD_INVALID_ARGUMENT, error_text("MPI_Comm_idup", error)};
+  for (int is_done = 0;;) {
+    if (const int error = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE); error != MPI_SUCCESS)
+      return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
+    if (is_done) break;
+    advance();
+    tell(lock);
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    lock.lock();
+  }
+  std::unique_ptr<Fabric> fabric;
+  if (Failure failure = make_fabric(own, fabric)) return failure;
+  imports_.emplace(id, std::move(fabric));
+  return {};
+}
+
+// ---- The end
+
+// On the job's thread, at the end of the process, if MPI is ours.
+void Job::leave() {
+  if (!is_ours_) return;
+  const bool is_broken = std::any_of(channels_.begin(), channels_.end(),
+                                     [](const Channel* channel) { return bool(channel->broken()); });
+  if (exit_status_ != 0 || is_broken) {
+    const uint64_t until = now() + kNoticesNs;
+    const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
+    while (!std::all_of(channels_.begin(), channels_.end(), is_idle) && now() < until) {
+      for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->advance();
+      std::this_thread::yield();
+    }
+    // The other ranks cannot end well any more; the launcher ends them.
+    if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
+    return;
+  }
+  // What other ranks may still need: a channel that the program opened and did not use.
+  for (const uint64_t until = now() + kLastNs; has_work() && now() < until;) {
+    if (!advance()) std::this_thread::yield();
+  }
+  for (Channel* channel : channels_) channel->close();
+  MPI_Finalize();
+}
+
+void Job::at_exit(int status, void* self) {
+  Job& job = *static_cast<Job*>(self);
+  if (job.thread_.get_id() == std::this_thread::get_id()) return;
+  {
+    const std::lock_guard lock(job.mutex_);
+    job.exit_status_ = status;
+    job.ends_ = true;
+  }
+  job.wake_.notify_all();
+  if (job.thread_.joinable()) job.thread_.join();
+}
+
+int Job::at_finalize(MPI_Comm, int, void*, void* self) {
+  Job& job = *static_cast<Job*>(self);
+  if (job.thread_.get_id() == std::this_thread::get_id()) return MPI_SUCCESS;  // leave()
+  {
+    const std::lock_guard lock(job.mutex_);
+    job.ends_ = true;
+    for (Channel* channel : job.channels_) channel->close();
+  }
+  job.wake_.notify_all();
+  if (job.thread_.joinable()) job.thread_.join();
+  return MPI_SUCCESS;
+}
+
+}  // namespace halyard::mpi

@@ -1,0 +1,93 @@
+// Job: MPI in this process, and the thread that drives it. An MPI library moves nothing by itself, so this
+// thread tests what is under way; where the library allows it, a thread that submits does so too for a while,
+// which saves two wake-ups. One lock guards everything, MPI among it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "channel.h"
+#include "failure.h"
+
+namespace halyard::mpi {
+
+uint64_t now();  // nanoseconds of CLOCK_MONOTONIC
+
+class Job {
+ public:
+  // The one of the process. It joins MPI when it is first asked for; it is never destroyed.
+  static Job& get() {
+    static Job& job = *new Job;
+    return job;
+  }
+  Failure join(const halyard_host_services_t& services);
+
+  const halyard_host_services_t& services() const { return *services_; }
+  Fabric& world() { return *world_; }
+  uint32_t local_rank() const { return local_rank_; }
+  uint32_t local_count() const { return local_count_; }
+  const std::string& description() const { return description_; }
+
+  std::mutex& mutex() { return mutex_; }
+  // ---- Under the lock
+  void add(Channel& channel) { channels_.push_back(&channel); }
+  void remove(Channel& channel);
+  // The host is told when the lock has been released.
+  void complete(const halyard_collective_t& collective, Failure failure);
+  // Something has been added. Does what can be done now on this thread, where MPI allows it, for at most
+  // `patience_ns` until *done; hands the rest to the job's thread.
+  void work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const bool* done);
+  // Destroys the channel when nothing of it is under way any more.
+  void bury(std::unique_ptr<Channel> channel);
+  std::condition_variable& changed() { return changed_; }  // when something has been done
+  // Communicators of the embedder, by id.
+  std::map<std::string, std::unique_ptr<Fabric>>& imports() { return imports_; }
+  Failure import(std::unique_lock<std::mutex>& lock, const std::string& id, MPI_Comm comm);
+  bool has_ended() const { return ends_; }
+
+ private:
+  Job() = default;
+  Failure enter();
+  Failure make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to);
+  void run();
+  bool advance();
+  bool has_work() const;
+  void tell(std::unique_lock<std::mutex>& lock);  // releases it, and takes it again
+  void leave();
+  static void at_exit(int status, void* job);
+  static int at_finalize(MPI_Comm comm, int key, void* attribute, void* job);
+
+  const halyard_host_services_t* services_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable wake_;     // the job's thread
+  std::condition_variable changed_;  // whoever waits for it
+  std::thread thread_;
+  bool is_joined_ = false;
+  bool has_tried_ = false;
+  Failure failure_;
+  bool is_ours_ = false;      // we have initialized MPI
+  bool any_thread_ = false;   // may call MPI, one at a time
+  bool sleeps_ = false;       // the thread, until it is woken
+  bool ends_ = false;
+  int exit_status_ = 0;
+  uint32_t local_rank_ = 0;
+  uint32_t local_count_ = 1;
+  std::string description_;
+  std::unique_ptr<Fabric> world_;
+  std::map<std::string, std::unique_ptr<Fabric>> imports_;
+  std::vector<Channel*> channels_;
+  std::vector<std::unique_ptr<Channel>> buried_;
+  struct Completion {
+    halyard_collective_t collective;
+    Failure failure;
+  };
+  std::vector<Completion> completions_;
+};
+
+}  // namespace halyard::mpi

@@ -1,0 +1,124 @@
+// Requests: messages under way, each with a value that says what its end means.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "channel.h"
+#include "failure.h"
+#include "message.h"
+
+namespace halyard::mpi {
+
+// Bytes of one MPI message, whose count is an int.
+inline constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+
+template <typename Value>
+class Requests {
+ public:
+  explicit Requests(Channel& channel) : channel_(channel) {}
+
+  bool empty() const { return requests_.empty(); }
+  const Failure& failure() const { return failure_; }
+
+  // `peer` is a rank of the channel. More bytes than one message holds become several with the same value.
+  void send(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
+    each(size, [&](uint64_t at, int count, MPI_Request* request) {
+      return MPI_Isend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
+                       channel_.tag(tag), channel_.comm(), request);
+    }, value, false, "MPI_Isend");
+  }
+  // Ends when the receiver has it, for a message of less than 1 GiB.
+  void send_synchronously(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
+    each(size, [&](uint64_t at, int count, MPI_Request* request) {
+      return MPI_Issend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
+                        channel_.tag(tag), channel_.comm(), request);
+    }, value, false, "MPI_Issend");
+  }
+  void receive(void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
+    each(size, [&](uint64_t at, int count, MPI_Request* request) {
+      return MPI_Irecv(static_cast<uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
+                       channel_.tag(tag), channel_.comm(), request);
+    }, value, true, "MPI_Irecv");
+  }
+
+  // Calls ended(value) for each message that has ended since the last call, and forgets it. Returns how many.
+  template <typename Ended>
+  int test(Ended ended) {
+    if (requests_.empty() || failure_) return 0;
+    indices_.resize(requests_.size());
+    int count = 0;
+    const int error = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
+                                   indices_.data(), MPI_STATUSES_IGNORE);
+    if (error != MPI_SUCCESS) {
+      failure_ = {HALYARD_UNAVAILABLE, error_text("MPI_Testsome", error)};
+      return 1;
+    }
+    if (count == MPI_UNDEFINED || count == 0) return 0;
+    ended_.clear();
+    std::sort(indices_.begin(), indices_.begin() + count, std::greater<>());
+    for (int i = 0; i < count; ++i) {
+      const auto index = static_cast<size_t>(indices_[static_cast<size_t>(i)]);
+      ended_.push_back(what_[index].value);
+      requests_[index] = requests_.back();
+      what_[index] = what_.back();
+      requests_.pop_back();
+      what_.pop_back();
+    }
+    // In the order in which they began, as far as that is still known.
+    std::reverse(ended_.begin(), ended_.end());
+    const std::vector<Value> now = std::move(ended_);
+    for (const Value& value : now) ended(value);
+    return count;
+  }
+
+  // After a failure: nothing is received any more, as far as nothing is on its way.
+  void cancel() {
+    for (size_t i = 0; i < requests_.size(); ++i)
+      if (what_[i].is_receive) MPI_Cancel(&requests_[i]);
+  }
+  // After cancel(): what is still under way.
+  Operation::Left left() {
+    failure_ = {};
+    test([](const Value&) {});
+    if (what_.empty()) return Operation::Left::nothing;
+    const bool receives =
+        std::any_of(what_.begin(), what_.end(), [](const What& what) { return what.is_receive; });
+    return receives ? Operation::Left::receives : Operation::Left::sends;
+  }
+
+ private:
+  struct What {
+    Value value;
+    bool is_receive;
+  };
+
+  template <typename Begin>
+  void each(uint64_t size, Begin begin, Value value, bool is_receive, const char* function) {
+    uint64_t at = 0;
+    do {
+      const uint64_t piece = std::min(kMostBytes, size - at);
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (const int error = begin(at, static_cast<int>(piece), &request); error != MPI_SUCCESS) {
+        failure_ = {HALYARD_UNAVAILABLE, error_text(function, error)};
+        return;
+      }
+      requests_.push_back(request);
+      what_.push_back({value, is_receive});
+      at += piece;
+    } while (at < size);
+  }
+
+  Channel& channel_;
+  std::vector<MPI_Request> requests_;
+  std::vector<What> what_;
+  std::vector<int> indices_;
+  std::vector<Value> ended_;
+  Failure failure_;
+};
+
+}  // namespace halyard::mpi

@@ -1,0 +1,23 @@
+// A list that is searched: programs have few channels.
+#include "hal/channel/open_channels.h"
+
+namespace halyard::hal {
+
+Result<Ref<Channel>> OpenChannels::open(const Channel::Options& options) {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_)
+    if (entry.id == options.id && entry.group == options.group && entry.rank == options.rank &&
+        entry.count == options.count)
+      return entry.channel;
+  if (!provider_) provider_ = HALYARD_TRY(ChannelProvider::find(detect_launch()));
+  Ref<Channel> channel = HALYARD_TRY(Channel::open(provider_, options));
+  Entry& entry = entries_.emplace_back();
+  if (options.id) entry.id = std::string(*options.id);
+  entry.group = options.group;
+  entry.rank = options.rank;
+  entry.count = options.count;
+  entry.channel = channel;
+  return channel;
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,176 @@
+// The steps from a file to a provider, and the choice among the files that are there.
+#include "hal/channel/provider.h"
+
+#include <fmt/ranges.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "hal/channel/local_world.h"
+
+namespace halyard::hal {
+
+const ObjectType ChannelProvider::kType = object_type<ChannelProvider>("hal.channel_provider");
+const PluginKind kChannelPlugin = {.what = "channel provider",
+                                   .abi = "channel ABI",
+                                   .note_type = HALYARD_NOTE_TYPE_CHANNEL,
+                                   .note_size = sizeof(halyard_channel_note_t),
+                                   .note_macro = "HALYARD_CHANNEL_NOTE (halyard/channel.h)",
+                                   .negotiate_symbol = HALYARD_CHANNEL_NEGOTIATE_SYMBOL,
+                                   .export_macro = "HALYARD_CHANNEL_EXPORT"};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr AbiRange kAbi = {HALYARD_CHANNEL_ABI_V1, HALYARD_CHANNEL_ABI_V1};
+constexpr char kHostVersion[] = "Halyard";
+constexpr char kVariable[] = "HALYARD_CHANNEL_PROVIDER";
+constexpr std::string_view kFilePrefix = "halyard-channel-";
+
+bool is_complete(const halyard_channel_table_t& table) {
+  return table.initialize && table.shutdown && table.world && table.channel_open && table.channel_split &&
+         table.channel_place && table.channel_close && table.submit && table.channel_fail;
+}
+
+bool joins(const halyard_channel_note_t& note, std::string_view launcher) {
+  if (launcher == "slurm") return true;
+  const std::string_view all = padded_text(note.launchers);
+  for (size_t at = 0; at <= all.size();) {
+    const size_t end = std::min(all.find(',', at), all.size());
+    if (all.substr(at, end - at) == launcher) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+std::vector<std::string> folders() {
+  const fs::path own = own_folder();
+  if (own.empty()) return {};
+  // From libhalyard; from a program of the build or of an installation.
+  std::vector<std::string> all;
+  for (const fs::path& place : {own / "halyard" / "channels", own / ".." / "lib" / "halyard" / "channels"}) {
+    const std::string path = place.lexically_normal().string();
+    if (std::ranges::find(all, path) == all.end()) all.push_back(path);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> channel_libraries() {
+  std::vector<std::string> found;
+  for (const std::string& folder : folders()) {
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      if (name.starts_with(kFilePrefix) && name.ends_with(".so")) found.push_back(at->path().string());
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+Result<> ChannelProvider::load() {
+  const auto note = HALYARD_TRY(read_note<halyard_channel_note_t>(name_, kChannelPlugin));
+  HALYARD_TRY(check_abi(kChannelPlugin, name_, {note.abi_min, note.abi_max}, kAbi));
+  HALYARD_TRY(check_sanitizer(kChannelPlugin, name_, note.sanitizer));
+  const auto negotiate =
+      reinterpret_cast<halyard_channel_negotiate_fn>(HALYARD_TRY(open_plugin(name_, kChannelPlugin)));
+  const halyard_channel_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
+                                             HALYARD_SANITIZER_KIND, kHostVersion, nullptr};
+  halyard_channel_reply_t reply = {};
+  reply.struct_size = sizeof reply;
+  if (negotiate(&request, &reply) == 0) {
+    const std::string_view reason = padded_text(reply.refusal);
+    return fail(Code::INCOMPATIBLE, "channel provider '{}' refuses this host: {}", name_,
+                reason.empty() ? "it gives no reason" : reason);
+  }
+  if (reply.abi_version < kAbi.low || reply.abi_version > kAbi.high || !reply.table)
+    return fail(Code::INCOMPATIBLE, "channel provider '{}' chose channel ABI {}; expected {} and a table of functions",
+                name_, reply.abi_version, to_text(kAbi));
+  // Functions that one side does not know stay null.
+  std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
+  if (!is_complete(table_))
+    return fail(Code::INCOMPATIBLE, "channel provider '{}' lacks functions that channel ABI {} demands", name_,
+                reply.abi_version);
+  const halyard_channel_init_args_t args = {sizeof args, reply.abi_version, &services_.table(), nullptr};
+  if (Status status = Status::adopt(table_.initialize(&args, &handle_))) {
+    handle_ = nullptr;
+    return std::unexpected(std::move(status).note(fmt::format("while joining a job with '{}'", name_)));
+  }
+  if (!handle_) return fail(Code::INTERNAL, "channel provider '{}' was initialized but gave no handle", name_);
+  return {};
+}
+
+Result<Ref<ChannelProvider>> ChannelProvider::open(const std::string& path) {
+  static std::mutex& mutex = *new std::mutex;
+  // Not destroyed at exit: threads of the provider may still run.
+  static auto& opened = *new std::map<std::string, Ref<ChannelProvider>>;
+  const std::string file = HALYARD_TRY(plugin_path(path, kChannelPlugin));
+  const std::lock_guard lock(mutex);
+  Ref<ChannelProvider>& known = opened[file];
+  if (!known) {
+    Ref<ChannelProvider> provider = make<ChannelProvider>(file);
+    HALYARD_TRY(provider->load());
+    known = std::move(provider);
+  }
+  return known;
+}
+
+Ref<ChannelProvider> ChannelProvider::built_in(std::string name, const halyard_channel_table_t& table,
+                                               halyard_channel_provider_t handle, Ref<Object> keep) {
+  Ref<ChannelProvider> provider = make<ChannelProvider>(std::move(name));
+  provider->table_ = table;
+  provider->handle_ = handle;
+  provider->keep_ = std::move(keep);
+  return provider;
+}
+
+ChannelProvider::~ChannelProvider() {
+  if (handle_) table_.shutdown(&handle_);
+}
+
+Result<halyard_channel_world_t> ChannelProvider::world() const {
+  halyard_channel_world_t world = {};
+  world.struct_size = sizeof world;
+  HALYARD_TRY(to_result(Status::adopt(table_.world(handle_, &world))));
+  return world;
+}
+
+Result<> ChannelProvider::import(std::string_view id, std::string_view kind, uint64_t handle) const {
+  if (!table_.import)
+    return fail(Code::UNIMPLEMENTED, "channel provider '{}' takes no communicators of others", name_);
+  return to_result(
+      Status::adopt(table_.import(handle_, {id.data(), id.size()}, {kind.data(), kind.size()}, handle)));
+}
+
+Result<Ref<ChannelProvider>> ChannelProvider::find(const Launch& launch) {
+  if (const char* const path = std::getenv(kVariable); path && *path && ::getauxval(AT_SECURE) == 0)
+    return with_note(open(path), fmt::format("which ${} names", kVariable));
+  if (!launch.is_launched()) return LocalWorld::create(1)->provider(0);
+  std::vector<std::string> refused;
+  for (const std::string& path : channel_libraries()) {
+    const auto note = read_note<halyard_channel_note_t>(path, kChannelPlugin);
+    if (!note) {
+      refused.push_back(note.error().text());
+    } else if (joins(*note, launch.launcher)) {
+      return open(path);
+    } else {
+      refused.push_back(fmt::format("'{}' is for {}", path, padded_text(note->launchers)));
+    }
+  }
+  return fail(Code::NOT_FOUND,
+              "this process is rank {} of {}, started by {}, and there is no channel provider for it (looked "
+              "in '{}'; found {}); build Halyard where that MPI's development package is installed, or name a "
+              "library in ${}",
+              launch.rank, launch.count, launch.launcher, fmt::join(folders(), "', '"),
+              refused.empty() ? "none" : fmt::format("{}", fmt::join(refused, "; ")), kVariable);
+}
+
+}  // namespace halyard::hal

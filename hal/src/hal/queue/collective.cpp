@@ -1,0 +1,321 @@
+// A chain of steps: a piece of the driver; or the collectives of a region, which begin together: bytes to
+// where the host sees them, the provider's work, bytes back.
+#include "hal/queue/collective.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/c_boundary.h"
+#include "base/loop.h"
+#include "hal/channel/channel.h"
+#include "hal/device/callback_scope.h"
+#include "hal/queue/stepwise.h"
+#include "halyard/channel/text.hpp"
+
+namespace halyard::hal {
+
+namespace {
+
+// How long a submission may use the program's thread to get a collective done: handing it to a thread of the
+// provider and being woken by it takes as long.
+constexpr uint64_t kPatienceNs = 50'000;
+
+// What follows a collective on a device that runs in its caller: kernels. They must keep neither a thread of
+// a provider, which drives all channels, nor the loop of an instance, which tells the time.
+Loop& compute_loop() {
+  static Loop& loop = *Loop::create().detach();  // not destroyed at exit
+  return loop;
+}
+
+struct Work;
+
+// The bytes of one side of a collective: of the allocation, or of staging memory of its device.
+struct Side {
+  Allocation* allocation = nullptr;  // null: not used
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  Ref<Buffer> staging;
+  Allocation* mapped = nullptr;
+};
+
+void unmap(Side& side) {
+  if (Allocation* const mapped = std::exchange(side.mapped, nullptr)) mapped->unmap();
+}
+
+// One collective of this execution.
+struct Pending {
+  Work* work = nullptr;
+  const CommandBuffer::RecordedCollective* recorded = nullptr;
+  halyard_collective_t collective = {};
+  uint64_t ticket = 0;
+  bool had_its_turn = false;
+  uint64_t begin = 0;  // for the trace
+  Side send;
+  Side receive;
+};
+
+struct Work final : ObjectOf<Work>, StepwiseExecution, Step {
+  static const ObjectType kType;
+
+  Work(const QueuePoint& point, CommandBuffer& executed);
+  ~Work();
+
+  const std::thread::id submitter = std::this_thread::get_id();
+  std::vector<SlotEntry> entries;
+  std::vector<Ref<Allocation>> kept;  // what they name
+  std::vector<Pending> parts;            // one for each collective of the recording
+  const CommandBuffer::Piece* piece = nullptr;
+  size_t next = 0;                   // piece
+  std::atomic<uint32_t> missing{0};  // collectives of this region that have not completed
+  std::mutex mutex;                  // guards `failure`
+  Status failure;
+  Charge charge;
+
+  bool runs_in_caller() const { return device->properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER; }
+  std::span<Pending> region() {
+    return std::span(parts).subspan(piece->first_collective, piece->collective_count);
+  }
+
+  Result<> when(const Fence* fence, std::move_only_function<Result<>()> then);
+  void end(Status status);
+  void skip_turns(const Status& why);
+
+  Result<> go_on();
+  Result<> submit_piece();
+  Result<> begin_collectives();
+  Result<> start_collectives();
+  void completed(Pending& part, Status status);
+  Result<> end_collectives();
+};
+
+const ObjectType Work::kType = object_type<Work>("hal.collective_work");
+
+Work::Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {
+  run = [](Step& self) noexcept {
+    const auto work = Ref<Work>::adopt(static_cast<Work*>(&self));
+    if (Status status = outcome_of([&] { return work->end_collectives(); })) work->end(std::move(status));
+  };
+}
+
+Work::~Work() {
+  for (Pending& part : parts) {
+    unmap(part.send);
+    unmap(part.receive);
+  }
+  skip_turns({Code::ABORTED, "work on a device was dropped before its collectives began"});
+}
+
+Result<> Work::when(const Fence* fence, std::move_only_function<Result<>()> then) {
+  return when_reached(fence, [self = Ref<Work>::share(this), then = std::move(then)](Status status) mutable {
+    if (status.ok()) status = outcome_of(then);
+    if (!status.ok()) self->end(std::move(status));
+  });
+}
+
+void Work::end(Status status) {
+  skip_turns(status);
+  finish(std::move(status));
+}
+
+// A failure before their turn: the other ranks would wait for this one.
+void Work::skip_turns(const Status& why) {
+  for (Pending& part : parts) {
+    if (std::exchange(part.had_its_turn, true)) continue;
+    Channel* const channel = part.recorded->channel;
+    channel->at_turn(part.ticket, [channel = Ref<Channel>::share(channel), why] { channel->fail(why); });
+  }
+}
+
+// ---- Bytes ----
+
+bool is_seen_by_host(const Allocation& allocation) {
+  constexpr uint32_t kPlain = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
+  const halyard_driver_table_t& table = allocation.device().table();
+  return (allocation.memory_type & kPlain) == kPlain && table.memory_map && table.memory_unmap;
+}
+
+Side side_of(const halyard_range_t& range, Allocation* direct, std::span<const SlotEntry> entries) {
+  Side side;
+  if (range.length == 0) return side;
+  side.allocation = direct ? direct : entries[range.slot].allocation;
+  side.offset = direct ? range.offset : entries[range.slot].offset + range.offset;
+  side.length = range.length;
+  return side;
+}
+
+Result<void*> map(Side& side) {
+  if (!side.allocation) return nullptr;
+  Allocation& allocation = side.staging ? side.staging->allocation() : *side.allocation;
+  const Device& owner = allocation.device();
+  void* pointer = nullptr;
+  HALYARD_TRY(to_result(Status::adopt(
+      owner.table().memory_map(owner.handle(), allocation.memory, HALYARD_MAP_READ | HALYARD_MAP_WRITE,
+                               side.staging ? 0 : side.offset, side.length, &pointer))));
+  HALYARD_TRY(owner.check_given(pointer, "memory_map"));
+  side.mapped = &allocation;
+  return pointer;
+}
+
+// Memory of the device that the host sees, for a side that it does not.
+Result<Ref<Buffer>> staging_for(const Side& side) {
+  return side.allocation->device().allocate(
+      kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+      HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, side.length);
+}
+
+// Null fences: nothing to wait for.
+Result<Ref<Fence>> stage_in(Pending& part) {
+  if (part.receive.allocation && !is_seen_by_host(*part.receive.allocation))
+    part.receive.staging = HALYARD_TRY(staging_for(part.receive));
+  if (!part.send.allocation || is_seen_by_host(*part.send.allocation)) return Ref<Fence>();
+  part.send.staging = HALYARD_TRY(staging_for(part.send));
+  Device& owner = part.send.allocation->device();
+  Ref<Fence> done = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner)));
+  const Ref<Buffer> source = Buffer::create(Ref<Allocation>::share(part.send.allocation));
+  HALYARD_TRY(queue_copy({owner, kAnyQueue, nullptr, done.get()}, *source, part.send.offset,
+                         *part.send.staging, 0, part.send.length));
+  return done;
+}
+
+Result<Ref<Fence>> stage_out(Pending& part) {
+  if (!part.receive.staging) return Ref<Fence>();
+  Device& owner = part.receive.allocation->device();
+  Ref<Fence> done = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner)));
+  const Ref<Buffer> target = Buffer::create(Ref<Allocation>::share(part.receive.allocation));
+  HALYARD_TRY(queue_copy({owner, kAnyQueue, nullptr, done.get()}, *part.receive.staging, 0, *target,
+                         part.receive.offset, part.receive.length));
+  return done;
+}
+
+Result<Ref<Fence>> join(const std::vector<Ref<Fence>>& fences) {
+  std::vector<Fence*> all;
+  for (const Ref<Fence>& fence : fences) all.push_back(fence.get());
+  return Fence::join(all);
+}
+
+// ---- Steps ----
+
+Result<> Work::go_on() {
+  const std::span<const CommandBuffer::Piece> pieces = commands->pieces();
+  if (next == pieces.size()) {
+    finish({});
+    return {};
+  }
+  piece = &pieces[next++];
+  return piece->list ? submit_piece() : begin_collectives();
+}
+
+Result<> Work::submit_piece() {
+  const Ref<Fence> done = HALYARD_TRY(Fence::create(device));
+  HALYARD_TRY(submit_list({*device, affinity, nullptr, done.get(), nullptr, scope.get()}, *commands,
+                          piece->list, entries));
+  return when(done.get(), [this] { return go_on(); });
+}
+
+Result<> Work::begin_collectives() {
+  std::vector<Ref<Fence>> staged;
+  for (Pending& part : region())
+    if (Ref<Fence> fence = HALYARD_TRY(stage_in(part))) staged.push_back(std::move(fence));
+  if (staged.empty()) return start_collectives();
+  return when(HALYARD_TRY(join(staged)).get(), [this] { return start_collectives(); });
+}
+
+Result<> Work::start_collectives() {
+  for (Pending& part : region()) {
+    part.collective.send = HALYARD_TRY(map(part.send));
+    part.collective.receive = HALYARD_TRY(map(part.receive));
+    HALYARD_TRY(check_overlap(part.collective, HALYARD_TRY(part.recorded->channel->place(nullptr)),
+                              {part.send.length, part.receive.length},
+                              reinterpret_cast<uintptr_t>(part.collective.send),
+                              reinterpret_cast<uintptr_t>(part.collective.receive)));
+  }
+  const bool may_stay = std::this_thread::get_id() == submitter || runs_in_caller();
+  missing.store(static_cast<uint32_t>(region().size()) + 1, std::memory_order_relaxed);
+  for (Pending& part : region()) {
+    // Those that begin together may need each other, so only the last one is waited for.
+    part.collective.patience_ns = may_stay && &part == &region().back() ? kPatienceNs : 0;
+    part.had_its_turn = true;
+    retain();  // until completed()
+    part.recorded->channel->at_turn(part.ticket, [&part] {
+      if (part.work->device->trace()) [[unlikely]]
+        part.begin = Tracer::now();
+      if (Status status = part.recorded->channel->submit(part.collective))
+        part.work->completed(part, std::move(status));
+    });
+  }
+  if (missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return {};
+  return end_collectives();
+}
+
+void Work::completed(Pending& part, Status status) {
+  if (DeviceTrace* const trace = device->trace()) [[unlikely]]
+    part.recorded->channel->trace(&trace->tracer(), channel::text_of(part.collective), part.begin,
+                                  Tracer::now());
+  if (!status.ok()) {
+    const std::lock_guard lock(mutex);
+    if (failure.ok()) failure = std::move(status);
+  }
+  if (missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return release();
+  // The step has the reference now.
+  if (runs_in_caller()) {
+    compute_loop().post(*this);
+  } else {
+    run_step(*this);
+  }
+}
+
+Result<> Work::end_collectives() {
+  for (Pending& part : region()) {
+    unmap(part.send);
+    unmap(part.receive);
+  }
+  if (failure) return std::unexpected(failure);
+  std::vector<Ref<Fence>> staged;
+  for (Pending& part : region())
+    if (Ref<Fence> fence = HALYARD_TRY(stage_out(part))) staged.push_back(std::move(fence));
+  if (staged.empty()) return go_on();
+  return when(HALYARD_TRY(join(staged)).get(), [this] { return go_on(); });
+}
+
+void completed(void* user, halyard_status_t status) noexcept {
+  Pending& part = *static_cast<Pending*>(user);
+  part.work->completed(part, Status::adopt(status));
+}
+
+}  // namespace
+
+Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
+                             std::span<const SlotEntry> entries) {
+  const std::span<const CommandBuffer::RecordedCollective> collectives = commands.collectives();
+  const auto work = make<Work>(point, commands);
+  HALYARD_TRY(work->charge.start(point.memory,
+                                 block_bytes(sizeof(Work)) + block_bytes(collectives.size() * sizeof(Pending)) +
+                                     block_bytes(entries.size_bytes()) +
+                                     block_bytes(entries.size() * sizeof(Ref<Allocation>)),
+                                 "collectives"));
+  work->entries.assign(entries.begin(), entries.end());
+  for (const SlotEntry& entry : entries) work->kept.push_back(Ref<Allocation>::share(entry.allocation));
+  work->parts.reserve(collectives.size());
+  for (const CommandBuffer::RecordedCollective& recorded : collectives) {
+    Pending part;
+    part.work = work.get();
+    part.recorded = &recorded;
+    part.collective = recorded.collective;
+    part.send = side_of(recorded.send, recorded.send_buffer, entries);
+    part.receive = side_of(recorded.receive, recorded.receive_buffer, entries);
+    part.ticket = part.collective.number = recorded.channel->draw_ticket();
+    part.collective.stop = point.scope ? point.scope->stop_word() : nullptr;
+    part.collective.timeout_ns = recorded.channel->provider().timeout();
+    part.collective.completed = completed;
+    work->parts.push_back(std::move(part));
+  }
+  for (Pending& part : work->parts) part.collective.user = &part;
+  HALYARD_TRY(work->when(point.wait, [work = work.get()] { return work->go_on(); }));
+  return work->told();
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,138 @@
+// One rank's flags and lines.
+#include "common/ranks.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include "common/quantities.h"
+
+namespace halyard::tools {
+
+namespace {
+
+std::string& prefix() {
+  static std::string text;
+  return text;
+}
+
+// Standard output, a line at a time: lines of several ranks come together in one place.
+struct Lines {
+  std::string pending;
+
+  static bool write_all(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+      if (count < 0 && errno != EINTR) return false;
+      if (count > 0) bytes.remove_prefix(static_cast<size_t>(count));
+    }
+    return true;
+  }
+
+  ssize_t add(std::string_view text) {
+    pending += text;
+    const size_t end = pending.rfind('\n');
+    if (end == std::string::npos) return static_cast<ssize_t>(text.size());
+    std::string lines;
+    for (size_t at = 0; at <= end;) {
+      const size_t next = pending.find('\n', at) + 1;
+      lines.append(prefix()).append(pending, at, next - at);
+      at = next;
+    }
+    pending.erase(0, end + 1);
+    return write_all(lines) ? static_cast<ssize_t>(text.size()) : 0;
+  }
+
+  static ssize_t write(void* self, const char* bytes, size_t size) {
+    return static_cast<Lines*>(self)->add({bytes, size});
+  }
+  static int close(void* self) {
+    auto& lines = *static_cast<Lines*>(self);
+    return lines.pending.empty() || lines.add("\n") > 0 ? 0 : EOF;
+  }
+};
+
+void mark_lines() {
+  static Lines lines;
+  std::fflush(stdout);
+  constexpr cookie_io_functions_t kFunctions = {nullptr, Lines::write, nullptr, Lines::close};
+  if (std::FILE* const marked = ::fopencookie(&lines, "w", kFunctions)) {
+    std::setvbuf(marked, nullptr, _IOLBF, BUFSIZ);
+    stdout = marked;
+  }
+}
+
+Result<uint32_t> number_of(const Flags& flags, std::string_view name) {
+  const std::string text = flags.value(name);
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value <= INT32_MAX) return value;
+  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as 1", name, text);
+}
+
+std::string with_rank(std::string text, const halyard_launch_t& rank) {
+  for (size_t at = text.find('%'); at != std::string::npos && at + 1 < text.size(); at = text.find('%', at)) {
+    const char letter = text[at + 1];
+    if (letter != 'r' && letter != 'n' && letter != 'l') {
+      ++at;
+      continue;
+    }
+    const uint32_t number = letter == 'r' ? rank.rank : letter == 'n' ? rank.count : rank.local_rank;
+    const std::string digits = std::to_string(number);
+    text.replace(at, 2, digits);
+    at += digits.size();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view rank_prefix() { return prefix(); }
+
+Result<halyard_launch_t> rank_of(const Flags& flags) {
+  halyard_launch_t launch = {};
+  launch.struct_size = sizeof launch;
+  TOOL_TRY(check(halyard_launch_detect(&launch)));
+  if (flags.has("rank")) {
+    launch.rank = TOOL_TRY(number_of(flags, "rank"));
+    if (!launch.is_launched) launch.local_rank = launch.rank;
+  }
+  if (flags.has("rank_count")) launch.count = TOOL_TRY(number_of(flags, "rank_count"));
+  if (launch.rank >= launch.count)
+    return fail(HALYARD_INVALID_ARGUMENT, "expected a rank below the number of ranks, found rank {} of {}; give both "
+                "--rank and --rank_count, or leave them to the launcher",
+                launch.rank, launch.count);
+  return launch;
+}
+
+Result<> take_rank(Flags& flags) {
+  const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
+  flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
+  if (rank.count == 1) return {};
+  prefix() = fmt::format("rank {}: ", rank.rank);
+  if (!flags.on("json")) mark_lines();
+  return {};
+}
+
+Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
+  Handle<halyard_channels_t> channels;
+  if (!flags.has("rank") && !flags.has("rank_count") && !flags.has("channel_provider") &&
+      !flags.has("channel_timeout"))
+    return channels;
+  const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
+  const std::string library = flags.value("channel_provider");
+  halyard_channels_options_t options = {};
+  options.struct_size = sizeof options;
+  options.library = library.c_str();
+  options.rank = flags.has("rank") ? static_cast<int32_t>(rank.rank) : -1;
+  options.rank_count = flags.has("rank_count") ? static_cast<int32_t>(rank.count) : -1;
+  TOOL_TRY(check(halyard_channels_create(&options, channels.out())));
+  if (flags.has("channel_timeout"))
+    TOOL_TRY(check(halyard_channels_set_timeout(
+        channels.get(), TOOL_TRY(parse_duration("channel_timeout", flags.value("channel_timeout"))))));
+  return channels;
+}
+
+}  // namespace halyard::tools
