@@ -429,8 +429,8 @@ TEST(Module, ResolvesImports) {
   EXPECT_EQ(module.resolve("twice", "").value(), &module.exports()[1]);
   EXPECT_EQ(module.resolve("twice", "0i_i").value(), &module.exports()[2]);
   EXPECT_EQ(module.resolve("bare", "").value(), &module.exports()[3]);
-  EXPECT_TRUE(
-      fails_with(module.resolve("bare", "0v_v"), Code::INCOMPATIBLE, "has it as ''"));  // absent is not "0v_v"
+  EXPECT_TRUE(fails_with(module.resolve("bare", "0v_v"), Code::INCOMPATIBLE,
+                         "has it as ''"));  // absent is not "0v_v"
   EXPECT_TRUE(fails_with(module.resolve("main", "0v"), Code::INCOMPATIBLE,
                          "'test.main' is imported as '0v', but the module has it as '0v_v'"));
   EXPECT_TRUE(fails_with(module.resolve("twice", "0f_f"), Code::INCOMPATIBLE, "'0v_v', '0i_i'"));
