@@ -167,8 +167,8 @@ typedef struct halyard_module_call {
   /* Of the convention's kinds, zero at first. Another kind of number is converted where nothing is lost; else
    * the call fails (INVALID_ARGUMENT). */
   halyard_value_t* results;
-  const uint32_t* spans;            /* for each C...D, in order, the number of its tuples */
-  const void* invocation;           /* names the activity: the same for all attempts at one call */
+  const uint32_t* spans;  /* for each C...D, in order, the number of its tuples */
+  const void* invocation; /* names the activity: the same for all attempts at one call */
   const halyard_module_services_t* services;
   const halyard_type_t* types; /* the module's types, in the order of its definition */
   /* Later fields: a module that must run in an older host checks HALYARD_HAS_FIELD. */
