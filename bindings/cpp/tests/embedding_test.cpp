@@ -1,4 +1,7 @@
 // halyard/halyard.hpp with exceptions: values, tensors, fences, modules, contexts, failures.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -175,6 +178,25 @@ TEST(Tensors, OverMemoryOfTheProgram) {
   EXPECT_EQ(code_of([&] { Tensor::import <float>(program.device, {99}, memory->elements, memory); }),
             StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(memory.use_count(), 2);  // of the refused one nothing is left
+}
+
+TEST(Tensors, OverAFileDescriptor) {
+  Program program;
+  const int fd = ::memfd_create("tensor", MFD_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  const float elements[4] = {1, 2, 3, 4};
+  ASSERT_EQ(::pwrite(fd, elements, sizeof elements, 4096), static_cast<ssize_t>(sizeof elements));
+  bool is_copy = true;
+  const Tensor tensor = Tensor::import_fd(program.device, ElementType::f32, {4},
+                                          {.kind = HALYARD_FD_MAPPABLE, .fd = fd, .offset = 4096}, &is_copy);
+  EXPECT_FALSE(is_copy);
+  EXPECT_EQ(tensor.read<float>()[3], 4.0f);
+  EXPECT_EQ(code_of([&] {
+              Tensor::import_fd(program.device, ElementType::f32, {4},
+                                {.kind = HALYARD_FD_MAPPABLE, .fd = -1});
+            }),
+            StatusCode::INVALID_ARGUMENT);
+  ::close(fd);
 }
 
 TEST(Fences, AreWaitedFor) {

@@ -81,6 +81,11 @@ TEST(Expected, IsLikeThatOfTheStandard) {
   copy = text;
   EXPECT_EQ(copy->size(), 1u);
   EXPECT_EQ((copy.value_or("b")), "a");
+  const auto size = copy.transform([](const std::string& of) { return of.size(); });
+  EXPECT_EQ(size.and_then([](size_t of) { return expected<size_t, Error>(of + 1); }).value(), 2u);
+  EXPECT_EQ(copy.or_else([](const Error&) { return expected<std::string, Error>("none"); }).value(), "a");
+  EXPECT_TRUE(copy.transform([](const std::string&) {}));
+  EXPECT_EQ(*copy, "a");  // they do not take from what is no temporary
   expected<void, Error> nothing;
   EXPECT_TRUE(nothing);
   nothing = unexpected<Error>(Error(StatusCode::ABORTED, "x"));

@@ -147,62 +147,84 @@ void post_to(const Executor& executor, Handler&& handler) {
   net::post(executor, std::forward<Handler>(handler));
 }
 
-// Calls that wait when their execution context goes: it destroys what is queued, and this the rest.
+// What waits when its execution context goes: the context destroys what is queued, and this the rest.
 class CallService final : public net::execution_context::service {
+  // Outlives the service, as members may.
+  struct Registry;
+
  public:
   static inline net::execution_context::id id;
+
+  // Owned by shared pointers. A class over it calls leave() in its destructor.
   class Member {
    public:
-    virtual void shut_down() noexcept = 0;
+    virtual void shut_down() noexcept = 0;                    // drops the handler
+    virtual std::shared_ptr<void> keep() const noexcept = 0;  // null: it is being destroyed
 
    protected:
     virtual ~Member() = default;
+    inline void join(CallService& service);
+    inline void leave() noexcept;
 
    private:
     friend class CallService;
+    friend struct Registry;
+    std::shared_ptr<Registry> registry_;
     Member* next_ = nullptr;
     Member* previous_ = nullptr;
     bool is_in_ = false;
   };
 
-  explicit CallService(net::execution_context& context) : service(context) {}
-
-  void add(Member& member) {
-    const std::lock_guard lock(mutex_);
-    member.next_ = first_;
-    if (first_) first_->previous_ = &member;
-    first_ = &member;
-    member.is_in_ = true;
-  }
-  void remove(Member& member) noexcept {
-    const std::lock_guard lock(mutex_);
-    unlink(member);
-  }
+  explicit CallService(net::execution_context& context)
+      : service(context), registry_(std::make_shared<Registry>()) {}
 
  private:
-  void unlink(Member& member) noexcept {
-    if (!member.is_in_) return;
-    (member.previous_ ? member.previous_->next_ : first_) = member.next_;
-    if (member.next_) member.next_->previous_ = member.previous_;
-    member.next_ = member.previous_ = nullptr;
-    member.is_in_ = false;
-  }
+  struct Registry {
+    std::mutex mutex;
+    Member* first = nullptr;
+
+    void link(Member& member) noexcept {
+      member.next_ = first;
+      if (first) first->previous_ = &member;
+      first = &member;
+      member.is_in_ = true;
+    }
+    void unlink(Member& member) noexcept {
+      if (!member.is_in_) return;
+      (member.previous_ ? member.previous_->next_ : first) = member.next_;
+      if (member.next_) member.next_->previous_ = member.previous_;
+      member.next_ = member.previous_ = nullptr;
+      member.is_in_ = false;
+    }
+  };
+
   void shutdown() override {
     for (;;) {
       Member* member = nullptr;
+      std::shared_ptr<void> kept;
       {
-        const std::lock_guard lock(mutex_);
-        member = first_;
+        const std::lock_guard lock(registry_->mutex);
+        member = registry_->first;
         if (!member) return;
-        unlink(*member);
+        registry_->unlink(*member);
+        kept = member->keep();
       }
-      member->shut_down();
+      if (kept) member->shut_down();
     }
   }
 
-  std::mutex mutex_;
-  Member* first_ = nullptr;
+  const std::shared_ptr<Registry> registry_;
 };
+
+inline void CallService::Member::join(CallService& service) {
+  registry_ = service.registry_;
+  const std::lock_guard lock(registry_->mutex);
+  registry_->link(*this);
+}
+inline void CallService::Member::leave() noexcept {
+  const std::lock_guard lock(registry_->mutex);
+  registry_->unlink(*this);
+}
 
 template <typename Executor>
 net::execution_context& context_of(const Executor& executor) {

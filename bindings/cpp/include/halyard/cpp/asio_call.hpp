@@ -126,19 +126,15 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   };
 
   CallCore(const Executor& executor, Call call)
-      : executor_(executor),
-        service_(net::use_service<CallService>(context_of(executor))),
-        deadline_timer_(executor),
-        wait_timer_(executor),
-        call_(std::move(call)) {
-    service_.add(*this);
+      : executor_(executor), deadline_timer_(executor), wait_timer_(executor), call_(std::move(call)) {
+    this->join(net::use_service<CallService>(context_of(executor)));
     call_.on_ready([](void* user) { static_cast<CallCore*>(user)->wake(); }, this);
   }
   CallCore(const CallCore&) = delete;
   CallCore& operator=(const CallCore&) = delete;
   ~CallCore() override {
     call_.on_ready(nullptr, nullptr);
-    service_.remove(*this);
+    this->leave();
   }
 
   const Executor& executor() const noexcept { return executor_; }
@@ -164,16 +160,16 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
         if (core) core->release();
       }
     } unreserve{this};
-    operation_ = std::forward<Make>(make)(operation_memory_.get(size));
-    unreserve.core = nullptr;
-    self_ = this->shared_from_this();
-    phase_.store(running);
     if (const Clock::time_point expiry = std::exchange(expiry_, Clock::time_point::max());
         expiry != Clock::time_point::max()) {
       has_deadline_ = true;
       deadline_timer_.expires_at(expiry);
-      deadline_timer_.async_wait(TimerHandler{self_, number, true});
+      deadline_timer_.async_wait(TimerHandler{this->shared_from_this(), number, true});
     }
+    operation_ = std::forward<Make>(make)(operation_memory_.get(size));
+    unreserve.core = nullptr;
+    self_ = this->shared_from_this();
+    phase_.store(running);
     post_step(true);
   }
   // The core is free again. Whether a deadline has ended the call.
@@ -237,30 +233,24 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
     if (!operation_) return;  // the execution context goes
     for (;;) {
       phase_.store(running);
-      uint32_t state = HALYARD_CALL_WAITING;
-      halyard_status_t failure = nullptr;
-      if (begins) {
-        failure = operation_->begin(call_, &state);
-      } else if (halyard_call_state(call_.get()) != HALYARD_CALL_WAITING) {
-        failure = halyard_call_resume(call_.get(), &state);
+      if (begins || halyard_call_state(call_.get()) != HALYARD_CALL_WAITING) {
+        uint32_t state = HALYARD_CALL_DONE;
+        halyard_status_t failure = std::exchange(begins, false) ? operation_->begin(call_, &state)
+                                                                : halyard_call_resume(call_.get(), &state);
+        if (failure || state == HALYARD_CALL_DONE) return complete(failure);
+        if (state == HALYARD_CALL_READY) return post_step(false);
+        set_wait_timer();
       }
-      begins = false;
-      if (failure || state == HALYARD_CALL_DONE) return complete(failure);
-      if (state == HALYARD_CALL_READY) return post_step(false);
-      set_wait_timer();
       uint32_t phase = running;
       if (phase_.compare_exchange_strong(phase, waiting)) return;
     }
   }
 
+  // For the wait that has just begun.
   void set_wait_timer() {
     const Clock::time_point deadline = call_.wait_deadline();
-    if (deadline == wait_deadline_) return;
-    wait_deadline_ = deadline;
-    if (deadline == Clock::time_point::max()) {
-      wait_timer_.cancel();
-      return;
-    }
+    if (std::exchange(has_wait_timer_, deadline != Clock::time_point::max())) wait_timer_.cancel();
+    if (!has_wait_timer_) return;
     wait_timer_.expires_at(deadline);
     wait_timer_.async_wait(TimerHandler{self_, 0, false});
   }
@@ -268,14 +258,16 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   void complete(halyard_status_t failure) {
     phase_.store(idle);
     if (std::exchange(has_deadline_, false)) deadline_timer_.cancel();
-    if (std::exchange(wait_deadline_, Clock::time_point::max()) != Clock::time_point::max())
-      wait_timer_.cancel();
+    if (std::exchange(has_wait_timer_, false)) wait_timer_.cancel();
     std::exchange(operation_, nullptr)->complete(failure);
   }
 
+  std::shared_ptr<void> keep() const noexcept override {
+    return std::const_pointer_cast<CallCore>(this->weak_from_this().lock());
+  }
   void shut_down() noexcept override {
     call_.on_ready(nullptr, nullptr);
-    const std::shared_ptr<CallCore> kept = std::move(self_);
+    const std::shared_ptr<CallCore> released = std::move(self_);
     phase_.store(idle);
     if (Operation* const operation = std::exchange(operation_, nullptr)) {
       cancel(0, false);
@@ -287,7 +279,6 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   using Timer = net::basic_waitable_timer<Clock, net::wait_traits<Clock>, Executor>;
 
   Executor executor_;
-  CallService& service_;
   HandlerMemory memory_;
   OperationMemory operation_memory_;
   std::mutex mutex_;  // of the next three: who cancels a call, and who ends it
@@ -299,7 +290,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   std::shared_ptr<CallCore> self_;                       // while there is an operation
   Clock::time_point expiry_ = Clock::time_point::max();  // of the next call
   bool has_deadline_ = false;
-  Clock::time_point wait_deadline_ = Clock::time_point::max();
+  bool has_wait_timer_ = false;
   Timer deadline_timer_;
   Timer wait_timer_;
   Call call_;

@@ -24,12 +24,10 @@ class FenceWait final : public CallService::Member,
   using HandlerExecutor = net::associated_executor_t<Handler, Executor>;
 
   FenceWait(Handler handler, const Executor& executor)
-      : work_(net::get_associated_executor(handler, executor)),
-        service_(net::use_service<CallService>(context_of(work_->get_executor()))),
-        handler_(std::move(handler)) {
-    service_.add(*this);
+      : work_(net::get_associated_executor(handler, executor)), handler_(std::move(handler)) {
+    this->join(net::use_service<CallService>(context_of(work_->get_executor())));
   }
-  ~FenceWait() override { service_.remove(*this); }
+  ~FenceWait() override { this->leave(); }
 
   void start(const Fence& fence) {
     self_ = this->shared_from_this();
@@ -54,9 +52,11 @@ class FenceWait final : public CallService::Member,
   }
 
  private:
+  std::shared_ptr<void> keep() const noexcept override {
+    return std::const_pointer_cast<FenceWait>(this->weak_from_this().lock());
+  }
   void shut_down() noexcept override {
-    const std::shared_ptr<FenceWait> kept = this->shared_from_this();
-    std::optional<Handler> dropped;  // which may own what this belongs to
+    std::optional<Handler> dropped;  // without the lock
     const std::lock_guard lock(mutex_);
     if (handler_) dropped.emplace(std::move(*handler_));
     handler_.reset();
@@ -65,7 +65,6 @@ class FenceWait final : public CallService::Member,
 
   std::mutex mutex_;
   std::optional<net::executor_work_guard<HandlerExecutor>> work_;
-  CallService& service_;
   std::optional<Handler> handler_;
   std::shared_ptr<FenceWait> self_;  // until the fence is reached
 };

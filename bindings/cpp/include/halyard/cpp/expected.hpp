@@ -134,28 +134,48 @@ class expected {
 
   template <typename F>
   auto and_then(F&& next) && {
-    using Next = std::remove_cvref_t<std::invoke_result_t<F, T&&> >;
-    if (has_value_) return std::forward<F>(next)(std::move(value_));
-    return Next(unexpected<E>(std::move(error_)));
+    return then(std::move(*this), std::forward<F>(next));
+  }
+  template <typename F>
+  auto and_then(F&& next) const& {
+    return then(*this, std::forward<F>(next));
   }
   template <typename F>
   auto transform(F&& change) && {
-    using U = std::remove_cv_t<std::invoke_result_t<F, T&&> >;
-    if constexpr (std::is_void_v<U>) {
-      if (has_value_) std::forward<F>(change)(std::move(value_));
-      return has_value_ ? expected<U, E>() : expected<U, E>(unexpected<E>(std::move(error_)));
-    } else {
-      if (has_value_) return expected<U, E>(std::forward<F>(change)(std::move(value_)));
-      return expected<U, E>(unexpected<E>(std::move(error_)));
-    }
+    return changed(std::move(*this), std::forward<F>(change));
+  }
+  template <typename F>
+  auto transform(F&& change) const& {
+    return changed(*this, std::forward<F>(change));
   }
   template <typename F>
   expected or_else(F&& recover) && {
-    if (has_value_) return std::move(*this);
-    return std::forward<F>(recover)(std::move(error_));
+    return has_value_ ? std::move(*this) : std::forward<F>(recover)(std::move(error_));
+  }
+  template <typename F>
+  expected or_else(F&& recover) const& {
+    return has_value_ ? *this : std::forward<F>(recover)(error_);
   }
 
  private:
+  template <typename Self, typename F>
+  static auto then(Self&& self, F&& next) {
+    using Next = std::remove_cvref_t<decltype(std::forward<F>(next)(*std::forward<Self>(self)))>;
+    if (self.has_value_) return Next(std::forward<F>(next)(*std::forward<Self>(self)));
+    return Next(unexpected<E>(std::forward<Self>(self).error()));
+  }
+  template <typename Self, typename F>
+  static auto changed(Self&& self, F&& change) {
+    using U = std::remove_cv_t<decltype(std::forward<F>(change)(*std::forward<Self>(self)))>;
+    using Changed = expected<U, E>;
+    if (!self.has_value_) return Changed(unexpected<E>(std::forward<Self>(self).error()));
+    if constexpr (std::is_void_v<U>) {
+      std::forward<F>(change)(*std::forward<Self>(self));
+      return Changed();
+    } else {
+      return Changed(std::forward<F>(change)(*std::forward<Self>(self)));
+    }
+  }
   expected& checked() & {
     if (!has_value_) std::abort();
     return *this;
@@ -207,15 +227,14 @@ class expected<void, E> {
   E&& error() && noexcept { return std::move(error_); }
 
   template <typename F>
-  auto and_then(F&& next) && {
+  auto and_then(F&& next) const {
     using Next = std::remove_cvref_t<std::invoke_result_t<F> >;
-    if (has_value_) return std::forward<F>(next)();
-    return Next(unexpected<E>(std::move(error_)));
+    if (has_value_) return Next(std::forward<F>(next)());
+    return Next(unexpected<E>(error_));
   }
   template <typename F>
-  expected or_else(F&& recover) && {
-    if (has_value_) return std::move(*this);
-    return std::forward<F>(recover)(std::move(error_));
+  expected or_else(F&& recover) const {
+    return has_value_ ? *this : std::forward<F>(recover)(error_);
   }
 
  private:

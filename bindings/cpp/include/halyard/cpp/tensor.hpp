@@ -192,6 +192,18 @@ class Tensor : public Object {
     return detail::finish(status, [&] { return Tensor(adopt, made); });
   }
 
+  // A tensor over memory behind a file descriptor (halyard_view_import_fd), whose struct_size is set here.
+  static Result<Tensor> import_fd(const Device& device, ElementType type, Shape shape,
+                                  halyard_fd_memory_t memory, bool* is_copy = nullptr) {
+    memory.struct_size = sizeof memory;
+    uint32_t copied = 0;
+    halyard_object_t made = nullptr;
+    const halyard_status_t status = halyard_view_import_fd(
+        device.get(), static_cast<uint32_t>(type), shape.data(), shape.rank(), &memory, &copied, &made);
+    if (!status && is_copy) *is_copy = copied != 0;
+    return detail::finish(status, [&] { return Tensor(adopt, made); });
+  }
+
   // DLPack. Takes the tensor over where it succeeds. `flags` is HALYARD_DLPACK_*.
   static Result<Tensor> from_dlpack(const Device& device, DLManagedTensorVersioned* tensor,
                                     uint32_t flags = 0, bool* is_copy = nullptr) {
