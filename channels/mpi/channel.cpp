@@ -147,7 +147,7 @@ bool Channel::advance() {
       first.start();
       moved = true;
     }
-    if (first.advance()) moved = true;
+    if (!first.is_done() && first.advance()) moved = true;
     if (first.failure()) {
       fail(first.failure(), true);
     } else if (first.is_done()) {

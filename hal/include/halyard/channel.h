@@ -124,7 +124,7 @@ enum {
  *
  * Reductions combine the ranks in their order, 0 first, so that every provider computes the same bits.
  * Integers wrap around; their average is computed with 64 bits and truncated towards zero. Floats of 8 and
- * 16 bits are reduced as f32 and rounded once. MINIMUM and MAXIMUM give NaN where a rank has NaN, and order
+ * 16 bits are reduced as f32 and rounded once; NaN is the positive quiet one. MINIMUM and MAXIMUM give NaN where a rank has NaN, and order
  * -0 before +0.
  *
  * The host has checked sizes and ranks. `send` may be `receive` (ALL_REDUCE, REDUCE, BROADCAST), or lie in

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -24,7 +25,12 @@ struct Plain {
   using Stored = T;
   using Value = T;
   static T load(T stored) { return stored; }
-  static T store(T value) { return value; }
+  // One NaN for all: compilers exchange the operands of a sum, and the sign of a NaN with them.
+  static T store(T value) {
+    if constexpr (std::is_floating_point_v<T>)
+      return value == value ? value : std::numeric_limits<T>::quiet_NaN();
+    return value;
+  }
 };
 // Averages of integers.
 template <typename T>

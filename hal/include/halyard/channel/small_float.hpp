@@ -60,7 +60,7 @@ constexpr uint32_t round_to(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 31 << kWidth;
   const uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return format.has_negative_zero ? format.nan | sign : format.nan;
+  if (magnitude > 0x7F800000) return format.nan;
   uint32_t code = format.largest_finite + 1;
   if (magnitude < 0x7F800000) {
     const int field = std::max(static_cast<int>(magnitude >> 23), 1);

@@ -201,7 +201,7 @@ void LocalGroup::resolve(const LocalRound& round, LocalOutcome& outcome) {
       child.group = group;
       child.rank = i;
       group->join(i);
-      outcome.resolved.push_back(&child);
+      outcome.resolved.push_back(round.parts[ranks[i]].child);
     }
   }
 }

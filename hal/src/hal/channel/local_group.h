@@ -26,7 +26,7 @@ struct LocalPart {
   uint64_t came = 0;  // nanoseconds of CLOCK_MONOTONIC
   int32_t color = 0;
   int32_t key = 0;
-  LocalMember* child = nullptr;  // of a split with a color
+  std::shared_ptr<LocalMember> child;  // of a split with a color
 };
 
 struct LocalRound {
@@ -56,7 +56,7 @@ struct LocalOutcome {
     Status status;
   };
   std::vector<Completion> completions;  // after the copies
-  std::vector<LocalMember*> resolved;   // of splits: what was submitted to them begins
+  std::vector<std::shared_ptr<LocalMember>> resolved;   // of splits: what was submitted to them begins
 
   void carry_out();
 };

@@ -48,8 +48,9 @@ struct LocalWorld::State {
   // Splits may resolve members, with what they queued, which may lead to more.
   void settle(LocalOutcome& outcome) {
     while (!outcome.resolved.empty()) {
-      LocalMember& member = *outcome.resolved.back();
+      const std::shared_ptr<LocalMember> resolved = std::move(outcome.resolved.back());
       outcome.resolved.pop_back();
+      LocalMember& member = *resolved;
       for (const LocalPart& part : std::exchange(member.queued, {})) {
         if (member.group) {
           add(member, part, outcome);
@@ -121,10 +122,11 @@ struct Rank {
   State* world;
   uint32_t rank;
 };
-// Behind a channel's handle.
+// Behind a channel's handle. A split may resolve the member after the channel has been closed.
 struct End {
   State* world;
-  LocalMember member;
+  std::shared_ptr<LocalMember> shared = std::make_shared<LocalMember>();
+  LocalMember& member = *shared;
 };
 
 Rank& rank_of(halyard_channel_provider_t handle) { return *reinterpret_cast<Rank*>(handle); }
@@ -215,7 +217,7 @@ halyard_status_t channel_split(halyard_provider_channel_t handle, int32_t color,
     if (color != -1) {
       child = std::make_unique<End>();
       child->world = base.world;
-      part.child = &child->member;
+      part.child = child->shared;
     }
     base.world->add(base.member, part, outcome);
     *out = reinterpret_cast<halyard_provider_channel_t>(child.release());
