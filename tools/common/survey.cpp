@@ -2,8 +2,6 @@
 #include "common/survey.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "common/probe.h"
 
@@ -66,24 +64,19 @@ void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& fou
   std::ranges::move(*devices, std::back_inserter(survey.devices));
 }
 
-// Tries every driver that fits, several at once: most of the time is spent waiting for those that hang.
+// Tries every driver that fits.
 std::vector<std::optional<Failure>> probe_all(const DriverSearch& search, std::chrono::nanoseconds limit) {
-  constexpr size_t kMostAtOnce = 8;
   const auto entries = search.entries();
+  std::vector<size_t> places;
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!is_accepted_driver(entries[i])) continue;
+    places.push_back(i);
+    paths.emplace_back(entries[i].path);
+  }
   std::vector<std::optional<Failure>> failures(entries.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < entries.size(); i = next++) {
-      if (!is_accepted_driver(entries[i])) continue;
-      if (Result<> tried = probe_driver(entries[i].path, limit); !tried)
-        failures[i] = std::move(tried.error());
-    }
-  };
-  std::vector<std::jthread> workers;
-  const auto drivers = static_cast<size_t>(std::ranges::count_if(entries, is_accepted_driver));
-  while (workers.size() + 1 < std::min(drivers, kMostAtOnce)) workers.emplace_back(work);
-  work();
-  workers.clear();
+  std::vector<std::optional<Failure>> tried = probe_drivers(paths, limit);
+  for (size_t i = 0; i < places.size(); ++i) failures[places[i]] = std::move(tried[i]);
   return failures;
 }
 

@@ -1,12 +1,13 @@
 // Rounds of two runners, and what they come to.
 #include "against.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <string_view>
 
-#include "child.h"
+#include "common/child.h"
 #include "common/printable.h"
 #include "json_reader.h"
 #include "rows.h"
@@ -133,26 +134,45 @@ Result<Times> times_in(std::string_view text, const std::string& row_name) {
               names.empty() ? "none" : names);
 }
 
+// Runs `command`, a piece of shell such as "PATH/runner --flag", with these arguments after it. A signal ends
+// it. UNAVAILABLE: it cannot be started.
+Result<ChildExit> run_command(const std::string& command, const std::vector<std::string>& arguments,
+                              Stop& stop) {
+  constexpr size_t kMostOutput = size_t{64} << 20;
+  ChildProgram shell{.path = "/bin/sh",
+                     .arguments = {"sh", "-c", "exec " + command + " \"$@\"", "sh"},
+                     .outputs = {{STDOUT_FILENO, kMostOutput}, {STDERR_FILENO, kMostOutput}}};
+  shell.arguments.insert(shell.arguments.end(), arguments.begin(), arguments.end());
+  Children children;
+  ChildExit output;
+  const Result<> started = children.spawn(shell, std::nullopt, [&](ChildExit it) { output = std::move(it); });
+  if (!started) return fail(started.error().code, "cannot start '{}': {}", command, started.error().text);
+  stop.set_also([&] { children.terminate(); });
+  children.run();
+  stop.set_also({});
+  return output;
+}
+
 Result<Times> run_other(const std::string& command, const std::vector<std::string>& arguments,
                         const std::string& row_name, Stop& stop) {
   constexpr int kNotFound = 127;  // how a shell ends that does not find the command
   constexpr int kNotExecutable = 126;
-  const ChildOutput output = TOOL_TRY(run_child(command, arguments, stop));
+  const ChildExit output = TOOL_TRY(run_command(command, arguments, stop));
   if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");
-  const std::string said = last_lines(output.error);
+  const std::string said = last_lines(output.outputs[1]);
   const std::string words = said.empty() ? "" : "; it said: " + said;
-  if (output.exit_code == kNotFound || output.exit_code == kNotExecutable)
+  if (output.is_signalled())
+    return fail(HALYARD_ABORTED, "--against={}: the command was ended by signal {} ({}){}", command,
+                output.signal(), ::strsignal(output.signal()), words);
+  if (output.exit_code() == kNotFound || output.exit_code() == kNotExecutable)
     return fail(HALYARD_UNAVAILABLE,
                 "--against={}: the command cannot be run{}; expected a program, with its path unless $PATH "
                 "leads to it",
                 command, words);
-  if (output.signal != 0)
-    return fail(HALYARD_ABORTED, "--against={}: the command was ended by signal {} ({}){}", command,
-                output.signal, ::strsignal(output.signal), words);
-  Result<Times> times = times_in(output.out, row_name);
-  if (output.exit_code != 0 && (times || times.error().code != HALYARD_ABORTED))
+  Result<Times> times = times_in(output.outputs[0], row_name);
+  if (output.exit_code() != 0 && (times || times.error().code != HALYARD_ABORTED))
     return fail(HALYARD_ABORTED, "--against={}: the command ended with exit code {}{}", command,
-                output.exit_code, words);
+                output.exit_code(), words);
   if (!times) return fail(times.error().code, "--against={}: {}", command, times.error().text);
   return times;
 }
