@@ -8,6 +8,7 @@
 
 #include "common/colour.h"
 #include "common/drivers.h"
+#include "common/json.h"
 #include "common/printable.h"
 
 namespace halyard::tools {
@@ -74,20 +75,21 @@ struct Replayed {
     return text;
   }
 
-  std::string json() const {
-    const Block<char> uri(halyard_json_quote(to_text(device)));
-    std::string text = fmt::format(R"({{"number": {}, "device": {}, "outcome": "{}", "error": )", number,
-                                   uri.get(), outcome_name(result));
-    text += result ? "null" : Block<char>(halyard_json_quote(to_text(result.error().line()))).get();
-    if (result && result->outcome == HALYARD_REPLAY_DIFFERS) {
-      const halyard_replay_result_t& at = *result;
-      text += fmt::format(
-          R"(, "buffer": {}, "offset": {}, "length": {}, "total": {}, "expected": "{}", "found": "{}", "command": )",
-          at.buffer, at.offset, at.length, at.total, bytes_text({at.expected, at.shown}, at.length),
-          bytes_text({at.found, at.shown}, at.length));
-      text += at.command == HALYARD_REPLAY_NO_COMMAND ? "null" : std::to_string(at.command);
-    }
-    return text + "}";
+  Json json() const {
+    Json object = {{"number", number},
+                   {"device", device},
+                   {"outcome", outcome_name(result)},
+                   {"error", result ? Json() : Json(result.error().line())}};
+    if (!result || result->outcome != HALYARD_REPLAY_DIFFERS) return object;
+    const halyard_replay_result_t& at = *result;
+    object["buffer"] = at.buffer;
+    object["offset"] = at.offset;
+    object["length"] = at.length;
+    object["total"] = at.total;
+    object["expected"] = bytes_text({at.expected, at.shown}, at.length);
+    object["found"] = bytes_text({at.found, at.shown}, at.length);
+    object["command"] = at.command == HALYARD_REPLAY_NO_COMMAND ? Json() : Json(at.command);
+    return object;
   }
 };
 
@@ -168,7 +170,8 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
     const Replayed replayed = TOOL_TRY(replays.run(number));
     ++counts[outcome_name(replayed.result)];
     bad += replayed.is_bad();
-    fmt::print("{}{}", json && number > begin ? ",\n" : "", json ? replayed.json() : replayed.text());
+    fmt::print("{}{}", json && number > begin ? ",\n" : "",
+               json ? json_line(replayed.json()) : replayed.text());
     std::fflush(stdout);  // the next one may crash
   }
   if (json) {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "common/child.h"
+#include "common/json.h"
 #include "common/printable.h"
-#include "json_reader.h"
 #include "rows.h"
 
 namespace halyard::tools {
@@ -93,14 +93,19 @@ std::string last_lines(std::string_view text) {
   return line;
 }
 
-Result<double> seconds_of(const Json& row, std::string_view time) {
+// The text of a member, or "".
+std::string text_of(const Json& object, const char* name) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+Result<double> seconds_of(const Json& row, const char* time) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-  const Json* const value = row.find(time);
-  const Json* const unit = row.find("time_unit");
-  if (value && value->number() && unit && unit->text() && *value->number() > 0)
+  const auto value = row.find(time);
+  if (value != row.end() && value->is_number() && value->get<double>() > 0)
     for (const auto& [name, seconds] : kUnits)
-      if (*unit->text() == name) return *value->number() * seconds;
+      if (text_of(row, "time_unit") == name) return value->get<double>() * seconds;
   return fail(HALYARD_INVALID_ARGUMENT, "its row has no '{}' above 0 with a 'time_unit' of ns, us, ms or s",
               time);
 }
@@ -110,22 +115,21 @@ Result<Times> times_in(std::string_view text, const std::string& row_name) {
   if (begin == std::string_view::npos)
     return fail(HALYARD_INVALID_ARGUMENT, "it printed no JSON; does it take --benchmark_format=json?");
   const Json json = TOOL_TRY(parse_json(text.substr(begin)));
-  const Json* const rows = json.find("benchmarks");
-  if (!rows || !rows->elements())
+  const auto rows = json.find("benchmarks");
+  if (rows == json.end() || !rows->is_array())
     return fail(HALYARD_INVALID_ARGUMENT, "its JSON has no array 'benchmarks', as Google Benchmark's has");
   std::vector<Times> all;
   std::string names;
-  for (const Json& row : *rows->elements()) {
-    const Json* const name = row.find("name");
-    if (!name || !name->text()) continue;
-    names += (names.empty() ? "" : ", ") + *name->text();
-    if (*name->text() != row_name && !name->text()->starts_with(row_name + "/")) continue;
-    const Json* const type = row.find("run_type");
-    if (type && type->text() && *type->text() != "iteration") continue;
-    if (const Json* const failed = row.find("error_occurred"); failed && failed->is_true()) {
-      const Json* const message = row.find("error_message");
-      return fail(HALYARD_ABORTED, "its call failed: {}",
-                  message && message->text() ? *message->text() : "?");
+  for (const Json& row : *rows) {
+    const std::string name = text_of(row, "name");
+    if (name.empty()) continue;
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != row_name && !name.starts_with(row_name + "/")) continue;
+    const std::string type = text_of(row, "run_type");
+    if (!type.empty() && type != "iteration") continue;
+    if (row.value("error_occurred", Json()) == true) {
+      const std::string message = text_of(row, "error_message");
+      return fail(HALYARD_ABORTED, "its call failed: {}", message.empty() ? "?" : message);
     }
     all.push_back({TOOL_TRY(seconds_of(row, "real_time")), TOOL_TRY(seconds_of(row, "cpu_time"))});
   }
