@@ -18,6 +18,7 @@
 #include "common/probe.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/suggest.h"
 
 namespace halyard::tools {
 
@@ -49,10 +50,7 @@ const Flag* find_flag(const ToolDescription& tool, std::string_view name) {
 
 // "; did you mean 'near'?" or nothing.
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
-  std::vector<const char*> candidates;
-  for (const std::string& candidate : names) candidates.push_back(candidate.c_str());
-  const Block<char> text(halyard_did_you_mean(name.c_str(), candidates.data(), candidates.size()));
-  return text.get();
+  return did_you_mean(name, std::vector<std::string_view>(names.begin(), names.end()));
 }
 
 std::string near_flag(const ToolDescription& tool, std::string_view name) {

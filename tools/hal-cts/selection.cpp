@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/files.h"
+#include "common/suggest.h"
 
 namespace halyard::cts {
 
@@ -13,10 +14,7 @@ namespace {
 
 // "; did you mean ...?", or nothing.
 std::string hint(const std::string& word, const std::vector<std::string>& known) {
-  std::vector<const char*> names;
-  for (const std::string& it : known) names.push_back(it.c_str());
-  const tools::Block<char> text(halyard_did_you_mean(word.c_str(), names.data(), names.size()));
-  return text.get();
+  return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
 Result<Target> parse_device(const std::string& uri) {

@@ -7,6 +7,7 @@
 #include "common/flags.h"
 #include "common/probe.h"
 #include "common/quantities.h"
+#include "common/suggest.h"
 #include "common/survey.h"
 #include "json.h"
 #include "text.h"
@@ -183,16 +184,15 @@ constexpr Verb kVerbs[] = {
 };
 
 Result<const Verb*> find_verb(const std::string& name) {
-  std::vector<const char*> names;
+  std::vector<std::string_view> names;
   for (const Verb& verb : kVerbs) {
     if (name == verb.name) return &verb;
     names.push_back(verb.name);
   }
-  const Block<char> suggestion(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
   return fail(HALYARD_INVALID_ARGUMENT,
               "'{}' is nothing that hal-info can show; expected drivers, devices, "
               "formats, query, print or replay{}",
-              name, suggestion.get());
+              name, did_you_mean(name, names));
 }
 
 Result<int> hal_info(const Flags& flags) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/convention.h"
+#include "common/suggest.h"
 #include "samples.h"
 
 namespace halyard::tools {
@@ -47,15 +48,14 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
   const std::string name = TOOL_TRY(chosen_function(flags, module));
   const auto found = std::ranges::find(all, name, &Target::name);
   if (found == all.end()) {
-    std::vector<const char*> names;
+    std::vector<std::string_view> names;
     std::string list;
     for (const Target& target : all) {
-      names.push_back(target.name.c_str());
+      names.emplace_back(target.name);
       list += (list.empty() ? "" : ", ") + target.name;
     }
-    const Block<char> near(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
     return fail(HALYARD_NOT_FOUND, "no function '{}' in module '{}'{}; it exports {}", name, view(info.name),
-                near.get(), list.empty() ? "nothing" : list);
+                did_you_mean(name, names), list.empty() ? "nothing" : list);
   }
   return std::vector<Target>{*found};
 }

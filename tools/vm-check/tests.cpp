@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "common/suggest.h"
 #include "filter.h"
 
 namespace halyard::tools {
@@ -97,11 +98,9 @@ Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites) {
   }
   std::erase_if(suites, [](const Suite& suite) { return suite.tests.empty(); });
   if (!suites.empty()) return {};
-  std::vector<const char*> candidates;
-  for (const std::string& name : names) candidates.push_back(name.c_str());
-  const Block<char> near(halyard_did_you_mean(text.c_str(), candidates.data(), candidates.size()));
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
   return fail(HALYARD_NOT_FOUND, "--filter={}: none of {} tests has such a name{}; --list names them", text,
-              names.size(), near.get());
+              names.size(), did_you_mean(text, candidates));
 }
 
 }  // namespace halyard::tools
