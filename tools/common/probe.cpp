@@ -17,22 +17,21 @@
 
 #include "common/child.h"
 #include "common/printable.h"
-#include "common/quantities.h"
 
 namespace halyard::tools {
 
 namespace {
 
 constexpr int kReportFd = 3;          // of the child
-constexpr size_t kMostWritten = 400;  // bytes kept of what a driver writes to standard error
-constexpr char kLastStep[] = "exit";  // behind the steps of halyard_driver_probe: the process ends
+constexpr size_t kMostWritten = 400;  // bytes of a driver's standard error that are kept
+constexpr char kLastStep[] = "exit";  // after the steps of halyard_driver_probe: the process ends
 
 void report(char kind, std::string_view text) {
   std::string record = kind + std::string(text) + '\0';
   std::string_view rest = record;
   while (!rest.empty()) {
     const ssize_t written = ::write(kReportFd, rest.data(), rest.size());
-    if (written <= 0) return;  // nobody listens any more
+    if (written <= 0) return;  // the parent has ended
     rest.remove_prefix(static_cast<size_t>(written));
   }
 }
@@ -123,18 +122,15 @@ std::vector<std::optional<Failure>> probe_drivers(std::span<const std::string> p
   return failures;
 }
 
-Result<std::chrono::nanoseconds> probe_limit(const Flags& flags) {
-  constexpr uint64_t kLongest = uint64_t{1} << 60;
-  if (!flags.has("timeout")) return std::chrono::seconds(10);
-  return std::chrono::nanoseconds(
-      std::min(TOOL_TRY(parse_duration("timeout", flags.value("timeout"))), kLongest));
+Result<std::chrono::nanoseconds> probe_limit(const Flags& flags, const Duration& flag) {
+  return TOOL_TRY(flags[flag]).value_or(std::chrono::seconds(10));
 }
 
 int probe_main(const char* path) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  // What is told is what the system says of a crash, not what a handler (a sanitizer's) makes of it.
+  // A crash must end the process with its signal, without a handler such as a sanitizer's.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal, SIG_DFL);
   ::fcntl(kReportFd, F_SETFD, FD_CLOEXEC);
   const Result<> done =

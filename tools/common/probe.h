@@ -25,7 +25,7 @@ inline constexpr char kProbeArgument[] = "--probe-driver";
 // The main function of such a process. Returns the exit status.
 int probe_main(const char* path);
 
-// The time that a driver may take to be tried: --timeout, or 10 s.
-Result<std::chrono::nanoseconds> probe_limit(const Flags& flags);
+// The time that a driver may take to be tried: the value of this flag, or 10 s.
+Result<std::chrono::nanoseconds> probe_limit(const Flags& flags, const Duration& flag);
 
 }  // namespace halyard::tools
