@@ -1,4 +1,4 @@
-// The order of things: search, probes, then an instance that knows only what survived them.
+// In this order: the search, the probes, then an instance with only the drivers that passed them.
 #include "common/survey.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Result<> open(halyard_instance_t instance, DeviceInfo& info) {
   return {};
 }
 
-// The devices of a driver, none of them opened.
+// Lists the devices of a driver without opening them.
 Result<std::vector<DeviceInfo>> list(halyard_instance_t instance, const std::string& driver) {
   halyard_device_entry_t* entries = nullptr;
   size_t count = 0;
@@ -110,7 +110,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
   TOOL_TRY(check(halyard_instance_drivers(survey.instance.get(), &entries, &count)));
   const Block<halyard_driver_entry_t> owned(entries);
   for (const halyard_driver_entry_t& found : std::span(entries, count)) {
-    // A kind whose first driver is broken has no driver, even if a later one would do.
+    // If the first driver of a kind is broken, the kind has no driver, even if a later one works.
     const halyard_search_entry_t* const server = survey.search.serving(found.name);
     if (server && std::string_view(server->path) == found.library)
       take_driver(survey, static_cast<size_t>(server - survey.search.entries().data()), found, depth);
@@ -120,7 +120,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
 
 namespace {
 
-// Tries the driver that would serve devices of that kind, if there is one.
+// Tries the driver that serves devices of that kind, if there is one.
 Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chrono::nanoseconds limit) {
   const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
   const halyard_search_entry_t* const entry = search.serving(kind);

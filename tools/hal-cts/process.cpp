@@ -37,7 +37,7 @@ class PipeTeller final : public Teller {
     const std::lock_guard lock(mutex_);
     for (size_t sent = 0; sent < record.size();) {
       const ssize_t count = write(fd_, record.data() + sent, record.size() - sent);
-      if (count < 0 && errno != EINTR) return;  // nobody listens any more
+      if (count < 0 && errno != EINTR) return;  // the parent has ended
       if (count > 0) sent += static_cast<size_t>(count);
     }
   }

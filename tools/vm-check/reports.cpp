@@ -1,4 +1,4 @@
-// Both are written from the same counts. Texts come from modules: each form makes them safe in its own way.
+// Both reports use the same counts. Texts come from modules: each format escapes them in its own way.
 #include "reports.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 struct Counts {
   size_t tests = 0;
   size_t passed = 0;
-  size_t failed = 0;  // an expectation, or several, and nothing else
+  size_t failed = 0;  // only expectations failed
   size_t errors = 0;  // the call failed, or could not be made
   size_t stopped = 0;
   double seconds = 0;
@@ -34,7 +34,7 @@ Counts count(std::span<const Finding> findings) {
   return counts;
 }
 
-// Findings stand in the order of their suites.
+// The findings of a suite; findings are in the order of their suites.
 std::span<const Finding> of_suite(std::span<const Finding> findings, const Suite& suite) {
   const auto [begin, end] = std::ranges::equal_range(
       findings, &suite, std::less<>(), [](const Finding& finding) { return finding.test->suite; });
