@@ -20,6 +20,12 @@ if(NOT HALYARD_BOOST_INCLUDE)
   list(APPEND missing libboost1.81-dev)
 endif()
 
+# Headers only: JSON of the tools.
+find_path(HALYARD_JSON_INCLUDE nlohmann/json.hpp)
+if(NOT HALYARD_JSON_INCLUDE)
+  list(APPEND missing nlohmann-json3-dev)
+endif()
+
 find_path(HALYARD_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
 if(NOT HALYARD_FLATBUFFERS_INCLUDE)
   list(APPEND missing libflatbuffers-dev)

@@ -228,7 +228,7 @@ def cut_short(checks, folder):
             checks.check(f"print --incomplete of {size} bytes", good(done, "cut short"), done)
     # The execution is present, with or without its result: the last records are the result and the end.
     *_, outcome, end = records(whole)
-    for size, part in ((end, ": same"), (outcome, "the capture has no result of it")):
+    for size, part in ((end, ": same"), (outcome, "the capture has no result to compare with")):
         path.write_bytes(whole[:size])
         done = hal_info("replay", path, "--incomplete")
         checks.check(f"replay --incomplete of {size} bytes", good(done, part), done)

@@ -147,12 +147,13 @@ class HalCts(unittest.TestCase):
         done = vmrun.run("hal-cts", NULL, "--json", "--filter=memory.sizes")
         self.assertIs(json.loads(done.stdout)["interrupted"], False)
 
-    def test_the_second_ctrl_c_ends_it_at_once(self):
+    def check_second_ctrl_c(self, *flags):
         hanging = "--driver=" + os.path.join(vmrun.BUILD, "tests", "bad_drivers", "halyard-driver-hangs.so")
         if not os.path.exists(hanging.split("=", 1)[1]):
             self.skipTest("the driver that hangs is not built")
-        terminal = Terminal("hal-cts", hanging, "--filter=semaphore.deadlines")
+        terminal = Terminal("hal-cts", hanging, "--filter=semaphore.deadlines", *flags)
         terminal.read_until(PROGRESS)
+        time.sleep(0.2)
         terminal.press(CTRL_C)
         terminal.read_until(r"\^C")
         time.sleep(0.2)
@@ -161,6 +162,12 @@ class HalCts(unittest.TestCase):
         terminal.press(CTRL_C)
         self.assertEqual(terminal.end(), -signal.SIGINT)
         self.assertLess(time.monotonic() - begin, 10)
+
+    def test_the_second_ctrl_c_ends_it_at_once(self):
+        self.check_second_ctrl_c()
+
+    def test_the_second_ctrl_c_ends_it_within_a_case_that_it_runs_itself(self):
+        self.check_second_ctrl_c("--no_fork")
 
 
 class VmRun(unittest.TestCase):

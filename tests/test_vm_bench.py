@@ -21,6 +21,15 @@ MUL = ["--module=examples/elementwise_mul.vmasm", "--device=local-sync", "--func
        "--input=8xf32=10"]
 PROGRAM_ROWS = ["load", "verify", "decode", "init"]
 
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 # @limited works 300 times in one context: more often than the warm-up calls it.
 MODULE = """
 vm.module @bench
@@ -620,8 +629,8 @@ vm.func @b(%i0: i32) -> () {
                 (14, None, ["cannot be run", "no/such/runner"]),
                 (3, "print('hello')", ["no JSON", "--benchmark_format=json"]),
                 (3, "print('{\"benchmarks\": [')", ["no JSON at byte"]),
-                (3, "print('{\"benchmarks\": ' + '[' * 100000)", ["no JSON at byte", "less deeply"]),
-                (3, "print('{\"a\": \"' + chr(92) + 'uZZZZ\"}')", ["hexadecimal"]),
+                (3, "print('{\"benchmarks\": ' + '[' * 100000)", ["no JSON at byte 100016"]),
+                (3, "print('{\"a\": \"' + chr(92) + 'uZZZZ\"}')", ["hex digits"]),
                 (3, "print('{}')", ["no array 'benchmarks'"]),
                 (3, "say()", ["no row 'BM_empty'", "none"]),
                 (3, "say(dict(row(1), name='BM_emptying'))", ["no row 'BM_empty'", "BM_emptying"]),
@@ -634,6 +643,26 @@ vm.func @b(%i0: i32) -> () {
             with self.subTest(body):
                 runner = self.runner(body) if body else "no/such/runner"
                 self.refuses(code, [f"--against={runner}", *parts], *self.small("empty"), f"--against={runner}")
+
+    def test_against_numbers_that_json_has_not(self):
+        runner = self.runner("say(dict(row(2), name='BM_empty', cv=float('nan'), worst=float('-inf'), label='\\\\\"NaN'))")
+        done = self.bench(*self.small("empty"), f"--against={runner}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ratio of medians", done.stdout)
+
+    def test_against_leaves_no_process_behind(self):
+        runner = self.runner("child = os.fork()\nif child == 0:\n    import time\n    time.sleep(600)\n"
+                             "open(sys.argv[0] + '.child', 'a').write(f'{child}\\n')\nsay(dict(row(1), name='BM_empty'))")
+        done = self.bench(*self.small("empty"), f"--against={runner}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(runner + ".child", encoding="utf-8") as file:
+            children = [int(line) for line in file]
+        self.assertGreaterEqual(len(children), 5)
+        for child in children:
+            deadline = time.monotonic() + 10
+            while is_running(child) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertFalse(is_running(child), "it is killed with its group")
 
     def test_against_while_the_call_fails(self):
         runner = self.runner("say(dict(row(1), name='BM_fails'))")

@@ -1,4 +1,4 @@
-// Finding what a message quotes.
+// Finds quotations in a message.
 #include "common/brief.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@ namespace halyard::tools {
 namespace {
 
 struct Limit {
-  size_t longest;  // bytes that stay as they are; of longer texts:
+  size_t longest;  // texts of so many bytes stay unchanged; of longer texts these stay:
   size_t head;
   size_t tail;
 };
@@ -36,7 +36,7 @@ std::string shortened(std::string_view text, const Limit& limit) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Where the text that begins at `at` and is quoted ends; npos where it never does.
+// The end of the quoted text that begins at `at`; npos if it has none.
 size_t quote_end(std::string_view message, size_t at) {
   size_t end = message.find('\'', at);
   while (end != std::string_view::npos && end + 1 < message.size() && is_word(message[end + 1]))
@@ -44,7 +44,7 @@ size_t quote_end(std::string_view message, size_t at) {
   return end;
 }
 
-// The size of "--name=" at the start of `text`; 0 where something else stands there.
+// The size of "--name=" at the start of `text`; 0 if it starts otherwise.
 size_t flag_size(std::string_view text) {
   if (!text.starts_with("--")) return 0;
   size_t size = 2;

@@ -1,4 +1,4 @@
-// Messages that stay short whatever the user has typed.
+// Messages stay short, however long the user's input is.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace halyard::tools {
 
-// The message with what it quotes shortened: text in single quotes, and the value in --name=VALUE,
-// lose their middle where they are longer than 256 bytes, and then the whole does where it is
-// longer than 4000. How many bytes were left out stands in their place.
+// Shortens quotations in a message: text in single quotes, and the value in --name=VALUE, lose their middle
+// if they are longer than 256 bytes. Then the whole message does if it is longer than 4000. The number of
+// bytes left out takes their place.
 std::string brief(std::string_view message);
 
 }  // namespace halyard::tools

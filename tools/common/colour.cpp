@@ -1,4 +1,4 @@
-// What the terminal is.
+// Properties of the terminal.
 #include "common/colour.h"
 
 #include <sys/ioctl.h>

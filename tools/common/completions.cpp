@@ -1,5 +1,5 @@
-// Completions for bash and zsh. Names of flags, the values that a table names, files, and devices, which
-// vm-run lists when they are asked for.
+// Completions for bash and zsh. They offer names of flags, values that a declaration lists, files, and
+// devices, which vm-run lists when the user presses Tab.
 #include <algorithm>
 
 #include "common/help.h"
@@ -19,12 +19,12 @@ bool takes_value(const Flag& flag) { return flag.kind == FlagKind::value || flag
 std::vector<Flag> all_flags(const ToolDescription& tool) {
   std::vector<Flag> flags;
   for (const FlagGroup& group : all_groups(tool))
-    flags.insert(flags.end(), group.flags.begin(), group.flags.end());
+    for (const Flag* const flag : group.flags) flags.push_back(*flag);
   return flags;
 }
 
-// What comes before the file in "[SCOPE=]FILE" and "FORMAT=FILE" is typed by hand: what is completed begins
-// behind the last '='.
+// The part before the file in "[SCOPE=]FILE" and "FORMAT=FILE" is typed by hand: completion begins after the
+// last '='.
 constexpr std::string_view kBashFrame = R"(# bash completion of @TOOL@, made from the table of its --help.
 @FUNCTION@() {
   # Bash splits words at '=' and ':'; the word is taken whole, and what readline has already is cut off again.
@@ -77,7 +77,7 @@ std::string_view kind_name(Completion completion) {
   return completion == Completion::files ? "files" : completion == Completion::devices ? "devices" : "none";
 }
 
-// A statement that offers values of this form, each behind `prefix`.
+// A statement that offers values of this form, each after `prefix`.
 std::string bash_values(std::string_view value, const std::string& prefix) {
   if (completion_of(value) != Completion::choices)
     return fmt::format("kind={}", kind_name(completion_of(value)));
@@ -87,7 +87,7 @@ std::string bash_values(std::string_view value, const std::string& prefix) {
   return fmt::format("candidates=({})", words);
 }
 
-// Text in single quotes for _arguments: what stands in brackets there must not end them.
+// Escapes text for single quotes and for the brackets of _arguments.
 std::string zsh_text(std::string_view text) {
   std::string safe;
   for (const char character : text) {
@@ -127,7 +127,7 @@ std::string bash_completion(const ToolDescription& tool) {
   std::string names;
   std::string values;
   for (const Flag& flag : all_flags(tool)) {
-    const std::string name = "--" + std::string(flag.name);
+    const std::string name = flag.text();
     if (flag.kind != FlagKind::toggle)
       values += fmt::format("      {}) {} ;;\n", name, bash_values(flag.value, name + "="));
     names += fmt::format("{}{}{}", names.empty() ? "" : " ", name, takes_value(flag) ? "=" : "");

@@ -1,4 +1,4 @@
-// Taking conventions apart.
+// Splits calling conventions.
 #include "common/convention.h"
 
 namespace halyard::tools {

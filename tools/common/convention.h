@@ -1,4 +1,4 @@
-// Calling conventions as the C ABI gives them, "0rr_r": one character for each argument and result.
+// Calling conventions of the C ABI, such as "0rr_r": one character for each argument and result.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace halyard::tools {
 std::string convention_arguments(std::string_view convention);
 std::string convention_results(std::string_view convention);
 
-// What the --input flags of a function stand for: its arguments without the two fences of an asynchronous
-// one. INVALID_ARGUMENT: a number of arguments that varies.
+// The types of the arguments that --input flags give: all but the two fences of an asynchronous function.
+// INVALID_ARGUMENT: the number of arguments varies.
 Result<std::string> input_types(const halyard_function_description_t& function);
 
 }  // namespace halyard::tools

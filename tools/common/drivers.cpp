@@ -1,4 +1,4 @@
-// The search for drivers, from the C ABI to text.
+// The search for drivers: read from the C ABI, shown as text.
 #include "common/drivers.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace halyard::tools {
 
 Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace, uint32_t chosen) {
-  const std::vector<std::string> libraries = flags.all("driver");
+  const std::vector<std::string> libraries = flags[flag::driver];
   std::vector<const char*> paths;
   for (const std::string& library : libraries) paths.push_back(library.c_str());
   halyard_instance_options_t options = {};
@@ -95,7 +95,7 @@ Colour colour_of(std::string_view outcome) {
   return outcome == "folder" ? Colour::none : Colour::dim;
 }
 
-// What stands behind the path.
+// The text after the path.
 std::string remark(const halyard_search_entry_t& entry) {
   if (entry.is_folder)
     return entry.other_files

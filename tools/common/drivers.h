@@ -1,4 +1,4 @@
-// Drivers as tools see them: the flag that names some, how they were looked for, and that search as text.
+// Drivers: the flag that names some, the search for others, and a text about that search.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,25 @@
 
 namespace halyard::tools {
 
-inline constexpr Flag kDriverFlag = {
-    "driver", FlagKind::list, "FILE",
-    "A driver library (halyard-driver-NAME.so) to be used before those that are found.",
+namespace flag {
+inline constexpr List driver = {
+    "driver", "FILE",
+    "A driver library (halyard-driver-NAME.so) to use before those that are found by the search.",
     "--driver=./halyard-driver-mine.so"};
+}
 
-// An instance that knows the drivers of --driver first; `trace` (may be null) is told what it does. `options`
-// are HALYARD_INSTANCE_*.
+// An instance with the drivers of --driver before all others; `trace` (may be null) records its events.
+// `options` are HALYARD_INSTANCE_*.
 Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr,
                                                  uint32_t options = 0);
 
-// The search for drivers of an instance, as it is now.
+// The log of an instance's search for drivers, as it is now.
 class DriverSearch {
  public:
   static Result<DriverSearch> of(halyard_instance_t instance);
   // In the order in which they were tried; their texts live as long as this.
   std::span<const halyard_search_entry_t> entries() const { return entries_; }
-  // The driver that serves devices of that kind, by its note alone; null where none does.
+  // The driver whose note says that it serves devices of that kind; null if there is none.
   const halyard_search_entry_t* serving(std::string_view kind) const;
 
  private:
@@ -40,18 +42,18 @@ inline bool is_accepted_driver(const halyard_search_entry_t& entry) {
   return !entry.is_folder && entry.outcome == HALYARD_SEARCH_ACCEPTED;
 }
 
-// "a,b" to {"a", "b"}; nothing of "".
+// "a,b" to {"a", "b"}; "" to {}.
 std::vector<std::string> split_list(std::string_view list);
 
-// How one entry is told: "taken", "refused", "shadowed", "skipped", "folder".
+// The word for an entry's outcome: "taken", "refused", "shadowed", "skipped", "folder".
 std::string_view outcome_name(const halyard_search_entry_t& entry, bool failed);
 // "the environment" and the like.
 std::string_view origin_name(uint32_t origin);
 // "1" or "1..3".
 std::string abi_text(uint32_t low, uint32_t high);
 
-// Every place and file that was tried, in order, with what became of it and why. `failures` (as many as
-// entries, or none) say which drivers failed when they were tried out.
+// A text about every place and file that was tried, in order, with the outcome and the reason. `failures` (as
+// many as entries, or none) are those of drivers that failed when they were tried.
 std::string explanation(const DriverSearch& search, std::span<const std::optional<Failure>> failures);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// From the C ABI to text.
+// Copies the C ABI's record, and makes a text of it.
 #include "common/expectations.h"
 
 namespace halyard::tools {

@@ -1,4 +1,4 @@
-// What a test program says does not hold, through the module `check`, while a call of it runs.
+// Failed expectations, which a test program reports through the module `check` during a call.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace halyard::tools {
 
-// A copy of what the C ABI tells.
+// A copy of the C ABI's record.
 struct FailedExpectation {
   explicit FailedExpectation(const halyard_failed_expectation_t& failed);
 
@@ -19,9 +19,9 @@ struct FailedExpectation {
   std::string text() const;
 };
 
-// Whom contexts tell of them.
+// The function that contexts call for each.
 struct ExpectationSink {
-  halyard_expectation_fn function = nullptr;  // null: nobody, and the first one fails the call
+  halyard_expectation_fn function = nullptr;  // null: the first failed expectation fails the call
   void* user = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// How tools hold what the C ABI gives: statuses as Failure, handles as Handle<T>. Tools see nothing of
-// Halyard but its C ABI.
+// The C ABI's values in tools: a status becomes a Failure, a handle a Handle<T>. Tools see nothing of Halyard
+// but its C ABI.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,13 +16,14 @@
 
 namespace halyard::tools {
 
-// Why a tool cannot go on: a code and a text that says what was expected, what was found and what to do.
+// The reason why a tool cannot go on: a code, and a text that says what was expected, what was found and what
+// to do.
 struct Failure {
   halyard_status_code_t code = HALYARD_UNKNOWN;
   std::string text;   // without the code at its start
-  int exit_code = 1;  // of the tool that ends with it
+  int exit_code = 1;  // of a tool that ends because of it
 
-  // For people: with what it quotes shortened.
+  // For people: long quotations are shortened.
   std::string line() const { return std::string(halyard_status_code_name(code)) + "; " + brief(text); }
 };
 
@@ -39,9 +40,9 @@ struct FreeMemory {
   void operator()(void* memory) const { halyard_free(memory); }
 };
 template <typename T>
-using Block = std::unique_ptr<T, FreeMemory>;  // memory that the C ABI gave
+using Block = std::unique_ptr<T, FreeMemory>;  // memory from the C ABI
 
-// Takes over a status.
+// Takes ownership of the status.
 inline Result<> check(halyard_status_t status) {
   if (!status) return {};
   const Block<char> whole(halyard_status_text(status));
@@ -80,7 +81,7 @@ inline halyard_text_t to_text(std::string_view text) { return {text.data(), text
 
 }  // namespace halyard::tools
 
-// TOOL_TRY(expression): the value of a Result, or return its failure from the calling function.
+// TOOL_TRY(expression): the value of a Result; on failure it returns the failure from the calling function.
 #define TOOL_TRY(...) TOOL_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define TOOL_TRY_COUNTED_(counter, ...) TOOL_TRY_NAMED_(counter, __VA_ARGS__)
 #define TOOL_TRY_NAMED_(counter, ...)                                                       \

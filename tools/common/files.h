@@ -1,4 +1,4 @@
-// Files as tools take them: a path, or "-" for standard input.
+// Files that are named on a command line: a path, or "-" for standard input.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,26 @@ namespace halyard::tools {
 
 inline constexpr std::string_view kStandard = "-";  // standard input or output
 
-// What is read of a pipe, of standard input or of another file whose end is not known, at most: bytes.
+// The most bytes that are read from a pipe, standard input or another file of unknown size.
 inline constexpr size_t kMostOfAStream = size_t{1} << 30;
 
-// Of an operation on a file that failed with this errno.
+// The code for a file operation that failed with this errno.
 halyard_status_code_t code_of_errno(int error);
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
-// For reading. As the system says, INVALID_ARGUMENT: a folder; the message names the path.
+// Opens a file for reading. Fails with code_of_errno(), or INVALID_ARGUMENT: it is a folder. The message
+// names the path.
 Result<OpenFile> open_file(const std::string& path);
 
-// The contents of a file: mapped, or read where that cannot be (a pipe). It must not shrink meanwhile.
+// The contents of a file: mapped, or read if it cannot be mapped (a pipe). The file must not shrink
+// meanwhile.
 class FileContents {
  public:
-  // As open_file(). RESOURCE_EXHAUSTED: what is not mapped gives more than kMostOfAStream. `kind` stands
-  // before the path in messages: "flag file ".
+  // Fails as open_file() does. RESOURCE_EXHAUSTED: more than kMostOfAStream was read. `kind` precedes the
+  // path in messages: "flag file ".
   static Result<FileContents> open(const std::string& path, std::string_view kind = "");
 
   FileContents(FileContents&& other) noexcept;
@@ -49,7 +51,7 @@ class FileContents {
   std::string read_;
 };
 
-// As the system says; the message names the path.
+// Fails with code_of_errno(); the message names the path.
 Result<> write_file(const std::string& path, bool append, std::span<const uint8_t> bytes);
 
 }  // namespace halyard::tools

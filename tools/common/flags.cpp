@@ -1,12 +1,14 @@
-// Parsing of flags, and the frame of a tool's main.
+// Parses flags; the common part of every tool's main function.
 #include "common/flags.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <system_error>
@@ -16,21 +18,25 @@
 #include "common/help.h"
 #include "common/printable.h"
 #include "common/probe.h"
+#include "common/quantities.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/suggest.h"
 
 namespace halyard::tools {
 
 namespace {
 
-constexpr Flag kCommonFlags[] = {
-    {"flagfile", FlagKind::list, "FILE",
-     "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
-     "--flagfile=flags.txt"},
-    {"help", FlagKind::optional_value, "man|bash|zsh",
-     "Prints this and exits; with a value, the same as a manual page or as completions for a shell.",
-     "--help=bash"},
-};
+constexpr List kFlagFile = {
+    "flagfile", "FILE",
+    "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
+    "--flagfile=flags.txt"};
+constexpr OptionalText kHelp = {
+    "help", "man|bash|zsh",
+    "Prints this and exits; with a value, the same as a manual page or as completions for a shell.",
+    "--help=bash"};
+
+constexpr const Flag* kCommonFlags[] = {&kFlagFile, &kHelp};
 
 std::string normalised(std::string_view name) {
   std::string text(name);
@@ -42,23 +48,20 @@ constexpr FlagGroup kCommonGroup = {"Every tool", kCommonFlags};
 
 const Flag* find_flag(const ToolDescription& tool, std::string_view name) {
   for (const FlagGroup& group : all_groups(tool))
-    for (const Flag& flag : group.flags)
-      if (normalised(flag.name) == name) return &flag;
+    for (const Flag* const flag : group.flags)
+      if (normalised(flag->name) == name) return flag;
   return nullptr;
 }
 
 // "; did you mean 'near'?" or nothing.
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
-  std::vector<const char*> candidates;
-  for (const std::string& candidate : names) candidates.push_back(candidate.c_str());
-  const Block<char> text(halyard_did_you_mean(name.c_str(), candidates.data(), candidates.size()));
-  return text.get();
+  return did_you_mean(name, std::vector<std::string_view>(names.begin(), names.end()));
 }
 
 std::string near_flag(const ToolDescription& tool, std::string_view name) {
   std::vector<std::string> names;
   for (const FlagGroup& group : all_groups(tool))
-    for (const Flag& flag : group.flags) names.push_back("--" + std::string(flag.name));
+    for (const Flag* const flag : group.flags) names.push_back(flag->text());
   return suggestion("--" + std::string(name), names);
 }
 
@@ -70,16 +73,17 @@ std::string list_of(const std::vector<std::string_view>& choices) {
   return text;
 }
 
-// Whether the value is one of those that there are, where the table names them.
+// If the declaration names the possible values: checks that this is one of them.
 Result<> check_choice(const Flag& flag, std::string_view name, const std::string& value) {
   const std::vector<std::string_view> choices = choices_of(flag.value);
   if (choices.empty() || std::ranges::find(choices, value) != choices.end()) return {};
-  const bool is_word = !value.empty() && !(value[0] >= '0' && value[0] <= '9');  // no number is like another
+  const bool is_word =
+      !value.empty() && !(value[0] >= '0' && value[0] <= '9');  // suggestions for numbers are pointless
   return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}{}", name, value, list_of(choices),
               !is_word ? "" : suggestion(value, {choices.begin(), choices.end()}));
 }
 
-// Results that are not, or not all, where they should be.
+// Results did not reach standard output, or not all of them.
 Failure cannot_print(int error) {
   return {HALYARD_UNAVAILABLE,
           fmt::format("cannot write all of standard output: {}; what is there is incomplete",
@@ -107,7 +111,7 @@ std::vector<std::string_view> choices_of(std::string_view value) {
 
 Result<Flags> Flags::parse(const ToolDescription& tool, int argc, const char* const* argv) {
   Flags flags;
-  std::vector<std::string> files;  // those that are being read, each named by the one before
+  std::vector<std::string> files;  // files being read; each is named in the one before it
   for (int i = 1; i < argc; ++i) TOOL_TRY(flags.add(tool, argv[i], files));
   return flags;
 }
@@ -136,8 +140,8 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, std:
                 "flag '--{}' needs a value in the same argument: --{}={}; for example {}", name, name,
                 flag->value, flag->example);
   if (has_value) TOOL_TRY(check_choice(*flag, name, value));
-  if (flag->name == "flagfile") return add_file(tool, value, files);
-  std::vector<std::string>& values = values_[normalised(flag->name)];
+  if (flag == &kFlagFile) return add_file(tool, value, files);
+  std::vector<std::string>& values = values_[flag->name];
   if (flag->kind == FlagKind::toggle) {
     values.emplace_back(!has_value || value == "true" || value == "1" ? "true" : "false");
   } else {
@@ -152,8 +156,8 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
   if (std::ranges::find(files, path) != files.end() || files.size() == kDeepest)
     return fail(HALYARD_INVALID_ARGUMENT,
                 "flag file '{}' is named by itself, or by files that name each other more than {} deep; take "
-                "--flagfile out of one",
-                path, kDeepest);
+                "{} out of one",
+                path, kDeepest, kFlagFile);
   const FileContents file = TOOL_TRY(FileContents::open(path, "flag file "));
   files.push_back(path);
   std::string_view rest = file.text();
@@ -170,27 +174,79 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
   return {};
 }
 
-bool Flags::on(std::string_view name) const {
-  const auto found = values_.find(name);
-  return found != values_.end() && found->second.back() == "true";
-}
-
-std::string Flags::value(std::string_view name, std::string_view otherwise) const {
-  const auto found = values_.find(name);
-  return found == values_.end() ? std::string(otherwise) : found->second.back();
-}
-
-std::vector<std::string> Flags::all(std::string_view name) const {
-  const auto found = values_.find(name);
+std::vector<std::string> Flags::given(const Flag& flag) const {
+  const auto found = values_.find(flag.name);
   return found == values_.end() ? std::vector<std::string>() : found->second;
+}
+
+std::optional<std::string> Flags::last(const Flag& flag) const {
+  const auto found = values_.find(flag.name);
+  if (found == values_.end()) return std::nullopt;
+  return found->second.back();
+}
+
+// The place of the word among those of the declaration; parse() has refused all others.
+std::optional<size_t> Flags::chosen(const Flag& flag) const {
+  const std::optional<std::string> word = last(flag);
+  if (!word) return std::nullopt;
+  const std::vector<std::string_view> words = choices_of(flag.value);
+  return static_cast<size_t>(std::ranges::find(words, *word) - words.begin());
+}
+
+bool Flags::operator[](const Toggle& flag) const { return last(flag) == "true"; }
+
+std::string Flags::operator[](const Text& flag) const {
+  return last(flag).value_or(std::string(flag.otherwise));
+}
+
+std::optional<std::string> Flags::operator[](const OptionalText& flag) const { return last(flag); }
+
+Result<uint64_t> Flags::operator[](const Number& flag) const {
+  const std::optional<std::string> text = last(flag);
+  if (!text) return flag.otherwise;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc() || end != text->data() + text->size())
+    return wrong_value(flag, *text, fmt::format("a number, such as {}", flag.example_value()));
+  return number;
+}
+
+Result<double> Flags::operator[](const Threshold& flag) const {
+  const std::optional<std::string> text = last(flag);
+  if (!text) return flag.otherwise;
+  char* end = nullptr;
+  const double number = std::strtod(text->c_str(), &end);
+  if (text->empty() || *end != 0 || !(number >= 0))
+    return wrong_value(flag, *text,
+                       fmt::format("a number that is not negative, such as {}", flag.example_value()));
+  return number;
+}
+
+Result<std::optional<uint64_t>> Flags::operator[](const Size& flag) const {
+  const std::optional<std::string> text = last(flag);
+  if (!text) return std::nullopt;
+  const std::optional<uint64_t> bytes = parse_size(*text);
+  if (!bytes) return wrong_value(flag, *text, "a size above 0 such as 4096, 64KiB, 512MiB or 2GiB");
+  return bytes;
+}
+
+Result<std::optional<std::chrono::nanoseconds>> Flags::operator[](const Duration& flag) const {
+  const std::optional<std::string> text = last(flag);
+  if (!text) return std::nullopt;
+  const std::optional<std::chrono::nanoseconds> time = parse_duration(*text);
+  if (!time) return wrong_value(flag, *text, "a time above 0 such as 1.5s, 200ms or 2min");
+  return time;
+}
+
+std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected) {
+  return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected {}", flag, value, expected);
 }
 
 namespace {
 
 bool runs_ranks(const ToolDescription& tool) {
   for (const FlagGroup& group : tool.groups)
-    for (const Flag& flag : group.flags)
-      if (flag.name == "rank") return true;
+    if (std::ranges::find(group.flags, &flag::rank) != group.flags.end()) return true;
   return false;
 }
 
@@ -200,19 +256,19 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags)) {
   occupy_standard_descriptors();
   if (argc == 3 && std::strcmp(argv[1], kProbeArgument) == 0) return probe_main(argv[2]);
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of writing, reported below
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe then fails, which is reported below
   const auto report = [&](const Failure& failure) {
     std::fflush(stdout);
-    print_error("{} {}{}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO), rank_prefix(),
-                printable(failure.line()));
+    print_error("{} {}{}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO),
+                rank_prefix(), printable(failure.line()));
     return failure.exit_code;
   };
   int code = 0;
   try {
     Result<Flags> flags = Flags::parse(tool, argc, argv);
     if (!flags) return report(flags.error());
-    if (flags->has("help")) {
-      const std::string text = help(tool, flags->value("help"));
+    if (const std::optional<std::string> form = (*flags)[kHelp]) {
+      const std::string text = help(tool, *form);
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
       if (runs_ranks(tool))

@@ -1,12 +1,19 @@
-// Flags of a tool, from one table: parsing, suggestions, and all that is told about them (help.h). The
-// grammar is the one that users of iree-run-module type (run-module-cli.md, section 1): --name=value in one
-// argument, switches as --name, lists by repetition, --flagfile=FILE. In names '-' and '_' are the same. That
-// grammar is why this is not a general command line library: "--name value" does not take the next argument
-// as its value.
+// Flags of a tool. Each is declared once, as a constant whose type says what reading it gives:
+// `flags[flag::timeout]`. A misspelt flag and a value of the wrong type do not compile. Help, manual pages
+// and completions (help.h) come from the same constants.
+//
+// The grammar is the one that users of iree-run-module type (run-module-cli.md, section 1): --name=value in
+// one argument, switches as --name, lists by repetition, --flagfile=FILE. In names '-' and '_' are the same.
+// General command line libraries take the next argument as a value ("--name value"), so they do not fit.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,20 +26,95 @@ namespace halyard::tools {
 
 enum class FlagKind { toggle, value, list, optional_value };
 
+// What help tells of a flag. Declarations use the types below.
 struct Flag {
-  std::string_view name;  // "list_drivers"
   FlagKind kind;
-  // What stands after '=': a word in capitals, "FILE"; or the values that there are, "yes|no", and then
-  // others are errors. Empty for a toggle.
+  std::string_view name;  // "list_drivers"
+  // What follows '=': a word in capitals, "FILE"; or the possible values, "yes|no", and then others are
+  // errors. Empty for a toggle.
   std::string_view value;
   std::string_view help;     // one or two sentences; a newline counts as a blank
   std::string_view example;  // a whole flag: "--device=local-sync"
+
+  std::string text() const { return "--" + std::string(name); }
+  // The value in the example: "local-sync".
+  constexpr std::string_view example_value() const { return example.substr(example.find('=') + 1); }
+};
+
+// bool.
+struct Toggle : Flag {
+  constexpr Toggle(std::string_view name, std::string_view help, std::string_view example)
+      : Flag{FlagKind::toggle, name, "", help, example} {}
+};
+
+// A flag with a value. The constructor is that of all types below.
+struct ValueFlag : Flag {
+  constexpr ValueFlag(std::string_view name, std::string_view value, std::string_view help,
+                      std::string_view example)
+      : Flag{FlagKind::value, name, value, help, example} {}
+};
+
+// std::string: the last one given, or a default.
+struct Text : ValueFlag {
+  constexpr Text(std::string_view name, std::string_view value, std::string_view help,
+                 std::string_view example, std::string_view text = "")
+      : ValueFlag(name, value, help, example), otherwise(text) {}
+  std::string_view otherwise;
+};
+
+// std::optional<std::string>: "" where the flag has no value.
+struct OptionalText : Flag {
+  constexpr OptionalText(std::string_view name, std::string_view value, std::string_view help,
+                         std::string_view example)
+      : Flag{FlagKind::optional_value, name, value, help, example} {}
+};
+
+// std::vector<std::string>: all that were given, in order.
+struct List : Flag {
+  constexpr List(std::string_view name, std::string_view value, std::string_view help,
+                 std::string_view example)
+      : Flag{FlagKind::list, name, value, help, example} {}
+};
+
+// Result<uint64_t>.
+struct Number : ValueFlag {
+  constexpr Number(std::string_view name, std::string_view value, std::string_view help,
+                   std::string_view example, uint64_t number = 0)
+      : ValueFlag(name, value, help, example), otherwise(number) {}
+  uint64_t otherwise;
+};
+
+// Result<double>: 0 or more.
+struct Threshold : ValueFlag {
+  constexpr Threshold(std::string_view name, std::string_view help, std::string_view example, double number)
+      : ValueFlag(name, "X", help, example), otherwise(number) {}
+  double otherwise;
+};
+
+// Result<std::optional<uint64_t>>: bytes.
+struct Size : ValueFlag {
+  using ValueFlag::ValueFlag;
+};
+
+// Result<std::optional<std::chrono::nanoseconds>>.
+struct Duration : ValueFlag {
+  using ValueFlag::ValueFlag;
+};
+
+// An enumeration (or number) whose values stand in the order of the words in `value`, from `least` on.
+template <typename T>
+struct Choice : ValueFlag {
+  constexpr Choice(std::string_view name, std::string_view value, std::string_view help,
+                   std::string_view example, T chosen, T first = T{})
+      : ValueFlag(name, value, help, example), otherwise(chosen), least(first) {}
+  T otherwise;
+  T least;
 };
 
 // Flags that belong together, with a title for --help; without one where a tool has a single group.
 struct FlagGroup {
   std::string_view title;
-  std::span<const Flag> flags;
+  std::span<const Flag* const> flags;
 };
 
 struct ExitCode {
@@ -48,14 +130,14 @@ inline constexpr ExitCode kUsualExitCodes[] = {
 struct ToolDescription {
   std::string_view name;     // "vm-run"
   std::string_view usage;    // "vm-run --module=FILE [flags]"
-  std::string_view summary;  // one paragraph; up to its first colon or full stop it says what the tool does
+  std::string_view summary;  // one paragraph; the text before its first colon or full stop is the purpose
   std::span<const FlagGroup> groups;
   std::string_view examples;  // whole commands, one per line
   std::span<const ExitCode> exit_codes = kUsualExitCodes;
-  std::string_view arguments = "";  // what arguments that are no flags are, in the form of Flag::value
+  std::string_view arguments = "";  // arguments that are not flags, in the form of Flag::value
 };
 
-// The tool's groups, and behind them the flags that every tool has.
+// The tool's groups, and after them the group of flags that every tool has.
 std::vector<FlagGroup> all_groups(const ToolDescription& tool);
 
 // {"yes", "no"} of "yes|no"; nothing of "FILE".
@@ -64,13 +146,28 @@ std::vector<std::string_view> choices_of(std::string_view value);
 class Flags {
  public:
   // INVALID_ARGUMENT: an unknown flag (with a suggestion), a missing value, or one that is not among the
-  // choices; or what reading a flag file gives.
+  // choices; or an error of reading a flag file.
   static Result<Flags> parse(const ToolDescription& tool, int argc, const char* const* argv);
 
-  bool has(std::string_view name) const { return values_.contains(name); }
-  bool on(std::string_view name) const;  // a toggle that was set last
-  std::string value(std::string_view name, std::string_view otherwise = "") const;  // the last one given
-  std::vector<std::string> all(std::string_view name) const;
+  // The value of a flag, or its default. Numbers fail with INVALID_ARGUMENT, which names the flag.
+  bool operator[](const Toggle& flag) const;
+  std::string operator[](const Text& flag) const;
+  std::optional<std::string> operator[](const OptionalText& flag) const;
+  std::vector<std::string> operator[](const List& flag) const { return given(flag); }
+  Result<uint64_t> operator[](const Number& flag) const;
+  Result<double> operator[](const Threshold& flag) const;
+  Result<std::optional<uint64_t>> operator[](const Size& flag) const;
+  Result<std::optional<std::chrono::nanoseconds>> operator[](const Duration& flag) const;
+  template <typename T>
+  T operator[](const Choice<T>& flag) const {
+    const std::optional<size_t> place = chosen(flag);
+    return place ? static_cast<T>(static_cast<size_t>(flag.least) + *place) : flag.otherwise;
+  }
+
+  // Whether the flag was given.
+  bool has(const Flag& flag) const { return !given(flag).empty(); }
+  // The texts as they were given, for messages and other programs.
+  std::vector<std::string> given(const Flag& flag) const;
   const std::vector<std::string>& positional() const { return positional_; }
   // Replaces every value of a flag by change(value).
   void change_values(const std::function<std::string(std::string)>& change) {
@@ -81,14 +178,30 @@ class Flags {
  private:
   Result<> add(const ToolDescription& tool, std::string_view argument, std::vector<std::string>& files);
   Result<> add_file(const ToolDescription& tool, const std::string& path, std::vector<std::string>& files);
+  std::optional<std::string> last(const Flag& flag) const;
+  std::optional<size_t> chosen(const Flag& flag) const;
 
-  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::map<std::string_view, std::vector<std::string>> values_;  // by Flag::name
   std::vector<std::string> positional_;
 };
 
-// What every tool's main does around `body`: flags, --help, errors on standard error as "tool: CODE;
-// message", exit codes, and a check that standard output could be written.
+// A message that a value of this flag is wrong.
+std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected);
+
+// The main function of every tool: reads the flags, prints --help or calls `body`, prints an error to
+// standard error as "tool: CODE; message", returns the exit code, and checks that standard output could be
+// written.
 int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags));
 
 }  // namespace halyard::tools
+
+// A flag in a message: "--name".
+template <std::derived_from<halyard::tools::Flag> T>
+struct fmt::formatter<T> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  template <typename Context>
+  auto format(const T& flag, Context& context) const {
+    return std::ranges::copy(flag.text(), context.out()).out;
+  }
+};

@@ -8,7 +8,7 @@
 namespace halyard::tools {
 
 std::string usage_of(const Flag& flag) {
-  std::string text = "--" + std::string(flag.name);
+  std::string text = flag.text();
   if (flag.kind == FlagKind::optional_value) return text + "[=" + std::string(flag.value) + "]";
   return flag.value.empty() ? text : text + "=" + std::string(flag.value);
 }
@@ -29,7 +29,8 @@ std::string help_text(const ToolDescription& tool) {
                                  wrapped(tool.usage, 7, width));
   for (const FlagGroup& group : all_groups(tool)) {
     if (!group.title.empty()) text += fmt::format("\n{}\n", title(fmt::format("{}:", group.title)));
-    for (const Flag& flag : group.flags) {
+    for (const Flag* const it : group.flags) {
+      const Flag& flag = *it;
       text +=
           fmt::format("\n  {}\n{}{}\n", title(usage_of(flag)), indent, wrapped(flag.help, kIndent, width));
       if (!flag.example.empty()) text += fmt::format("{}example: {}\n", indent, flag.example);

@@ -1,5 +1,5 @@
-// What is told about a tool and its flags, all from the one table of its ToolDescription: the text of --help,
-// the manual page, completions for shells. Tools that are added need nothing but their table.
+// Documentation of a tool, all made from its ToolDescription: the text of --help, the manual page,
+// completions for shells. A new tool needs nothing else.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace halyard::tools {
 // "--input=VALUE", "--list_devices[=DRIVER]", "--explain".
 std::string usage_of(const Flag& flag);
 
-// The value's form in a table: what shells offer for it.
+// What shells offer for a value, by its form in the declaration.
 enum class Completion { none, files, devices, choices };
 Completion completion_of(std::string_view value);
 
@@ -21,7 +21,7 @@ std::string manual_page(const ToolDescription& tool);  // roff, section 1, macro
 std::string bash_completion(const ToolDescription& tool);
 std::string zsh_completion(const ToolDescription& tool);
 
-// One of them, as --help names it: "", "man", "bash", "zsh".
+// The text that the value of --help asks for: "", "man", "bash", "zsh".
 std::string help(const ToolDescription& tool, std::string_view form);
 
 }  // namespace halyard::tools

@@ -14,6 +14,7 @@
 
 #include "common/files.h"
 #include "common/npy.h"
+#include "common/program_flags.h"
 
 namespace halyard::tools {
 
@@ -42,22 +43,25 @@ halyard_value_t object_value(halyard_object_t object) {
 
 class InputParser {
  public:
-  InputParser(std::string_view types, halyard_device_t device, std::string_view flag)
-      : types_(types), device_(device), flag_(flag), what_(flag == "input" ? "input" : "result") {}
+  InputParser(std::string_view types, halyard_device_t device, const Flag& flag, Described described)
+      : types_(types),
+        device_(device),
+        flag_(flag),
+        what_(described == Described::input ? "input" : "result") {}
 
   Result<> add(std::string_view given) {
     const std::string text(trimmed(given));
     if (text.empty())
-      return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: empty text; expected {}", flag_, given, expectation());
+      return fail(HALYARD_INVALID_ARGUMENT, "{}={}: empty text; expected {}", flag_, given, expectation());
     if (text.starts_with('*')) return add_all_arrays(text.substr(1));
     const std::optional<char> type = next_type();
     if (!type)
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "--{}={}: the function has {} {}{} and this is one more; leave it out", flag_, given,
+                  "{}={}: the function has {} {}{} and this is one more; leave it out", flag_, given,
                   types_.size(), what_, types_.size() == 1 ? "" : "s");
     Result<> added = add_one(text, *type);
     if (!added)
-      return fail(added.error().code, "--{}={}: {} {} of the function: {}", flag_, given, what_,
+      return fail(added.error().code, "{}={}: {} {} of the function: {}", flag_, given, what_,
                   arguments.values().size(), added.error().text);
     return {};
   }
@@ -166,7 +170,7 @@ class InputParser {
                   array.bytes.size());
   }
 
-  // "@file.npy": its first array. "+file.npy": the next one of the file opened last.
+  // "@file.npy": its first array. "+file.npy": the next array of the file that was opened last.
   Result<Array> read_array(std::string_view text) {
     const std::string path(text.substr(1));
     if (text.front() == '@') {
@@ -181,15 +185,15 @@ class InputParser {
 
   Result<> add_all_arrays(const std::string& path) {
     Result<NpyFile> file = NpyFile::open(path);
-    if (!file) return fail(file.error().code, "--{}=*{}: {}", flag_, path, file.error().text);
+    if (!file) return fail(file.error().code, "{}=*{}: {}", flag_, path, file.error().text);
     arrays_ = *std::move(file);
     do {
       if (!next_type())
         return fail(HALYARD_INVALID_ARGUMENT,
-                    "--{}=*{}: the file holds more arrays than the function has {}s ({})", flag_, path, what_,
+                    "{}=*{}: the file holds more arrays than the function has {}s ({})", flag_, path, what_,
                     types_.size());
       if (*next_type() != 'r')
-        return fail(HALYARD_INVALID_ARGUMENT, "--{}=*{}: {} {} of the function is {}, not a tensor", flag_,
+        return fail(HALYARD_INVALID_ARGUMENT, "{}=*{}: {} {} of the function is {}, not a tensor", flag_,
                     path, what_, arguments.values().size(), expectation());
       Handle<halyard_object_t> view = TOOL_TRY(upload(TOOL_TRY(arrays_->next())));
       halyard_retain(view.get());
@@ -198,13 +202,13 @@ class InputParser {
     return {};
   }
 
-  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from where the last read of that file ended).
+  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from the end of the last read of that file).
   Result<Handle<halyard_object_t>> upload_raw(std::string_view type, std::string_view source) {
     halyard_tensor_t* parsed = nullptr;
     TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
     const Block<halyard_tensor_t> tensor(parsed);
     const std::string path(source.substr(1));
-    std::error_code unknown;  // then opening it fails
+    std::error_code unknown;  // if this fails, opening the file fails, too
     const std::filesystem::file_status status = std::filesystem::status(path, unknown);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
       return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not a regular file; expected one with the bytes of {}",
@@ -224,7 +228,7 @@ class InputParser {
 
   std::string_view types_;
   halyard_device_t device_;
-  const std::string_view flag_;
+  const Flag& flag_;
   const std::string_view what_;
   std::optional<NpyFile> arrays_;
   std::map<std::string, uint64_t> raw_positions_;
@@ -233,8 +237,8 @@ class InputParser {
 }  // namespace
 
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
-                               halyard_device_t device, std::string_view flag) {
-  InputParser parser(types, device, flag);
+                               halyard_device_t device, const Flag& flag, Described described) {
+  InputParser parser(types, device, flag, described);
   for (const std::string& text : texts) TOOL_TRY(parser.add(text));
   return std::move(parser.arguments);
 }
@@ -285,14 +289,14 @@ Result<std::vector<std::string>> arrays_in(const std::string& folder) {
        entry.increment(error))
     if (entry->path().extension() == ".npy") names.push_back(entry->path().filename());
   if (error)
-    return fail(code_of_errno(error.value()), "--inputs_from={}: cannot read the folder: {}; check the path",
-                folder, error.message());
+    return fail(code_of_errno(error.value()), "{}={}: cannot read the folder: {}; check the path",
+                flag::inputs_from, folder, error.message());
   if (names.empty())
     return fail(
         HALYARD_NOT_FOUND,
-        "--inputs_from={}: the folder has no file that ends in .npy; save an array there for each argument, "
-        "such as input0.npy",
-        folder);
+        "{}={}: the folder has no file that ends in .npy; save an array there for each argument, such as "
+        "input0.npy",
+        flag::inputs_from, folder);
   std::ranges::sort(names, comes_before);
   std::vector<std::string> texts;
   for (const std::string& name : names) texts.push_back("*" + folder + "/" + name);

@@ -1,14 +1,15 @@
-// --input texts to the arguments of a call. Specified by run-module-cli.md, section 3.
+// Makes the arguments of a call from the texts of --input. Specified by run-module-cli.md, section 3.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "common/failure.h"
+#include "common/flags.h"
 
 namespace halyard::tools {
 
-// Arguments whose objects are released at the end.
+// Arguments; it owns their objects.
 class Arguments {
  public:
   Arguments() = default;
@@ -26,13 +27,17 @@ class Arguments {
   std::vector<halyard_value_t> values_;
 };
 
-// `types`: one character of the calling convention per argument. `device` may be null where no argument is a
-// view. `flag` is the one that the texts come from: "input", or "expected_output" for results. More texts
-// than types: INVALID_ARGUMENT; fewer are left to the call.
-Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
-                               halyard_device_t device, std::string_view flag = "input");
+// What the texts describe, for messages.
+enum class Described { input, result };
 
-// INVALID_ARGUMENT, with what the function takes, unless there is an argument for each type.
+// `types`: one character of the calling convention per argument. `device` may be null if no argument is a
+// view. `flag` is the one that the texts come from. More texts than types: INVALID_ARGUMENT; if there are
+// fewer, the call fails.
+Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
+                               halyard_device_t device, const Flag& flag,
+                               Described described = Described::input);
+
+// INVALID_ARGUMENT, saying what the function takes, unless there is an argument for each type.
 Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
                       const Arguments& arguments);
 

@@ -1,15 +1,18 @@
-// Signals to a number, and to an event where a thread waits for it.
+// A signal set of Asio, and a timer that repeats `stop`.
 #include "common/interrupt.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <utility>
 
-#include <cerrno>
-#include <cstdint>
-#include <system_error>
+#include "common/loop.h"
 
 namespace halyard::tools {
+
+namespace asio = boost::asio;
 
 namespace {
 
@@ -19,61 +22,76 @@ struct Signal {
 };
 constexpr Signal kSignals[] = {{SIGINT, "Ctrl-C"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
 
-// A signal handler reaches nothing else.
-std::atomic<int> signalled = 0;    // the number of the first one
-std::atomic<uint64_t> caught = 0;  // bit n: signal n is
-std::atomic<int> event = -1;
-
-bool is_caught(int number) { return (caught >> number & 1) != 0; }
-
-// Each of those that are caught ends the process again.
-void release_signals() {
-  for (const Signal& signal : kSignals)
-    if (is_caught(signal.number)) std::signal(signal.number, SIG_DFL);
+bool is_ignored(int number) {
+  struct sigaction action = {};
+  return ::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN;
 }
 
-void notify(int descriptor) {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof one);
-}
-
-void on_signal(int number) {
-  const int error = errno;
-  int none = 0;
-  signalled.compare_exchange_strong(none, number);
-  release_signals();
-  if (const int descriptor = event; descriptor >= 0) notify(descriptor);
-  errno = error;
+// Changes how Asio's handler is installed: system calls go on after it, and the next such signal ends the
+// process even if no handler of the loop has run by then.
+void catch_once(int number) {
+  struct sigaction action = {};
+  if (::sigaction(number, nullptr, &action) != 0) return;
+  action.sa_flags |= SA_RESTART | SA_RESETHAND;
+  ::sigaction(number, &action, nullptr);
 }
 
 }  // namespace
 
-Interrupt::Interrupt() {
-  signalled = 0;
-  uint64_t bits = 0;
-  for (const Signal& signal : kSignals) {
-    struct sigaction action = {};
-    if (::sigaction(signal.number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
-      bits |= uint64_t{1} << signal.number;
+// Used by the thread that runs the io_context, except `signalled`. Handlers share it.
+struct Interrupt::State : std::enable_shared_from_this<Interrupt::State> {
+  State(asio::io_context& context, std::function<void()> action)
+      : signals(context), timer(context), stop(std::move(action)) {
+    for (const Signal& signal : kSignals) {
+      if (is_ignored(signal.number)) continue;
+      signals.add(signal.number);
+      catch_once(signal.number);
+    }
   }
-  caught = bits;
-  for (const Signal& signal : kSignals) {
-    if (!is_caught(signal.number)) continue;
-    struct sigaction action = {};
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    ::sigaction(signal.number, &action, nullptr);
+
+  void begin() {
+    signals.async_wait([self = shared_from_this()](const boost::system::error_code& error, int number) {
+      if (error || self->is_over) return;
+      self->signalled = number;
+      self->signals.clear();  // the next signal, whichever it is, ends the process
+      self->ask();
+    });
   }
+
+  void ask() {
+    constexpr std::chrono::milliseconds kPause(50);
+    if (!stop) return;
+    stop();
+    timer.expires_after(kPause);
+    timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error && !self->is_over) self->ask();
+    });
+  }
+
+  void end() {
+    is_over = true;
+    signals.clear();
+    signals.cancel();
+    timer.cancel();
+  }
+
+  asio::signal_set signals;
+  asio::steady_timer timer;
+  const std::function<void()> stop;  // may be empty
+  bool is_over = false;
+  std::atomic<int> signalled = 0;  // the number of the first signal
+};
+
+Interrupt::Interrupt() : own_(std::make_unique<asio::io_context>(1)) {
+  state_ = std::make_shared<State>(*own_, nullptr);
+  state_->begin();
 }
 
-Interrupt::Interrupt(std::function<void()> stop) : Interrupt() {
-  if (caught == 0) return;
-  stop_ = std::move(stop);
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
-  event = wake_;
-  watcher_ = std::thread([this] { watch(); });
-  // The thread that only waits takes them.
+Interrupt::Interrupt(std::function<void()> stop) : loop_(Loop::get()) {
+  state_ = std::make_shared<State>(loop_->context(), std::move(stop));
+  state_->begin();
+  loop_->start();
+  // Only the loop's thread takes the signals.
   sigset_t set;
   ::sigemptyset(&set);
   for (const Signal& signal : kSignals) ::sigaddset(&set, signal.number);
@@ -81,40 +99,31 @@ Interrupt::Interrupt(std::function<void()> stop) : Interrupt() {
 }
 
 Interrupt::~Interrupt() {
-  release_signals();
-  caught = 0;
-  event = -1;
-  over_ = true;
-  if (wake_ >= 0) notify(wake_);
-  if (watcher_.joinable()) {
-    watcher_.join();
-    ::pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr);
+  if (!loop_) {
+    state_->end();
+    return;
   }
-  if (wake_ >= 0) ::close(wake_);
+  if (loop_.use_count() == 1) loop_->stop();
+  loop_->run([this] { state_->end(); });
+  ::pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr);
 }
 
-bool Interrupt::happened() const { return signalled != 0; }
+bool Interrupt::happened() const {
+  if (own_) own_->poll();
+  return state_->signalled != 0;
+}
 
 std::string_view Interrupt::cause() const {
   for (const Signal& signal : kSignals)
-    if (signal.number == signalled) return signal.cause;
+    if (signal.number == state_->signalled) return signal.cause;
   return "no signal";
 }
 
-int Interrupt::exit_code() const { return 128 + signalled; }
+int Interrupt::exit_code() const { return 128 + state_->signalled; }
 
-void Interrupt::release_in_child() { release_signals(); }
-
-void Interrupt::watch() {
-  constexpr int kPauseMs = 50;
-  pollfd watched = {wake_, POLLIN, 0};
-  while (true) {
-    ::poll(&watched, 1, signalled != 0 ? kPauseMs : -1);
-    uint64_t count = 0;
-    [[maybe_unused]] const ssize_t taken = ::read(wake_, &count, sizeof count);
-    if (over_) return;
-    if (signalled != 0) stop_();
-  }
+void Interrupt::release_in_child() {
+  for (const Signal& signal : kSignals)
+    if (!is_ignored(signal.number)) std::signal(signal.number, SIG_DFL);
 }
 
 Failure Interrupt::explain(Failure failure) const {

@@ -1,55 +1,59 @@
-// Signals that ask for an end: SIGINT (Ctrl-C), SIGTERM and SIGHUP. The first asks, the second ends the
-// process at once. They are caught while an Interrupt lives; one that the process was started to ignore
-// (nohup, a background job) stays ignored.
+// Signals that ask a tool to end: SIGINT (Ctrl-C), SIGTERM and SIGHUP. The first signal asks, the second ends
+// the process at once. Signals are caught while an Interrupt lives; a signal that the process was started to
+// ignore (nohup, a background job) stays ignored.
 #pragma once
 
-#include <atomic>
 #include <csignal>
 #include <functional>
+#include <memory>
 #include <string_view>
-#include <thread>
 
 #include "common/failure.h"
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace halyard::tools {
 
-// The exit codes of a tool that a signal has ended, as shells give them.
+class Loop;
+
+// The exit codes of a tool that a signal has ended, as shells report them.
 inline constexpr int kInterrupted = 128 + SIGINT;
 inline constexpr int kTerminated = 128 + SIGTERM;
 inline constexpr int kHungUp = 128 + SIGHUP;
 
-// At most one lives at a time: a process has one action for a signal.
+// At most one exists at a time, because a process has one action for each signal.
 class Interrupt {
  public:
-  // For work that asks `happened` now and then.
+  // For work that asks `happened` now and then, on the thread that makes this object. Starts no thread.
   Interrupt();
-  // For work of this thread that must be told. Once it has happened, a thread of this object calls `stop`
-  // twenty times a second until this is gone: what had not begun yet when it was called first is stopped as
-  // well.
+  // For work that cannot ask. After a signal, the thread of the tool's loop calls `stop` twenty times a
+  // second until this object is destroyed, so that work that begins after the first call is stopped too.
   explicit Interrupt(std::function<void()> stop);
   Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  // `stop` is not running afterwards.
   ~Interrupt();
 
   bool happened() const;
-  // Once it has happened. "Ctrl-C", "SIGTERM" or "SIGHUP", and 128 + the signal's number.
+  // After a signal: "Ctrl-C", "SIGTERM" or "SIGHUP", and 128 + the signal's number.
   std::string_view cause() const;
   int exit_code() const;
 
-  // Of work that was stopped: its failure, saying so and with exit_code(). Other failures are left as they
-  // are.
+  // Adds the cause and exit_code() to the failure of work that was stopped; returns other failures unchanged.
   Failure explain(Failure failure) const;
 
-  // In a child that fork() has made: signals that are caught here end it.
+  // In a child made by fork(): the signals that are caught here end the child.
   static void release_in_child();
 
  private:
-  void watch();
+  struct State;
 
-  std::function<void()> stop_;
-  int wake_ = -1;            // an eventfd that wakes the thread
+  std::shared_ptr<Loop> loop_;                    // if there is a `stop`
+  std::unique_ptr<boost::asio::io_context> own_;  // otherwise; happened() runs its handlers
+  std::shared_ptr<State> state_;
   sigset_t unblocked_ = {};  // the mask of the constructing thread
-  std::atomic<bool> over_ = false;
-  std::thread watcher_;
 };
 
 }  // namespace halyard::tools

@@ -8,7 +8,7 @@ namespace halyard::tools {
 
 namespace {
 
-// Text as roff takes it for text: no line of it is a request, no '-' becomes a hyphen.
+// Escapes text for roff, so that no line is a request and no '-' becomes a hyphen.
 std::string roff(std::string_view text) {
   std::string safe;
   bool starts_line = true;
@@ -30,7 +30,7 @@ std::string roff(std::string_view text) {
   return safe;
 }
 
-// What the tool does, for NAME: the summary up to its first colon or full stop.
+// The purpose of the tool, for NAME: the summary up to its first colon or full stop.
 std::string purpose(std::string_view summary) {
   const size_t end = std::min(summary.find(": "), summary.find(". "));
   std::string text(summary.substr(0, std::min(end, summary.size())));
@@ -81,7 +81,8 @@ std::string manual_page(const ToolDescription& tool) {
   text += ".SH OPTIONS\nIn names of options, \\(oq\\-\\(cq and \\(oq_\\(cq are the same.\n";
   for (const FlagGroup& group : all_groups(tool)) {
     if (!group.title.empty()) text += fmt::format(".SS {}\n", roff(group.title));
-    for (const Flag& flag : group.flags) {
+    for (const Flag* const it : group.flags) {
+      const Flag& flag = *it;
       text += fmt::format(".TP\n.B {}\n{}\n", roff(usage_of(flag)), roff(flag.help));
       if (!flag.example.empty()) text += fmt::format(".br\nExample: {}\n", roff(flag.example));
     }

@@ -1,4 +1,4 @@
-// The npy header and its types.
+// Reads and writes npy headers and their types.
 #include "common/npy.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ constexpr Entry kEntries[] = {{"b1", "i1"},  {"i1", "si8"},  {"i2", "si16"}, {"i
                               {"f4", "f32"}, {"f8", "f64"},  {"c8", "cf64"}, {"c16", "cf128"}, {"V1", "*8"},
                               {"V2", "*16"}, {"V4", "*32"},  {"V8", "*64"}};
 
-// "<f4" as "f32"; empty where there is none.
+// "<f4" to "f32"; empty if there is no such type.
 std::string element_name(std::string_view descr) {
   if (descr.starts_with('<') || descr.starts_with('|')) descr.remove_prefix(1);
   for (const Entry& entry : kEntries)
@@ -114,7 +114,7 @@ std::string element_name(std::string_view descr) {
   return "";
 }
 
-// "f32" as "<f4"; empty where there is none. Integers without a sign of their own count as signed ones.
+// "f32" to "<f4"; empty if there is no such type. Signless integers count as signed.
 std::string descr_of(const std::string& name) {
   const std::string signed_name = name.starts_with('i') && name != "i1" ? "s" + name : name;
   for (const Entry& entry : kEntries) {
@@ -216,7 +216,7 @@ Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const s
   std::string text =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dimensions);
   constexpr size_t kBefore = kMagicSize + 4;  // the version, and the length of the text
-  constexpr size_t kAlignment = 64;           // of what follows
+  constexpr size_t kAlignment = 64;           // of the data
   while ((kBefore + text.size() + 1) % kAlignment != 0) text += ' ';
   text += '\n';
   std::vector<uint8_t> header(kMagic, kMagic + kMagicSize);

@@ -1,5 +1,5 @@
-// .npy files: reading arrays one after another, versions 1 to 3, and the header that is written before one.
-// Specified by run-module-cli.md, section 3, "npy", and section 4.
+// .npy files: reads arrays one after another, versions 1 to 3, and makes the header of an array. Specified by
+// run-module-cli.md, section 3, "npy", and section 4.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct Array {
   std::vector<uint8_t> bytes;
 };
 
-// A file of arrays, at the position after the last one read.
+// A file with arrays. Its position is after the last array that was read.
 class NpyFile {
  public:
-  static Result<NpyFile> open(const std::string& path);  // as open_file()
+  static Result<NpyFile> open(const std::string& path);  // fails as open_file() does
   const std::string& path() const { return path_; }
   bool at_end();
   // INVALID_ARGUMENT: not npy, or a type without a counterpart; UNIMPLEMENTED: Fortran order; OUT_OF_RANGE:
@@ -34,7 +34,7 @@ class NpyFile {
   OpenFile file_;
 };
 
-// What stands before the bytes of an array, version 1. UNIMPLEMENTED: npy has no such elements.
+// The header of an array, version 1; the elements follow it. UNIMPLEMENTED: npy has no such element type.
 Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const std::vector<int64_t>& shape);
 
 }  // namespace halyard::tools

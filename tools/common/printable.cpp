@@ -1,4 +1,4 @@
-// Decoding of UTF-8, one character at a time.
+// Decodes UTF-8, one character at a time.
 #include "common/printable.h"
 
 #include <fmt/core.h>
@@ -9,7 +9,7 @@ namespace halyard::tools {
 
 namespace {
 
-// Bytes of the printable character at the start of `text`; 0 where there is none.
+// The size of the printable character at the start of `text`, in bytes; 0 if there is none.
 size_t printable_size(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);

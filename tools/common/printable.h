@@ -1,4 +1,4 @@
-// Text from outside, made safe to print.
+// Makes text from outside safe to print.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace halyard::tools {
 
-// The text with control characters (but newlines) and bytes that are not UTF-8 written as \xNN: names in a
-// hostile module reach no terminal as commands.
+// The text with control characters (except newlines) and bytes that are not UTF-8 as \xNN, so that names in a
+// hostile module cannot send commands to a terminal.
 std::string printable(std::string_view text);
 
 }  // namespace halyard::tools

@@ -1,26 +1,31 @@
-// A driver tried out in a process of its own, so that one that crashes or hangs is told about and hurts
-// nobody.
+// Drivers tried in processes of their own: a driver that crashes or hangs is reported and does no other harm.
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "common/failure.h"
 #include "common/flags.h"
 
 namespace halyard::tools {
 
-// Runs this program again to try the driver (halyard_driver_probe) and gives what that says. INTERNAL: the
-// driver crashed, or ended the process; DEADLINE_EXCEEDED: it gave no answer in time and was killed. Both
+// Runs this program again to try the driver (halyard_driver_probe) and returns the result. INTERNAL: the
+// driver crashed, or ended the process; DEADLINE_EXCEEDED: it did not answer in time and was killed. Both
 // name the step.
 Result<> probe_driver(const std::string& path, std::chrono::nanoseconds limit);
+// The same for several drivers, several at once. The failures are in the order of the paths; none: it works.
+std::vector<std::optional<Failure>> probe_drivers(std::span<const std::string> paths,
+                                                  std::chrono::nanoseconds limit);
 
-// The argument by which a tool knows that it is such a process; a path follows it. run_tool() looks for it.
+// The argument that makes a tool such a process; a path follows it. run_tool() looks for it.
 inline constexpr char kProbeArgument[] = "--probe-driver";
-// What such a process does; its exit status.
+// The main function of such a process. Returns the exit status.
 int probe_main(const char* path);
 
-// How long a driver may take to be tried: --timeout, or 10 s.
-Result<std::chrono::nanoseconds> probe_limit(const Flags& flags);
+// The time that a driver may take to be tried: the value of this flag, or 10 s.
+Result<std::chrono::nanoseconds> probe_limit(const Flags& flags, const Duration& flag);
 
 }  // namespace halyard::tools

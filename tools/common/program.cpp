@@ -1,12 +1,12 @@
-// Modules, devices, context of a program, from flags.
+// From flags to modules, devices and context.
 #include "common/program.h"
 
 #include <algorithm>
-#include <charconv>
 #include <thread>
 
 #include "common/drivers.h"
 #include "common/printable.h"
+#include "common/program_flags.h"
 #include "common/progress.h"
 #include "common/quantities.h"
 #include "common/ranks.h"
@@ -23,30 +23,30 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 
 namespace {
 
-// The default stands for the reference tools' local-task; it is local-sync as long as no driver offers the
-// former. Chosen by the drivers' notes: no driver but the one that is chosen is loaded.
+// local-task, as in the reference tools, if a driver serves it, else local-sync. The drivers' notes decide,
+// so only the chosen driver is loaded.
 Result<std::string> default_device(halyard_instance_t instance) {
   return TOOL_TRY(DriverSearch::of(instance)).serving("local-task") ? "local-task" : "local-sync";
 }
 
-// What the task flags make of the option `workers`; empty where none of them is given.
+// The option `workers` that the task flags ask for; empty if none of them is given.
 Result<std::string> worker_count(const Flags& flags) {
-  if (flags.has("task_topology_group_count"))
-    return std::to_string(TOOL_TRY(number(flags, "task_topology_group_count", 0, "4")));
-  if (!flags.has("task_topology_max_group_count")) return std::string();
-  const uint64_t most = TOOL_TRY(number(flags, "task_topology_max_group_count", 0, "8"));
+  if (flags.has(flag::task_topology_group_count))
+    return std::to_string(TOOL_TRY(flags[flag::task_topology_group_count]));
+  if (!flags.has(flag::task_topology_max_group_count)) return std::string();
+  const uint64_t most = TOOL_TRY(flags[flag::task_topology_max_group_count]);
   return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
-// What --allow_native and --executable_plugin make of options of local devices, as keys and values.
+// The options of local devices that --allow_native and --executable_plugin ask for, as keys and values.
 std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
   std::vector<std::pair<std::string, std::string>> options;
-  if (flags.value("allow_native", "yes") == "no") options.emplace_back("native", "0");
-  for (const std::string& plugin : flags.all("executable_plugin")) options.emplace_back("plugin", plugin);
+  if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
+  for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
 }
 
-// Texts belong to the options.
+// The texts of the settings belong to `options`.
 std::vector<halyard_device_setting_t> settings_of(
     const std::vector<std::pair<std::string, std::string>>& options) {
   std::vector<halyard_device_setting_t> settings;
@@ -54,18 +54,18 @@ std::vector<halyard_device_setting_t> settings_of(
   return settings;
 }
 
-// As the C ABI counts: from 1; 0 where none is named.
+// The C ABI counts from 1; 0 if no device is named.
 Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
-  if (!flags.has("device_lead_allocator")) return 0u;
-  const uint64_t place = TOOL_TRY(number(flags, "device_lead_allocator", 0, "0"));
+  if (!flags.has(flag::device_lead_allocator)) return 0u;
+  const uint64_t place = TOOL_TRY(flags[flag::device_lead_allocator]);
   if (place >= device_count)
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "--device_lead_allocator={}: expected the place of a --device, counted from 0; there {} {}",
-                place, device_count == 1 ? "is" : "are", device_count);
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the place of a {}, counted from 0; there {} {}",
+                flag::device_lead_allocator, place, flag::device, device_count == 1 ? "is" : "are",
+                device_count);
   return static_cast<uint32_t>(place) + 1;
 }
 
-// hal.buffer_view.trace: a title, then each view on a line of its own, to standard error.
+// hal.buffer_view.trace: prints a title and each view on a line of its own to standard error.
 void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* views, size_t count) {
   if (waiting) static_cast<Waiting*>(waiting)->clear();
   print_error("=== {} ===\n", printable(view(key)));
@@ -78,17 +78,6 @@ void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* view
 }
 
 }  // namespace
-
-// A number, or an error that names the flag.
-Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,
-                        std::string_view example) {
-  const std::string text = flags.value(name, std::to_string(otherwise));
-  uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as {}", name, text, example);
-  return count;
-}
 
 Phase::Phase(const Program& program, const char* name)
     : program_(program), name_(name), begin_(std::chrono::steady_clock::now()) {
@@ -103,34 +92,34 @@ Phase::~Phase() {
 }
 
 Result<> make_instance(const Flags& flags, Program& program) {
-  if (flags.has("trace")) {
-    if (flags.value("trace").empty())
-      return fail(HALYARD_INVALID_ARGUMENT, "--trace needs the name of a file, such as --trace=run.perfetto");
-    TOOL_TRY(check(halyard_trace_create(flags.value("trace").c_str(), program.trace.out())));
+  if (flags.has(flag::trace)) {
+    const std::string path = flags[flag::trace];
+    if (path.empty())
+      return fail(HALYARD_INVALID_ARGUMENT, "{} needs the name of a file, such as {}", flag::trace,
+                  flag::trace.example);
+    TOOL_TRY(check(halyard_trace_create(path.c_str(), program.trace.out())));
   }
-  if (flags.on("print_stats")) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
+  if (flags[flag::print_stats]) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
   program.instance = TOOL_TRY(
       make_instance(flags, program.trace.get(), program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0));
   return {};
 }
 
 Result<uint32_t> module_options(const Flags& flags) {
-  const std::string mode = flags.value("module_mode", "preload");
-  const std::string verify = flags.value("verify", "lazy");
-  uint32_t options = HALYARD_MODULE_NATIVE;  // who names a library on the command line trusts it
-  if (verify == "eager") options |= HALYARD_MODULE_VERIFY_EAGERLY;
-  if (mode == "preload") options |= HALYARD_MODULE_PRELOAD;
+  uint32_t options = HALYARD_MODULE_NATIVE;  // a library that is named on the command line is trusted
+  if (flags[flag::verify] == Verify::eager) options |= HALYARD_MODULE_VERIFY_EAGERLY;
+  if (flags[flag::module_mode] == ModuleMode::preload) options |= HALYARD_MODULE_PRELOAD;
   return options;
 }
 
 Result<std::vector<std::string>> module_paths(const Flags& flags) {
-  std::vector<std::string> paths = flags.all("module");
+  std::vector<std::string> paths = flags[flag::module];
   if (paths.empty() && !flags.positional().empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is no flag; did you mean --module={}?",
-                flags.positional().front(), flags.positional().front());
+    return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is no flag; did you mean {}={}?",
+                flags.positional().front(), flag::module, flags.positional().front());
   if (paths.empty())
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "no module given; name one with --module=FILE ('--help' shows examples)");
+    return fail(HALYARD_INVALID_ARGUMENT, "no module given; name one with {}=FILE ('--help' shows examples)",
+                flag::module);
   return paths;
 }
 
@@ -151,14 +140,14 @@ Result<> dump_workers(const Flags& flags) {
   fmt::print(
       "# local-task: at most {} worker threads, started when there is work for them, not bound to "
       "processors\n"
-      "--device=local-task?workers={}\n",
-      workers, workers);
+      "{}=local-task?workers={}\n",
+      workers, flag::device, workers);
   return {};
 }
 
 Result<> open_devices(const Flags& flags, Program& program) {
   const Phase phase(program, "open devices");
-  std::vector<std::string> uris = flags.all("device");
+  std::vector<std::string> uris = flags[flag::device];
   if (uris.empty()) {
     bool needed = false;
     for (const auto& module : program.modules)
@@ -169,18 +158,18 @@ Result<> open_devices(const Flags& flags, Program& program) {
   std::vector<halyard_device_setting_t> settings = settings_of(local);
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
-  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: not all have them
+  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: of local-task only
   for (const std::string& uri : uris) {
     Handle<halyard_device_t> device;
-    // What runs on other devices is not this process.
+    // Other devices do not run code in this process.
     size_t count = uri.starts_with("local-") ? local_settings : 0;
     if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
                                               settings.begin() + static_cast<ptrdiff_t>(count));
-    if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags.on("vulkan_validation_layers"))
+    if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags[flag::vulkan_validation_layers])
       own.push_back({"validate", "1"});
-    if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has("vulkan_robust_buffer_access"))
-      own.push_back({"robust", flags.on("vulkan_robust_buffer_access") ? "1" : "0"});
+    if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has(flag::vulkan_robust_buffer_access))
+      own.push_back({"robust", flags[flag::vulkan_robust_buffer_access] ? "1" : "0"});
     TOOL_TRY(check(
         halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
     program.devices.push_back(std::move(device));
@@ -192,8 +181,7 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
   const auto is_vulkan = [](const Handle<halyard_device_t>& device) {
     return std::string_view(halyard_device_uri(device.get())).starts_with("vulkan");
   };
-  if (std::ranges::none_of(program.devices, is_vulkan))
-    return {};  // all that is known so far is about shaders
+  if (std::ranges::none_of(program.devices, is_vulkan)) return {};  // all warnings so far are about shaders
   for (const auto& module : program.modules) {
     char* text = nullptr;
     size_t size = 0;
@@ -212,7 +200,7 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
 Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
   auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
   for (const auto& device : program.devices) made->devices_.push_back(device.get());
-  for (const std::string& parameters : flags.all("parameters")) {
+  for (const std::string& parameters : flags[flag::parameters]) {
     const size_t equals = parameters.find('=');
     made->scopes_.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
     made->paths_.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
@@ -229,7 +217,8 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   made->local_settings_ = settings_of(made->local_options_);
   options.loader_settings = made->local_settings_.data();
   options.loader_setting_count = made->local_settings_.size();
-  if (flags.value("parameter_mode") == "preload") options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
+  if (flags[flag::parameter_mode] == ParameterMode::preload)
+    options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   if (program.tensor) {
     made->tensor_pattern_ = program.tensor_pattern;
     options.tensor_pattern = made->tensor_pattern_.c_str();
@@ -239,11 +228,11 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   options.trace = print_trace;
   options.trace_user = program.waiting.get();
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
-  if (flags.has("max_memory"))
-    options.max_memory = TOOL_TRY(parse_size("max_memory", flags.value("max_memory")));
-  if (flags.has("timeout")) options.max_time_ns = TOOL_TRY(parse_duration("timeout", flags.value("timeout")));
-  made->capture_ = flags.value("capture");
-  if (flags.has("capture")) options.capture_path = made->capture_.c_str();
+  options.max_memory = TOOL_TRY(flags[flag::max_memory]).value_or(0);
+  const auto limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
+  options.max_time_ns = static_cast<uint64_t>(limit.count());
+  made->capture_ = flags[flag::capture];
+  if (flags.has(flag::capture)) options.capture_path = made->capture_.c_str();
   made->channels_ = TOOL_TRY(channels_of(flags));
   options.channels = made->channels_.get();
   return made;
@@ -275,9 +264,8 @@ Result<> make_context(const Flags& flags, Program& program) {
                          program.expectations);
 }
 
-// The function asked for, or the only one that can be meant.
 Result<std::string> chosen_function(const Flags& flags, halyard_module_t module) {
-  if (flags.has("function")) return flags.value("function");
+  if (flags.has(flag::function)) return flags[flag::function];
   std::vector<std::string> names;
   const halyard_module_info_t info = TOOL_TRY(info_of(module));
   for (uint32_t i = 0; i < info.function_count; ++i) {
@@ -296,11 +284,11 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return fail(HALYARD_INVALID_ARGUMENT,
-              "module '{}' exports several functions: {}; say which to call with --function=NAME",
-              view(info.name), list);
+              "module '{}' exports several functions: {}; say which to call with {}=NAME", view(info.name),
+              list, flag::function);
 }
 
-// The description of an export by name; NOT_FOUND comes from the context, which knows near names.
+// NOT_FOUND without a suggestion: the context has looked the name up before, and has made one.
 Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name) {
   const halyard_module_info_t info = TOOL_TRY(info_of(module));
   halyard_function_description_t function = {};

@@ -1,5 +1,5 @@
-// A program as the flags of program_flags.h name it: modules, devices, parameters, limits. The steps are
-// functions of their own, in the order in which they are called, so that each can be measured.
+// The program that the flags of program_flags.h name: modules, devices, parameters, limits. Each step is a
+// function of its own, so that it can be measured; they are declared in the order in which they are called.
 #pragma once
 
 #include <chrono>
@@ -17,20 +17,20 @@
 
 namespace halyard::tools {
 
-// Elements of a tensor that are printed where no flag says how many.
+// Elements of a tensor that are printed if no flag gives the number.
 inline constexpr uint64_t kDefaultMaxElements = 1024;
 
-// Everything that a run holds. Members go in reverse order: the call before the context, devices before the
-// instance.
+// Everything that a run holds. Members are destroyed in reverse order: the context before devices and
+// modules, these before the instance.
 struct Program {
   Handle<halyard_trace_t> trace;  // --trace; may be null
   struct PhaseTime {
     std::string_view name;
     std::chrono::nanoseconds time;
   };
-  std::unique_ptr<std::vector<PhaseTime>> phases;  // --print_stats; null: nobody wants to know
-  std::unique_ptr<Waiting> waiting;                // shows phases that take long; may be null
-  // What contexts show of dispatches, as in halyard_context_options_t; nothing without a function.
+  std::unique_ptr<std::vector<PhaseTime>> phases;  // --print_stats; else null
+  std::unique_ptr<Waiting> waiting;                // shows long phases; may be null
+  // The tensors of dispatches that contexts report, as in halyard_context_options_t; none without a function.
   std::string tensor_pattern;
   halyard_tensor_fn tensor = nullptr;
   void* tensor_user = nullptr;
@@ -41,11 +41,11 @@ struct Program {
   Handle<halyard_context_t> context;
 };
 
-// --trace and --print_stats, and the instance. Before anything else.
+// Reads --trace and --print_stats, and creates the instance. To be called first.
 Result<> make_instance(const Flags& flags, Program& program);
 
-// What a tool does with a program, as a slice of its trace, a time of its statistics and, where it takes
-// long, a line on the terminal, for as long as this lives.
+// A phase of a run, for as long as this object exists: a slice in the trace, a time in the statistics and, if
+// it takes long, a line on the terminal.
 class Phase {
  public:
   Phase(const Program& program, const char* name);
@@ -67,19 +67,19 @@ Result<uint32_t> module_options(const Flags& flags);
 // --module; at least one.
 Result<std::vector<std::string>> module_paths(const Flags& flags);
 
-// --module, --module_mode, --verify. The instance must be there.
+// Loads --module as --module_mode and --verify say. The instance must exist.
 Result<> load_modules(const Flags& flags, Program& program);
 
-// --dump_task_topologies: the workers of a local-task device, on standard output.
+// --dump_task_topologies: prints the workers of a local-task device to standard output.
 Result<> dump_workers(const Flags& flags);
 
-// --device and the flags that open devices; without --device, the default device where a module needs one.
+// Opens the devices of --device; without that flag, the default device if a module needs one.
 Result<> open_devices(const Flags& flags, Program& program);
 
-// On standard error, what is likely to give wrong results on the devices that are open.
+// Prints warnings to standard error about code that is likely to give wrong results on the open devices.
 Result<> print_warnings(const Program& program, std::string_view tool);
 
-// What the flags say about contexts, but for their modules. Any thread.
+// The options of contexts that the flags give, all but their modules. Any thread.
 class ContextOptions {
  public:
   // With the program's devices, which must live as long as this.
@@ -102,20 +102,16 @@ class ContextOptions {
   halyard_context_options_t options_ = {};  // points to the above
 };
 
-// Modules, devices and parameters to one context; runs the modules' initialisers.
+// Makes the context from modules, devices and parameters; this runs the modules' initializers.
 Result<> make_context(const Flags& flags, Program& program);
 
-// The function asked for, or the only one that can be meant.
+// The name in --function, or of the only function that can be called.
 Result<std::string> chosen_function(const Flags& flags, halyard_module_t module);
 
 // The description of an export; its texts live as long as the module.
 Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name);
 
-// What each device has given of memory, on standard error, as the reference tools print it.
+// Prints the memory statistics of each device to standard error, in the format of the reference tools.
 Result<> print_statistics(const Program& program);
-
-// A flag's number, or an error that names the flag.
-Result<uint64_t> number(const Flags& flags, std::string_view name, uint64_t otherwise,
-                        std::string_view example);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// The flags that name a program and its devices: vm-run, vm-bench and vm-check take them alike. Specified by
+// The flags that name a program and its devices, shared by vm-run, vm-bench and vm-check. Specified by
 // run-module-cli.md, sections 1 and 2.
 #pragma once
 
@@ -7,129 +7,208 @@
 
 namespace halyard::tools {
 
-inline constexpr Flag kProgramFlags[] = {
-    {"module", FlagKind::list, "FILE",
-     "A compiled module (.vmfb), its text (.vmasm), or a native module (.so, with an argument: "
-     "library.so@TEXT); '-' reads\n"
-     "standard input. Repeated: loaded in order, later ones may import from earlier ones; the last is the "
-     "main module.",
-     "--module=simple_mul.vmfb"},
-    {"function", FlagKind::value, "NAME",
-     "The exported function of the main module to call. May be left out where there is only one.",
-     "--function=simple_mul"},
-    {"input", FlagKind::list, "VALUE",
-     "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills the shape), @file.npy, "
-     "+file.npy, *file.npy\n"
-     "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in "
-     "order.",
-     "--input=4xf32=1,2,3,4"},
-    {"inputs_from", FlagKind::value, "FOLDER",
-     "The arguments are the .npy files of FOLDER, sorted by their names (numbers in them as numbers), one "
-     "array "
-     "after another.",
-     "--inputs_from=inputs"},
-};
+enum class ParameterMode { file, preload };
+enum class ModuleMode { preload, mmap };
+enum class Verify { eager, lazy };
+enum class YesNo { yes, no };
 
-// How programs are loaded, what they are given, what they may take.
-inline constexpr Flag kLoadingFlags[] = {
-    {"parameters", FlagKind::list, "[SCOPE=]FILE",
-     "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. Repeated: of several files of a "
-     "scope, the first\n"
-     "that has a name counts.",
-     "--parameters=model=weights.irpa"},
-    {"parameter_mode", FlagKind::value, "file|preload",
-     "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
-     "--parameter_mode=preload"},
-    {"module_mode", FlagKind::value, "preload|mmap",
-     "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
-     "--module_mode=mmap"},
-    {"verify", FlagKind::value, "eager|lazy",
-     "eager verifies every function when a module is loaded; lazy (the default) each when it is first "
-     "called.",
-     "--verify=eager"},
-    {"max_memory", FlagKind::value, "SIZE",
-     "What the program may take of memory, on the host and on devices together: 512MiB. No limit if left "
-     "out.",
-     "--max_memory=512MiB"},
-    {"timeout", FlagKind::value, "TIME",
-     "How long the call may take: 1.5s, 200ms. Its kernels are stopped, too, where the device can. No limit "
-     "if left out.",
-     "--timeout=10s"},
-    {"trace", FlagKind::value, "FILE",
-     "Writes what happens when to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "
-     "dispatches, memory.",
-     "--trace=run.perfetto"},
-};
+namespace flag {
 
-inline constexpr Flag kDeviceFlags[] = {
-    {"device", FlagKind::list, "URI",
-     "A device that the program may use: driver[://path][?key=value&...]. Repeated: in the order in which "
-     "the program counts\n"
-     "them. Left out: local-task where there is such a driver, else local-sync.",
-     "--device=local-sync"},
-    {"allow_native", FlagKind::value, "yes|no",
-     "Whether local devices may run machine code that a module carries (yes, the default). It can do "
-     "whatever "
-     "this process\ncan: say no where the module's maker is not trusted.",
-     "--allow-native=no"},
-    {"executable_plugin", FlagKind::list, "FILE[&KEY=VALUE...]",
-     "A library with functions that native executables import, for local devices. Repeated: asked in order.",
-     "--executable_plugin=./ukernels.so"},
-    {"device_lead_allocator", FlagKind::value, "N",
-     "Which device (counted from 0, in the order of --device) gives memory that several devices use, where "
-     "the program leaves\n"
-     "it open. Left out: the program's first choice whose memory all of them can use.",
-     "--device_lead_allocator=1"},
-    {"task_topology_group_count", FlagKind::value, "N",
-     "Worker threads of local-task devices whose URI does not say (local-task?workers=N).",
-     "--task_topology_group_count=4"},
-    {"task_topology_max_group_count", FlagKind::value, "N",
-     "The same, but not more than there are processors for this process.",
-     "--task_topology_max_group_count=8"},
-    kDriverFlag,
-};
+// ---- The program
 
-// What commands written for other runtimes say, and what becomes of it.
+inline constexpr List module = {
+    "module", "FILE",
+    "A compiled module (.vmfb), its text (.vmasm), or a native module (.so, with an argument: "
+    "library.so@TEXT); '-' reads\n"
+    "standard input. Repeat it to load several in order: later ones may import from earlier ones, and the "
+    "last is the main module.",
+    "--module=simple_mul.vmfb"};
+inline constexpr Text function = {
+    "function", "NAME",
+    "The exported function of the main module to call. It may be left out if there is only one.",
+    "--function=simple_mul"};
+inline constexpr List input = {
+    "input", "VALUE",
+    "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills the shape), @file.npy, "
+    "+file.npy, *file.npy\n"
+    "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in "
+    "order.",
+    "--input=4xf32=1,2,3,4"};
+inline constexpr Text inputs_from = {
+    "inputs_from", "FOLDER",
+    "Takes the arguments from the .npy files of FOLDER, one array after another. The files are sorted by "
+    "name, and numbers in\nnames by value.",
+    "--inputs_from=inputs"};
+
+// ---- How it is loaded, its parameters and limits
+
+inline constexpr List parameters = {
+    "parameters", "[SCOPE=]FILE",
+    "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. May be repeated: if several files "
+    "of a scope have the\nsame name, the first file counts.",
+    "--parameters=model=weights.irpa"};
+inline constexpr Choice parameter_mode = {
+    "parameter_mode", "file|preload",
+    "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
+    "--parameter_mode=preload", ParameterMode::file};
+inline constexpr Choice module_mode = {
+    "module_mode", "preload|mmap",
+    "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
+    "--module_mode=mmap", ModuleMode::preload};
+inline constexpr Choice verify = {
+    "verify", "eager|lazy",
+    "eager verifies every function when a module is loaded; lazy (the default) verifies a function when it "
+    "is first called.",
+    "--verify=eager", Verify::lazy};
+inline constexpr Size max_memory = {
+    "max_memory", "SIZE",
+    "The most memory that the program may use, on the host and on devices together. Without it there is no "
+    "limit.",
+    "--max_memory=512MiB"};
+inline constexpr Duration timeout = {
+    "timeout", "TIME",
+    "The longest time that the call may take, such as 1.5s or 200ms. Its kernels are stopped too, if the "
+    "device can stop them.\nWithout it there is no limit.",
+    "--timeout=10s"};
+inline constexpr Text trace = {
+    "trace", "FILE",
+    "Writes a timeline to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "
+    "dispatches, memory.",
+    "--trace=run.perfetto"};
+
+// ---- Devices
+
+inline constexpr List device = {
+    "device", "URI",
+    "A device that the program may use: driver[://path][?key=value&...]. Repeat it for several, in the order "
+    "in which the program\n"
+    "counts them. Without it: local-task if there is such a driver, else local-sync.",
+    "--device=local-sync"};
+inline constexpr Choice allow_native = {
+    "allow_native", "yes|no",
+    "Whether local devices may run machine code from a module (yes, the default). Such code can do whatever "
+    "this process\ncan: say no unless you trust the module's maker.",
+    "--allow-native=no", YesNo::yes};
+inline constexpr List executable_plugin = {
+    "executable_plugin", "FILE[&KEY=VALUE...]",
+    "A library with functions that native executables import, for local devices. May be repeated: the first "
+    "that has a function\nprovides it.",
+    "--executable_plugin=./ukernels.so"};
+inline constexpr Number device_lead_allocator = {
+    "device_lead_allocator", "N",
+    "The device (counted from 0, in the order of --device) that allocates memory for several devices, where "
+    "the program leaves\n"
+    "the choice open. Without it: the first device of the program's list whose memory all of them can use.",
+    "--device_lead_allocator=1"};
+inline constexpr Number task_topology_group_count = {
+    "task_topology_group_count", "N",
+    "The number of worker threads of local-task devices whose URI does not give it (local-task?workers=N).",
+    "--task_topology_group_count=4"};
+inline constexpr Number task_topology_max_group_count = {
+    "task_topology_max_group_count", "N",
+    "The same, but not more than the processors that this process may use.",
+    "--task_topology_max_group_count=8"};
+
+// ---- Flags of other runtimes
+
 inline constexpr const char* kWorkersNoEffect =
-    "Taken, without effect: workers run where the system puts them, never spin, and give kernels the memory "
-    "that these "
-    "ask for.";
+    "Accepted for other runtimes' command lines, without effect: the system places the worker threads, they "
+    "never spin, and\nkernels get the memory that they ask for.";
 inline constexpr const char* kVulkanNoEffect =
-    "Taken, without effect: what a Vulkan device has is used where it helps (docs/vulkan.md).";
+    "Accepted for other runtimes' command lines, without effect: a feature of a Vulkan device is used where "
+    "it helps\n(docs/vulkan.md).";
 
-inline constexpr Flag kForeignFlags[] = {
-    {"task_topology_mode", FlagKind::value, "MODE", kWorkersNoEffect, "--task_topology_mode=physical_cores"},
-    {"task_topology_cpu_ids", FlagKind::value, "IDS", kWorkersNoEffect, "--task_topology_cpu_ids=0,1"},
-    {"task_topology_nodes", FlagKind::value, "NODES", kWorkersNoEffect, "--task_topology_nodes=all"},
-    {"task_topology_performance_level", FlagKind::value, "LEVEL", kWorkersNoEffect,
-     "--task_topology_performance_level=high"},
-    {"task_topology_distribution", FlagKind::value, "HOW", kWorkersNoEffect,
-     "--task_topology_distribution=latency"},
-    {"task_topology_favor", FlagKind::value, "WHAT", kWorkersNoEffect, "--task_topology_favor=latency"},
-    {"task_worker_stack_size", FlagKind::value, "BYTES", kWorkersNoEffect, "--task_worker_stack_size=131072"},
-    {"task_worker_spin_us", FlagKind::value, "TIME", kWorkersNoEffect, "--task_worker_spin_us=0"},
-    {"task_worker_local_memory", FlagKind::value, "BYTES", kWorkersNoEffect,
-     "--task_worker_local_memory=131072"},
-    {"task_abort_on_failure", FlagKind::toggle, "", kWorkersNoEffect, "--task_abort_on_failure"},
-    {"device_allocator", FlagKind::list, "NAME",
-     "Taken, without effect: each device has one allocator, which keeps what is given back for the next who "
-     "asks.",
-     "--device_allocator=caching"},
-    {"vulkan_validation_layers", FlagKind::toggle, "",
-     "Opens Vulkan devices with the validation layers, as their option validate=1 does.",
-     "--vulkan_validation_layers"},
-    {"vulkan_debug_utils", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_debug_utils"},
-    {"vulkan_debug_verbosity", FlagKind::value, "N", kVulkanNoEffect, "--vulkan_debug_verbosity=2"},
-    {"vulkan_robust_buffer_access", FlagKind::toggle, "",
-     "Vulkan devices bound what kernels reach beyond their bindings; on where the device can do it. As "
-     "?robust=0 in the URI:\n--vulkan_robust_buffer_access=false.",
-     "--vulkan_robust_buffer_access=false"},
-    {"vulkan_sparse_binding", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_binding"},
-    {"vulkan_sparse_residency", FlagKind::toggle, "", kVulkanNoEffect, "--vulkan_sparse_residency"},
-    {"vulkan_buffer_device_addresses", FlagKind::toggle, "", kVulkanNoEffect,
-     "--vulkan_buffer_device_addresses"},
-    {"vulkan_dedicated_compute_queue", FlagKind::toggle, "", kVulkanNoEffect,
-     "--vulkan_dedicated_compute_queue"},
-};
+inline constexpr Text task_topology_mode = {"task_topology_mode", "MODE", kWorkersNoEffect,
+                                            "--task_topology_mode=physical_cores"};
+inline constexpr Text task_topology_cpu_ids = {"task_topology_cpu_ids", "IDS", kWorkersNoEffect,
+                                               "--task_topology_cpu_ids=0,1"};
+inline constexpr Text task_topology_nodes = {"task_topology_nodes", "NODES", kWorkersNoEffect,
+                                             "--task_topology_nodes=all"};
+inline constexpr Text task_topology_performance_level = {
+    "task_topology_performance_level", "LEVEL", kWorkersNoEffect, "--task_topology_performance_level=high"};
+inline constexpr Text task_topology_distribution = {"task_topology_distribution", "HOW", kWorkersNoEffect,
+                                                    "--task_topology_distribution=latency"};
+inline constexpr Text task_topology_favor = {"task_topology_favor", "WHAT", kWorkersNoEffect,
+                                             "--task_topology_favor=latency"};
+inline constexpr Text task_worker_stack_size = {"task_worker_stack_size", "BYTES", kWorkersNoEffect,
+                                                "--task_worker_stack_size=131072"};
+inline constexpr Text task_worker_spin_us = {"task_worker_spin_us", "TIME", kWorkersNoEffect,
+                                             "--task_worker_spin_us=0"};
+inline constexpr Text task_worker_local_memory = {"task_worker_local_memory", "BYTES", kWorkersNoEffect,
+                                                  "--task_worker_local_memory=131072"};
+inline constexpr Toggle task_abort_on_failure = {"task_abort_on_failure", kWorkersNoEffect,
+                                                 "--task_abort_on_failure"};
+inline constexpr List device_allocator = {
+    "device_allocator", "NAME",
+    "Accepted for other runtimes' command lines, without effect: each device has one allocator, which keeps "
+    "freed memory for\nlater requests.",
+    "--device_allocator=caching"};
+inline constexpr Toggle vulkan_validation_layers = {
+    "vulkan_validation_layers",
+    "Opens Vulkan devices with the validation layers, as their option validate=1 does.",
+    "--vulkan_validation_layers"};
+inline constexpr Toggle vulkan_debug_utils = {"vulkan_debug_utils", kVulkanNoEffect, "--vulkan_debug_utils"};
+inline constexpr Text vulkan_debug_verbosity = {"vulkan_debug_verbosity", "N", kVulkanNoEffect,
+                                                "--vulkan_debug_verbosity=2"};
+inline constexpr Toggle vulkan_robust_buffer_access = {
+    "vulkan_robust_buffer_access",
+    "Vulkan devices keep kernels from reading and writing outside of their bindings. On if the device can do "
+    "it;\n--vulkan_robust_buffer_access=false turns it off, as ?robust=0 in the URI does.",
+    "--vulkan_robust_buffer_access=false"};
+inline constexpr Toggle vulkan_sparse_binding = {"vulkan_sparse_binding", kVulkanNoEffect,
+                                                 "--vulkan_sparse_binding"};
+inline constexpr Toggle vulkan_sparse_residency = {"vulkan_sparse_residency", kVulkanNoEffect,
+                                                   "--vulkan_sparse_residency"};
+inline constexpr Toggle vulkan_buffer_device_addresses = {"vulkan_buffer_device_addresses", kVulkanNoEffect,
+                                                          "--vulkan_buffer_device_addresses"};
+inline constexpr Toggle vulkan_dedicated_compute_queue = {"vulkan_dedicated_compute_queue", kVulkanNoEffect,
+                                                          "--vulkan_dedicated_compute_queue"};
+
+// ---- Flags of vm-run that program.cpp reads
+
+inline constexpr Text capture = {
+    "capture", "FILE",
+    "Writes every command buffer that the program executes to FILE, with the bytes before and after, for\n"
+    "'hal-info replay'. The run is slower, and the file as large as the bytes are.",
+    "--capture=program.hycap"};
+inline constexpr Toggle print_stats = {
+    "print_stats",
+    "Prints statistics of the run to standard error after the results: time by phase, memory of each device, "
+    "and the objects\nthat were left when everything else had been released.",
+    "--print_stats"};
+
+}  // namespace flag
+
+inline constexpr const Flag* kProgramFlags[] = {&flag::module, &flag::function, &flag::input,
+                                                &flag::inputs_from};
+inline constexpr const Flag* kLoadingFlags[] = {&flag::parameters, &flag::parameter_mode, &flag::module_mode,
+                                                &flag::verify,     &flag::max_memory,     &flag::timeout,
+                                                &flag::trace};
+inline constexpr const Flag* kDeviceFlags[] = {&flag::device,
+                                               &flag::allow_native,
+                                               &flag::executable_plugin,
+                                               &flag::device_lead_allocator,
+                                               &flag::task_topology_group_count,
+                                               &flag::task_topology_max_group_count,
+                                               &flag::driver};
+inline constexpr const Flag* kForeignFlags[] = {&flag::task_topology_mode,
+                                                &flag::task_topology_cpu_ids,
+                                                &flag::task_topology_nodes,
+                                                &flag::task_topology_performance_level,
+                                                &flag::task_topology_distribution,
+                                                &flag::task_topology_favor,
+                                                &flag::task_worker_stack_size,
+                                                &flag::task_worker_spin_us,
+                                                &flag::task_worker_local_memory,
+                                                &flag::task_abort_on_failure,
+                                                &flag::device_allocator,
+                                                &flag::vulkan_validation_layers,
+                                                &flag::vulkan_debug_utils,
+                                                &flag::vulkan_debug_verbosity,
+                                                &flag::vulkan_robust_buffer_access,
+                                                &flag::vulkan_sparse_binding,
+                                                &flag::vulkan_sparse_residency,
+                                                &flag::vulkan_buffer_device_addresses,
+                                                &flag::vulkan_dedicated_compute_queue};
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// The line of progress.
+// Draws the progress line.
 #include "common/progress.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ void Progress::show(uint64_t done, uint64_t total, std::string_view what) {
   if (total > 0) line += fmt::format(" {}/{}", done, total);
   if (!what.empty()) line += fmt::format(" {}", what);
   line = printable(line);
-  const size_t width = terminal_width(STDERR_FILENO) - 1;  // in the last column some terminals wrap
+  const size_t width = terminal_width(STDERR_FILENO) - 1;  // some terminals wrap after the last column
   if (line.size() > width) line = line.substr(0, width - kDots.size()) + std::string(kDots);
   print_error("\r\x1b[K{}", line);
   visible_ = true;

@@ -1,5 +1,5 @@
-// How far long work is: one line on standard error, only where that is a terminal, which the next line
-// replaces and which is gone at the end.
+// The progress of long work: one line on standard error if that is a terminal. The next line replaces it, and
+// it is removed at the end.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@ class Progress {
   Progress(const Progress&) = delete;
   ~Progress() { clear(); }
 
-  // "title 3/40 what", or with `total` 0 "title what". Costs next to nothing where nothing is shown, and is
-  // drawn at most ten times a second: call it as often as you like.
+  // "title 3/40 what", or with `total` 0 "title what". It draws at most ten times a second and costs next to
+  // nothing otherwise, so it can be called often.
   void show(uint64_t done, uint64_t total, std::string_view what = "");
 
-  // Takes the line away, before something else is printed on the terminal.
+  // Removes the line before something else is printed on the terminal.
   void clear();
 
  private:
   const std::string title_;
   const bool terminal_;
   bool visible_ = false;
-  std::chrono::steady_clock::time_point next_ = {};  // nothing is drawn before
+  std::chrono::steady_clock::time_point next_ = {};  // not drawn again before
 };
 
 }  // namespace halyard::tools

@@ -1,5 +1,7 @@
-// A number and a unit.
+// Numbers with units.
 #include "common/quantities.h"
+
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>
@@ -20,25 +22,26 @@ constexpr Unit kSizes[] = {
 constexpr Unit kDurations[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"min", 60e9}};
 constexpr double kMost = 9e18;
 
-Result<uint64_t> parse(std::string_view flag, std::string_view text, std::span<const Unit> units,
-                       std::string_view form) {
+std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && std::isfinite(number) && number > 0) {
-    const std::string_view name(end, text.data() + text.size());
-    for (const Unit& unit : units) {
-      if (unit.name != name) continue;
-      const double value = std::ceil(number * unit.factor);
-      if (value <= kMost) return static_cast<uint64_t>(value);
-    }
+  if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
+  const std::string_view name(end, text.data() + text.size());
+  for (const Unit& unit : units) {
+    const double value = std::ceil(number * unit.factor);
+    if (unit.name == name && value <= kMost) return static_cast<uint64_t>(value);
   }
-  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}", flag, text, form);
+  return std::nullopt;
 }
 
 }  // namespace
 
-Result<uint64_t> parse_size(std::string_view flag, std::string_view text) {
-  return parse(flag, text, kSizes, "a size above 0 such as 4096, 64KiB, 512MiB or 2GiB");
+std::optional<uint64_t> parse_size(std::string_view text) { return parse(text, kSizes); }
+
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+  const std::optional<uint64_t> time = parse(text, kDurations);
+  if (!time) return std::nullopt;
+  return std::chrono::nanoseconds(*time);
 }
 
 std::string format_size(uint64_t bytes) {
@@ -48,10 +51,6 @@ std::string format_size(uint64_t bytes) {
   const uint64_t size = uint64_t{1} << (10 * unit);
   if (bytes % size == 0) return fmt::format("{} {}", bytes / size, bytes == 1 ? "byte" : kUnits[unit]);
   return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(size), kUnits[unit]);
-}
-
-Result<uint64_t> parse_duration(std::string_view flag, std::string_view text) {
-  return parse(flag, text, kDurations, "a time above 0 such as 1.5s, 200ms or 2min");
 }
 
 }  // namespace halyard::tools

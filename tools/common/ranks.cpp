@@ -4,10 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
-
-#include "common/quantities.h"
 
 namespace halyard::tools {
 
@@ -64,12 +61,10 @@ void mark_lines() {
   }
 }
 
-Result<uint32_t> number_of(const Flags& flags, std::string_view name) {
-  const std::string text = flags.value(name);
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value <= INT32_MAX) return value;
-  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number, such as 1", name, text);
+Result<uint32_t> number_of(const Flags& flags, const Number& flag) {
+  const uint64_t value = TOOL_TRY(flags[flag]);
+  if (value <= INT32_MAX) return static_cast<uint32_t>(value);
+  return wrong_value(flag, std::to_string(value), fmt::format("a number, such as {}", flag.example_value()));
 }
 
 std::string with_rank(std::string text, const halyard_launch_t& rank) {
@@ -95,15 +90,16 @@ Result<halyard_launch_t> rank_of(const Flags& flags) {
   halyard_launch_t launch = {};
   launch.struct_size = sizeof launch;
   TOOL_TRY(check(halyard_launch_detect(&launch)));
-  if (flags.has("rank")) {
-    launch.rank = TOOL_TRY(number_of(flags, "rank"));
+  if (flags.has(flag::rank)) {
+    launch.rank = TOOL_TRY(number_of(flags, flag::rank));
     if (!launch.is_launched) launch.local_rank = launch.rank;
   }
-  if (flags.has("rank_count")) launch.count = TOOL_TRY(number_of(flags, "rank_count"));
+  if (flags.has(flag::rank_count)) launch.count = TOOL_TRY(number_of(flags, flag::rank_count));
   if (launch.rank >= launch.count)
-    return fail(HALYARD_INVALID_ARGUMENT, "expected a rank below the number of ranks, found rank {} of {}; give both "
-                "--rank and --rank_count, or leave them to the launcher",
-                launch.rank, launch.count);
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "expected a rank below the number of ranks, found rank {} of {}; give both "
+                "{} and {}, or leave them to the launcher",
+                launch.rank, launch.count, flag::rank, flag::rank_count);
   return launch;
 }
 
@@ -112,26 +108,25 @@ Result<> take_rank(Flags& flags) {
   flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
   if (rank.count == 1) return {};
   prefix() = fmt::format("rank {}: ", rank.rank);
-  if (!flags.on("json")) mark_lines();
+  if (!flags[flag::json_results]) mark_lines();
   return {};
 }
 
 Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
   Handle<halyard_channels_t> channels;
-  if (!flags.has("rank") && !flags.has("rank_count") && !flags.has("channel_provider") &&
-      !flags.has("channel_timeout"))
+  if (!flags.has(flag::rank) && !flags.has(flag::rank_count) && !flags.has(flag::channel_provider) &&
+      !flags.has(flag::channel_timeout))
     return channels;
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
-  const std::string library = flags.value("channel_provider");
+  const std::string library = flags[flag::channel_provider];
   halyard_channels_options_t options = {};
   options.struct_size = sizeof options;
   options.library = library.c_str();
-  options.rank = flags.has("rank") ? static_cast<int32_t>(rank.rank) : -1;
-  options.rank_count = flags.has("rank_count") ? static_cast<int32_t>(rank.count) : -1;
+  options.rank = flags.has(flag::rank) ? static_cast<int32_t>(rank.rank) : -1;
+  options.rank_count = flags.has(flag::rank_count) ? static_cast<int32_t>(rank.count) : -1;
   TOOL_TRY(check(halyard_channels_create(&options, channels.out())));
-  if (flags.has("channel_timeout"))
-    TOOL_TRY(check(halyard_channels_set_timeout(
-        channels.get(), TOOL_TRY(parse_duration("channel_timeout", flags.value("channel_timeout"))))));
+  if (const auto limit = TOOL_TRY(flags[flag::channel_timeout]))
+    TOOL_TRY(check(halyard_channels_set_timeout(channels.get(), static_cast<uint64_t>(limit->count()))));
   return channels;
 }
 

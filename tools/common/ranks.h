@@ -10,23 +10,36 @@
 
 namespace halyard::tools {
 
-inline constexpr Flag kRankFlags[] = {
-    {"rank", FlagKind::value, "N",
-     "The rank of this process in a program of several ranks. Left out: what the launcher (mpirun, srun) says, "
-     "else 0. In the\nvalues of flags %r stands for it, %n for the number of ranks, and %l for its place among "
-     "the processes of this machine.",
-     "--rank=0"},
-    {"rank_count", FlagKind::value, "N", "The number of ranks. Left out: what the launcher says, else 1.",
-     "--rank_count=4"},
-    {"channel_provider", FlagKind::value, "FILE",
-     "The library that carries collectives between the ranks (halyard-channel-mpi.so). Left out: the one for "
-     "the launcher.",
-     "--channel_provider=/opt/lib/halyard-channel-mpi.so"},
-    {"channel_timeout", FlagKind::value, "TIME",
-     "How long a collective may wait for other ranks: 10s. The failure names those that have not come. No limit "
-     "if left out.",
-     "--channel_timeout=10s"},
-};
+namespace flag {
+
+inline constexpr Number rank = {
+    "rank", "N",
+    "The rank of this process in a program of several ranks. Without it: the launcher's (mpirun, srun), else "
+    "0. In values of\nflags %r stands for the rank, %n for the number of ranks, and %l for the process's "
+    "place "
+    "among those of this machine.",
+    "--rank=0"};
+inline constexpr Number rank_count = {
+    "rank_count", "N", "The number of ranks. Without it: the launcher's, else 1.", "--rank_count=4"};
+inline constexpr Text channel_provider = {
+    "channel_provider", "FILE",
+    "The library that runs collectives between the ranks (halyard-channel-mpi.so). Without it: the one for "
+    "the launcher.",
+    "--channel_provider=/opt/lib/halyard-channel-mpi.so"};
+inline constexpr Duration channel_timeout = {
+    "channel_timeout", "TIME",
+    "The longest time that a collective may wait for other ranks. The failure names those that have not "
+    "arrived. Without it\nthere is no limit.",
+    "--channel_timeout=10s"};
+// Of vm-run. Lines of JSON are not marked with the rank.
+inline constexpr Toggle json_results = {
+    "json", "Prints the results as one JSON document, and nothing else: types, shapes, elements as numbers.",
+    "--json"};
+
+}  // namespace flag
+
+inline constexpr const Flag* kRankFlags[] = {&flag::rank, &flag::rank_count, &flag::channel_provider,
+                                             &flag::channel_timeout};
 
 // The rank of this process, as the flags or else the launcher say. INVALID_ARGUMENT: no numbers, or a rank
 // that is not below the count.

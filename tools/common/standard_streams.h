@@ -1,4 +1,4 @@
-// Standard input, output and error of a tool, where some of them may be closed or impossible to write.
+// Standard input, output and error of a tool. Some of them may be closed or not writable.
 #pragma once
 
 #include <fmt/core.h>
@@ -9,13 +9,13 @@
 
 namespace halyard::tools {
 
-// Takes descriptors 0 to 2 where the process was started without them, so that no file that is opened later
-// becomes one of them. Reading and writing fail there as on closed descriptors. Call it before any file is
+// Occupies descriptors 0 to 2 if the process was started without them, so that no file that is opened later
+// gets one of these numbers. Reading and writing fail as on closed descriptors. Call it before any file is
 // opened.
 void occupy_standard_descriptors();
 
-// To standard error. What cannot be written there is lost: a full disk or a closed pipe behind it changes
-// nothing of what a tool does. Does not throw.
+// Writes to standard error. A failure is ignored: a full disk or a closed pipe there does not change what a
+// tool does. Does not throw.
 void write_error(std::string_view text) noexcept;
 
 // Formats to `file`. On standard output a failure throws std::system_error, which run_tool() reports.

@@ -1,9 +1,7 @@
-// The order of things: search, probes, then an instance that knows only what survived them.
+// In this order: the search, the probes, then an instance with only the drivers that passed them.
 #include "common/survey.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "common/probe.h"
 
@@ -33,7 +31,7 @@ Result<> open(halyard_instance_t instance, DeviceInfo& info) {
   return {};
 }
 
-// The devices of a driver, none of them opened.
+// Lists the devices of a driver without opening them.
 Result<std::vector<DeviceInfo>> list(halyard_instance_t instance, const std::string& driver) {
   halyard_device_entry_t* entries = nullptr;
   size_t count = 0;
@@ -66,24 +64,19 @@ void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& fou
   std::ranges::move(*devices, std::back_inserter(survey.devices));
 }
 
-// Tries every driver that fits, several at once: most of the time is spent waiting for those that hang.
+// Tries every driver that fits.
 std::vector<std::optional<Failure>> probe_all(const DriverSearch& search, std::chrono::nanoseconds limit) {
-  constexpr size_t kMostAtOnce = 8;
   const auto entries = search.entries();
+  std::vector<size_t> places;
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!is_accepted_driver(entries[i])) continue;
+    places.push_back(i);
+    paths.emplace_back(entries[i].path);
+  }
   std::vector<std::optional<Failure>> failures(entries.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < entries.size(); i = next++) {
-      if (!is_accepted_driver(entries[i])) continue;
-      if (Result<> tried = probe_driver(entries[i].path, limit); !tried)
-        failures[i] = std::move(tried.error());
-    }
-  };
-  std::vector<std::jthread> workers;
-  const auto drivers = static_cast<size_t>(std::ranges::count_if(entries, is_accepted_driver));
-  while (workers.size() + 1 < std::min(drivers, kMostAtOnce)) workers.emplace_back(work);
-  work();
-  workers.clear();
+  std::vector<std::optional<Failure>> tried = probe_drivers(paths, limit);
+  for (size_t i = 0; i < places.size(); ++i) failures[places[i]] = std::move(tried[i]);
   return failures;
 }
 
@@ -117,7 +110,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
   TOOL_TRY(check(halyard_instance_drivers(survey.instance.get(), &entries, &count)));
   const Block<halyard_driver_entry_t> owned(entries);
   for (const halyard_driver_entry_t& found : std::span(entries, count)) {
-    // A kind whose first driver is broken has no driver, even if a later one would do.
+    // If the first driver of a kind is broken, the kind has no driver, even if a later one works.
     const halyard_search_entry_t* const server = survey.search.serving(found.name);
     if (server && std::string_view(server->path) == found.library)
       take_driver(survey, static_cast<size_t>(server - survey.search.entries().data()), found, depth);
@@ -127,7 +120,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
 
 namespace {
 
-// Tries the driver that would serve devices of that kind, if there is one.
+// Tries the driver that serves devices of that kind, if there is one.
 Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chrono::nanoseconds limit) {
   const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
   const halyard_search_entry_t* const entry = search.serving(kind);

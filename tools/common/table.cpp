@@ -1,4 +1,4 @@
-// Columns, measured and filled.
+// Measures columns and fills them.
 #include "common/table.h"
 
 #include <algorithm>

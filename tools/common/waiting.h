@@ -1,43 +1,35 @@
-// What a tool waits for, and since when: shown on a terminal once it has taken a second, and gone when it is
-// over.
+// The line that shows what a tool waits for: "waiting: call, 3 s". It appears on a terminal when a phase has
+// taken a second, and goes when the phase ends.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <string_view>
-#include <thread>
-
-#include "common/progress.h"
 
 namespace halyard::tools {
 
+class Loop;
+
+// Thread-safe.
 class Waiting {
  public:
-  // Null where standard error is no terminal, or there can be no thread.
+  // Null if standard error is no terminal, or if the loop cannot be had.
   static std::unique_ptr<Waiting> on_terminal();
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   ~Waiting();
 
-  void begin(std::string_view what);
+  // The phase that takes time from now on. Both calls are cheap: the timer runs once a second anyway.
+  void begin(std::string_view phase);
   void end();
-  // Takes the line away, before something else is printed on the terminal; it comes back.
+  // Removes the line before something else is printed on the terminal. It comes back.
   void clear();
 
  private:
-  Waiting() : progress_("waiting:") {}
-  void work();
+  struct State;
+  explicit Waiting(std::shared_ptr<Loop> loop);
 
-  std::mutex mutex_;  // of all that follows, but the thread
-  std::condition_variable changed_;
-  Progress progress_;
-  std::string what_;  // empty: nothing
-  std::chrono::steady_clock::time_point since_;
-  bool over_ = false;
-  std::thread thread_;
+  std::shared_ptr<Loop> loop_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace halyard::tools

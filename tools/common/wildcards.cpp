@@ -1,4 +1,4 @@
-// Patterns are matched from left to right; a star that took too little takes more.
+// Matches from left to right; on a mismatch the last star takes one more character.
 #include "common/wildcards.h"
 
 namespace halyard::tools {

@@ -5,7 +5,7 @@
 
 namespace halyard::tools {
 
-// Whether `text` is what the pattern says: '*' stands for anything, '?' for one character.
+// Whether the pattern matches all of `text`: '*' stands for any text, '?' for one character.
 bool matches(std::string_view pattern, std::string_view text);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// Characters that mean something to XML, as references.
+// Replaces characters with a meaning in XML by references.
 #include "common/xml.h"
 
 #include "common/printable.h"

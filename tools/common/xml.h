@@ -6,8 +6,8 @@
 
 namespace halyard::tools {
 
-// For attributes and contents. What XML cannot hold, control characters and bytes that are not UTF-8, is
-// written as \xNN; newlines stay newlines, also in attributes.
+// The text escaped for attributes and contents. Control characters and bytes that are not UTF-8, which XML
+// cannot hold, become \xNN; newlines stay newlines, also in attributes.
 std::string xml(std::string_view text);
 
 }  // namespace halyard::tools

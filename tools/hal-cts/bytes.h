@@ -1,4 +1,4 @@
-// Bytes that can be told from others, and the first place where two runs of them differ.
+// Recognizable test bytes, and the first place where two ranges differ.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace halyard::cts {
 
-// `size` bytes in which no short run repeats soon; another `seed` gives others.
+// `size` bytes in which no short sequence repeats soon. Each `seed` gives other bytes.
 inline std::vector<uint8_t> noise(size_t size, uint32_t seed = 1) {
   std::vector<uint8_t> bytes(size);
   uint32_t state = seed * 2654435761u + 1;
@@ -29,7 +29,7 @@ std::vector<uint8_t> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-// Tells the first byte that differs.
+// Reports the first byte that differs.
 inline bool same_bytes(Checks& checks, std::string_view rule, std::string_view what,
                        std::span<const uint8_t> expected, std::span<const uint8_t> found) {
   if (!checks.equal(rule, fmt::format("{}: size", what), expected.size(), found.size())) return false;

@@ -1,4 +1,4 @@
-// The cases: what stands in cases.inc as a table.
+// The cases, as a table made from cases.inc.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace halyard::cts {
 #undef HAL_CTS_CASE
 
 enum class Scope {
-  host,    // before all others: what it refuses, nothing else can be tested of
+  host,    // runs first; a driver that it refuses is not tested further
   driver,  // once; the session is not started
   device,  // for each device, in a session that is started
 };
@@ -25,8 +25,8 @@ struct Case {
   const char* name;  // "memory.sizes"
   Scope scope;
   const char* tags;         // separated by blanks; the group is one of them
-  const char* rules;        // what it is about, for people: "R70 R71"
-  const char* description;  // one line: what it does and what must come of it
+  const char* rules;        // the rules it tests, for people: "R70 R71"
+  const char* description;  // one line: what it does and the required outcome
   void (*run)(Session& session);
 
   bool has_tag(std::string_view tag) const;

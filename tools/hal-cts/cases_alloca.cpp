@@ -37,7 +37,7 @@ void alloca_handle_at_once(Session& s) {
 
 void alloca_bytes_in_queue_order(Session& s) {
   need_alloca(s);
-  // All of it is submitted before anything is due: alloca, fill, copy out, dealloca.
+  // All work is submitted before any of it can run: alloca, fill, copy out, dealloca.
   const Semaphore t = s.semaphore();
   const Memory transient = s.alloca_(1000, {{t, 1}}, {{t, 2}});
   Work& filled = submit_fill(s, transient, 0x3C, {{t, 2}}, {{t, 3}});
@@ -60,7 +60,7 @@ void alloca_use_before_its_turn(Session& s) {
     const Outcome mapped = s.map(memory, HALYARD_MAP_READ, 0, 64, &pointer);
     s.refused("R73", "memory_map of an alloca before its turn", HALYARD_FAILED_PRECONDITION, mapped);
   }
-  // A fill that does not wait for the alloca: the driver may not see it, but must not harm anybody.
+  // A fill that does not wait for the alloca: the driver need not notice, but must not harm other work.
   const Memory innocent = s.allocate(noise(256));
   const Outcome outcome = s.end_of(submit_fill(s, memory, 0, {}, {{other, 1}}));
   if (!outcome.ok())
@@ -83,7 +83,8 @@ void alloca_use_after_dealloca(Session& s) {
   if (!outcome.ok())
     s.refused("R73", "a fill of an alloca after its dealloca", HALYARD_FAILED_PRECONDITION, outcome);
   same_bytes(s, "R73", "memory that was allocated after the dealloca", noise(64), s.read(innocent));
-  // The handle lives until memory_free, which the session calls; also of memory that is mapped no more.
+  // The handle is valid until memory_free, which the session calls, even if the memory is not mapped any
+  // more.
   s.free(memory);
 }
 
@@ -98,7 +99,7 @@ void alloca_failed_waits(Session& s) {
   s.failed_with("R62", "its signal", signal, HALYARD_ABORTED, "no alloca today");
   s.free(never);  // a handle without bytes
 
-  // A dealloca that is skipped leaves the bytes.
+  // A skipped dealloca leaves the bytes unchanged.
   const Memory kept = s.alloca_(64, {}, {{good, 1}});
   s.must("R73", "wait for an alloca", s.await(good, 1));
   s.must("R63", "a fill", s.end_of(submit_fill(s, kept, 0x42, {}, {})));
@@ -125,7 +126,7 @@ void alloca_refused_types(Session& s) {
 
 void alloca_many(Session& s) {
   need_alloca(s);
-  // Transients as a program makes them: three live at a time.
+  // Transient buffers as programs use them: three exist at a time.
   constexpr uint64_t kSteps = 300;
   const Semaphore t = s.semaphore();
   uint64_t now = 0;

@@ -45,7 +45,7 @@ void list_overlap_through_slots(Session& s) {
         fmt::format("a copy of {} bytes from {} to {} of one memory, through slots", kLength, kFrom, to);
     const Outcome outcome = s.execute(list, {{memory.handle, kFrom, kLength}, {memory.handle, to, kLength}});
     if (!outcome.ok()) s.refused("R104", what, HALYARD_INVALID_ARGUMENT, outcome);
-    // What is in the target now is not defined; beside it everything is.
+    // The contents of the target are undefined now; the bytes around it are defined.
     std::vector<uint8_t> found = s.read(memory);
     std::copy_n(begin.begin() + static_cast<ptrdiff_t>(to), kLength,
                 found.begin() + static_cast<ptrdiff_t>(to));

@@ -33,7 +33,7 @@ void dispatch_grids_and_constants(Session& s) {
     for (const auto& [x, y, z] : grids) {
       const size_t count = size_t{x} * y * z;
       Words expected = iota(count, 1000 + x, 3 + z);
-      expected.push_back(0xEEEEEEEE);  // behind the binding
+      expected.push_back(0xEEEEEEEE);  // after the binding
       const Memory output = words(s, Words(count + 1, 0xEEEEEEEE));
       const Dispatch d = {.x = x,
                           .y = y,
@@ -54,7 +54,7 @@ void dispatch_bindings(Session& s) {
     Words sum(kCount);
     for (uint32_t i = 0; i < kCount; ++i) sum[i] = a[i] + b[i];
     const Memory first = words(s, a), output = words(s, Words(kCount, 0));
-    // The second lies behind an offset in its memory; once direct, once as a slot.
+    // The second begins at an offset in its memory; once direct, once as a slot.
     Words shifted(kStorageAlignment / 4, 0x77777777);
     shifted.insert(shifted.end(), b.begin(), b.end());
     const Memory second = words(s, shifted);
@@ -63,7 +63,7 @@ void dispatch_bindings(Session& s) {
         .x = kCount,
         .bindings = {direct(first.handle, 0, kLength), direct(second.handle, kStorageAlignment, kLength),
                      direct(output.handle, 0, kLength)}};
-    s.must_execute(Recording().dispatch(command(kernel, d), 8));  // a newer host's, longer
+    s.must_execute(Recording().dispatch(command(kernel, d), 8));  // longer, as a newer host's
     words_are(s, "R104", "a + b with direct bindings", sum, output);
 
     d.bindings = {slot(2, 0, kLength), slot(0, 0, kLength), slot(1, kStorageAlignment, kLength)};
@@ -80,7 +80,7 @@ void dispatch_bindings(Session& s) {
       expected.insert(expected.end(), sum.begin(), sum.end());
       words_are(s, "R104", "a + b with bindings in slots", expected, target);
     }
-    // One memory in all three places.
+    // The same memory in all three bindings.
     d.bindings.assign(3, direct(first.handle, 0, kLength));
     s.must_execute(Recording().dispatch(command(kernel, d)));
     Words twice(kCount);
@@ -108,7 +108,7 @@ void dispatch_indirect(Session& s) {
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
     const Memory output = words(s, Words(64, 0));
     const Memory counts = words(s, Words(64, 1000));
-    // The counts are written by a command before, and lie behind an offset.
+    // An earlier command writes the counts, which begin at an offset.
     const Words real = {2, 3, 4};
     const halyard_range_t there = direct(counts.handle, 20, 12);
     Dispatch d = {.x = 9,
@@ -182,7 +182,7 @@ void dispatch_into_read_only_imports(Session& s) {
   if (page % s.properties().import_alignment != 0)
     unsupported(
         fmt::format("import_alignment is {}, pages have {} bytes", s.properties().import_alignment, page));
-  // Pages that end the process if anybody writes to them.
+  // Pages that end the process if they are written to.
   void* const pages = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED)
     s.stop("R77", "a read-only page", "that the system gives one", std::strerror(errno));
@@ -201,7 +201,7 @@ void dispatch_into_read_only_imports(Session& s) {
   for (const Kernel& kernel : increments) {
     const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
     const List list = s.list(Recording().dispatch(command(kernel, d)));
-    // Either it fails, or the kernel was not given these bytes.
+    // Either it fails, or the kernel did not get these bytes.
     const Outcome outcome = s.execute(list);
     if (!outcome.ok())
       s.refused("R77", "a kernel that writes to a read-only import", HALYARD_PERMISSION_DENIED, outcome);

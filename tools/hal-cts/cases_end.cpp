@@ -60,7 +60,7 @@ class Blocks {
         blocks_.push_back({bytes, size});
       }
   }
-  // The size of one that was written to; 0: none was.
+  // The size of a block that was written to; 0: none was.
   size_t touched() const {
     for (const Block& block : blocks_)
       if (std::any_of(block.bytes, block.bytes + block.size, [](uint8_t byte) { return byte != kByte; }))
@@ -95,10 +95,10 @@ void queue_handles_after_completed(Session& s) {
     Blocks blocks;
   };
   for (int round = 0; round < 10; ++round) {
-    // On the heap, as the blocks may be looked at by a driver that is late.
+    // On the heap, because a late driver may still read the blocks.
     auto& shared = *new Shared{s, s.semaphore(), s.semaphore(), s.allocate(64), nullptr, {}};
     shared.list = s.list(Recording().fill(direct(shared.memory.handle, 0, 64), 1, 1).barrier());
-    // Half of it is due at once, half becomes due by a signal.
+    // Half of the work can run at once, half waits for a signal.
     const Points waits = round % 2 ? Points{{shared.wait, 1}} : Points{};
     Work& work = s.submit(
         execute_operation(shared.list, {}), waits, {{shared.signal, 1}}, 0,
@@ -131,7 +131,7 @@ void queue_host_bytes_after_completed(Session& s) {
     Memory imported;
     Pages commands, source, target;
   };
-  // A list that was destroyed: its commands and what they point to.
+  // A list that was destroyed: its commands and the data that they point to.
   const Memory memory = s.allocate(page);
   {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
@@ -169,7 +169,7 @@ void queue_host_bytes_after_completed(Session& s) {
     s.step("after completed of an update, whose source is no longer there");
     let_late_ones_come(s);
   }
-  // Host bytes that were imported.
+  // Imported host bytes.
   if (s.properties().import_alignment == 0 || page % s.properties().import_alignment != 0 ||
       !s.table().memory_import)
     return;
@@ -202,7 +202,7 @@ void queue_host_bytes_after_completed(Session& s) {
 }
 
 void queue_bytes_after_completed(Session& s) {
-  constexpr uint64_t kSize = uint64_t{4} << 20;  // bytes: what comes too early is seen at the end of them
+  constexpr uint64_t kSize = uint64_t{4} << 20;  // bytes: a signal that comes too early shows at their end
   struct Shared {
     Session& s;
     Memory memory;

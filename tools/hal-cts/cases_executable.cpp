@@ -12,7 +12,7 @@ namespace halyard::cts {
 namespace {
 
 constexpr std::string_view kNoFormat = "no-device-has-this-format";
-constexpr uint64_t kMostDamaged = 1000;  // places that are tried, where there is the time
+constexpr uint64_t kMostDamaged = 1000;  // places that are tried, if there is time
 
 std::vector<std::string> functions_of(Session& s, Executable executable) {
   std::vector<std::string> functions;
@@ -57,7 +57,7 @@ void executable_grades_of_unknown_formats(Session& s) {
     s.equal<uint32_t>("R90", fmt::format("the grade of format '{}' with data", format), HALYARD_GRADE_NO,
                       s.grade(format, noise(100)).grade);
   }
-  // A long name must not run out of the reason.
+  // A long name must not overflow the reason.
   static_cast<void>(s.grade(std::string(1000, 'f'), {}));
 }
 
@@ -96,7 +96,7 @@ void executable_grades_of_programs(Session& s) {
             "at least that", fmt::format("{}", alone.grade));
     s.check("R90", (whole.grade == HALYARD_GRADE_NATIVE) == (whole.reason[0] == 0), "the reason of a grade",
             "empty exactly when NATIVE", fmt::format("'{}' with grade {}", whole.reason, whole.grade));
-    static_cast<void>(s.executable(*program));  // what it says that it can run it loads
+    static_cast<void>(s.executable(*program));  // it must load programs that it says it can run
     const std::vector<uint8_t> junk = noise(1000);
     s.check("R90", s.grade(program->format, junk).grade < HALYARD_GRADE_LOADABLE,
             "the grade of 1000 random bytes", "NO or RECOMPILE", "LOADABLE or NATIVE");
@@ -157,7 +157,7 @@ void executable_truncated_data(Session& s) {
     try_sample(s, program->data.size(), kMostDamaged, [&](uint64_t size) {
       const std::vector<uint8_t> cut(
           program->data.begin(),
-          program->data.begin() + static_cast<ptrdiff_t>(size));  // nothing readable behind it
+          program->data.begin() + static_cast<ptrdiff_t>(size));  // no readable byte follows
       try_damaged(s, fmt::format("the first {} bytes of {}", size, program->format), program->format, cut);
     });
 }

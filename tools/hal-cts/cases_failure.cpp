@@ -102,7 +102,7 @@ void failure_of_a_signal_changes_nothing(Session& s) {
 }
 
 void failure_completes_once(Session& s) {
-  // How often each was called is looked at when the session ends, too.
+  // The session counts the calls of each again when it ends.
   std::vector<Work*> works;
   const Semaphore failed = s.semaphore(), later = s.semaphore();
   s.fail(failed, kCode, kMessage);
@@ -113,7 +113,7 @@ void failure_completes_once(Session& s) {
   }
   s.fail(later, kCode, kMessage);
   for (Work* work : works) is_skipped(s, "R60", "skipped work", *work, {});
-  // Something that is certainly later.
+  // Work that is certainly completed later.
   s.must("R60", "work after skipped work", s.run(barrier_operation()));
   for (const Work* work : works) s.equal("R60", "calls of completed of skipped work", 1, work->calls.load());
 }
@@ -128,7 +128,7 @@ void failure_races(Session& s) {
       if (thread == 2) s.fail(wait, kCode, kMessage);
     });
     if (!work) return;
-    // Either way; but completed and signal agree.
+    // Both outcomes are right, but `completed` and the signal must agree.
     const Outcome outcome = s.end_of(*work);
     uint64_t value = 0;
     const Outcome signalled = s.query(signal, &value);

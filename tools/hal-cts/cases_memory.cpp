@@ -60,7 +60,7 @@ void memory_sizes(Session& s) {
                 fmt::format("{}", pointer));
         s.unmap(memory);
       }
-      // The ends are there.
+      // The first and last bytes can be used.
       const std::vector<uint8_t> ends = noise(std::min<uint64_t>(size, 64), static_cast<uint32_t>(size));
       s.write(memory, 0, ends);
       s.write(memory, size - ends.size(), ends);
@@ -80,7 +80,7 @@ void memory_types(Session& s) {
       {kStaging, HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED},
       {HALYARD_MEMORY_OPTIMAL, HALYARD_USAGE_DEFAULT},
       {HALYARD_MEMORY_OPTIMAL | kDeviceLocal, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_OPTIONAL},
-      {kDeviceLocal, HALYARD_USAGE_DEFAULT | 0x40000000u}};  // a usage of later versions
+      {kDeviceLocal, HALYARD_USAGE_DEFAULT | 0x40000000u}};  // a usage of a later version
   for (const auto& [wanted, usage] : kinds) {
     const std::string what = fmt::format("memory of type 0x{:x}, usage 0x{:x}", wanted, usage);
     halyard_memory_request_t request = s.request(100, wanted);
@@ -102,7 +102,7 @@ void memory_types(Session& s) {
               what + " of a device that is HOST_COHERENT", "HOST_COHERENT",
               fmt::format("0x{:x}", info.memory_type));
   }
-  // Bits that no heap can have: wishes are fine, demands are not.
+  // Bits that no heap has: they may be preferred, but not required.
   s.must("R14", "memory of unknown type bits that are wishes", s.take([&] {
     const halyard_memory_request_t request = s.request(16, HALYARD_MEMORY_OPTIMAL | 0x40000000u);
     halyard_memory_info_t info = {.struct_size = sizeof info};
@@ -143,7 +143,7 @@ void memory_infos_for_newer_hosts(Session& s) {
 }
 
 void memory_too_large(Session& s) {
-  // Up to what is promised may fail, cleanly.
+  // An allocation up to the promised size may fail, with a status.
   Memory memory;
   const Outcome outcome = s.try_allocate(s.request(s.properties().maximum_allocation), &memory);
   if (outcome.ok()) {
@@ -152,7 +152,7 @@ void memory_too_large(Session& s) {
     s.refused("memory_allocate", "memory_allocate of maximum_allocation bytes", HALYARD_RESOURCE_EXHAUSTED,
               outcome);
   }
-  // The device is as good as before.
+  // The device works as before.
   s.write(s.allocate(64), 0, noise(64));
 }
 
@@ -191,7 +191,7 @@ void memory_maps_nest(Session& s) {
   }
   s.unmap(memory);
   s.unmap(memory);
-  // One mapping is left.
+  // One mapping remains.
   static_cast<uint8_t*>(outer)[111] ^= 0xFF;
   if (s.table().memory_flush && !memory.coherent())
     s.must("memory_flush", "memory_flush", s.take(s.table().memory_flush(s.device(), memory.handle, 0, 256)));
@@ -234,7 +234,7 @@ void memory_maps_keep_what_was_written(Session& s) {
     s.unmap(memory);
     same_bytes(s, "R72", "memory of which 4 bytes were written", expected, s.read(memory));
   }
-  // DISCARD gives up what was in the range, not what is beside it.
+  // DISCARD gives up the bytes in the range, not the bytes around it.
   void* pointer = nullptr;
   s.must("R72", "memory_map with DISCARD",
          s.map(memory, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, 32, 32, &pointer));
@@ -270,7 +270,7 @@ void memory_imports_host_bytes(Session& s) {
     for (const uint64_t size : {uint64_t{1}, uint64_t{100}, uint64_t{4096}}) {
       const Aligned bytes = aligned_bytes(alignment, size + alignment);
       uint8_t* const start =
-          bytes.get() + (writable ? 0 : alignment);  // the least alignment that is promised
+          bytes.get() + (writable ? 0 : alignment);  // the smallest alignment that is promised
       const std::vector<uint8_t> contents = noise(size);
       std::memcpy(start, contents.data(), size);
       halyard_memory_request_t request = s.request(size, HALYARD_MEMORY_OPTIMAL | kStaging);
@@ -300,7 +300,7 @@ void memory_imports_host_bytes(Session& s) {
                    {start, size});
       }
       s.table().memory_free(s.device(), memory.handle);
-      // They are still the host's.
+      // The bytes still belong to the host.
       std::memset(start, 1, size);
     }
   }

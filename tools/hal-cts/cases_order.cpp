@@ -11,10 +11,11 @@ namespace halyard::cts {
 
 namespace {
 
-constexpr uint64_t kLarge = uint64_t{24} << 20;  // bytes: takes much longer than to begin the next command
-constexpr uint64_t kSmall = 256;                 // bytes
+constexpr uint64_t kLarge = uint64_t{24}
+                            << 20;  // bytes: copying them takes much longer than beginning the next command
+constexpr uint64_t kSmall = 256;    // bytes
 constexpr uint64_t kTail = kLarge - kSmall;
-constexpr uint32_t kColumns = 256, kRows = 128;  // workgroups: as much for kernels
+constexpr uint32_t kColumns = 256, kRows = 128;  // workgroups: as much work for kernels
 constexpr uint64_t kGrid = uint64_t{kColumns} * kRows;
 
 using Record = std::function<void(Recording&)>;

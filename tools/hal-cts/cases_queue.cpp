@@ -80,7 +80,7 @@ void queue_chain_in_reverse(Session& s) {
 }
 
 void queue_long_chain(Session& s) {
-  // If finishing one piece runs the next inside of it, this thread's stack is too small for that.
+  // If a driver runs each piece within the completion of the one before, this thread's stack overflows.
   constexpr uint64_t kLength = 5000;
   constexpr size_t kStack = size_t{512} << 10;  // bytes
   const Semaphore semaphore = s.semaphore();
@@ -113,8 +113,8 @@ void queue_long_chain(Session& s) {
 }
 
 void queue_order_of_writes(Session& s) {
-  // One word is copied through a row of memories, the submissions shuffled; each sees what the one before
-  // wrote.
+  // A word is copied through a chain of memories. The submissions are shuffled; each must see the word that
+  // the one before it wrote.
   constexpr uint64_t kLength = 40;
   const std::vector<uint8_t> contents = noise(16);
   std::vector<Memory> row = {s.allocate(contents)};
@@ -281,7 +281,7 @@ void queue_completed_may_do_anything(Session& s) {
       [](void* user) {
         auto& it = *static_cast<Shared*>(user);
         until_stopped([&it] {
-          // What the submission named is not used any more [R65].
+          // The objects of the submission are not used any more [R65].
           it.s.destroy(it.list);
           it.s.free(it.memory);
           it.s.destroy(it.mine);
@@ -304,7 +304,7 @@ void queue_flush(Session& s) {
 }
 
 void queue_threads(Session& s) {
-  // Every thread has a chain of its own, and all count in one memory of their own part.
+  // Each thread has a chain of its own, and counts in its own part of one memory.
   constexpr int kThreads = 8;
   constexpr uint64_t kEach = 100;
   const Memory memory = s.allocate(std::vector<uint8_t>(kThreads * 64, 0));
@@ -312,7 +312,7 @@ void queue_threads(Session& s) {
     const Semaphore semaphore = s.semaphore();
     const auto at = static_cast<uint64_t>(thread) * 64;
     for (uint64_t i = 0; i < kEach; ++i) {
-      const uint64_t step = kEach - i;  // the last first
+      const uint64_t step = kEach - i;  // in reverse order
       const List list =
           s.list(Recording().fill(direct(memory.handle, at, 64), static_cast<uint32_t>(step), 1));
       s.submit(execute_operation(list, {}), {{semaphore, step}}, {{semaphore, step + 1}});

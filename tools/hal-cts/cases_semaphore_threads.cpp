@@ -17,7 +17,7 @@ void semaphore_wakes_waiters(Session& s) {
   const Semaphore a = s.semaphore(), b = s.semaphore();
   at_once(7, [&](int thread) {
     if (thread == 6) {
-      sleep_ms(20);  // so that some wait by now; right either way
+      sleep_ms(20);  // so that some threads wait by now; the outcome is right in any case
       s.must("semaphore_signal", "signal of 1", s.signal(a, 1));
       s.must("semaphore_signal", "signal of 5", s.signal(b, 5));
     } else if (thread % 3 == 0) {
@@ -39,7 +39,7 @@ void semaphore_failure_wakes_waiters(Session& s) {
       s.fail(b, HALYARD_ABORTED, "aborted while others wait");
       return;
     }
-    // Neither of the values is ever reached.
+    // Neither of the values will be reached.
     const Points points = thread == 0 ? Points{{b, 1}} : Points{{a, 1}, {b, 1}};
     s.refused_naming("R84", "wait of a thread for a semaphore that fails", HALYARD_ABORTED,
                      "aborted while others wait", s.wait(points, thread == 2, s.patience()));
@@ -98,7 +98,7 @@ void semaphore_subscribers_may_do_anything(Session& s) {
 }
 
 void semaphore_slow_subscribers_delay_nobody(Session& s) {
-  // The first subscriber waits for what the main thread does only after it has seen the value.
+  // The first subscriber waits for an action that the main thread takes only after it has seen the value.
   const Semaphore semaphore = s.semaphore(), freed = s.semaphore();
   std::atomic<bool> was_freed = false;
   Subscription slow(s, [&] { was_freed = s.wait({{freed, 1}}, false, s.patience()).ok(); });
@@ -132,14 +132,14 @@ void semaphore_help_comes_back(Session& s) {
   nothing.struct_size = sizeof nothing;
   nothing.kind = HALYARD_OPERATION_BARRIER;
 
-  // Where there is nothing to do, or nobody does it.
+  // There is no work to do, or no thread does it.
   const Semaphore start = s.semaphore(1), failed = s.semaphore();
   s.fail(failed, HALYARD_ABORTED, "failed");
   help(start, 1);
   help(start, 2);
   help(failed, 1);
 
-  // Threads lend themselves for what others make due.
+  // Threads run pending work that others have made ready.
   constexpr uint64_t kTurns = 50;
   const Semaphore turns = s.semaphore();
   for (uint64_t turn = 1; turn < kTurns; ++turn) s.submit(nothing, {{turns, turn}}, {{turns, turn + 1}});
@@ -150,7 +150,7 @@ void semaphore_help_comes_back(Session& s) {
     s.succeeded("R60", "the end of work that threads have helped with", s.await(turns, kTurns));
   });
 
-  // A subscriber waits for what the thread that helps does only then.
+  // A subscriber waits for an action of the thread that runs pending work.
   const Semaphore middle = s.semaphore(), end = s.semaphore(), freed = s.semaphore();
   std::atomic<bool> was_freed = false;
   Subscription slow(s, [&] { was_freed = s.wait({{freed, 1}}, false, s.patience()).ok(); });
@@ -188,7 +188,7 @@ void semaphore_threads(Session& s) {
   });
   s.value_is("R80", "the value after all turns", semaphore, kThreads * kTurns);
 
-  // Signals that race: each value wins once at most, and time never goes back.
+  // Racing signals: each value is set once at most, and values never go back.
   const Semaphore raced = s.semaphore();
   std::atomic<int> won = 0;
   at_once(kThreads, [&](int thread) {

@@ -92,11 +92,12 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
     s.must("semaphore_subscribe", "semaphore_subscribe", subscription.to(first, 1));
     s.submit(barrier_operation(), {{begin, 1}}, {{first, 1}});
     if (is_kept) s.submit(execute_operation(list, {}), {{first, 1}}, {{later, 1}});
-    // Where work runs in its caller the subscriber may run there too; so another thread submits the rest.
+    // On a device that runs work in its caller, the subscriber may run there, too, so another thread submits
+    // the rest.
     at_once(2, [&](int thread) {
       if (thread == 0) {
         s.must("semaphore_signal", "signal of 1", s.signal(begin, 1));
-        // What becomes due by a queue alone.
+        // Work that only a queue makes ready.
         s.submit(barrier_operation(), {}, {{s.semaphore(), 1}});
       } else if (!is_kept) {
         const int64_t end = s.patience() - s.patience_ns() / 2;
@@ -109,8 +110,7 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
   }
   same_bytes(s, "R63", "what that work has written", std::vector<uint8_t>(64, 0x5A), s.read(memory));
 
-  // The same where the signal before it is a queue's from the begin: nothing of it happens in a call of the
-  // host.
+  // The same if a queue gives the first signal: nothing then happens in a call of the host.
   const Semaphore first = s.semaphore(), later = s.semaphore();
   Outcome waited;
   std::atomic<bool> began = false;

@@ -71,7 +71,7 @@ void apply(Session& s, Way way, Field& field, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     predict(field, step);
     const void* const host = field.host_bytes.data() + step.source;
-    // Ranges before the entry's begin are direct.
+    // Ranges before the beginning of the entry are direct.
     const auto range = [&](uint32_t number, const Memory& memory, uint64_t offset) {
       return way == Way::through_slots && offset >= base ? slot(number, offset - base, step.length)
                                                          : direct(memory.handle, offset, step.length);
@@ -129,7 +129,7 @@ std::vector<Step> small_steps(uint32_t kind, uint32_t pattern_size, uint64_t mos
   for (uint64_t offset = 0; offset <= most_offset; offset += pattern_size)
     for (uint64_t length = pattern_size; length <= most_length; length += pattern_size, at += window) {
       Step step{kind, at + kGuard + offset, length};
-      step.source = at + kGuard + (offset * 3 + length) % 61;  // another alignment than the target's
+      step.source = at + kGuard + (offset * 3 + length) % 61;  // an alignment other than the target's
       step.pattern = 0xC3A5960Fu + static_cast<uint32_t>(steps.size()) * 0x01030507u;
       step.pattern_size = pattern_size;
       steps.push_back(step);
@@ -139,7 +139,7 @@ std::vector<Step> small_steps(uint32_t kind, uint32_t pattern_size, uint64_t mos
 }
 
 void small(Session& s, Way way, uint32_t kind, std::string_view rule) {
-  const bool operations = way == Way::as_operation;  // each a submission of its own: fewer
+  const bool operations = way == Way::as_operation;  // each is a submission of its own, so there are fewer
   for (const uint32_t type : {kStaging, kDeviceLocal}) {
     for (const uint32_t pattern_size : {1u, 2u, 4u}) {
       if (kind != HALYARD_COMMAND_FILL && pattern_size != 1) continue;
@@ -192,7 +192,7 @@ void transfer_large(Session& s) {
       for (const uint64_t offset : {0, 1, 4, 63, 4095}) {
         const uint64_t length = middle + static_cast<uint64_t>(beside);
         for (const uint32_t kind : {HALYARD_COMMAND_FILL, HALYARD_COMMAND_UPDATE, HALYARD_COMMAND_COPY}) {
-          if (kind == HALYARD_COMMAND_UPDATE && length > 65536) continue;  // the host makes no longer ones
+          if (kind == HALYARD_COMMAND_UPDATE && length > 65536) continue;  // the host makes no longer updates
           Step step{kind, offset, length, (offset + 13) % 64};
           step.pattern = static_cast<uint32_t>(length * 31 + offset * 7 + kind);
           step.pattern_size = offset % 4 == 0 && length % 4 == 0 ? 4 : 1;

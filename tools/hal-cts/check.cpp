@@ -6,7 +6,7 @@
 namespace halyard::cts {
 
 namespace {
-constexpr size_t kMostProblems = 8;  // of one case: what follows repeats them
+constexpr size_t kMostProblems = 8;  // of one case: later ones repeat them
 }
 
 std::string Outcome::text() const {

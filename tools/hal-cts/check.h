@@ -1,5 +1,5 @@
-// What cases say about a driver: checks, and the problems that come of those that do not hold. A problem
-// names the rule of docs/driver-abi.md that is broken, what was done, what was expected and what was found.
+// Checks of cases, and the problems that failed checks report. A problem names the broken rule of
+// docs/driver-abi.md, the tested action, what was expected and what was found.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,16 +16,15 @@
 namespace halyard::cts {
 
 struct Problem {
-  std::string
-      rule;  // "R82"; where no rule has a number for it, the function of driver.h whose comment says so
-  std::string what;  // what was looked at: "signal of 5 on a timeline at 5"
+  std::string rule;  // "R82"; or, if the rule has no number, the function of driver.h whose comment states it
+  std::string what;  // what was tested: "signal of 5 on a timeline at 5"
   std::string expected;
   std::string found;
 
   bool operator==(const Problem&) const = default;
 };
 
-// How a call of the driver ended: a status that was taken over and released.
+// The outcome of a call of the driver, made from a status, which is released.
 struct Outcome {
   halyard_status_code_t code = HALYARD_OK;
   std::string message;
@@ -34,9 +33,9 @@ struct Outcome {
   std::string text() const;  // "NOT_FOUND ('no device 7')" or "success"
 };
 
-// Ends a case that cannot go on; its problem has been told.
+// Ends a case that cannot go on; its problem has been reported.
 struct Stopped {};
-// Ends a case whose subject the driver declares not to have. `why` names what declares it.
+// Ends a case about something that the driver declares not to have. `why` names the declaration.
 struct Unsupported {
   std::string why;
 };
@@ -48,10 +47,10 @@ class Checks {
   using Sink = std::function<void(const Problem&)>;
   explicit Checks(Sink sink) : sink_(std::move(sink)) {}
   Checks(const Checks&) = delete;
-  // From now on what held is noted there; null: nowhere.
+  // Passed checks are noted there from now on; null: nowhere.
   void leave_trail(Trail* trail) { trail_ = trail; }
   Trail* trail() const { return trail_; }
-  // What the case is about to do, where the checks around it do not say.
+  // Notes what the case is about to do, if the checks around it do not say so.
   void step(std::string_view text) const {
     if (trail_) trail_->step(text);
   }
@@ -60,7 +59,7 @@ class Checks {
   [[noreturn]] void stop(std::string_view rule, std::string what, std::string expected, std::string found);
   bool failed() const;
 
-  // Whether it holds.
+  // Returns whether it holds.
   bool check(std::string_view rule, bool holds, std::string_view what, std::string_view expected,
              std::string_view found);
   template <typename T>
@@ -70,14 +69,14 @@ class Checks {
     problem(rule, std::string(what), fmt::format("{}", expected), fmt::format("{}", found));
     return false;
   }
-  // Success; or this code, with a message that is not empty [R51].
+  // Expects success; or this code, with a message that is not empty [R51].
   bool succeeded(std::string_view rule, std::string_view what, const Outcome& outcome);
   bool refused(std::string_view rule, std::string_view what, halyard_status_code_t code,
                const Outcome& outcome);
-  // As refused, and the message has the text.
+  // As refused(), and the message must contain the text.
   bool refused_naming(std::string_view rule, std::string_view what, halyard_status_code_t code,
                       std::string_view named, const Outcome& outcome);
-  // Success, or the case ends.
+  // Expects success; otherwise the case ends.
   void must(std::string_view rule, std::string_view what, const Outcome& outcome);
 
  private:
@@ -88,7 +87,7 @@ class Checks {
 
   Trail* trail_ = nullptr;
   mutable std::mutex mutex_;
-  size_t problems_ = 0;  // told
+  size_t problems_ = 0;  // reported
   Problem last_;
   Sink sink_;
 };

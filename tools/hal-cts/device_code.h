@@ -1,5 +1,5 @@
-// Programs for devices: those that Halyard knows itself, and those that the user gives. docs/hal-cts.md says
-// which functions the cases call.
+// Programs for devices: built-in ones and those of the user. docs/hal-cts.md lists the functions that cases
+// call.
 #pragma once
 
 #include <cstdint>

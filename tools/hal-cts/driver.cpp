@@ -65,7 +65,7 @@ Result<> host_verdict(const std::string& path) {
   for (size_t i = 0; i < count; ++i)
     if (!candidates[i].accepted) return fail(HALYARD_INCOMPATIBLE, "{}", candidates[i].reason);
   if (count == 0) return fail(HALYARD_NOT_FOUND, "no driver at '{}'", path);
-  // Taken so far by what its file says. Listing devices loads, negotiates and initializes.
+  // So far only its file was read. Listing devices loads the driver, negotiates and initializes.
   halyard_device_entry_t* devices = nullptr;
   const std::string kinds = candidates[0].drivers;
   TOOL_TRY(check(

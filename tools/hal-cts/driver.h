@@ -1,5 +1,5 @@
-// The driver under test: its library, loaded without a host in between. Whether a host would take it is asked
-// of libhalyard.so.
+// The driver under test: its library, loaded without a host. libhalyard.so says whether a host would accept
+// it.
 #pragma once
 
 #include <string>
@@ -21,16 +21,15 @@ struct Target {
   std::string uri() const { return kind + "://" + path; }
 };
 
-// Maps the library, for good, and finds its function.
+// Loads the library, which stays loaded, and finds its function.
 Result<halyard_driver_negotiate_fn> load_driver(const std::string& path);
 
-halyard_driver_request_t plain_request();  // of a host of version 1
+halyard_driver_request_t plain_request();  // as a host of version 1 makes it
 
-// What libhalyard.so says to this driver: nothing where it takes it, else why it does not. Runs code of the
-// driver.
+// Nothing if libhalyard.so accepts this driver, else the reason why not. Runs code of the driver.
 Result<> host_verdict(const std::string& path);
 
-// The symbols that the library defines for others, from its file. INVALID_ARGUMENT: no such file.
+// The symbols that the library exports, read from its file. INVALID_ARGUMENT: no such file.
 Result<std::vector<std::string>> exported_symbols(const std::string& path);
 
 }  // namespace halyard::cts

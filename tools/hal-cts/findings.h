@@ -1,4 +1,4 @@
-// What became of each case, and how that is told: to a person, as JUnit's XML, as JSON.
+// The outcome of each case, and its output: as text, as JUnit's XML, as JSON.
 #pragma once
 
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Finding {
   Verdict verdict = Verdict::passed;
   std::vector<Problem> problems;  // of a failure, also of an expected one
   std::string reason;             // why it was skipped
-  std::string remark;             // what to know of one that passed: "712 of 2,118 tried"
+  std::string remark;             // a note about a case that passed: "712 of 2,118 tried"
   double seconds = 0;
 };
 
@@ -32,7 +32,8 @@ struct Counts {
 };
 Counts count(std::span<const Finding> findings);
 
-// As cases go: one line each, problems below it; on a terminal in colour, and with what runs now.
+// Prints cases as they run: one line each, with its problems below; on a terminal in colour, and with the
+// running case.
 class Printer {
  public:
   explicit Printer(std::FILE* to) : to_(to), progress_("case") {}

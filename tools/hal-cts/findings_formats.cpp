@@ -1,6 +1,5 @@
 // Telling machines: JUnit's XML and JSON.
-#include <cstdint>
-
+#include "common/json.h"
 #include "common/printable.h"
 #include "common/xml.h"
 #include "findings.h"
@@ -11,21 +10,10 @@ namespace {
 
 using tools::xml;
 
-// Texts come from drivers: what is not UTF-8 is written as \xNN before anything else.
-std::string json(std::string_view text) {
-  std::string safe = "\"";
-  for (const char character : tools::printable(text)) {
-    if (character == '"' || character == '\\') {
-      safe += '\\';
-      safe += character;
-    } else if (character == '\n') {
-      safe += "\\n";
-    } else {
-      safe += character;
-    }
-  }
-  return safe + "\"";
-}
+using tools::Json;
+using tools::printable;
+
+constexpr int kLines = 2;  // of a document: each case has one
 
 std::string lines(const std::vector<Problem>& problems) {
   std::string text;
@@ -58,44 +46,40 @@ std::string to_junit(const std::string& driver, std::span<const Finding> finding
   return text + "</testsuite>\n";
 }
 
+// Texts come from drivers: bytes that are not UTF-8 are written as \xNN.
 std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted) {
+  constexpr int kPlaces = 3;
   const Counts counts = count(findings);
-  std::string text = fmt::format(
-      "{{\n  \"driver\": {},\n  \"passed\": {},\n  \"failed\": {},\n  \"skipped\": {},\n  "
-      "\"interrupted\": {},\n  \"cases\": [",
-      json(driver), counts.passed, counts.failed, counts.skipped, interrupted);
-  const char* comma = "\n";
+  Json cases = Json::array();
   for (const Finding& it : findings) {
-    text += fmt::format("{}    {{\"device\": {}, \"name\": \"{}\", \"result\": \"{}\", \"seconds\": {:.3f}",
-                        comma, json(it.device), it.about->name, verdict_name(it.verdict), it.seconds);
-    if (!it.reason.empty()) text += fmt::format(", \"reason\": {}", json(it.reason));
-    if (!it.remark.empty()) text += fmt::format(", \"remark\": {}", json(it.remark));
-    if (!it.problems.empty()) {
-      text += ", \"problems\": [";
-      const char* between = "";
-      for (const Problem& problem : it.problems) {
-        text +=
-            fmt::format("{}{{\"rule\": {}, \"what\": {}, \"expected\": {}, \"found\": {}}}", between,
-                        json(problem.rule), json(problem.what), json(problem.expected), json(problem.found));
-        between = ", ";
-      }
-      text += "]";
-    }
-    text += "}";
-    comma = ",\n";
+    Json object = {{"device", printable(it.device)},
+                   {"name", it.about->name},
+                   {"result", verdict_name(it.verdict)},
+                   {"seconds", tools::json_rounded(it.seconds, kPlaces)}};
+    if (!it.reason.empty()) object["reason"] = printable(it.reason);
+    if (!it.remark.empty()) object["remark"] = printable(it.remark);
+    for (const Problem& problem : it.problems)
+      object["problems"].push_back({{"rule", printable(problem.rule)},
+                                    {"what", printable(problem.what)},
+                                    {"expected", printable(problem.expected)},
+                                    {"found", printable(problem.found)}});
+    cases.push_back(std::move(object));
   }
-  return text + "\n  ]\n}\n";
+  return tools::json_document({{"driver", printable(driver)},
+                               {"passed", counts.passed},
+                               {"failed", counts.failed},
+                               {"skipped", counts.skipped},
+                               {"interrupted", interrupted},
+                               {"cases", std::move(cases)}},
+                              kLines);
 }
 
 std::string to_json(std::span<const Case* const> cases) {
-  std::string text = "{\n  \"cases\": [";
-  const char* comma = "\n";
-  for (const Case* it : cases) {
-    text += fmt::format("{}    {{\"name\": {}, \"tags\": {}, \"rules\": {}, \"description\": {}}}", comma,
-                        json(it->name), json(it->tags), json(it->rules), json(it->description));
-    comma = ",\n";
-  }
-  return text + "\n  ]\n}\n";
+  Json list = Json::array();
+  for (const Case* it : cases)
+    list.push_back(
+        {{"name", it->name}, {"tags", it->tags}, {"rules", it->rules}, {"description", it->description}});
+  return tools::json_document({{"cases", std::move(list)}}, kLines);
 }
 
 }  // namespace halyard::cts

@@ -1,4 +1,4 @@
-// The functions that docs/hal-cts.md names, as cases dispatch them, and memory of words for them.
+// Dispatches of the functions that docs/hal-cts.md names, and memory of words for them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Kernel {
   uint32_t function = 0;
 };
 
-// The function of that name in each program that has it, which must declare these counts. Unsupported where
-// none has it.
+// The function of that name in each program that has it; it must declare these counts. Unsupported if no
+// program has it.
 std::vector<Kernel> kernels(Session& s, std::string_view name, uint32_t bindings, uint32_t constants);
 
 struct Dispatch {
@@ -28,11 +28,11 @@ struct Dispatch {
   const halyard_range_t* indirect = nullptr;
 };
 
-// Borrows the constants and the bindings.
+// Borrows the constants and bindings.
 halyard_command_dispatch_t command(const Kernel& kernel, const Dispatch& d);
 
 Memory words(Session& s, const Words& values);
-// Tells the first word that differs. Whether none does.
+// Reports the first word that differs. Returns whether none does.
 bool words_are(Session& s, std::string_view rule, const std::string& what, const Words& expected,
                const Memory& memory);
 Words iota(size_t count, uint32_t base, uint32_t step);

@@ -1,5 +1,5 @@
 // The file of --expect-failures: cases that are known to fail, one a line, "NAME" or "DEVICE NAME"; both may
-// hold '*' and '?'. Empty lines and lines that begin with # are skipped.
+// contain '*' and '?'. Empty lines and lines that begin with # are skipped.
 #pragma once
 
 #include <string>

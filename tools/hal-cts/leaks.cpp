@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/files.h"
+#include "cts_flags.h"
 
 namespace halyard::cts {
 
@@ -105,9 +106,9 @@ Result<> restart_to_find_leaks() {
   const auto missing = [] {
     return fail(
         HALYARD_UNAVAILABLE,
-        "--leaks: the system's loader finds no {}; install it (Debian: liblsan0, comes with gcc), or build "
+        "{}: the system's loader finds no {}; install it (Debian: liblsan0, comes with gcc), or build "
         "hal-cts with AddressSanitizer",
-        kLibrary);
+        flag::leaks, kLibrary);
   };
   if (std::getenv(kRestarted)) return missing();
   const tools::FileContents file = TOOL_TRY(tools::FileContents::open("/proc/self/cmdline"));
@@ -120,7 +121,7 @@ Result<> restart_to_find_leaks() {
   prepend("LSAN_OPTIONS", kOptions);
   setenv(kRestarted, "1", 1);
   execv("/proc/self/exe", argv.data());
-  return fail(tools::code_of_errno(errno), "--leaks: cannot start this program again: {}",
+  return fail(tools::code_of_errno(errno), "{}: cannot start this program again: {}", flag::leaks,
               std::strerror(errno));
 }
 

@@ -1,5 +1,5 @@
-// --leaks: LeakSanitizer, preloaded into this program, finds what a driver has allocated and lost, in a
-// driver that was built without any sanitizer.
+// --leaks: LeakSanitizer, preloaded into this program, finds memory that a driver has lost. The driver need
+// not be built with a sanitizer.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace halyard::cts {
 
-// Whether a sanitizer that knows leaks is in this process.
+// Whether a sanitizer that finds leaks is in this process.
 bool can_find_leaks();
 
-// Starts this program again with LeakSanitizer in front, with the same arguments; returns only where that is
-// not possible. UNAVAILABLE: the system has no liblsan.
+// Starts this program again with LeakSanitizer preloaded and the same arguments. Returns only if that fails.
+// UNAVAILABLE: the system has no liblsan.
 tools::Result<> restart_to_find_leaks();
 
-// Tells what drivers have allocated and nothing points to any more, as one problem [R24]. When the driver is
-// shut down and no handle of it is kept anywhere. Needs can_find_leaks().
+// Reports memory that drivers have allocated and that nothing points to any more, as one problem [R24]. To be
+// called when the driver is shut down and no handle of it is kept. Needs can_find_leaks().
 void check_leaks(const Checks::Sink& problem);
 
 }  // namespace halyard::cts

@@ -1,5 +1,5 @@
-// hal-cts: whether a driver keeps the rules of docs/driver-abi.md. Chooses cases, runs each, tells what came
-// of it.
+// hal-cts: tests whether a driver keeps the rules of docs/driver-abi.md. Chooses cases, runs each, reports
+// the outcome.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -7,8 +7,8 @@
 #include "common/files.h"
 #include "common/flags.h"
 #include "common/interrupt.h"
-#include "common/quantities.h"
 #include "common/table.h"
+#include "cts_flags.h"
 #include "findings.h"
 #include "known_failures.h"
 #include "leaks.h"
@@ -17,44 +17,14 @@
 namespace halyard::cts {
 
 using tools::fail;
-using tools::Flag;
-using tools::FlagKind;
 using tools::Flags;
 
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"driver", FlagKind::value, "FILE", "The driver to test: a halyard-driver-NAME.so.",
-     "--driver=build/halyard-driver-mine.so"},
-    {"device", FlagKind::list, "URI",
-     "A device to test, as KIND://PATH?KEY=VALUE&...; left out: every device that the driver lists.",
-     "--device=mine://0"},
-    {"executable", FlagKind::list, "FORMAT=FILE",
-     "A program in a format of the device, with the functions that docs/hal-cts.md names.",
-     "--executable=vulkan-spirv-fb=cts.spv"},
-    {"filter", FlagKind::list, "GLOB", "Runs the cases with such names.", "--filter='memory.*'"},
-    {"tag", FlagKind::list, "TAG", "Runs the cases with this tag; 'hal-cts --list' shows them.",
-     "--tag=queue"},
-    {"skip_tag", FlagKind::list, "TAG", "Leaves out the cases with this tag.", "--skip_tag=slow"},
-    {"list", FlagKind::toggle, "", "Lists the cases with tags and rules, and exits; as JSON with --json.",
-     "--list --tag=queue"},
-    {"timeout", FlagKind::value, "TIME", "How long one case may take; default 20s.", "--timeout=60s"},
-    {"leaks", FlagKind::toggle, "",
-     "Looks after each case for memory that the driver has lost, with LeakSanitizer (liblsan), which is "
-     "preloaded:\n"
-     "nothing has to be built anew. Cases take longer.",
-     "--leaks --filter='list.*'"},
-    {"no_fork", FlagKind::toggle, "",
-     "Runs the cases in this process, for a debugger. A crash ends everything, and there is no time limit.",
-     "--no_fork --filter=queue.flush"},
-    {"expect_failures", FlagKind::value, "FILE",
-     "Cases that are known to fail, one a line: NAME or DEVICE NAME, with * and ?. Their failure counts as\n"
-     "skipped, their success as a failure.",
-     "--expect_failures=known.txt"},
-    {"junit", FlagKind::value, "FILE", "Writes the results as JUnit's XML.", "--junit=results.xml"},
-    {"json", FlagKind::optional_value, "FILE",
-     "Writes the results as JSON; without FILE to standard output, and text to standard error.", "--json"},
-};
+constexpr const tools::Flag* kFlags[] = {
+    &flag::driver,          &flag::device, &flag::executable, &flag::filter, &flag::tag,
+    &flag::skip_tag,        &flag::list,   &flag::timeout,    &flag::leaks,  &flag::no_fork,
+    &flag::expect_failures, &flag::junit,  &flag::json};
 
 constexpr tools::FlagGroup kGroups[] = {{"", kFlags}};
 
@@ -84,15 +54,15 @@ struct Run {
   std::string driver;
   std::vector<Program> programs = built_in_programs();
   std::vector<KnownFailure> known;
-  int64_t timeout_ns = 20'000'000'000;
+  int64_t timeout_ns = 0;
   bool fork = true;
   bool leaks = false;
 };
 
-// A remark travels among the notes.
+// A note that begins so is a remark.
 constexpr std::string_view kRemark = "remark\n";
 
-// Of the process of a case, not of what it has checked: how far it came is said behind what was found.
+// Adds the last step of the case to problems of its process, such as a crash.
 void say_how_far(Report& report, const Trail& trail) {
   const std::string text = trail.text();
   for (Problem& problem : report.problems)
@@ -110,7 +80,7 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
     options.programs = &run.programs;
     options.note = [&](const std::string& text) { teller.note(text); };
     options.remark = [&](const std::string& text) { teller.note(std::string(kRemark) + text); };
-    // On the heap and left there where the case stops: work that is on its way may still call back.
+    // On the heap, and left there if the case stops: work in flight may still call back.
     static Session* session = nullptr;
     session = new Session(run.driver, target, options, problem);
     try {
@@ -130,7 +100,7 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
   };
   Report report = run_apart(body, run.fork ? run.timeout_ns : 0);
   say_how_far(report, trail);
-  if (run.fork) Trail::destroy(trail);  // what stopped in this process may still come by
+  if (run.fork) Trail::destroy(trail);  // a case that stopped in this process may still write to it
   return report;
 }
 
@@ -145,7 +115,7 @@ Finding judge(const Run& run, const Case& about, const std::string& device, Repo
     finding.reason = "unsupported: " + report.reason;
   } else if (known) {
     finding.verdict = Verdict::failed;
-    finding.problems.push_back({"--expect_failures", about.name, "a failure, as the file says",
+    finding.problems.push_back({flag::expect_failures.text(), about.name, "a failure, as the file says",
                                 "that it passes; take it out of the file"});
   }
   return finding;
@@ -163,7 +133,7 @@ std::string case_list(const std::vector<const Case*>& cases) {
   return tools::table({"CASE", "TAGS", "RULES", "WHAT IT CHECKS"}, std::move(rows));
 }
 
-// "kind\npath\nname": what the case that lists devices notes.
+// From "kind\npath\nname", the note of the case that lists devices.
 Target target_of(const std::string& note) {
   const size_t path = note.find('\n') + 1;
   return {note.substr(0, path - 1), note.substr(path, note.find('\n', path) - path), {}};
@@ -171,46 +141,46 @@ Target target_of(const std::string& note) {
 
 Result<> prepare_to_find_leaks(const Run& run) {
   if (!run.fork)
-    return fail(
-        HALYARD_INVALID_ARGUMENT,
-        "--leaks needs a process for each case, to know which one lost the memory; leave out --no_fork");
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "{} needs a process for each case, to know which one lost the memory; leave out {}",
+                flag::leaks, flag::no_fork);
   if (!can_find_leaks()) return restart_to_find_leaks();
   const auto look = [](Teller& teller) { check_leaks([&](const Problem& it) { teller.problem(it); }); };
   const Report tried = run_apart(look, run.timeout_ns);
   if (!tried.failed()) return {};
   return fail(HALYARD_UNAVAILABLE,
-              "--leaks: LeakSanitizer cannot look here: {}; it must be allowed to trace a process (ptrace)",
-              tried.problems.front().found);
+              "{}: LeakSanitizer cannot look here: {}; it must be allowed to trace a process (ptrace)",
+              flag::leaks, tried.problems.front().found);
 }
 
 Result<int> test_driver(const Flags& flags) {
   if (!flags.positional().empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no flag; the driver is given as --driver=FILE",
-                flags.positional().front());
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no flag; the driver is given as {}=FILE",
+                flags.positional().front(), flag::driver);
   const std::vector<const Case*> cases =
-      TOOL_TRY(choose_cases(flags.all("filter"), flags.all("tag"), flags.all("skip_tag")));
-  if (flags.on("list")) {
-    const std::string text = flags.has("json") ? to_json(cases) : case_list(cases);
+      TOOL_TRY(choose_cases(flags[flag::filter], flags[flag::tag], flags[flag::skip_tag]));
+  if (flags[flag::list]) {
+    const std::string text = flags.has(flag::json) ? to_json(cases) : case_list(cases);
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }
   Run run;
-  run.driver = flags.value("driver");
+  run.driver = flags[flag::driver];
   if (run.driver.empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "no driver; say which with --driver=halyard-driver-NAME.so");
-  run.fork = !flags.on("no_fork");
-  run.leaks = flags.on("leaks");
+    return fail(HALYARD_INVALID_ARGUMENT, "no driver; say which with {}=halyard-driver-NAME.so",
+                flag::driver);
+  run.fork = !flags[flag::no_fork];
+  run.leaks = flags[flag::leaks];
   if (run.leaks) TOOL_TRY(prepare_to_find_leaks(run));
-  if (flags.has("timeout"))
-    run.timeout_ns = static_cast<int64_t>(TOOL_TRY(tools::parse_duration("timeout", flags.value("timeout"))));
-  if (flags.has("expect_failures")) run.known = TOOL_TRY(read_known_failures(flags.value("expect_failures")));
-  for (Program& it : TOOL_TRY(given_programs(flags.all("executable")))) run.programs.push_back(std::move(it));
-  static_cast<void>(
-      TOOL_TRY(tools::FileContents::open(run.driver)));  // a message about the file, if it has none
+  run.timeout_ns = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::seconds(20)).count();
+  if (flags.has(flag::expect_failures))
+    run.known = TOOL_TRY(read_known_failures(flags[flag::expect_failures]));
+  for (Program& it : TOOL_TRY(given_programs(flags[flag::executable]))) run.programs.push_back(std::move(it));
+  static_cast<void>(TOOL_TRY(tools::FileContents::open(run.driver)));  // fails with a message about the file
 
   const tools::Interrupt interrupt;
-  size_t left_out = 0;  // cases that were to be run when it happened
-  const bool json_to_stdout = flags.has("json") && flags.value("json").empty();
+  size_t left_out = 0;  // cases not run because of it
+  const bool json_to_stdout = flags[flag::json] == "";
   Printer printer(json_to_stdout ? stderr : stdout);
   printer.header(fmt::format("driver '{}'", run.driver));
   std::vector<Finding> findings;
@@ -241,7 +211,7 @@ Result<int> test_driver(const Flags& flags) {
     return std::pair(failed, std::move(notes));
   };
 
-  // What the host refuses nothing else is asked of.
+  // A driver that the host refuses is not tested further.
   const auto asked_for = [&](const Case& it) { return std::ranges::find(cases, &it) != cases.end(); };
   std::vector<Target> listed;
   bool refused = false;
@@ -254,7 +224,7 @@ Result<int> test_driver(const Flags& flags) {
   if (interrupt.happened()) {
     printer.header("interrupted before the devices were known: no case of a device was run");
   } else if (!refused) {
-    const std::vector<Target> devices = TOOL_TRY(choose_devices(flags.all("device"), listed));
+    const std::vector<Target> devices = TOOL_TRY(choose_devices(flags[flag::device], listed));
     const auto of_scope = [&](Scope scope) {
       return std::ranges::count(cases, scope, [](const Case* it) { return it->scope; });
     };
@@ -274,13 +244,13 @@ Result<int> test_driver(const Flags& flags) {
   }
 
   const std::string name = std::filesystem::path(run.driver).filename().string();
-  if (flags.has("junit")) TOOL_TRY(write_file(flags.value("junit"), to_junit(name, findings)));
-  if (flags.has("json")) {
+  if (flags.has(flag::junit)) TOOL_TRY(write_file(flags[flag::junit], to_junit(name, findings)));
+  if (flags.has(flag::json)) {
     const std::string text = to_json(name, findings, interrupt.happened());
     if (json_to_stdout) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
-      TOOL_TRY(write_file(flags.value("json"), text));
+      TOOL_TRY(write_file(*flags[flag::json], text));
     }
   }
   const Counts counts = count(findings);

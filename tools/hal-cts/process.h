@@ -1,4 +1,4 @@
-// One case in a process of its own: a driver that dies or never answers costs this case and no other.
+// Runs a case in a process of its own, so that a driver that dies or hangs affects no other case.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace halyard::cts {
 
-// What a case has to say, told in order: from the process it runs in, or directly.
+// The report of a case: problems and notes in order.
 struct Report {
   std::vector<Problem> problems;
   bool skipped = false;
   std::string reason;              // why it was skipped
-  std::vector<std::string> notes;  // anything else, for who started it
+  std::vector<std::string> notes;  // other texts, for the caller
 
   bool failed() const { return !problems.empty(); }
 };
 
-// How a case tells. Thread-safe.
+// The way in which a case reports. Thread-safe.
 class Teller {
  public:
   virtual ~Teller() = default;
@@ -29,8 +29,8 @@ class Teller {
   virtual void note(const std::string& text) = 0;
 };
 
-// Runs `body`, in a child where `timeout_ns` is not 0. A child that died, hung or ended with an exit code of
-// its own is a problem of the report. Must not be called while other threads run.
+// Runs `body`, in a child if `timeout_ns` is not 0. A child that died, hung or ended with another exit code
+// than 0 is a problem in the report. Must not be called while other threads run.
 Report run_apart(const std::function<void(Teller&)>& body, int64_t timeout_ns);
 
 }  // namespace halyard::cts

@@ -1,4 +1,4 @@
-// Commands in the form that a driver gets them, ranges and operations in few words.
+// Short functions that make commands, ranges and operations in the form that a driver gets.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ inline halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
   return {.slot = number, .offset = offset, .length = length};
 }
 
-// A flat list of commands. What commands point to is the caller's.
+// A flat list of commands. The caller owns what commands point to.
 class Recording {
  public:
-  // `extra`: bytes behind the command that count as its own, as a newer host's longer command would have.
+  // `extra`: bytes after the command that count as part of it, as in the longer command of a newer host.
   template <typename Command>
   Recording& add(uint32_t kind, Command command, uint32_t extra = 0) {
     static_assert(sizeof command % 8 == 0);
@@ -115,7 +115,7 @@ inline halyard_operation_t execute_operation(halyard_driver_command_list_t list,
   return made;
 }
 
-// A link of a kind that no driver knows.
+// A link of an unknown kind.
 inline constexpr uint32_t kUnknownExtension = 8019693;
 inline halyard_extension_t extension(uint32_t must_understand, const halyard_extension_t* next = nullptr) {
   return {sizeof(halyard_extension_t), kUnknownExtension, must_understand, 0, next};

@@ -20,13 +20,13 @@ std::string with_commas(uint64_t number) {
 void try_sample(Session& s, uint64_t total, uint64_t most, const std::function<void(uint64_t)>& attempt) {
   const uint64_t wanted = std::min(total, most);
   if (wanted == 0) return;
-  // Steps of about 0.618 of the whole reach every number once and leave no large gap, wherever they end.
+  // Steps of about 0.618 of the total reach every number once, and leave no large gap whenever they end.
   uint64_t stride = std::max<uint64_t>(1, wanted * 618 / 1000);
   while (std::gcd(stride, wanted) != 1) ++stride;
   const int64_t end = now_ns() + s.patience_ns() / 4;
   uint64_t tried = 0;
   for (uint64_t at = 0; tried < wanted && (tried == 0 || now_ns() < end); at = (at + stride) % wanted) {
-    // One of those that lie between this place and the next, not always the first.
+    // A number between this place and the next, not always the first.
     const auto place = [&](uint64_t number) {
       return static_cast<uint64_t>(static_cast<unsigned __int128>(number) * total / wanted);
     };

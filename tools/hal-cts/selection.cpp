@@ -1,9 +1,11 @@
-// Matching what is wanted against what there is.
+// Matches the texts of flags against cases, devices and programs.
 #include "selection.h"
 
 #include <algorithm>
 
 #include "common/files.h"
+#include "common/suggest.h"
+#include "cts_flags.h"
 
 namespace halyard::cts {
 
@@ -13,10 +15,7 @@ namespace {
 
 // "; did you mean ...?", or nothing.
 std::string hint(const std::string& word, const std::vector<std::string>& known) {
-  std::vector<const char*> names;
-  for (const std::string& it : known) names.push_back(it.c_str());
-  const tools::Block<char> text(halyard_did_you_mean(word.c_str(), names.data(), names.size()));
-  return text.get();
+  return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
 Result<Target> parse_device(const std::string& uri) {
@@ -31,18 +30,18 @@ Result<Target> parse_device(const std::string& uri) {
     const std::string_view option = options.substr(0, options.find('&'));
     const size_t equals = option.find('=');
     if (equals == std::string_view::npos)
-      return fail(HALYARD_INVALID_ARGUMENT, "--device={}: found the option '{}', expected KEY=VALUE", uri,
-                  option);
+      return fail(HALYARD_INVALID_ARGUMENT, "{}={}: found the option '{}', expected KEY=VALUE", flag::device,
+                  uri, option);
     target.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
     options.remove_prefix(std::min(option.size() + 1, options.size()));
   }
   return target;
 }
 
-Result<> check_tag(const char* flag, const std::string& tag) {
+Result<> check_tag(const tools::List& flag, const std::string& tag) {
   const std::vector<std::string> tags = all_tags();
   if (std::ranges::find(tags, tag) != tags.end()) return {};
-  return fail(HALYARD_INVALID_ARGUMENT, "--{}: no tag '{}'{}; 'hal-cts --list' shows them", flag, tag,
+  return fail(HALYARD_INVALID_ARGUMENT, "{}: no tag '{}'{}; 'hal-cts --list' shows them", flag, tag,
               hint(tag, tags));
 }
 
@@ -61,9 +60,9 @@ Result<> check_names_a_case(const std::string& given_by, const std::string& patt
 Result<std::vector<const Case*>> choose_cases(const std::vector<std::string>& filters,
                                               const std::vector<std::string>& tags,
                                               const std::vector<std::string>& skipped_tags) {
-  for (const std::string& filter : filters) TOOL_TRY(check_names_a_case("--filter", filter));
-  for (const std::string& tag : tags) TOOL_TRY(check_tag("tag", tag));
-  for (const std::string& tag : skipped_tags) TOOL_TRY(check_tag("skip_tag", tag));
+  for (const std::string& filter : filters) TOOL_TRY(check_names_a_case(flag::filter.text(), filter));
+  for (const std::string& tag : tags) TOOL_TRY(check_tag(flag::tag, tag));
+  for (const std::string& tag : skipped_tags) TOOL_TRY(check_tag(flag::skip_tag, tag));
   std::vector<const Case*> chosen;
   for (const Case& it : all_cases()) {
     const auto named = [&](const std::string& pattern) { return matches(pattern, it.name); };
@@ -74,8 +73,8 @@ Result<std::vector<const Case*>> choose_cases(const std::vector<std::string>& fi
   }
   if (chosen.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "--filter, --tag and --skip_tag together leave no case; "
-                "'hal-cts --list' with one of them shows what it leaves");
+                "{}, {} and {} together leave no case; 'hal-cts {}' with one of them shows what it leaves",
+                flag::filter, flag::tag, flag::skip_tag, flag::list);
   return chosen;
 }
 
@@ -95,7 +94,7 @@ Result<std::vector<Target>> choose_devices(const std::vector<std::string>& wante
     const bool is_default =
         target.path.empty() && std::ranges::find(listed, target.kind, &Target::kind) != listed.end();
     if (!is_listed && !is_default)
-      return fail(HALYARD_NOT_FOUND, "--device={}: the driver has no such device{}; it lists {}", uri,
+      return fail(HALYARD_NOT_FOUND, "{}={}: the driver has no such device{}; it lists {}", flag::device, uri,
                   hint(uri, uris), known.empty() ? "none" : known);
     chosen.push_back(std::move(target));
   }
@@ -107,7 +106,7 @@ Result<std::vector<Program>> given_programs(const std::vector<std::string>& give
   for (const std::string& it : given) {
     const size_t equals = it.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == it.size())
-      return fail(HALYARD_INVALID_ARGUMENT, "--executable={}: expected FORMAT=FILE", it);
+      return tools::wrong_value(flag::executable, it, "FORMAT=FILE");
     const std::string path = it.substr(equals + 1);
     const tools::FileContents file = TOOL_TRY(tools::FileContents::open(path));
     programs.push_back({it.substr(0, equals), {file.bytes().begin(), file.bytes().end()}, path});

@@ -1,5 +1,5 @@
-// What the flags choose: cases, devices, programs. A wrong choice fails with what there is and what may be
-// meant.
+// The cases, devices and programs that the flags choose. A wrong choice fails with a list of those that exist
+// and a suggestion.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace halyard::cts {
 
-// Cases that match a filter and have a tag, of those given, without those of a skipped tag. INVALID_ARGUMENT:
-// a filter that matches none, an unknown tag, nothing left.
+// The cases that match one of the filters and have one of the tags, without those that have a skipped tag.
+// INVALID_ARGUMENT: a filter matches no case, a tag is unknown, no case is left.
 Result<std::vector<const Case*>> choose_cases(const std::vector<std::string>& filters,
                                               const std::vector<std::string>& tags,
                                               const std::vector<std::string>& skipped_tags);
 
-// INVALID_ARGUMENT, with a suggestion, where no case matches. `given_by` names the flag or line.
+// INVALID_ARGUMENT, with a suggestion, if no case matches. `given_by` names the flag or line.
 Result<> check_names_a_case(const std::string& given_by, const std::string& pattern);
 
-// Those of `listed` that are wanted, with their options; all where nothing is. NOT_FOUND: one that is not
-// listed.
+// The devices of `listed` that are wanted, with their options; all if `wanted` is empty. NOT_FOUND: one is
+// not listed.
 Result<std::vector<Target>> choose_devices(const std::vector<std::string>& wanted,
                                            const std::vector<Target>& listed);
 
-// Of FORMAT=FILE.
+// The programs of FORMAT=FILE texts.
 Result<std::vector<Program>> given_programs(const std::vector<std::string>& given);
 
 }  // namespace halyard::cts

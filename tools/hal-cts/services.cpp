@@ -41,7 +41,7 @@ Services::Services(Checks& checks) : checks_(checks) {
     const Status* it = of(host).alive(status, "status_message");
     return it ? it->message.c_str() : "";
   };
-  // Another status: who holds a reference to the old one does not see the note.
+  // Makes another status, so that holders of the old one do not see the note.
   table.status_note = [](void* host, halyard_status_t status, const char* note,
                          size_t size) -> halyard_status_t {
     if (!status) return nullptr;

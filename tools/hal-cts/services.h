@@ -1,5 +1,5 @@
-// The host that a driver under test sees: services whose statuses are counted, so that what is leaked,
-// released twice or used afterwards is told [R52].
+// The host services for the driver under test. Statuses are counted, so that leaks, double releases and later
+// uses are reported [R52].
 #pragma once
 
 #include <atomic>
@@ -19,13 +19,13 @@ class Services {
   Services(const Services&) = delete;
   ~Services();
 
-  // With bytes behind it that no driver knows, as a newer host's would have.
+  // With bytes after it that the driver does not know, as a newer host's table has.
   const halyard_host_services_t& table() const { return grown_.table; }
-  // A reference for the driver to take over.
+  // A reference that the driver will own.
   halyard_status_t give(halyard_status_code_t code, std::string_view message);
-  // Takes over a reference that the driver gave.
+  // Takes ownership of a reference from the driver.
   Outcome take(halyard_status_t status);
-  // Tells what is still referenced. When the driver is shut down.
+  // Reports statuses that are still referenced. To be called when the driver is shut down.
   void check_none_left();
 
  private:

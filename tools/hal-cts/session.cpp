@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "cts_flags.h"
 #include "traced_table.h"
 
 namespace halyard::cts {
@@ -65,7 +66,7 @@ const halyard_driver_table_t& Session::table() {
   if (negotiate(&request, &reply) == 0 || !reply.table)
     stop("R6", "negotiation with a host of version 1", "agreement and a table",
          fmt::format("'{}'", reply.refusal));
-  // What an older driver does not know stays null.
+  // Entries that an older driver does not have stay null.
   std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
   if (trail()) table_ = traced(table_, *trail());
   return table_;
@@ -187,7 +188,7 @@ Outcome Session::try_submit(const halyard_operation_t& operation, const Points& 
   made->session = this;
   made->then = then;
   made->user = user;
-  // Everything borrowed lies in blocks of its own that change as soon as the call is over.
+  // Each borrowed argument is in a block of its own, which is overwritten as soon as the call returns.
   Points borrowed_waits = waits, borrowed_signals = signals;
   Table bindings;
   halyard_operation_t borrowed = operation;
@@ -219,7 +220,7 @@ Outcome Session::try_submit(const halyard_operation_t& operation, const Points& 
     return outcome;
   }
   equal("R60", "calls of completed for a submission that was refused", 0, made->calls.load());
-  made->session = nullptr;  // nothing is owed
+  made->session = nullptr;  // no call is outstanding
   return outcome;
 }
 
@@ -356,8 +357,8 @@ std::vector<const Program*> Session::programs() {
   if (known.empty())
     unsupported(
         fmt::format("executable_grade says that no program at hand runs here: {}; give one with "
-                    "--executable=FORMAT=FILE",
-                    why));
+                    "{}=FORMAT=FILE",
+                    why, flag::executable));
   return known;
 }
 

@@ -1,7 +1,7 @@
-// Session: an instance and an open device, the handles a case makes on it, and short ways to use them. What a
-// case leaves is destroyed in the order that the ABI demands [R22]; then it is checked that nothing is owed:
-// every `completed` called once, every status released. A case that stopped leaves everything as it is: work
-// of it may still be on its way.
+// Session: an instance and an open device, the handles that a case makes on it, and short functions to use
+// them. At the end the remaining handles are destroyed in the order that the ABI demands [R22]; then the
+// session checks that every `completed` was called once and every status released. A case that stopped leaves
+// everything as it is, because its work may still be in flight.
 #pragma once
 
 #include <atomic>
@@ -29,20 +29,20 @@ using List = halyard_driver_command_list_t;
 using Executable = halyard_driver_executable_t;
 using Table = std::vector<halyard_binding_t>;
 
-// What programs ask for: staging memory, and memory for everything else.
+// The kinds of memory that programs ask for: staging memory, and memory for everything else.
 inline constexpr uint32_t kStaging = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE;
 inline constexpr uint32_t kDeviceLocal = HALYARD_MEMORY_DEVICE_LOCAL;
 
 struct Memory {
   halyard_driver_memory_t handle = nullptr;
   uint32_t type = 0;  // given
-  uint64_t size = 0;  // asked for, bytes
+  uint64_t size = 0;  // as asked for, in bytes
 
   bool visible() const { return (type & HALYARD_MEMORY_HOST_VISIBLE) != 0; }
   bool coherent() const { return (type & HALYARD_MEMORY_HOST_COHERENT) != 0; }
 };
 
-// A submission that was accepted, for as long as the session.
+// A submission that was accepted. It lives as long as the session.
 struct Work {
   class Session* session = nullptr;
   std::atomic<int> calls = 0;          // of `completed`
@@ -52,33 +52,33 @@ struct Work {
 };
 
 struct SessionOptions {
-  int64_t patience_ns = 10'000'000'000;  // how long what must happen may take
+  int64_t patience_ns = 10'000'000'000;  // the longest time that required events may take
   const std::vector<Program>* programs = nullptr;
-  std::function<void(const std::string&)> note;    // for who runs the cases, not for people
-  std::function<void(const std::string&)> remark;  // stands behind the name of a case that passed
-  Trail* trail = nullptr;                          // where the case says how far it came; null: nowhere
+  std::function<void(const std::string&)> note;    // for the caller, not for people
+  std::function<void(const std::string&)> remark;  // printed after the name of a case that passed
+  Trail* trail = nullptr;                          // where the case notes its steps; may be null
 };
 
 class Session : public Checks {
  public:
   Session(std::string driver, Target target, SessionOptions options, Sink sink);
 
-  // Initializes and opens the device. Cases of the driver itself do what they need of it on their own.
+  // Initializes the driver and opens the device. Cases of the driver itself do this themselves.
   void start();
-  // Destroys, closes, shuts down, checks that nothing is owed.
+  // Destroys handles, closes the device, shuts the driver down, and makes the last checks.
   void finish();
 
   const std::string& driver() const { return driver_; }  // its path
   const Target& target() const { return target_; }
   Services& services() { return services_; }
   void note(const std::string& text) const { options_.note(text); }
-  // What a person should know of a case that passes: "712 of 2,118 tried".
+  // Adds a remark to a case that passes: "712 of 2,118 tried".
   void remark(const std::string& text) const { options_.remark(text); }
   int64_t patience_ns() const { return options_.patience_ns; }
   Outcome take(halyard_status_t status) { return services_.take(status); }
 
-  // The library's function and the table that it gives, from when they are first asked for: what comes before
-  // runs no code of the driver.
+  // The library's function and the table that it returns. Both are made on first use: before that no code of
+  // the driver runs.
   halyard_driver_negotiate_fn negotiator();
   const halyard_driver_table_t& table();
   halyard_driver_instance_t initialize();
@@ -94,16 +94,17 @@ class Session : public Checks {
   // ---- Memory (session_memory.cpp)
   halyard_memory_request_t request(uint64_t size, uint32_t type = kStaging) const;
   Outcome try_allocate(const halyard_memory_request_t& request, Memory* memory);
-  Memory allocate(uint64_t size, uint32_t type = kStaging);  // UNSUPPORTED where the host cannot see staging
+  Memory allocate(uint64_t size,
+                  uint32_t type = kStaging);  // UNSUPPORTED if the host cannot access staging memory
   Memory allocate(const std::vector<uint8_t>& contents, uint32_t type = kStaging);
   void free(const Memory& memory);
   Outcome map(const Memory& memory, uint32_t access, uint64_t offset, uint64_t length, void** pointer);
   void unmap(const Memory& memory);
-  // Through a mapping, or through staging memory where the host cannot see it.
+  // Through a mapping, or through staging memory if the host cannot access the memory.
   void write(const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes);
   std::vector<uint8_t> read(const Memory& memory, uint64_t offset, uint64_t length);
   std::vector<uint8_t> read(const Memory& memory) { return read(memory, 0, memory.size); }
-  // Makes the session free this memory at its end, or no longer.
+  // Whether the session frees this memory at its end.
   void keep(const Memory& memory) { memories_.push_back(memory); }
   void forget(const Memory& memory);
 
@@ -113,24 +114,25 @@ class Session : public Checks {
   Outcome signal(Semaphore semaphore, uint64_t value);
   void fail(Semaphore semaphore, halyard_status_code_t code, std::string_view message);
   Outcome query(Semaphore semaphore, uint64_t* value);
-  // The value, which it must have.
+  // Returns the value; failing to query it is a problem.
   void value_is(std::string_view rule, std::string_view what, Semaphore semaphore, uint64_t expected);
   void failed_with(std::string_view rule, std::string_view what, Semaphore semaphore,
                    halyard_status_code_t code, std::string_view message);
   Outcome wait(const Points& points, bool any, int64_t deadline_ns);
-  // Waits as long as the session's patience goes.
+  // Waits, at most for the session's patience.
   Outcome await(Semaphore semaphore, uint64_t value) { return wait({{semaphore, value}}, false, patience()); }
   int64_t patience() const;  // a deadline
 
-  // ---- Queue work
-  // `work` is set where it was accepted. Arguments are overwritten after the call [R23].
+  // ---- Queue work `work` is set if the submission was accepted. Arguments are overwritten after the call
+  // [R23].
   Outcome try_submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                      Work** work, uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
-  // The word that stops what is submitted from now on; null: none.
+  // The word that stops later submissions; null: none.
   void stop_by(const uint32_t* word) { stop_word_ = word; }
   Work& submit(const halyard_operation_t& operation, const Points& waits = {}, const Points& signals = {},
                uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
-  // Waits until it was completed: how it ended. Stops where it is not within the patience.
+  // Waits until the work is completed and returns its outcome. Stops the case if that takes longer than the
+  // patience.
   Outcome end_of(Work& work);
   Outcome run(const halyard_operation_t& operation) { return end_of(submit(operation)); }
   Memory alloca_(uint64_t size, const Points& waits, const Points& signals, Work** work = nullptr);
@@ -146,7 +148,7 @@ class Session : public Checks {
   Executable executable(const Program& program);
   void destroy(Executable executable);
   halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data);
-  // Programs that the device can run. Unsupported where there is none.
+  // Programs that the device can run. Unsupported if there is none.
   std::vector<const Program*> programs();
 
  private:
@@ -159,12 +161,12 @@ class Session : public Checks {
   const uint32_t* stop_word_ = nullptr;
   Services services_{*this};
   halyard_driver_negotiate_fn negotiator_ = nullptr;
-  halyard_driver_table_t table_ = {};  // struct_size 0: not asked for
+  halyard_driver_table_t table_ = {};  // struct_size 0: not yet made
   halyard_driver_instance_t instance_ = nullptr;
   halyard_driver_device_t device_ = nullptr;
   halyard_device_properties_t properties_ = {};
 
-  std::mutex mutex_;  // of what follows, where several threads of a case use one session
+  std::mutex mutex_;  // guards the members below, for cases with several threads
   std::condition_variable completion_;
   std::deque<Work> works_;
   std::deque<Recording> recordings_;

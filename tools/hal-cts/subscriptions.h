@@ -1,5 +1,5 @@
-// A subscriber of a case: counts its calls and keeps what it was told. It must outlive the semaphore's
-// interest in it; a session that stopped is never destroyed, but a case's stack is, so what is called lies on
+// A subscriber of a case: counts its calls and keeps their arguments. It must exist as long as the semaphore
+// can call it. A session that stopped is never destroyed, but the stack of its case is, so subscribers are on
 // the heap.
 #pragma once
 
@@ -43,7 +43,7 @@ class Subscription {
     const std::lock_guard lock(state_->mutex);
     return state_->outcome;
   }
-  // Waits until there were so many calls; more are told.
+  // Waits until there were `times` calls; more calls are a problem.
   void is_called(std::string_view rule, const std::string& what, int times) {
     const int64_t left = state_->session.patience() - now_ns();
     std::unique_lock lock(state_->mutex);
@@ -72,7 +72,7 @@ class Subscription {
     state.changed.notify_all();
   }
 
-  // Kept for ever, in a list: a driver that calls too late must find it.
+  // Kept for ever, in a list, because a driver may call too late.
   State* const state_;
 };
 

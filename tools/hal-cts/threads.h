@@ -1,5 +1,5 @@
-// Threads and callbacks of a case. What stops one of them ends that thread or callback; its problem has been
-// told.
+// Threads and callbacks of a case. If the case stops in one of them, that thread or callback ends; the
+// problem has been reported.
 #pragma once
 
 #include <thread>
@@ -9,7 +9,7 @@
 
 namespace halyard::cts {
 
-// Runs `body`, as far as it comes.
+// Runs `body` until it ends or stops.
 template <typename Body>
 void until_stopped(const Body& body) {
   try {

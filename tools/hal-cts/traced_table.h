@@ -6,11 +6,11 @@
 
 namespace halyard::cts {
 
-// The same functions, each noting on `trail` that it was entered and that it returned. What is null stays
-// null. One table at a time: a second one is called where the first was.
+// The same functions, each of which notes on `trail` that it was entered and that it returned. Null entries
+// stay null. One table at a time: a second one replaces the functions of the first.
 halyard_driver_table_t traced(const halyard_driver_table_t& table, Trail& trail);
 
-// While it lives, the thread is inside of `name`, a literal. `trail` may be null.
+// While this object exists, the thread counts as inside of `name`, a literal. `trail` may be null.
 class Entered {
  public:
   Entered(Trail* trail, const char* name) : trail_(trail) {

@@ -1,5 +1,5 @@
-// Trail: how far a case has come, in memory that outlives its process: which function of the driver's table
-// was entered last and which have not returned, and the step that the case was at.
+// Trail: the progress of a case, in memory that outlives its process: the function of the driver's table that
+// was entered last, the functions that have not returned, and the current step of the case.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace halyard::cts {
 
 class Trail {
  public:
-  // Shared with the processes that are forked afterwards. Throws std::runtime_error where there is no memory.
+  // Shared with processes that are forked later. Throws std::runtime_error if there is no memory.
   static Trail& create();
   static void destroy(Trail& trail);
   Trail(const Trail&) = delete;
@@ -25,15 +25,15 @@ class Trail {
   Call enter(const char* name);
   void leave(const Call& call);
 
-  // A check that held: what the case did last. And what it is about to do, where that is worth saying.
+  // Notes a check that passed, which is the last action of the case; and, if it helps, the next action.
   void held(std::string_view rule, std::string_view what);
   void step(std::string_view text);
 
-  // "entered last: queue_submit, which has not returned; after [R60] a wait". Empty where nothing was noted.
+  // "entered last: queue_submit, which has not returned; after [R60] a wait". Empty if nothing was noted.
   std::string text() const;
 
  private:
-  static constexpr size_t kMostThreads = 64;  // more than that share places
+  static constexpr size_t kMostThreads = 64;  // more threads than that share places
   static constexpr size_t kLongest = 240;     // bytes of a step
   Trail() = default;
   ~Trail() = default;

@@ -1,14 +1,15 @@
-// One line for each execution that is replayed, and where it differs first.
+// Prints one line for each execution that is replayed, and the first difference.
 #include "captures.h"
 
-#include <charconv>
 #include <cstdio>
 #include <map>
 #include <span>
 
 #include "common/colour.h"
 #include "common/drivers.h"
+#include "common/json.h"
 #include "common/printable.h"
+#include "info_flags.h"
 
 namespace halyard::tools {
 
@@ -16,23 +17,12 @@ namespace {
 
 Result<Handle<halyard_capture_t>> open_capture(const Flags& flags, const std::string& path) {
   Handle<halyard_capture_t> capture;
-  const uint32_t options = flags.on("incomplete") ? HALYARD_CAPTURE_INCOMPLETE : 0;
+  const uint32_t options = flags[flag::incomplete] ? HALYARD_CAPTURE_INCOMPLETE : 0;
   Result<> opened = check(halyard_capture_open(path.c_str(), options, capture.out()));
   if (!opened && opened.error().code == HALYARD_DATA_LOSS)
-    opened.error().text += "; --incomplete asks for it";
+    opened.error().text += fmt::format("; {} asks for it", flag::incomplete);
   TOOL_TRY(std::move(opened));
   return capture;
-}
-
-Result<uint64_t> wanted_execution(const Flags& flags) {
-  if (!flags.has("execution")) return HALYARD_EVERY_EXECUTION;
-  const std::string text = flags.value("execution");
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(HALYARD_INVALID_ARGUMENT, "--execution={}: expected the number of an execution, such as 0",
-                text);
-  return number;
 }
 
 std::string bytes_text(std::span<const uint8_t> bytes, uint64_t length) {
@@ -47,7 +37,7 @@ std::string_view outcome_name(const Result<halyard_replay_result_t>& result) {
   return result->outcome == HALYARD_REPLAY_DIFFERS ? "differs" : "not compared";
 }
 
-// How one execution went.
+// The replay of one execution.
 struct Replayed {
   uint64_t number = 0;
   std::string device;
@@ -61,7 +51,7 @@ struct Replayed {
                                    coloured(colour, outcome_name(result)));
     if (!result) return text + fmt::format("  {}\n", printable(result.error().line()));
     if (result->outcome == HALYARD_REPLAY_NOT_COMPARED)
-      return text + "  it was executed, but the capture has no result of it\n";
+      return text + "  it was executed, but the capture has no result to compare with\n";
     if (result->outcome != HALYARD_REPLAY_DIFFERS) return text;
     const halyard_replay_result_t& at = *result;
     text +=
@@ -74,30 +64,31 @@ struct Replayed {
     return text;
   }
 
-  std::string json() const {
-    const Block<char> uri(halyard_json_quote(to_text(device)));
-    std::string text = fmt::format(R"({{"number": {}, "device": {}, "outcome": "{}", "error": )", number,
-                                   uri.get(), outcome_name(result));
-    text += result ? "null" : Block<char>(halyard_json_quote(to_text(result.error().line()))).get();
-    if (result && result->outcome == HALYARD_REPLAY_DIFFERS) {
-      const halyard_replay_result_t& at = *result;
-      text += fmt::format(
-          R"(, "buffer": {}, "offset": {}, "length": {}, "total": {}, "expected": "{}", "found": "{}", "command": )",
-          at.buffer, at.offset, at.length, at.total, bytes_text({at.expected, at.shown}, at.length),
-          bytes_text({at.found, at.shown}, at.length));
-      text += at.command == HALYARD_REPLAY_NO_COMMAND ? "null" : std::to_string(at.command);
-    }
-    return text + "}";
+  Json json() const {
+    Json object = {{"number", number},
+                   {"device", device},
+                   {"outcome", outcome_name(result)},
+                   {"error", result ? Json() : Json(result.error().line())}};
+    if (!result || result->outcome != HALYARD_REPLAY_DIFFERS) return object;
+    const halyard_replay_result_t& at = *result;
+    object["buffer"] = at.buffer;
+    object["offset"] = at.offset;
+    object["length"] = at.length;
+    object["total"] = at.total;
+    object["expected"] = bytes_text({at.expected, at.shown}, at.length);
+    object["found"] = bytes_text({at.found, at.shown}, at.length);
+    object["command"] = at.command == HALYARD_REPLAY_NO_COMMAND ? Json() : Json(at.command);
+    return object;
   }
 };
 
-// Replays on the device that was asked for, or on the captured ones, each opened once.
+// Replays on the device of --device, or on the captured devices. Opens each once.
 class Replays {
  public:
   static Result<Replays> of(const Flags& flags, halyard_capture_t capture) {
     Replays replays;
     replays.capture_ = capture;
-    replays.device_ = flags.value("device");
+    replays.device_ = flags[flag::replay_device];
     replays.instance_ = TOOL_TRY(make_instance(flags));
     if (!replays.device_.empty()) static_cast<void>(TOOL_TRY(replays.on(replays.device_)));
     return replays;
@@ -142,9 +133,9 @@ Result<std::string> capture_description(const Flags& flags, const std::string& p
   const Handle<halyard_capture_t> capture = TOOL_TRY(open_capture(flags, path));
   char* text = nullptr;
   size_t size = 0;
-  const uint32_t form = flags.on("json") ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
+  const uint32_t form = flags[flag::json] ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
   TOOL_TRY(
-      check(halyard_capture_describe(capture.get(), TOOL_TRY(wanted_execution(flags)), form, &text, &size)));
+      check(halyard_capture_describe(capture.get(), TOOL_TRY(flags[flag::execution]), form, &text, &size)));
   const Block<char> owned(text);
   return form == HALYARD_DESCRIBE_JSON ? std::string(text, size) : printable({text, size});
 }
@@ -154,11 +145,11 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
   halyard_capture_info_t info = {};
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_capture_info(capture.get(), &info)));
-  const uint64_t wanted = TOOL_TRY(wanted_execution(flags));
+  const uint64_t wanted = TOOL_TRY(flags[flag::execution]);
   const bool every = wanted == HALYARD_EVERY_EXECUTION;
   const uint64_t begin = every ? 0 : wanted;
   const uint64_t end = every ? info.execution_count : wanted + 1;
-  const bool json = flags.on("json");
+  const bool json = flags[flag::json];
 
   Replays replays = TOOL_TRY(Replays::of(flags, capture.get()));
   std::map<std::string_view, uint64_t> counts;
@@ -168,7 +159,8 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
     const Replayed replayed = TOOL_TRY(replays.run(number));
     ++counts[outcome_name(replayed.result)];
     bad += replayed.is_bad();
-    fmt::print("{}{}", json && number > begin ? ",\n" : "", json ? replayed.json() : replayed.text());
+    fmt::print("{}{}", json && number > begin ? ",\n" : "",
+               json ? json_line(replayed.json()) : replayed.text());
     std::fflush(stdout);  // the next one may crash
   }
   if (json) {

@@ -1,4 +1,4 @@
-// Formats by the name that stands in compiled modules.
+// Formats by their names in compiled modules.
 #include "grades.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which executables a device takes: formats that compilers are known to emit, or those asked about.
+// Grades of executables on a device: those of known compilers' formats, or of formats that the user names.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace halyard::tools {
 
 struct FormatGrade {
   std::string format;
-  std::string file;  // whose bytes were judged; "" where the format alone was
+  std::string file;  // the file that was judged; "" if only the format was
   uint32_t fit = HALYARD_FIT_NO;
   std::string reason;
 };
 
-// `asked` are formats, or FORMAT=FILE; none: the formats that are known. Fails where a file cannot be read.
+// `asked` are formats, or FORMAT=FILE; if it is empty, all known formats. Fails if a file cannot be read.
 Result<std::vector<FormatGrade>> grade_formats(halyard_device_t device,
                                                const std::vector<std::string>& asked);
 

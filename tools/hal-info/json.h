@@ -1,4 +1,5 @@
-// What hal-info prints for programs. Members are described in docs/hal-info.md and only added.
+// The output of hal-info for programs. docs/hal-info.md describes the members; new ones may be added, none is
+// removed.
 #pragma once
 
 #include <string>

@@ -1,13 +1,14 @@
-// hal-info: says which drivers and devices there are, what they can do, and why a driver was not taken; what
-// is in a capture, and whether a device does the same again.
+// hal-info: lists drivers and devices, their features, and why a driver was refused; prints captures and
+// replays them on a device.
 #include <algorithm>
 #include <cstdio>
 
 #include "captures.h"
 #include "common/flags.h"
 #include "common/probe.h"
-#include "common/quantities.h"
+#include "common/suggest.h"
 #include "common/survey.h"
+#include "info_flags.h"
 #include "json.h"
 #include "text.h"
 
@@ -15,33 +16,22 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"explain", FlagKind::toggle, "",
-     "Every place that was looked at for drivers and every file found there, in order: taken, refused or\n"
-     "skipped, and why. Each driver is tried in a process of its own.",
-     "--explain"},
-    {"json", FlagKind::toggle, "", "Prints JSON (docs/hal-info.md) instead of text.", "devices --json"},
-    kDriverFlag,
-    kDeviceFlag,
-    kExecutionFlag,
-    kIncompleteFlag,
-    {"timeout", FlagKind::value, "TIME", "How long a driver may take to be tried (10s).", "--timeout=60s"},
-};
+constexpr const Flag* kFlags[] = {&flag::explain,       &flag::json,      &flag::driver,
+                                  &flag::replay_device, &flag::execution, &flag::incomplete,
+                                  &flag::probe_timeout};
 
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ExitCode kExitCodes[] = {
     {0, "Success. A driver that was refused, or a device that cannot be opened, is no failure of the list."},
-    {1, "A failure, which standard error tells; or replay: an execution failed or its bytes differ."},
+    {1, "A failure, which standard error reports; or replay: an execution failed or its bytes differ."},
 };
 
 constexpr ToolDescription kTool = {
     "hal-info",
     "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | print "
     "FILE | replay FILE] [flags]",
-    "Says which drivers and devices there are. A driver that crashes or hangs is told about; the others "
-    "still "
-    "work.",
+    "Lists drivers and devices. A driver that crashes or hangs is reported; the others still work.",
     kGroups,
     "  hal-info                                        drivers and devices\n"
     "  hal-info --explain                              where drivers were looked for, and why one is "
@@ -59,10 +49,10 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 
 struct Request {
   const Flags& flags;
-  std::vector<std::string> arguments;  // behind the verb
+  std::vector<std::string> arguments;  // after the verb
   std::chrono::nanoseconds limit;
 
-  bool json() const { return flags.on("json"); }
+  bool json() const { return flags[flag::json]; }
   Result<Survey> all() const { return survey_all(TOOL_TRY(make_instance(flags)), limit, Depth::opened); }
 };
 
@@ -86,7 +76,7 @@ Result<> drivers(const Request& request) {
   return {};
 }
 
-// The device that the first argument names, and the instance it came from.
+// The device that the first argument names, and its instance.
 struct Opened {
   Handle<halyard_instance_t> instance;
   DeviceInfo device;
@@ -122,7 +112,7 @@ Result<> formats(const Request& request) {
     print(grades_json(opened.device, grades));
     return {};
   }
-  if (request.arguments.size() == 1) {  // why other devices' formats do not run here is no news
+  if (request.arguments.size() == 1) {  // formats of other devices need no reason
     for (FormatGrade& grade : grades)
       if (grade.fit == HALYARD_FIT_NO) grade.reason.clear();
   }
@@ -159,7 +149,7 @@ Result<int> replay(const Request& request) {
   return replay_capture(request.flags, request.arguments.front());
 }
 
-// A verb that only shows something.
+// A verb that only shows something: its exit status is 0.
 template <Result<> (*Show)(const Request&)>
 Result<int> shown(const Request& request) {
   TOOL_TRY(Show(request));
@@ -183,22 +173,21 @@ constexpr Verb kVerbs[] = {
 };
 
 Result<const Verb*> find_verb(const std::string& name) {
-  std::vector<const char*> names;
+  std::vector<std::string_view> names;
   for (const Verb& verb : kVerbs) {
     if (name == verb.name) return &verb;
     names.push_back(verb.name);
   }
-  const Block<char> suggestion(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
   return fail(HALYARD_INVALID_ARGUMENT,
               "'{}' is nothing that hal-info can show; expected drivers, devices, "
               "formats, query, print or replay{}",
-              name, suggestion.get());
+              name, did_you_mean(name, names));
 }
 
 Result<int> hal_info(const Flags& flags) {
-  Request request{flags, flags.positional(), TOOL_TRY(probe_limit(flags))};
+  Request request{flags, flags.positional(), TOOL_TRY(probe_limit(flags, flag::probe_timeout))};
   if (request.arguments.empty()) {
-    TOOL_TRY(flags.on("explain") ? explain(request) : summary(request));
+    TOOL_TRY(flags[flag::explain] ? explain(request) : summary(request));
     return 0;
   }
   const Verb* const verb = TOOL_TRY(find_verb(request.arguments.front()));
@@ -207,9 +196,9 @@ Result<int> hal_info(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT,
                 "'hal-info {}' takes {}, found {} arguments; 'hal-info --help' shows examples", verb->name,
                 verb->arguments, request.arguments.size());
-  if (flags.on("explain"))
-    return fail(HALYARD_INVALID_ARGUMENT, "--explain stands alone, found '{}' beside it; leave one out",
-                verb->name);
+  if (flags[flag::explain])
+    return fail(HALYARD_INVALID_ARGUMENT, "{} stands alone, found '{}' beside it; leave one out",
+                flag::explain, verb->name);
   return verb->run(request);
 }
 

@@ -12,7 +12,7 @@ namespace halyard::tools {
 
 namespace {
 
-// Words behind a title, wrapped.
+// Words after a title, wrapped.
 std::string field(std::string_view title, const std::vector<std::string>& words) {
   constexpr size_t kColumn = 16;
   std::string text = fmt::format("  {:<{}}", title, kColumn - 2);

@@ -1,4 +1,4 @@
-// What hal-info prints for people.
+// The output of hal-info for people.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ std::string device_text(const DeviceInfo& device);
 std::string devices_text(const std::vector<DeviceInfo>& devices);
 std::string sharing_text(const std::vector<DeviceInfo>& devices);  // "" for fewer than two
 std::string grades_text(const std::vector<FormatGrade>& grades);
-// Whether there is a compiler for bytecode, which, and why not.
+// The compiler for bytecode, or why there is none.
 std::string compiler_text();
-// A hint that there is more to know; "" where nothing was refused.
+// A hint at --explain; "" if nothing was refused.
 std::string refused_text(const Survey& survey);
 
 // Names of set bits: "runs in caller, unified memory"; bits without a name as "bit 12".

@@ -1,8 +1,7 @@
-// vm-as: text assembly to a module. Reads one file, writes one file.
+// vm-as: assembles a text to a module. Reads one file, writes one file.
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -13,16 +12,22 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"output", FlagKind::value, "FILE",
-     "Where the module goes; '-' or left out: standard output, unless that is a terminal. Also: -o FILE.",
-     "--output=fib.vmfb"},
-    {"bytecode_version", FlagKind::value, "15|16|17",
-     "The format to write, whatever the text says; left out: what the text says, else 17.\n"
-     "Instructions that it does not have are errors.",
-     "--bytecode-version=15"},
-};
+namespace flag {
+constexpr Text output = {
+    "output", "FILE",
+    "Where the module goes; '-' or left out: standard output, unless that is a terminal. Also: -o FILE.",
+    "--output=fib.vmfb", kStandard};
+constexpr Choice<uint32_t> bytecode_version = {
+    "bytecode_version",
+    "15|16|17",
+    "The format to write, whatever the text says. Without it: the format that the text names, else 17.\n"
+    "Instructions that the format does not have are errors.",
+    "--bytecode-version=15",
+    0,
+    15};
+}  // namespace flag
 
+constexpr const Flag* kFlags[] = {&flag::output, &flag::bytecode_version};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {"vm-as",
@@ -38,7 +43,7 @@ constexpr ToolDescription kTool = {"vm-as",
 
 Result<> write_module(const std::string& path, const void* data, size_t size) {
   if (path == kStandard) {
-    std::fwrite(data, 1, size, stdout);  // the tool's frame checks standard output
+    std::fwrite(data, 1, size, stdout);  // run_tool() checks standard output
     return {};
   }
   return write_file(path, false, {static_cast<const uint8_t*>(data), size});
@@ -50,11 +55,10 @@ Result<int> assemble(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT, "expected one input file, found {}; usage: {}", inputs.size(),
                 kTool.usage);
   const std::string& input = inputs.front();
-  const std::string output = flags.value("output", kStandard);
-  const std::string version = flags.value("bytecode_version", "0");  // 0: the text may say it
+  const std::string output = flags[flag::output];
   if (output == kStandard && ::isatty(STDOUT_FILENO) == 1)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "a module is binary and standard output is a terminal; name a file: --output=FILE");
+                "a module is binary and standard output is a terminal; name a file: {}=FILE", flag::output);
   std::error_code ignored;
   if (output != kStandard && std::filesystem::equivalent(input, output, ignored))
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; the module needs a file of its own", output);
@@ -64,7 +68,7 @@ Result<int> assemble(const Flags& flags) {
   const std::string name = input == kStandard ? "<stdin>" : input;
   halyard_assemble_options_t options = {};
   options.struct_size = sizeof options;
-  options.bytecode_version = static_cast<uint32_t>(std::atoi(version.c_str()));
+  options.bytecode_version = flags[flag::bytecode_version];  // 0: the text may say it
   options.file = name.c_str();
   void* data = nullptr;
   size_t size = 0;
@@ -74,7 +78,7 @@ Result<int> assemble(const Flags& flags) {
   return 0;
 }
 
-// The one short flag, "-o FILE" or "-oFILE", in the long grammar.
+// Replaces the only short flag, "-o FILE" or "-oFILE", by its long form.
 std::vector<std::string> with_long_flags(int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (int i = 0; i < argc; ++i) {
@@ -82,11 +86,11 @@ std::vector<std::string> with_long_flags(int argc, const char* const* argv) {
     if (i == 0 || !argument.starts_with("-o")) {
       arguments.emplace_back(argument);
     } else if (argument.size() > 2) {
-      arguments.push_back("--output=" + std::string(argument.substr(2)));
+      arguments.push_back(fmt::format("{}={}", flag::output, argument.substr(2)));
     } else if (i + 1 < argc) {
-      arguments.push_back("--output=" + std::string(argv[++i]));
+      arguments.push_back(fmt::format("{}={}", flag::output, argv[++i]));
     } else {
-      arguments.emplace_back("--output");  // without a value: the parser says so
+      arguments.push_back(flag::output.text());  // without a value, which the parser reports
     }
   }
   return arguments;

@@ -1,14 +1,17 @@
-// Rounds of two runners, and what they come to.
+// Rounds of two runners, and their comparison.
 #include "against.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <string_view>
 
-#include "child.h"
+#include "bench_flags.h"
+#include "common/child.h"
+#include "common/json.h"
 #include "common/printable.h"
-#include "json_reader.h"
+#include "common/program_flags.h"
 #include "rows.h"
 
 namespace halyard::tools {
@@ -16,8 +19,6 @@ namespace halyard::tools {
 namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
-
-constexpr uint64_t kFewestRounds = 5;
 
 // Keeps the rows of one run.
 class Collector final : public benchmark::BenchmarkReporter {
@@ -57,32 +58,32 @@ std::string escaped(std::string_view name) {
   return pattern;
 }
 
-// The flags that make another runner do the same. It gets only those that runners have in common: more can
-// stand in its command.
+// The flags that make another runner do the same. They are the ones that runners have in common; its command
+// can have more.
 std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench, const Target& target) {
   std::vector<std::string> arguments;
-  const auto add = [&](std::string_view name, std::string_view value) {
-    arguments.push_back(fmt::format("--{}={}", name, value));
+  const auto add = [&](const Flag& flag, std::string_view value) {
+    arguments.push_back(fmt::format("{}={}", flag, value));
   };
-  for (const std::string_view name :
-       {"module", "parameters", "parameter_mode", "module_mode", "input", "executable_plugin",
-        "device_lead_allocator", "task_topology_group_count", "task_topology_max_group_count",
-        "task_topology_mode", "task_topology_cpu_ids", "task_topology_nodes", "batch_concurrency",
-        "benchmark_min_time"})
-    for (const std::string& value : flags.all(name)) add(name, value);
-  if (flags.has("device")) {
-    for (const std::string& uri : flags.all("device")) add("device", uri);
-  } else {  // another runner's default may be another
-    for (const auto& device : bench.program.devices) add("device", halyard_device_uri(device.get()));
+  for (const Flag* const flag : std::initializer_list<const Flag*>{
+           &flag::module, &flag::parameters, &flag::parameter_mode, &flag::module_mode, &flag::input,
+           &flag::executable_plugin, &flag::device_lead_allocator, &flag::task_topology_group_count,
+           &flag::task_topology_max_group_count, &flag::task_topology_mode, &flag::task_topology_cpu_ids,
+           &flag::task_topology_nodes, &flag::batch_concurrency, &flag::benchmark_min_time})
+    for (const std::string& value : flags.given(*flag)) add(*flag, value);
+  if (flags.has(flag::device)) {
+    for (const std::string& uri : flags[flag::device]) add(flag::device, uri);
+  } else {  // the other runner may have another default
+    for (const auto& device : bench.program.devices) add(flag::device, halyard_device_uri(device.get()));
   }
-  add("function", target.name);
-  if (bench.batch > 1) add("batch_size", std::to_string(bench.batch));
-  add("benchmark_format", "json");
-  add("benchmark_filter", fmt::format("^{}(/|$)", escaped(call_row_name(target))));
+  add(flag::function, target.name);
+  if (bench.batch > 1) add(flag::batch_size, std::to_string(bench.batch));
+  add(flag::benchmark_format, "json");
+  add(flag::benchmark_filter, fmt::format("^{}(/|$)", escaped(call_row_name(target))));
   return arguments;
 }
 
-// The end of what a failed command has printed, on one line.
+// The end of a failed command's output, on one line.
 std::string last_lines(std::string_view text) {
   constexpr size_t kMost = 400;
   if (text.size() > kMost) text.remove_prefix(text.size() - kMost);
@@ -92,14 +93,19 @@ std::string last_lines(std::string_view text) {
   return line;
 }
 
-Result<double> seconds_of(const Json& row, std::string_view time) {
+// The text of a member, or "".
+std::string text_of(const Json& object, const char* name) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+Result<double> seconds_of(const Json& row, const char* time) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-  const Json* const value = row.find(time);
-  const Json* const unit = row.find("time_unit");
-  if (value && value->number() && unit && unit->text() && *value->number() > 0)
+  const auto value = row.find(time);
+  if (value != row.end() && value->is_number() && value->get<double>() > 0)
     for (const auto& [name, seconds] : kUnits)
-      if (*unit->text() == name) return *value->number() * seconds;
+      if (text_of(row, "time_unit") == name) return value->get<double>() * seconds;
   return fail(HALYARD_INVALID_ARGUMENT, "its row has no '{}' above 0 with a 'time_unit' of ns, us, ms or s",
               time);
 }
@@ -107,24 +113,24 @@ Result<double> seconds_of(const Json& row, std::string_view time) {
 Result<Times> times_in(std::string_view text, const std::string& row_name) {
   const size_t begin = text.find('{');
   if (begin == std::string_view::npos)
-    return fail(HALYARD_INVALID_ARGUMENT, "it printed no JSON; does it take --benchmark_format=json?");
+    return fail(HALYARD_INVALID_ARGUMENT, "it printed no JSON; does it take {}?",
+                flag::benchmark_format.example);
   const Json json = TOOL_TRY(parse_json(text.substr(begin)));
-  const Json* const rows = json.find("benchmarks");
-  if (!rows || !rows->elements())
+  const auto rows = json.find("benchmarks");
+  if (rows == json.end() || !rows->is_array())
     return fail(HALYARD_INVALID_ARGUMENT, "its JSON has no array 'benchmarks', as Google Benchmark's has");
   std::vector<Times> all;
   std::string names;
-  for (const Json& row : *rows->elements()) {
-    const Json* const name = row.find("name");
-    if (!name || !name->text()) continue;
-    names += (names.empty() ? "" : ", ") + *name->text();
-    if (*name->text() != row_name && !name->text()->starts_with(row_name + "/")) continue;
-    const Json* const type = row.find("run_type");
-    if (type && type->text() && *type->text() != "iteration") continue;
-    if (const Json* const failed = row.find("error_occurred"); failed && failed->is_true()) {
-      const Json* const message = row.find("error_message");
-      return fail(HALYARD_ABORTED, "its call failed: {}",
-                  message && message->text() ? *message->text() : "?");
+  for (const Json& row : *rows) {
+    const std::string name = text_of(row, "name");
+    if (name.empty()) continue;
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != row_name && !name.starts_with(row_name + "/")) continue;
+    const std::string type = text_of(row, "run_type");
+    if (!type.empty() && type != "iteration") continue;
+    if (row.value("error_occurred", Json()) == true) {
+      const std::string message = text_of(row, "error_message");
+      return fail(HALYARD_ABORTED, "its call failed: {}", message.empty() ? "?" : message);
     }
     all.push_back({TOOL_TRY(seconds_of(row, "real_time")), TOOL_TRY(seconds_of(row, "cpu_time"))});
   }
@@ -133,27 +139,46 @@ Result<Times> times_in(std::string_view text, const std::string& row_name) {
               names.empty() ? "none" : names);
 }
 
+// Runs `command`, a piece of shell such as "PATH/runner --flag", with these arguments after it. A signal ends
+// it. UNAVAILABLE: it cannot be started.
+Result<ChildExit> run_command(const std::string& command, const std::vector<std::string>& arguments,
+                              Stop& stop) {
+  constexpr size_t kMostOutput = size_t{64} << 20;
+  ChildProgram shell{.path = "/bin/sh",
+                     .arguments = {"sh", "-c", "exec " + command + " \"$@\"", "sh"},
+                     .outputs = {{STDOUT_FILENO, kMostOutput}, {STDERR_FILENO, kMostOutput}}};
+  shell.arguments.insert(shell.arguments.end(), arguments.begin(), arguments.end());
+  Children children;
+  ChildExit output;
+  const Result<> started = children.spawn(shell, std::nullopt, [&](ChildExit it) { output = std::move(it); });
+  if (!started) return fail(started.error().code, "cannot start '{}': {}", command, started.error().text);
+  stop.set_also([&] { children.terminate(); });
+  children.run();
+  stop.set_also({});
+  return output;
+}
+
 Result<Times> run_other(const std::string& command, const std::vector<std::string>& arguments,
                         const std::string& row_name, Stop& stop) {
-  constexpr int kNotFound = 127;  // how a shell ends that does not find the command
+  constexpr int kNotFound = 127;  // exit code of a shell that does not find the command
   constexpr int kNotExecutable = 126;
-  const ChildOutput output = TOOL_TRY(run_child(command, arguments, stop));
+  const ChildExit output = TOOL_TRY(run_command(command, arguments, stop));
   if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");
-  const std::string said = last_lines(output.error);
+  const std::string said = last_lines(output.outputs[1]);
   const std::string words = said.empty() ? "" : "; it said: " + said;
-  if (output.exit_code == kNotFound || output.exit_code == kNotExecutable)
+  if (output.is_signalled())
+    return fail(HALYARD_ABORTED, "{}={}: the command was ended by signal {} ({}){}", flag::against, command,
+                output.signal(), ::strsignal(output.signal()), words);
+  if (output.exit_code() == kNotFound || output.exit_code() == kNotExecutable)
     return fail(HALYARD_UNAVAILABLE,
-                "--against={}: the command cannot be run{}; expected a program, with its path unless $PATH "
-                "leads to it",
-                command, words);
-  if (output.signal != 0)
-    return fail(HALYARD_ABORTED, "--against={}: the command was ended by signal {} ({}){}", command,
-                output.signal, ::strsignal(output.signal), words);
-  Result<Times> times = times_in(output.out, row_name);
-  if (output.exit_code != 0 && (times || times.error().code != HALYARD_ABORTED))
-    return fail(HALYARD_ABORTED, "--against={}: the command ended with exit code {}{}", command,
-                output.exit_code, words);
-  if (!times) return fail(times.error().code, "--against={}: {}", command, times.error().text);
+                "{}={}: the command cannot be run{}; expected a program, with its path unless $PATH leads to "
+                "it",
+                flag::against, command, words);
+  Result<Times> times = times_in(output.outputs[0], row_name);
+  if (output.exit_code() != 0 && (times || times.error().code != HALYARD_ABORTED))
+    return fail(HALYARD_ABORTED, "{}={}: the command ended with exit code {}{}", flag::against, command,
+                output.exit_code(), words);
+  if (!times) return fail(times.error().code, "{}={}: {}", flag::against, command, times.error().text);
   return times;
 }
 
@@ -168,7 +193,7 @@ Times times_of(const Run& run) {
   return {run.real_accumulated_time / iterations, run.cpu_accumulated_time / iterations};
 }
 
-// Several where there are repetitions: the middle one.
+// With repetitions there are several runs: returns the middle one.
 Result<Run> run_own(Row& row) {
   Collector collector;
   benchmark::ClearRegisteredBenchmarks();
@@ -199,7 +224,7 @@ struct Comparison {
   double most = 0;
 };
 
-// Of this runner's times to the other's.
+// The ratio of this runner's times to the other's.
 Comparison compared(const std::vector<Round>& rounds, const Times& own, const Times& other) {
   Comparison result = {own.real / other.real, 0, 0};
   for (const Round& round : rounds) {
@@ -217,7 +242,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.4g} ns", seconds * 1e9);
 }
 
-// Two rows, and the sentence to end with.
+// Reports two rows, and returns the last sentence of the output.
 std::string report_rounds(const std::vector<Round>& rounds, const Target& target, const std::string& command,
                           Report& report) {
   std::vector<Times> own_times;
@@ -256,7 +281,7 @@ std::string report_rounds(const std::vector<Round>& rounds, const Target& target
 }
 
 Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, Row& row, bool other_first) {
-  const std::string command = flags.value("against");
+  const std::string command = flags[flag::against];
   const std::vector<std::string> arguments = child_arguments(flags, bench, target);
   Round round;
   for (const bool is_other : {other_first, !other_first}) {
@@ -272,24 +297,25 @@ Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, 
 }
 
 Result<uint64_t> rounds_of(const Flags& flags) {
-  const uint64_t count = TOOL_TRY(number(flags, "rounds", kFewestRounds, "9"));
-  if (count >= kFewestRounds) return count;
-  return fail(HALYARD_INVALID_ARGUMENT, "--rounds={}: expected at least {}, since fewer say too little",
-              count, kFewestRounds);
+  const uint64_t count = TOOL_TRY(flags[flag::rounds]);
+  if (count >= flag::rounds.otherwise) return count;
+  return wrong_value(flag::rounds, std::to_string(count),
+                     fmt::format("at least {}, since fewer say too little", flag::rounds.otherwise));
 }
 
 }  // namespace
 
 Result<> check_against(const Flags& flags) {
   TOOL_TRY(rounds_of(flags));
-  if (flags.has("threads"))
+  if (flags.has(flag::threads))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "--threads={} with --against: other runners call on one thread; leave one of the flags out",
-                flags.value("threads"));
-  for (const std::string& path : flags.all("module"))
+                "{}={} with {}: other runners call on one thread; leave one of the flags out", flag::threads,
+                flags.given(flag::threads).back(), flag::against);
+  for (const std::string& path : flags[flag::module])
     if (path == kStandard)
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "--module=- with --against: two runners cannot both read standard input; name a file");
+                  "{}=- with {}: two runners cannot both read standard input; name a file", flag::module,
+                  flag::against);
   return {};
 }
 
@@ -314,7 +340,7 @@ Result<> compare(const Flags& flags, Bench& bench, Report& report) {
         done = std::unexpected(std::move(round).error());
       }
     }
-    if (!rounds.empty()) sentences += report_rounds(rounds, target, flags.value("against"), report);
+    if (!rounds.empty()) sentences += report_rounds(rounds, target, flags[flag::against], report);
   }
   TOOL_TRY(report.finish());
   if (bench.options.format == Format::console) fmt::print("{}", sentences);

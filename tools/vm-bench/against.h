@@ -1,4 +1,4 @@
-// --against: the same calls by another runner, in turns with this one's.
+// --against: measures the same calls with another runner, in turns.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace halyard::tools {
 
-// INVALID_ARGUMENT: flags that do not go with --against.
+// INVALID_ARGUMENT: flags that exclude --against.
 Result<> check_against(const Flags& flags);
 
-// Measures every function in rounds: one run here, one of the other runner, in an order that changes with
-// every round. Reports the median of each and their ratio. UNAVAILABLE: the other cannot be run; ABORTED: it
-// has failed; INVALID_ARGUMENT: what it prints is not understood. What has been measured by then is reported.
+// Measures every function in rounds: one run here and one of the other runner, in alternating order. Reports
+// the median of each and their ratio. UNAVAILABLE: the other runner cannot be run; ABORTED: it has failed;
+// INVALID_ARGUMENT: its output is not understood. Rounds that were measured before a failure are reported.
 Result<> compare(const Flags& flags, Bench& bench, Report& report);
 
 }  // namespace halyard::tools

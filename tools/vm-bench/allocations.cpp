@@ -1,4 +1,4 @@
-// The allocator's functions, counted and passed on to the C library's own.
+// Counts calls of the allocator and passes them on to the C library.
 #include "allocations.h"
 
 #include <atomic>
@@ -8,7 +8,7 @@
 namespace halyard::tools {
 namespace {
 
-// What replaces malloc reaches nothing else.
+// Functions that replace malloc can reach globals only.
 std::atomic<bool> counting = false;
 std::atomic<uint64_t> count = 0;
 

@@ -1,6 +1,6 @@
-// How often this process asks the system's allocator, from any thread: libhalyard, drivers and this tool
-// alike. Counted only where somebody asks, so that nothing else is slower for it. Not under a sanitizer,
-// which has its own allocator.
+// Counts the calls of the system's allocator in this process, on all threads: those of libhalyard, of drivers
+// and of this tool. They are counted only while an object here asks for it, so nothing else gets slower. Not
+// available with a sanitizer, which has an allocator of its own.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace halyard::tools {
 
 inline constexpr bool kCountsAllocations = HALYARD_SANITIZER_KIND == 0;
 
-// Counts while it lives. One at a time.
+// Counts while it exists. One at a time.
 class AllocationCount {
  public:
   AllocationCount();

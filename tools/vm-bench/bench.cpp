@@ -1,10 +1,11 @@
-// Setting up, in the order in which it is done for a run.
+// Setting up: the steps of a run, in order.
 #include "bench.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
 
+#include "bench_flags.h"
 #include "common/drivers.h"
 #include "common/standard_streams.h"
 #include "samples.h"
@@ -82,16 +83,15 @@ std::string Bench::note(const Failure& failure) {
 
 namespace {
 
-// A number of at least 1 and at most `most`.
-Result<uint64_t> count_of(const Flags& flags, std::string_view name, uint64_t most,
-                          std::string_view example) {
-  const uint64_t count = TOOL_TRY(number(flags, name, 1, example));
+// A number from 1 to `most`.
+Result<uint64_t> count_of(const Flags& flags, const Number& flag, uint64_t most) {
+  const uint64_t count = TOOL_TRY(flags[flag]);
   if (count >= 1 && count <= most) return count;
-  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected a number from 1 to {}, such as {}", name, count,
-              most, example);
+  return wrong_value(flag, std::to_string(count),
+                     fmt::format("a number from 1 to {}, such as {}", most, flag.example_value()));
 }
 
-// While it lives, a signal that asks for an end finishes the trace and ends the process.
+// While this object exists, a signal finishes the trace and ends the process.
 class Unstoppable {
  public:
   explicit Unstoppable(Bench& bench) : bench_(bench) {
@@ -116,10 +116,10 @@ Result<> set_up(const Flags& flags, Bench& bench) {
   constexpr uint64_t kMostThreads = 1024;
   constexpr uint64_t kMostInFlight = 4096;
   constexpr uint64_t kMostBatch = std::numeric_limits<int32_t>::max();  // some functions take it as an i32
-  const std::string_view batch = flags.has("batch") ? "batch" : "batch_size";
-  bench.batch = TOOL_TRY(count_of(flags, batch, kMostBatch, "16"));
-  bench.in_flight = TOOL_TRY(count_of(flags, "batch_concurrency", kMostInFlight, "4"));
-  bench.threads = static_cast<int>(TOOL_TRY(count_of(flags, "threads", kMostThreads, "4")));
+  const Number& batch = flags.has(flag::batch) ? flag::batch : flag::batch_size;
+  bench.batch = TOOL_TRY(count_of(flags, batch, kMostBatch));
+  bench.in_flight = TOOL_TRY(count_of(flags, flag::batch_concurrency, kMostInFlight));
+  bench.threads = static_cast<int>(TOOL_TRY(count_of(flags, flag::threads, kMostThreads)));
   bench.clock_cost = clock_cost();
 
   Program& program = bench.program;

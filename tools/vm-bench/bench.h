@@ -1,4 +1,4 @@
-// What every row stands on: the program, loaded and opened, and what the flags say about measuring it.
+// The state that all rows share: the loaded program with its open devices, and the options of measuring.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -19,25 +19,25 @@
 
 namespace halyard::tools {
 
-// Where a module comes from, so that it can be loaded again.
+// The source of a module, from which it can be loaded again.
 class ModuleSource {
  public:
   // Reads the file, or standard input for "-"; text is assembled.
   static Result<ModuleSource> open(halyard_instance_t instance, const std::string& path, uint32_t options);
-  // From memory, or from the file where it is to be mapped. A native module is loaded once in an instance.
+  // Loads from memory, or from the file if it is to be mapped. A native module is loaded once in an instance.
   Result<Handle<halyard_module_t>> load(halyard_instance_t instance, uint32_t options) const;
   bool is_native() const { return static_cast<bool>(native_); }
 
  private:
   std::string path_;
   Handle<halyard_module_t> native_;
-  halyard_instance_t native_instance_ = nullptr;  // which knows its types
+  halyard_instance_t native_instance_ = nullptr;  // which has its types
   std::optional<FileContents> contents_;
   Block<void> assembled_;
   size_t assembled_size_ = 0;
 };
 
-// What a row is told to fail with where Ctrl-C has stopped it; such rows are left out.
+// The error of rows that Ctrl-C has stopped; they are left out of reports.
 inline constexpr const char* kStopped = "stopped";
 
 // A function with its arguments.
@@ -55,7 +55,7 @@ struct Bench {
   double clock_cost = 0;  // seconds
 
   std::vector<ModuleSource> sources;
-  Program program;  // without a context
+  Program program;  // has no context
   std::unique_ptr<const ContextOptions> context_options;
   std::vector<Measured> functions;
 
@@ -72,11 +72,11 @@ struct Bench {
   Result<Handle<halyard_context_t>> make_context(const std::vector<Handle<halyard_module_t>>& modules) const;
   Result<std::unique_ptr<Caller>> make_caller(halyard_context_t context, const Measured& function);
 
-  // What the row is reported with; the failure is kept for the end, unless Ctrl-C caused it.
+  // Returns the error text for the row. Keeps the failure for the end of the run, unless Ctrl-C caused it.
   std::string note(const Failure& failure);
 };
 
-// Instance, modules, devices, functions and arguments.
+// Makes the instance, loads the modules, opens the devices, and finds functions and arguments.
 Result<> set_up(const Flags& flags, Bench& bench);
 
 }  // namespace halyard::tools

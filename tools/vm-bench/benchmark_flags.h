@@ -1,4 +1,4 @@
-// The flags of Google Benchmark: in --help like all others, checked here, and handed on to the library.
+// The flags of Google Benchmark: in --help like all others, checked here, and passed on to the library.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -13,56 +13,88 @@
 
 namespace halyard::tools {
 
-inline constexpr Flag kBenchmarkFlags[] = {
-    {"benchmark_filter", FlagKind::value, "REGEX",
-     "Only rows whose name has a match; with a '-' before it, only the others. "
-     "--benchmark_list_tests prints the names.",
-     "--benchmark_filter=^BM_"},
-    {"benchmark_list_tests", FlagKind::toggle, "", "Prints the names of the rows and exits.",
-     "--benchmark_list_tests"},
-    {"benchmark_min_time", FlagKind::value, "TIME",
-     "How long each row is measured: 0.5s (the default), or how often: 100x.", "--benchmark_min_time=2s"},
-    {"benchmark_min_warmup_time", FlagKind::value, "SECONDS",
-     "How long calls go on before those that are measured, after the few that always do.",
-     "--benchmark_min_warmup_time=1"},
-    {"benchmark_repetitions", FlagKind::value, "N",
-     "Measures every row so often and adds mean, median, standard deviation and variation of all.",
-     "--benchmark_repetitions=7"},
-    {"benchmark_enable_random_interleaving", FlagKind::toggle, "",
-     "Repetitions of all rows in random order, so that what disturbs meets all rows alike.",
-     "--benchmark_enable_random_interleaving"},
-    {"benchmark_report_aggregates_only", FlagKind::toggle, "",
-     "Of repetitions, only the rows with mean, median and so on.", "--benchmark_report_aggregates_only"},
-    {"benchmark_display_aggregates_only", FlagKind::toggle, "",
-     "The same on standard output alone: the file of --benchmark_out has all rows.",
-     "--benchmark_display_aggregates_only"},
-    {"benchmark_format", FlagKind::value, "console|json|csv", "What is printed on standard output.",
-     "--benchmark_format=json"},
-    {"benchmark_out", FlagKind::value, "FILE", "Writes the rows to a file, too.",
-     "--benchmark_out=results.json"},
-    {"benchmark_out_format", FlagKind::value, "json|console|csv", "The form of that file.",
-     "--benchmark_out_format=csv"},
-    {"benchmark_color", FlagKind::value, "auto|true|false",
-     "Colours in the table; auto, the default: on a terminal.", "--benchmark_color=false"},
-    {"benchmark_counters_tabular", FlagKind::toggle, "", "Counters in columns of their own.",
-     "--benchmark_counters_tabular"},
-    {"benchmark_context", FlagKind::list, "KEY=VALUE,...", "Texts that go with the results.",
-     "--benchmark_context=machine=lab3"},
-    {"benchmark_time_unit", FlagKind::value, "ns|us|ms|s", "As --time_unit.", "--benchmark_time_unit=us"},
-};
-
 enum class Format { console, json, csv };
 
-// What of them this tool does itself.
+namespace flag {
+
+inline constexpr Text benchmark_filter = {
+    "benchmark_filter", "REGEX",
+    "Only rows whose name has a match; with a '-' before it, only the others. --benchmark_list_tests prints "
+    "the names.",
+    "--benchmark_filter=^BM_"};
+inline constexpr Toggle benchmark_list_tests = {
+    "benchmark_list_tests", "Prints the names of the rows and exits.", "--benchmark_list_tests"};
+inline constexpr Text benchmark_min_time = {
+    "benchmark_min_time", "TIME",
+    "The time for which each row is measured: 0.5s (the default); or the number of calls: 100x.",
+    "--benchmark_min_time=2s"};
+inline constexpr Text benchmark_min_warmup_time = {
+    "benchmark_min_warmup_time", "SECONDS",
+    "The time for which calls are made before those that are measured, after the few that always are.",
+    "--benchmark_min_warmup_time=1"};
+inline constexpr Text benchmark_repetitions = {
+    "benchmark_repetitions", "N",
+    "Measures every row N times and adds mean, median, standard deviation and variation.",
+    "--benchmark_repetitions=7"};
+inline constexpr Toggle benchmark_enable_random_interleaving = {
+    "benchmark_enable_random_interleaving",
+    "Runs the repetitions of all rows in random order, so that disturbances affect all rows alike.",
+    "--benchmark_enable_random_interleaving"};
+inline constexpr Toggle benchmark_report_aggregates_only = {
+    "benchmark_report_aggregates_only", "For repetitions, prints only the rows with mean, median and so on.",
+    "--benchmark_report_aggregates_only"};
+inline constexpr Toggle benchmark_display_aggregates_only = {
+    "benchmark_display_aggregates_only",
+    "The same on standard output alone: the file of --benchmark_out has all rows.",
+    "--benchmark_display_aggregates_only"};
+inline constexpr Choice benchmark_format = {"benchmark_format", "console|json|csv",
+                                            "The format on standard output.", "--benchmark_format=json",
+                                            Format::console};
+inline constexpr Text benchmark_out = {"benchmark_out", "FILE", "Writes the rows to a file, too.",
+                                       "--benchmark_out=results.json"};
+inline constexpr Choice benchmark_out_format = {"benchmark_out_format", "console|json|csv",
+                                                "The format of that file (json).",
+                                                "--benchmark_out_format=csv", Format::json};
+inline constexpr Text benchmark_color = {"benchmark_color", "auto|true|false",
+                                         "Colours in the table; auto, the default: on a terminal.",
+                                         "--benchmark_color=false", "auto"};
+inline constexpr Toggle benchmark_counters_tabular = {
+    "benchmark_counters_tabular", "Counters in columns of their own.", "--benchmark_counters_tabular"};
+inline constexpr List benchmark_context = {"benchmark_context", "KEY=VALUE,...",
+                                           "Texts that go with the results.",
+                                           "--benchmark_context=machine=lab3"};
+inline constexpr Choice benchmark_time_unit = {"benchmark_time_unit",   "ns|us|ms|s",
+                                               "As --time_unit.",       "--benchmark_time_unit=us",
+                                               benchmark::kMillisecond, benchmark::kNanosecond};
+
+}  // namespace flag
+
+inline constexpr const Flag* kBenchmarkFlags[] = {&flag::benchmark_filter,
+                                                  &flag::benchmark_list_tests,
+                                                  &flag::benchmark_min_time,
+                                                  &flag::benchmark_min_warmup_time,
+                                                  &flag::benchmark_repetitions,
+                                                  &flag::benchmark_enable_random_interleaving,
+                                                  &flag::benchmark_report_aggregates_only,
+                                                  &flag::benchmark_display_aggregates_only,
+                                                  &flag::benchmark_format,
+                                                  &flag::benchmark_out,
+                                                  &flag::benchmark_out_format,
+                                                  &flag::benchmark_color,
+                                                  &flag::benchmark_counters_tabular,
+                                                  &flag::benchmark_context,
+                                                  &flag::benchmark_time_unit};
+
+// The values that this tool uses itself, and those for the library.
 struct BenchmarkOptions {
   Format format = Format::console;
   std::string out;  // a file, or empty
   Format out_format = Format::json;
   double min_time = 0;      // seconds, or
-  uint64_t iterations = 0;  // so often; 0: by time
+  uint64_t iterations = 0;  // the number of calls; 0: by time
   bool display_aggregates_only = false;
-  std::optional<benchmark::TimeUnit> unit;  // where a flag says so
-  std::vector<std::string> handed_on;       // what Google Benchmark's own main would have got
+  std::optional<benchmark::TimeUnit> unit;  // if a flag gives it
+  std::vector<std::string> handed_on;       // the command line for Google Benchmark
 };
 
 // INVALID_ARGUMENT names the flag.

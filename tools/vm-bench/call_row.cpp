@@ -1,4 +1,4 @@
-// Warm calls: the row that other runners have, by the same name, with the same meaning.
+// Warm calls: the row that other runners have, too, with the same name and meaning.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace halyard::tools {
 
 namespace {
 
-// A thread and what it calls. Each has a context of its own, because a context runs one call at a time.
+// A thread and its calls. Each thread has a context of its own, because a context runs one call at a time.
 struct Worker {
   Handle<halyard_context_t> context;
   std::unique_ptr<Caller> caller;
@@ -64,7 +64,7 @@ Result<> CallRow::warm_up() {
       ++calls;
     } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
   }
-  // As many again, counting what they allocate and how long they take.
+  // The same number again, to count allocations and to estimate the time.
   const Clock::time_point begin = Clock::now();
   const AllocationCount allocations;
   for (uint64_t i = 0; i < calls; ++i)
@@ -77,7 +77,8 @@ Result<> CallRow::warm_up() {
 }
 
 Result<> CallRow::get_ready() {
-  shares_ = TOOL_TRY(measure_shares(bench_, function_));  // and its program is gone before the next is made
+  shares_ =
+      TOOL_TRY(measure_shares(bench_, function_));  // its program is destroyed before the next one is made
   return warm_up();
 }
 
@@ -98,7 +99,7 @@ void CallRow::enlist() {
   if (options.iterations > 0) row->Iterations(static_cast<benchmark::IterationCount>(options.iterations));
 }
 
-// Of the next sample: fewer where otherwise there would be more than asked for.
+// The calls of the next sample: fewer than usual if only fewer are left.
 uint64_t CallRow::calls_until_the_end(const benchmark::State& state) const {
   const benchmark::IterationCount turns = state.max_iterations - state.iterations();
   if (turns <= 0) return 1;
@@ -130,12 +131,12 @@ void CallRow::run(benchmark::State& state) {
     before = after;
   }
   state.SetItemsProcessed(state.iterations());
-  // By now all threads have passed the end of their loops.
+  // All threads have finished their loops here.
   if (state.thread_index() == 0 && !state.error_occurred()) add_counters(state);
 }
 
-// What is known of the calls besides their time. Counters of all threads are added up, so one thread has
-// them.
+// Counters of the calls besides their time. Google Benchmark adds up the counters of all threads, so only one
+// thread sets them.
 void CallRow::add_counters(benchmark::State& state) const {
   std::vector<const Samples*> all;
   for (const auto& worker : workers_) all.push_back(&worker->samples);

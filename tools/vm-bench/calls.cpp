@@ -1,10 +1,12 @@
-// Calls, whole and in steps.
+// Whole calls, and calls in steps.
 #include "calls.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/convention.h"
+#include "common/program_flags.h"
+#include "common/suggest.h"
 #include "samples.h"
 
 namespace halyard::tools {
@@ -36,7 +38,7 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
   std::vector<Target> all;
   for (uint32_t i = 0; i < info.function_count; ++i) all.push_back(TOOL_TRY(target_of(module, i)));
   std::vector<Target> chosen;
-  if (!flags.has("function")) {
+  if (!flags.has(flag::function)) {
     for (const Target& target : all) {
       if (target.name.starts_with("__") || target.name.contains('$')) continue;
       const Result<std::string> types = input_types(target.description);
@@ -47,22 +49,21 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
   const std::string name = TOOL_TRY(chosen_function(flags, module));
   const auto found = std::ranges::find(all, name, &Target::name);
   if (found == all.end()) {
-    std::vector<const char*> names;
+    std::vector<std::string_view> names;
     std::string list;
     for (const Target& target : all) {
-      names.push_back(target.name.c_str());
+      names.emplace_back(target.name);
       list += (list.empty() ? "" : ", ") + target.name;
     }
-    const Block<char> near(halyard_did_you_mean(name.c_str(), names.data(), names.size()));
     return fail(HALYARD_NOT_FOUND, "no function '{}' in module '{}'{}; it exports {}", name, view(info.name),
-                near.get(), list.empty() ? "nothing" : list);
+                did_you_mean(name, names), list.empty() ? "nothing" : list);
   }
   return std::vector<Target>{*found};
 }
 
 Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard_device_t device,
                                uint64_t batch) {
-  if (target.is_dispatch && !flags.has("input")) {
+  if (target.is_dispatch && !flags.has(flag::input)) {
     Arguments arguments;
     halyard_value_t count = {};
     count.kind = HALYARD_VALUE_I32;
@@ -71,7 +72,7 @@ Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard
     return arguments;
   }
   const std::string types = TOOL_TRY(input_types(target.description));
-  Arguments arguments = TOOL_TRY(parse_inputs(flags.all("input"), types, device));
+  Arguments arguments = TOOL_TRY(parse_inputs(flags[flag::input], types, device, flag::input));
   TOOL_TRY(check_inputs(target.description, types, arguments));
   return arguments;
 }
@@ -148,14 +149,14 @@ Result<> Caller::submit() {
 Result<> Caller::wait() { return wait_for(fences_.front().get()); }
 
 Result<> Caller::wait_for(halyard_object_t fence) {
-  constexpr uint32_t kPieceMs = 100;  // how long Ctrl-C may take
+  constexpr uint32_t kPieceMs = 100;  // the longest delay of Ctrl-C
   constexpr double kPiece = 0.099;
   Result<> done = check(halyard_fence_wait(fence, kPieceMs));
   while (!done && done.error().code == HALYARD_DEADLINE_EXCEEDED) {
     if (stop_.asked_for()) return fail(HALYARD_CANCELLED, "interrupted while waiting for the device");
     const Clock::time_point begin = Clock::now();
     done = check(halyard_fence_wait(fence, kPieceMs));
-    // What has failed for want of time by itself fails at once.
+    // A fence that failed with DEADLINE_EXCEEDED itself fails at once.
     if (seconds_between(begin, Clock::now()) < kPiece) break;
   }
   return done;

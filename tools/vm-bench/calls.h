@@ -23,15 +23,16 @@ struct Target {
   bool is_dispatch = false;  // made by a compiler to repeat one dispatch as often as its only argument says
 };
 
-// That of --function; else all exports without parameters, and those made to repeat a dispatch; else the only
-// export. INVALID_ARGUMENT: none of these; NOT_FOUND.
+// The function of --function; without it, all exports without parameters and those made to repeat a dispatch;
+// if there are none, the only export. INVALID_ARGUMENT: none of these; NOT_FOUND.
 Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t module);
 
-// From --input; of a function that repeats a dispatch, how often. `device` as parse_inputs has it.
+// The arguments in --input; for a function that repeats a dispatch, the number of times. `device` is as for
+// parse_inputs().
 Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard_device_t device,
                                uint64_t batch);
 
-// The calls that a signal stops. Any thread.
+// The calls that a signal cancels. Any thread.
 class RunningCalls {
  public:
   void add(halyard_call_t call);
@@ -43,10 +44,10 @@ class RunningCalls {
   std::set<halyard_call_t> calls_;
 };
 
-// Ctrl-C and the like, and what they stop.
+// Signals that ask for an end, and the work that they stop.
 struct Stop {
   RunningCalls calls;
-  std::function<void()> also;  // what else is to be done
+  std::function<void()> also;  // called besides; may be empty
   std::mutex mutex;            // of `also`
   Interrupt interrupt{[this] { now(); }};
 
@@ -55,7 +56,7 @@ struct Stop {
   bool asked_for() const { return interrupt.happened(); }
 };
 
-// One thread at a time. Arguments, device and Stop must live as long.
+// One thread at a time. Arguments, device and Stop must outlive it.
 class Caller {
  public:
   static Result<std::unique_ptr<Caller>> make(halyard_context_t context, const Target& target,
@@ -66,9 +67,9 @@ class Caller {
 
   // A whole call: an asynchronous one is waited for. Results are released.
   Result<> call();
-  // A batch: an asynchronous function is called `count` times, with up to `in_flight` calls under way, each
-  // waiting for the one that many before it, and the last are waited for. Of others one call is taken to do
-  // the work of all.
+  // A batch. An asynchronous function is called `count` times, with up to `in_flight` calls in flight: each
+  // waits for the call that many before it, and this waits for the last ones. Other functions are called
+  // once: that call does the work of the batch.
   Result<> call_batch(uint64_t count, uint64_t in_flight);
 
   // A call in steps. Asynchronous functions need the fence first and the wait last.
@@ -87,9 +88,9 @@ class Caller {
   Stop& stop_;
   Handle<halyard_function_t> function_;
   Handle<halyard_call_t> call_;
-  std::vector<halyard_value_t> arguments_;  // borrowed, but for the fences at the end
+  std::vector<halyard_value_t> arguments_;  // borrowed, and so are the fences at the end
   std::vector<halyard_value_t> results_;
-  std::vector<Handle<halyard_object_t>> fences_;  // to be signalled by what is in flight
+  std::vector<Handle<halyard_object_t>> fences_;  // of the calls in flight
 };
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// Rows on their way to Google Benchmark's reporters.
+// Adapts rows and passes them to Google Benchmark's reporters.
 #include "report.h"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ std::unique_ptr<benchmark::BenchmarkReporter> make_reporter(Format format) {
 #pragma GCC diagnostic pop
 
 std::unexpected<Failure> cannot_write(const std::string& path) {
-  return fail(code_of_errno(errno), "--benchmark_out={}: cannot write the file: {}; check the path", path,
-              errno ? std::strerror(errno) : "an earlier write failed");
+  return fail(code_of_errno(errno), "{}={}: cannot write the file: {}; check the path", flag::benchmark_out,
+              path, errno ? std::strerror(errno) : "an earlier write failed");
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ Report::Report(const BenchmarkOptions& options, size_t name_width, Progress& pro
 Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, size_t name_width,
                                              Progress& progress) {
   auto report = std::unique_ptr<Report>(new Report(options, name_width, progress));
-  // That of --benchmark_format, --benchmark_color and --benchmark_counters_tabular. The library keeps it.
+  // The reporter that --benchmark_format, --benchmark_color and --benchmark_counters_tabular choose. The
+  // library owns it.
   report->outputs_.push_back(
       {benchmark::CreateDefaultDisplayReporter(), options.format, options.display_aggregates_only, {}});
   if (options.out.empty()) return report;
@@ -56,7 +57,7 @@ Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, si
   if (!report->file_) return cannot_write(options.out);
   report->file_reporter_ = make_reporter(options.out_format);
   report->file_reporter_->SetOutputStream(&report->file_);
-  report->file_reporter_->SetErrorStream(&report->nowhere_);  // the machine is described once
+  report->file_reporter_->SetErrorStream(&report->nowhere_);  // so the machine is described once
   report->outputs_.push_back({report->file_reporter_.get(), options.out_format, false, {}});
   return report;
 }
@@ -93,11 +94,11 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   std::vector<Run> rows;
   for (Run run : runs) {
     if (run.error_occurred && run.error_message == kStopped) continue;
-    // How often a row is measured is no part of its name, nor is who has taken the time; but of calls, for
-    // the sake of those who know the names of other runners.
+    // Names do not contain the number of iterations. They do not contain the kind of time either, except for
+    // calls, which have the same names as in other runners.
     run.run_name.iterations.clear();
     run.family_index += family_;
-    // Variation of what is always 0; JSON has no number for it.
+    // The variation of a counter that is always 0 is NaN, for which JSON has no number.
     std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
     if (!run.run_name.function_name.starts_with("BM_")) run.run_name.time_type.clear();
     rows.push_back(std::move(run));

@@ -1,4 +1,5 @@
-// Where rows go: standard output and, with --benchmark_out, a file, both in one of Google Benchmark's forms.
+// The outputs of rows: standard output and, with --benchmark_out, a file, each in a format of Google
+// Benchmark.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -19,18 +20,18 @@ bool is_time(const std::string& counter);
 
 class Report final : public benchmark::BenchmarkReporter {
  public:
-  // `name_width`: of the longest name. `progress` is cleared before anything is printed. UNAVAILABLE: the
-  // file cannot be written.
+  // `name_width` is the width of the longest name. `progress` is cleared before anything is printed.
+  // UNAVAILABLE: the file cannot be written.
   static Result<std::unique_ptr<Report>> make(const BenchmarkOptions& options, size_t name_width,
                                               Progress& progress);
 
-  // The number of the row, or rows, that Google Benchmark runs next: it counts from 0 each time.
+  // Sets the number of the next row that Google Benchmark runs, because it counts from 0 in each run.
   void set_family(int64_t family) { family_ = family; }
 
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
-  // Google Benchmark may run more than once: only `finish` ends the outputs. UNAVAILABLE: the file could not
-  // be written.
+  // Google Benchmark may run more than once, so only `finish` ends the outputs. UNAVAILABLE: the file could
+  // not be written.
   Result<> finish();
 
  private:
@@ -38,7 +39,7 @@ class Report final : public benchmark::BenchmarkReporter {
     benchmark::BenchmarkReporter* reporter;
     Format format;
     bool aggregates_only;
-    std::vector<Run> kept;  // of CSV, which needs to know all counters at its beginning
+    std::vector<Run> kept;  // for CSV, whose first line needs all counters
   };
   Report(const BenchmarkOptions& options, size_t name_width, Progress& progress);
   void pass_on(Output& output, const std::vector<Run>& runs);

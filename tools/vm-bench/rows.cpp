@@ -1,5 +1,4 @@
-// Everything that is not a warm call: rows whose every sample is timed by itself, with what must come before
-// it left out of the time.
+// All rows except warm calls. Each sample is timed by itself, without the preparation before it.
 #include "rows.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace {
 
 using Modules = std::vector<Handle<halyard_module_t>>;
 
-// Does a step once and gives the seconds that it took; nothing where there is nothing to do.
+// Runs a step once and returns its time in seconds; nothing if there is nothing to do.
 using Sample = std::function<Result<std::optional<double>>()>;
 
 class StepRow final : public Row {
@@ -33,7 +32,7 @@ class StepRow final : public Row {
 
 bool StepRow::prepare() {
   constexpr double kMostSamples = 1e6;
-  double seconds = 0;  // with what is not timed
+  double seconds = 0;  // including untimed preparation
   for (int i = 0; i < 2; ++i) {
     const Clock::time_point begin = Clock::now();
     const Result<std::optional<double>> done = sample_();
@@ -53,8 +52,8 @@ bool StepRow::prepare() {
 
 void StepRow::enlist() {
   auto* row = benchmark::RegisterBenchmark(name().c_str(), [this](benchmark::State& state) { run(state); });
-  // Google Benchmark goes by the time that is measured, and would go on for very long where a step needs much
-  // that is not.
+  // Google Benchmark only counts the measured time, so it would run for very long if a step needs much
+  // untimed preparation.
   row->UseManualTime()->Iterations(static_cast<benchmark::IterationCount>(samples_));
   row->Unit(bench_.options.unit.value_or(benchmark::kMicrosecond));
 }
@@ -75,7 +74,7 @@ void StepRow::run(benchmark::State& state) {
     add_summary(state, *summary);
 }
 
-// Seconds that `step` takes.
+// The time that `step` takes, in seconds.
 template <typename Step>
 Result<double> timed(Step&& step) {
   const Clock::time_point begin = Clock::now();
@@ -91,7 +90,7 @@ Result<> prepare_modules(const Modules& modules, uint32_t phase) {
 }
 
 Result<double> load_sample(Bench& bench) {
-  Modules modules;  // goes when the time has been taken
+  Modules modules;  // destroyed after the time was taken
   return timed([&]() -> Result<> {
     modules = TOOL_TRY(bench.load_again());
     return {};
@@ -102,11 +101,10 @@ Result<double> verify_sample(Bench& bench) {
   return timed([&] { return prepare_modules(bench.program.modules, HALYARD_PREPARE_VERIFY); });
 }
 
-// Functions are decoded behind being verified: what that takes is subtracted.
+// Decoding includes verifying: the time of verifying is subtracted.
 Result<double> decode_sample(Bench& bench) {
   const Modules modules = TOOL_TRY(bench.load_again());
-  TOOL_TRY(
-      prepare_modules(modules, HALYARD_PREPARE_VERIFY));  // so that both times find the bytes in the cache
+  TOOL_TRY(prepare_modules(modules, HALYARD_PREPARE_VERIFY));  // so that the bytes are in the cache for both
   const double verify = TOOL_TRY(timed([&] { return prepare_modules(modules, HALYARD_PREPARE_VERIFY); }));
   const double both = TOOL_TRY(timed([&] { return prepare_modules(modules, HALYARD_PREPARE_DECODE); }));
   return std::max(both - verify, 0.0);
@@ -127,7 +125,7 @@ Result<double> cold_sample(Bench& bench, const Measured& function) {
   return timed([&] { return caller->call(); });
 }
 
-// A function in a context that is kept from sample to sample, made when it is first needed.
+// A function in a context that is made on first use and kept for all samples.
 class KeptCaller {
  public:
   KeptCaller(Bench& bench, const Measured& function) : bench_(bench), function_(function) {}
@@ -162,7 +160,7 @@ bool is_view(const halyard_value_t& value) {
          std::string_view(halyard_object_type(value.object)) == "hal.buffer_view";
 }
 
-// What a view holds, on the host.
+// The contents of a view, on the host.
 struct Tensor {
   uint32_t element_type = 0;
   std::vector<int64_t> shape;
@@ -179,7 +177,7 @@ Result<Tensor> read_view(halyard_object_t view) {
   return tensor;
 }
 
-// Tensors among arguments to the device, and results of one call back.
+// Copies the tensors among the arguments to the device, and the results of one call back.
 class Transfer {
  public:
   Transfer(Bench& bench, const Measured& function)
@@ -229,7 +227,7 @@ class Transfer {
   std::vector<std::vector<uint8_t>> outputs_;
 };
 
-// Whether a tensor goes in, or may come out.
+// Whether a tensor is among the arguments, or can be among the results.
 bool has_tensors(const Bench& bench, const Measured& function) {
   const std::string_view convention = view(function.target.description.convention);
   const size_t results = convention.find('_');

@@ -1,4 +1,4 @@
-// The rows: what each measures stands in docs/benchmarking.md.
+// The rows. docs/benchmarking.md says what each of them measures.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace halyard::tools {
 
-// One name, one way to measure.
+// A row: one name, one way to measure.
 class Row {
  public:
   explicit Row(std::string name) : name_(std::move(name)) {}
@@ -19,21 +19,20 @@ class Row {
   virtual ~Row() = default;
 
   const std::string& name() const { return name_; }
-  // Runs it a few times: so that it is warm, and to see how long it takes. What fails is said when it is
+  // Runs it a few times, to warm it up and to estimate its time. A failure is reported later, when it is
   // measured. False: there is nothing to measure.
   virtual bool prepare() = 0;
-  // Hands it to Google Benchmark. The row must live until that has run.
+  // Registers it with Google Benchmark. The row must exist until Google Benchmark has run.
   virtual void enlist() = 0;
 
  private:
   const std::string name_;
 };
 
-// All that apply to the program, in the order in which a program goes through them. The Bench must live as
-// long.
+// All rows that apply to the program, in the order of the steps of a run. The Bench must outlive them.
 std::vector<std::unique_ptr<Row>> make_rows(Bench& bench);
 
-// The row of warm calls of one function, as other runners have it.
+// The row of warm calls of one function, which other runners have, too.
 std::unique_ptr<Row> make_call_row(Bench& bench, const Measured& function);
 std::string call_row_name(const Target& target);  // "BM_mul"
 

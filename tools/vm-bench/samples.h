@@ -1,5 +1,4 @@
-// Times of single calls, or of blocks of calls, and what is said about them: minimum, median, 99th
-// percentile.
+// Times of single calls or blocks of calls, and their statistics: minimum, median, 99th percentile.
 #pragma once
 
 #include <chrono>
@@ -15,22 +14,23 @@ inline double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// Seconds that reading the clock takes, measured now.
+// The time that reading the clock takes, in seconds, measured now.
 double clock_cost();
 
 struct Summary {
   double min = 0;
   double median = 0;
-  double p99 = 0;  // the smallest time that is not below 99 % of all
+  double p99 = 0;  // the smallest time that is at least as long as 99 % of all
   uint64_t samples = 0;
 };
 
-// Of at least one; reorders them.
+// The median of at least one time. Reorders them.
 double median_of(std::vector<double>& values);
 Summary summary_of(std::vector<double>& values);
 
-// Times in memory that is taken beforehand. When it is full every second one is dropped, and from then on
-// every second that comes: what is left is spread evenly over the run.
+// Times in memory that is allocated in advance. When it is full, every second time is dropped, and from then
+// on only every second new time is kept (then every fourth, and so on): the kept times are spread evenly over
+// the run.
 class Samples {
  public:
   Samples();
@@ -43,7 +43,7 @@ class Samples {
     if (values_.size() == kMost) thin_out();
   }
   const std::vector<double>& values() const { return values_; }
-  double min() const { return min_; }  // also of those that were dropped
+  double min() const { return min_; }  // including dropped times
 
  private:
   static constexpr size_t kMost = size_t{1} << 16;
@@ -55,7 +55,7 @@ class Samples {
   uint64_t skipped_ = 0;
 };
 
-// Of several threads together; nothing where there are no samples.
+// The statistics of several threads together; none if there are no samples.
 std::optional<Summary> summary_of(const std::vector<const Samples*>& all);
 
 }  // namespace halyard::tools

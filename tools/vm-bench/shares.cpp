@@ -1,4 +1,4 @@
-// A second instance with a trace that only adds up.
+// Uses a second instance with a trace that only sums up times.
 #include "shares.h"
 
 #include "common/drivers.h"

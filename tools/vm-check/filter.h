@@ -1,4 +1,4 @@
-// Patterns that choose tests, as GoogleTest's --gtest_filter has them.
+// Patterns that choose tests, like those of GoogleTest's --gtest_filter.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace halyard::tools {
 
-// "A.*:B.x-*slow*:*.y": patterns with ':' between them, of which a name matches one (without any: every name
-// does); behind the first '-', those of which it matches none. In a pattern '*' stands for any text, '?' for
-// any character.
+// "A.*:B.x-*slow*:*.y": patterns separated by ':'. A name is chosen if it matches one of the patterns before
+// the first '-' (if there are none: always), and none of those after it. In a pattern '*' stands for any
+// text, '?' for any character.
 class Filter {
  public:
   explicit Filter(std::string_view text);

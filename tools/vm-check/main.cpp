@@ -1,11 +1,12 @@
-// vm-check: runs the tests of test programs, modules whose functions say through the module `check` what they
-// expect of what they compute. Specified by check-module.md.
+// vm-check: runs the tests of test programs. These are modules whose functions state their expectations
+// through the module `check`. Specified by check-module.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
 #include <vector>
 
+#include "check_flags.h"
 #include "common/files.h"
 #include "common/flags.h"
 #include "common/interrupt.h"
@@ -20,37 +21,9 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr Flag kTestFlags[] = {
-    {"module", FlagKind::list, "FILE",
-     "A module with tests (.vmfb, .vmasm), as FILE without a flag is. Repeated: the tests of all are run, "
-     "each "
-     "with its\nown module alone.",
-     "--module=tests.vmfb"},
-    {"import", FlagKind::list, "FILE",
-     "A module that those with tests may import from (.vmfb, .vmasm, or a native module, .so). Repeated: "
-     "loaded in\norder, later ones may import from earlier ones.",
-     "--import=library.vmfb"},
-    {"filter", FlagKind::value, "PATTERNS",
-     "Runs the tests whose names, MODULE.TEST, match one of the patterns: '*' and '?' are wildcards, ':' "
-     "stands between\npatterns, and behind a '-' those are named that are left out.",
-     "--filter='*.add*:*.mul*-*slow*'"},
-    {"list", FlagKind::toggle, "",
-     "Lists the tests that would be run, and exits; as JSON with --json. No device is opened.", "--list"},
-    {"expect_failure", FlagKind::toggle, "",
-     "For modules that must fail: success is that a test of each module fails. One that cannot begin is a "
-     "failure all the same.",
-     "--expect_failure"},
-    {"jobs", FlagKind::value, "N",
-     "How many tests run at once, on threads of this process (1). They share the devices and nothing else.",
-     "--jobs=4"},
-};
-
-constexpr Flag kReportFlags[] = {
-    {"junit", FlagKind::value, "FILE", "Writes the results as JUnit's XML, in GoogleTest's form.",
-     "--junit=results.xml"},
-    {"json", FlagKind::optional_value, "FILE",
-     "Writes the results as JSON; without FILE to standard output, and text to standard error.", "--json"},
-};
+constexpr const Flag* kTestFlags[] = {&flag::test_module, &flag::import_from,    &flag::filter,
+                                      &flag::list,        &flag::expect_failure, &flag::jobs};
+constexpr const Flag* kReportFlags[] = {&flag::junit, &flag::json};
 
 constexpr FlagGroup kGroups[] = {
     {"Tests", kTestFlags},
@@ -66,16 +39,16 @@ constexpr ExitCode kExitCodes[] = {
      "A test failed (with --expect_failure: all tests of a module passed), or the tests could not be run: "
      "standard error says why."},
     {kInterrupted, "Stopped by Ctrl-C; the reports have the tests until then."},
-    {kTerminated, "The same by SIGTERM."},
-    {kHungUp, "The same by SIGHUP: its terminal is gone."},
+    {kTerminated, "Stopped by SIGTERM, in the same way."},
+    {kHungUp, "Stopped by SIGHUP, in the same way: its terminal is gone."},
 };
 
 constexpr ToolDescription kTool = {
     "vm-check",
     "vm-check FILE... [--device=URI] [flags]",
-    "Runs the tests of test programs: every export without arguments and results, but for names that begin "
-    "with\n'__', is a test, and runs in a context of its own. It fails where the call fails, or an "
-    "expectation that it states\nthrough the module 'check' does not hold. More: docs/vm-check.md.",
+    "Runs the tests of test programs: every export without arguments and results, except names that begin "
+    "with\n'__', is a test, and runs in a context of its own. It fails if the call fails, or an expectation "
+    "that it states\nthrough the module 'check'. More: docs/vm-check.md.",
     kGroups,
     "  vm-check tests.vmfb --device=local-sync\n"
     "  vm-check one.vmfb two.vmfb --device=vulkan --filter='*.conv*-*f64*' --jobs=4\n"
@@ -85,25 +58,25 @@ constexpr ToolDescription kTool = {
     "FILE"};
 
 Result<size_t> jobs_of(const Flags& flags) {
-  const uint64_t jobs = TOOL_TRY(number(flags, "jobs", 1, "4"));
-  if (jobs == 0) return fail(HALYARD_INVALID_ARGUMENT, "--jobs=0: expected at least 1");
+  const uint64_t jobs = TOOL_TRY(flags[flag::jobs]);
+  if (jobs == 0) return wrong_value(flag::jobs, "0", "at least 1");
   return jobs;
 }
 
-// Where results go besides the text. A file is begun at once: a wrong path shall not cost the results.
+// A report besides the text. Its file is created before the tests run, so that a wrong path is found early.
 class Report {
  public:
-  static Result<Report> of(const Flags& flags, std::string_view name) {
-    Report report;
-    report.wanted_ = flags.has(name);
-    report.path_ = flags.value(name);
-    if (name == "junit" && report.wanted_ && report.path_.empty())
-      return fail(HALYARD_INVALID_ARGUMENT, "--junit needs the name of a file, such as --junit=results.xml");
-    if (!report.path_.empty()) TOOL_TRY(report.write(""));
-    return report;
+  static Result<Report> junit(const Flags& flags) {
+    if (flags.has(flag::junit) && flags[flag::junit].empty())
+      return fail(HALYARD_INVALID_ARGUMENT, "{} needs the name of a file, such as {}", flag::junit,
+                  flag::junit.example);
+    return make(flags.has(flag::junit), flags[flag::junit]);
+  }
+  static Result<Report> json(const Flags& flags) {
+    return make(flags.has(flag::json), flags[flag::json].value_or(""));
   }
   bool wanted() const { return wanted_; }
-  bool is_output() const { return wanted_ && path_.empty(); }  // standard output
+  bool is_output() const { return wanted_ && path_.empty(); }  // on standard output
   Result<> write(std::string_view text) const {
     if (!path_.empty())
       return write_file(path_, false, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -112,24 +85,32 @@ class Report {
   }
 
  private:
+  static Result<Report> make(bool wanted, std::string path) {
+    Report report;
+    report.wanted_ = wanted;
+    report.path_ = std::move(path);
+    if (!report.path_.empty()) TOOL_TRY(report.write(""));
+    return report;
+  }
+
   bool wanted_ = false;
   std::string path_;
 };
 
-// --expect_failure: the exit code is 0 where each module has a test that has run and failed.
+// --expect_failure: the exit code is 0 if each module has a test that has run and failed.
 Result<> check_all_fail(const std::vector<Suite>& suites, std::span<const Finding> findings) {
   for (const Finding& finding : findings)
     if (!finding.has_run)
-      return fail(finding.failure->code,
-                  "--expect_failure: test '{}' could not begin, which is no failure of its own: {}",
-                  full_name(*finding.test->suite, finding.test->name), finding.failure->text);
+      return fail(finding.failure->code, "{}: test '{}' could not begin, so it has not failed: {}",
+                  flag::expect_failure, full_name(*finding.test->suite, finding.test->name),
+                  finding.failure->text);
   for (const Suite& suite : suites) {
     const bool fails = std::ranges::any_of(findings, [&](const Finding& finding) {
       return finding.test->suite == &suite && finding.verdict == Verdict::failed;
     });
     if (!fails)
       return fail(HALYARD_FAILED_PRECONDITION,
-                  "--expect_failure: expected a test of module '{}' to fail, found that {} passed",
+                  "{}: expected a test of module '{}' to fail, found that {} passed", flag::expect_failure,
                   suite.name,
                   suite.tests.size() == 1 ? "its one test" : fmt::format("all {}", suite.tests.size()));
   }
@@ -142,8 +123,8 @@ Result<int> vm_check(const Flags& flags) {
   const std::vector<Handle<halyard_module_t>> imports = TOOL_TRY(load_imports(flags, program));
   std::vector<Suite> suites = TOOL_TRY(load_suites(flags, program));
   TOOL_TRY(choose_tests(flags, suites));
-  if (flags.on("list")) {
-    const std::string text = flags.has("json") ? to_json(suites) : list_text(suites);
+  if (flags[flag::list]) {
+    const std::string text = flags.has(flag::json) ? to_json(suites) : list_text(suites);
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }
@@ -152,8 +133,8 @@ Result<int> vm_check(const Flags& flags) {
   for (const Suite& suite : suites) program.modules.push_back(suite.module);
   TOOL_TRY(open_devices(flags, program));
   const auto options = TOOL_TRY(ContextOptions::of(flags, program));
-  const Report junit = TOOL_TRY(Report::of(flags, "junit"));
-  const Report json = TOOL_TRY(Report::of(flags, "json"));
+  const Report junit = TOOL_TRY(Report::junit(flags));
+  const Report json = TOOL_TRY(Report::json(flags));
 
   std::vector<Test> tests;
   for (const Suite& suite : suites)
@@ -169,7 +150,7 @@ Result<int> vm_check(const Flags& flags) {
   if (json.wanted()) TOOL_TRY(json.write(to_json(suites, findings.all, findings.interrupted)));
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (findings.interrupted) return findings.exit_code;
-  if (flags.on("expect_failure")) {
+  if (flags[flag::expect_failure]) {
     TOOL_TRY(check_all_fail(suites, findings.all));
     return 0;
   }

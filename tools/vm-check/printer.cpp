@@ -74,7 +74,7 @@ void Printer::begins(const Test& test) {
     print(Colour::green, kRule, fmt::format("{} from {}", counted(suite.tests.size(), "test"), suite.name));
   }
   print(Colour::green, kRun, full_name(suite, test.name));
-  std::fflush(to_);  // whoever waits, or finds a crash, wants to know where
+  std::fflush(to_);  // so that a crash or a long wait shows the test
 }
 
 void Printer::ended(const Finding& finding) {

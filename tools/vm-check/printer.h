@@ -1,4 +1,4 @@
-// Tests as they go, the way GoogleTest prints them.
+// Prints tests as they run, in GoogleTest's form.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace halyard::tools {
 
-// What is said of a finding besides its verdict: lines, from outside, not safe to print.
+// The details of a finding besides its verdict: lines, which come from outside and are not safe to print.
 std::string reasons(const Finding& finding);
 
 class Printer final : public Listener {
@@ -21,7 +21,7 @@ class Printer final : public Listener {
   void header(const std::vector<Suite>& suites);
   void begins(const Test& test) override;
   void ended(const Finding& finding) override;
-  // `left_out`: tests that were not begun.
+  // `left_out`: the number of tests that were not begun.
   void summary(const std::vector<Suite>& suites, std::span<const Finding> findings, size_t left_out,
                double seconds);
 

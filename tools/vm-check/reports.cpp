@@ -1,10 +1,9 @@
-// Both are written from the same counts. Texts come from modules: each form makes them safe in its own way.
+// Both reports use the same counts. Texts come from modules: each format escapes them in its own way.
 #include "reports.h"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "common/json.h"
 #include "common/xml.h"
 #include "printer.h"
 
@@ -15,7 +14,7 @@ namespace {
 struct Counts {
   size_t tests = 0;
   size_t passed = 0;
-  size_t failed = 0;  // an expectation, or several, and nothing else
+  size_t failed = 0;  // only expectations failed
   size_t errors = 0;  // the call failed, or could not be made
   size_t stopped = 0;
   double seconds = 0;
@@ -35,7 +34,7 @@ Counts count(std::span<const Finding> findings) {
   return counts;
 }
 
-// Findings stand in the order of their suites.
+// The findings of a suite; findings are in the order of their suites.
 std::span<const Finding> of_suite(std::span<const Finding> findings, const Suite& suite) {
   const auto [begin, end] = std::ranges::equal_range(
       findings, &suite, std::less<>(), [](const Finding& finding) { return finding.test->suite; });
@@ -68,42 +67,34 @@ std::string junit_case(const Finding& finding) {
   return text + "    </testcase>\n";
 }
 
-std::string json(std::string_view text) { return Block<char>(halyard_json_quote(to_text(text))).get(); }
-
 const char* word_of(Verdict verdict) {
   constexpr const char* kWords[] = {"passed", "failed", "stopped"};
   return kWords[static_cast<size_t>(verdict)];
 }
 
-std::string json_test(const Finding& finding) {
-  std::string text = fmt::format("{{\"name\": {}, \"result\": \"{}\", \"seconds\": {:.6f}",
-                                 json(finding.test->name), word_of(finding.verdict), finding.seconds);
+Json json_test(const Finding& finding) {
+  constexpr int kPlaces = 6;
+  Json test = {{"name", finding.test->name},
+               {"result", word_of(finding.verdict)},
+               {"seconds", json_rounded(finding.seconds, kPlaces)}};
   if (!finding.expectations.empty()) {
-    std::vector<std::string> failed;
+    Json& failed = test["expectations"] = Json::array();
     for (const FailedExpectation& it : finding.expectations)
-      failed.push_back(fmt::format("{{\"function\": {}, \"place\": {}, \"message\": {}}}", json(it.function),
-                                   json(it.place), json(it.message)));
-    text += fmt::format(", \"expectations\": [{}], \"more_expectations\": {}", fmt::join(failed, ", "),
-                        finding.more_expectations);
+      failed.push_back({{"function", it.function}, {"place", it.place}, {"message", it.message}});
+    test["more_expectations"] = finding.more_expectations;
   }
   if (is_error(finding))
-    text += fmt::format(", \"error\": {{\"code\": \"{}\", \"message\": {}}}",
-                        halyard_status_code_name(finding.failure->code), json(finding.failure->text));
-  return text + "}";
+    test["error"] = {{"code", halyard_status_code_name(finding.failure->code)},
+                     {"message", finding.failure->text}};
+  return test;
 }
 
-// The suites as a list; `tests` writes those of one.
-template <typename Tests>
-std::string json_suites(const std::vector<Suite>& suites, Tests&& tests) {
-  std::vector<std::string> entries;
-  for (const Suite& suite : suites) {
-    const std::vector<std::string> texts = tests(suite);
-    entries.push_back(fmt::format("    {{\"name\": {}, \"file\": {}, \"tests\": [{}{}{}]}}", json(suite.name),
-                                  json(suite.path), texts.empty() ? "" : "\n      ",
-                                  fmt::join(texts, ",\n      "), texts.empty() ? "" : "\n    "));
-  }
-  return fmt::format("  \"modules\": [\n{}\n  ]\n", fmt::join(entries, ",\n"));
+// A suite as an object; `tests` is an array.
+Json json_suite(const Suite& suite, Json tests) {
+  return {{"name", suite.name}, {"file", suite.path}, {"tests", std::move(tests)}};
 }
+
+constexpr int kLines = 4;  // of a document: each test has one
 
 }  // namespace
 
@@ -124,22 +115,24 @@ std::string to_junit(const std::vector<Suite>& suites, std::span<const Finding> 
 
 std::string to_json(const std::vector<Suite>& suites, std::span<const Finding> findings, bool interrupted) {
   const Counts counts = count(findings);
-  return fmt::format(
-      "{{\n  \"passed\": {},\n  \"failed\": {},\n  \"stopped\": {},\n  \"interrupted\": {},\n{}}}\n",
-      counts.passed, counts.failed + counts.errors, counts.stopped, interrupted,
-      json_suites(suites, [&](const Suite& suite) {
-        std::vector<std::string> texts;
-        for (const Finding& finding : of_suite(findings, suite)) texts.push_back(json_test(finding));
-        return texts;
-      }));
+  Json modules = Json::array();
+  for (const Suite& suite : suites) {
+    Json tests = Json::array();
+    for (const Finding& finding : of_suite(findings, suite)) tests.push_back(json_test(finding));
+    modules.push_back(json_suite(suite, std::move(tests)));
+  }
+  return json_document({{"passed", counts.passed},
+                        {"failed", counts.failed + counts.errors},
+                        {"stopped", counts.stopped},
+                        {"interrupted", interrupted},
+                        {"modules", std::move(modules)}},
+                       kLines);
 }
 
 std::string to_json(const std::vector<Suite>& suites) {
-  return fmt::format("{{\n{}}}\n", json_suites(suites, [](const Suite& suite) {
-                       std::vector<std::string> texts;
-                       for (const std::string& test : suite.tests) texts.push_back(json(test));
-                       return texts;
-                     }));
+  Json modules = Json::array();
+  for (const Suite& suite : suites) modules.push_back(json_suite(suite, suite.tests));
+  return json_document({{"modules", std::move(modules)}}, kLines);
 }
 
 }  // namespace halyard::tools

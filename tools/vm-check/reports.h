@@ -13,7 +13,7 @@ std::string to_junit(const std::vector<Suite>& suites, std::span<const Finding> 
 
 // `interrupted`: not all tests were run.
 std::string to_json(const std::vector<Suite>& suites, std::span<const Finding> findings, bool interrupted);
-// Which tests there are.
+// The list of tests.
 std::string to_json(const std::vector<Suite>& suites);
 
 }  // namespace halyard::tools

@@ -15,7 +15,7 @@ namespace halyard::tools {
 
 namespace {
 
-// Calls that are under way, to be cancelled. Any thread.
+// The calls in progress, which a signal cancels. Any thread.
 class Calls {
  public:
   void add(halyard_call_t call) {
@@ -36,7 +36,7 @@ class Calls {
   std::vector<halyard_call_t> running_;
 };
 
-// Findings as they come, told in the order of the tests. Any thread.
+// Collects findings and reports them in the order of the tests. Any thread.
 class InOrder {
  public:
   InOrder(std::span<const Test> tests, Listener& listener)
@@ -60,7 +60,7 @@ class InOrder {
   }
 
  private:
-  // The first test that has not ended, once.
+  // Announces the first test that has not ended, once.
   void announce() {
     if (told_ == tests_.size() || !begun_[told_] || announced_ > told_) return;
     announced_ = told_ + 1;
@@ -72,8 +72,8 @@ class InOrder {
   std::mutex mutex_;
   std::vector<bool> begun_;
   std::vector<std::optional<Finding>> findings_;
-  size_t told_ = 0;       // tests whose end was told
-  size_t announced_ = 0;  // tests whose begin was told
+  size_t told_ = 0;       // the number of tests whose end was reported
+  size_t announced_ = 0;  // the number of tests whose begin was reported
 };
 
 class Runner {
@@ -162,7 +162,7 @@ Findings run_tests(const Program& program, const ContextOptions& options,
   try {
     while (threads.size() + 1 < std::min(jobs, tests.size())) threads.emplace_back(work);
   } catch (const std::system_error&) {
-    // As many as there are will do.
+    // If no more threads can be started, the existing ones do the work.
   }
   work();
   for (std::jthread& thread : threads) thread.join();

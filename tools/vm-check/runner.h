@@ -1,4 +1,4 @@
-// Runs tests, each in a context of its own, several at a time where that is asked for.
+// Runs tests, each in a context of its own, and several at once with --jobs.
 #pragma once
 
 #include <optional>
@@ -23,21 +23,21 @@ enum class Verdict {
   stopped,  // by Ctrl-C
 };
 
-// Expectations of a test that are kept; a program may fail any number.
+// The number of failed expectations of a test that are kept; a program can have any number.
 inline constexpr size_t kMostExpectations = 100;
 
-// What became of a test.
+// The outcome of a test.
 struct Finding {
   const Test* test = nullptr;
   Verdict verdict = Verdict::passed;
-  std::vector<FailedExpectation> expectations;  // the first that failed
-  size_t more_expectations = 0;                 // and how many failed after them
+  std::vector<FailedExpectation> expectations;  // the first ones that failed
+  size_t more_expectations = 0;                 // the number of those after them
   std::optional<Failure> failure;               // of the call
-  bool has_run = true;                          // else the failure is that of making its context
+  bool has_run = true;                          // else its context could not be made, and `failure` says why
   double seconds = 0;
 };
 
-// Who wants to know how far it is. In the order of the tests, one call at a time; must not throw.
+// Is told about the progress, in the order of the tests, one call at a time. Must not throw.
 class Listener {
  public:
   virtual void begins(const Test& test) = 0;
@@ -48,13 +48,13 @@ class Listener {
 };
 
 struct Findings {
-  std::vector<Finding> all;  // of the tests that were begun, in their order
+  std::vector<Finding> all;  // of the tests that were begun, in order
   bool interrupted = false;
   int exit_code = 0;  // of a run that was interrupted
 };
 
-// `modules` are what the suites' modules may import from; `jobs` is at least 1. Ctrl-C cancels what runs, and
-// nothing else is begun.
+// The suites' modules may import from `modules`; `jobs` is at least 1. Ctrl-C cancels the tests that run, and
+// no other test is begun.
 Findings run_tests(const Program& program, const ContextOptions& options,
                    const std::vector<Handle<halyard_module_t>>& modules, std::span<const Test> tests,
                    size_t jobs, Listener& listener);

@@ -1,10 +1,12 @@
-// From modules to names.
+// From modules to the names of their tests.
 #include "tests.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
+#include "check_flags.h"
+#include "common/suggest.h"
 #include "filter.h"
 
 namespace halyard::tools {
@@ -33,7 +35,7 @@ Result<std::vector<std::string>> tests_of(halyard_module_t module) {
 }
 
 Result<std::vector<std::string>> paths_of(const Flags& flags) {
-  std::vector<std::string> paths = flags.all("module");
+  std::vector<std::string> paths = flags[flag::test_module];
   paths.insert(paths.end(), flags.positional().begin(), flags.positional().end());
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
@@ -44,7 +46,7 @@ Result<std::vector<std::string>> paths_of(const Flags& flags) {
   return paths;
 }
 
-// Gives suites of the same name another one.
+// Renames suites that have the same name.
 void tell_apart(std::vector<Suite>& suites, std::string (*other_name)(const Suite& suite)) {
   std::map<std::string, size_t> counts;
   for (const Suite& suite : suites) ++counts[suite.name];
@@ -68,8 +70,8 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
     if (suite.tests.empty())
       return fail(HALYARD_INVALID_ARGUMENT,
                   "module '{}' of '{}' has no test: expected exports without arguments and results, found "
-                  "none among {}; 'vm-dump' shows them, and --import=FILE is for what tests import",
-                  suite.name, path, info.function_count);
+                  "none among {}; 'vm-dump' shows them, and {}=FILE is for what tests import",
+                  suite.name, path, info.function_count, flag::import_from);
     suites.push_back(std::move(suite));
   }
   tell_apart(suites, [](const Suite& suite) { return std::filesystem::path(suite.path).stem().string(); });
@@ -79,15 +81,17 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
 
 Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program) {
   std::vector<Handle<halyard_module_t>> modules;
-  for (const std::string& path : flags.all("import")) modules.push_back(TOOL_TRY(load(flags, program, path)));
+  for (const std::string& path : flags[flag::import_from])
+    modules.push_back(TOOL_TRY(load(flags, program, path)));
   return modules;
 }
 
 Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites) {
-  if (!flags.has("filter")) return {};
-  const std::string text = flags.value("filter");
+  if (!flags.has(flag::filter)) return {};
+  const std::string text = flags[flag::filter];
   if (text.empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "--filter is empty; expected patterns, such as --filter='*.add*'");
+    return fail(HALYARD_INVALID_ARGUMENT, "{} is empty; expected patterns, such as {}='*.add*'", flag::filter,
+                flag::filter);
   const Filter filter(text);
   std::vector<std::string> names;
   for (Suite& suite : suites) {
@@ -97,11 +101,9 @@ Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites) {
   }
   std::erase_if(suites, [](const Suite& suite) { return suite.tests.empty(); });
   if (!suites.empty()) return {};
-  std::vector<const char*> candidates;
-  for (const std::string& name : names) candidates.push_back(name.c_str());
-  const Block<char> near(halyard_did_you_mean(text.c_str(), candidates.data(), candidates.size()));
-  return fail(HALYARD_NOT_FOUND, "--filter={}: none of {} tests has such a name{}; --list names them", text,
-              names.size(), near.get());
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return fail(HALYARD_NOT_FOUND, "{}={}: none of {} tests has such a name{}; {} names them", flag::filter,
+              text, names.size(), did_you_mean(text, candidates), flag::list);
 }
 
 }  // namespace halyard::tools

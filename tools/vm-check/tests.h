@@ -1,4 +1,4 @@
-// Tests: which there are in the modules that are given, what they are called, which are chosen.
+// Tests: finds them in the modules that are given, names them, and chooses among them.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace halyard::tools {
 
 // The tests of a module.
 struct Suite {
-  // The module's; where several modules have that name, the file's without its ending; where several files
-  // have that, the path.
+  // The module's name. If several modules have it, the file's name without its ending; if several files have
+  // that, the path.
   std::string name;
   std::string path;
   Handle<halyard_module_t> module;
@@ -23,14 +23,14 @@ struct Suite {
 // "suite.test"
 std::string full_name(const Suite& suite, std::string_view test);
 
-// Loads the modules with tests, --module and arguments, each with all that it has. INVALID_ARGUMENT: none is
-// given, one twice, or one has no test.
+// Loads the modules with tests (--module and arguments) and finds all tests of each. INVALID_ARGUMENT: no
+// module is given, a module is given twice, or one has no test.
 Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& program);
 
-// --import: what the modules with tests may import from.
+// Loads --import: modules with tests may import from these.
 Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program);
 
-// Leaves the tests that --filter takes, and the suites that have any. NOT_FOUND: there are none.
+// Removes tests that --filter does not choose, and suites without tests. NOT_FOUND: none is left.
 Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites);
 
 }  // namespace halyard::tools

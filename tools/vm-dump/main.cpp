@@ -1,4 +1,4 @@
-// vm-dump: what a module is, and what is in it. Reads one file, prints one text.
+// vm-dump: describes a module or disassembles it. Reads one file, prints one text.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,17 +14,22 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"disassemble", FlagKind::toggle, "",
-     "The module as text (docs/vmasm.md), which vm-as takes back. Also: -d, --output=disassembly.",
-     "--disassemble"},
-    {"offsets", FlagKind::toggle, "",
-     "With --disassemble: each instruction begins with its pc, as in messages.", "--offsets"},
-    {"json", FlagKind::toggle, "", "The summary for programs, complete. Also: --output=json.", "--json"},
-    {"output", FlagKind::value, "metadata|disassembly|json",
-     "What to print; metadata, the default, is the summary.", "--output=disassembly"},
-};
+enum class Output { summary, disassembly, json };
 
+namespace flag {
+constexpr Toggle disassemble = {
+    "disassemble",
+    "Prints the module as text (docs/vmasm.md) that vm-as can assemble. Also: -d, --output=disassembly.",
+    "--disassemble"};
+constexpr Toggle offsets = {
+    "offsets", "With --disassemble: begins each instruction with its pc, as messages show it.", "--offsets"};
+constexpr Toggle json = {"json", "Prints the complete description as JSON. Also: --output=json.", "--json"};
+constexpr Choice output = {"output", "metadata|disassembly|json",
+                           "What to print; metadata, the default, is the summary.", "--output=disassembly",
+                           Output::summary};
+}  // namespace flag
+
+constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json, &flag::output};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
@@ -41,20 +46,20 @@ constexpr ToolDescription kTool = {
     kUsualExitCodes,
     "FILE"};
 
-enum class Output { summary, disassembly, json };
-
 Result<Output> wanted_output(const Flags& flags) {
-  const std::string text = flags.value("output", "metadata");
-  const bool disassemble = flags.on("disassemble") || text == "disassembly";
-  const bool json = flags.on("json") || text == "json";
+  const Output output = flags[flag::output];
+  const bool disassemble = flags[flag::disassemble] || output == Output::disassembly;
+  const bool json = flags[flag::json] || output == Output::json;
   if (disassemble && json)
-    return fail(HALYARD_INVALID_ARGUMENT, "the disassembly has no JSON form; choose --disassemble or --json");
-  if (flags.on("offsets") && !disassemble)
-    return fail(HALYARD_INVALID_ARGUMENT, "--offsets is for the disassembly; add --disassemble");
+    return fail(HALYARD_INVALID_ARGUMENT, "the disassembly has no JSON form; choose {} or {}",
+                flag::disassemble, flag::json);
+  if (flags[flag::offsets] && !disassemble)
+    return fail(HALYARD_INVALID_ARGUMENT, "{} is for the disassembly; add {}", flag::offsets,
+                flag::disassemble);
   return disassemble ? Output::disassembly : json ? Output::json : Output::summary;
 }
 
-// Where the name ends in ".vmasm" the file is text; the module is made of it.
+// A file whose name ends in ".vmasm" is text, and is assembled first.
 Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
                          bool offsets) {
   void* assembled = nullptr;
@@ -83,8 +88,7 @@ Result<std::string> dump(const std::string& path, std::span<const uint8_t> file,
   return std::string(text, size);
 }
 
-// The summary in the width of the terminal: what is too long goes on below its second column. Titles are
-// bold.
+// The summary in the width of the terminal: long lines continue below their second column. Titles are bold.
 std::string for_terminal(std::string_view text) {
   const size_t width = terminal_width();
   std::string lines;
@@ -114,13 +118,13 @@ Result<int> dump_file(const Flags& flags) {
   const Output output = TOOL_TRY(wanted_output(flags));
   const std::string& path = inputs.front();
   const FileContents file = TOOL_TRY(FileContents::open(path));
-  Result<std::string> text = dump(path, file.bytes(), output, flags.on("offsets"));
+  Result<std::string> text = dump(path, file.bytes(), output, flags[flag::offsets]);
   if (!text) {
     if (!path.ends_with(".vmasm")) text.error().text += fmt::format("; dumping '{}'", path);
     return std::unexpected(std::move(text).error());
   }
-  // The summary has names of the module as they are; the other forms have no bytes that a terminal could
-  // obey.
+  // Names in the summary are unchanged and could have bytes that a terminal obeys; the other forms escape
+  // them.
   if (output == Output::summary) text = printable(*text);
   if (output == Output::summary && ::isatty(STDOUT_FILENO) == 1) text = for_terminal(*text);
   std::fwrite(text->data(), 1, text->size(), stdout);
@@ -135,6 +139,6 @@ int main(int argc, char** argv) {
   using namespace halyard::tools;
   std::vector<const char*> arguments(argv, argv + argc);
   for (const char*& argument : arguments)
-    if (std::string_view(argument) == "-d") argument = "--disassemble";
+    if (std::string_view(argument) == "-d") argument = flag::disassemble.example.data();
   return run_tool(kTool, static_cast<int>(arguments.size()), arguments.data(), dump_file);
 }

@@ -1,4 +1,4 @@
-// Values one by one; of tensors, the first element that differs.
+// Compares values one by one; for tensors it reports the first element that differs.
 #include "compare.h"
 
 #include <cmath>
@@ -8,6 +8,7 @@
 
 #include "common/inputs.h"
 #include "contents.h"
+#include "run_flags.h"
 
 namespace halyard::tools {
 
@@ -37,7 +38,7 @@ std::string_view kind_of(const halyard_value_t& value) {
   }
 }
 
-// As C's %G.
+// Like %G in C.
 std::string number_text(double number) {
   char text[64];
   std::snprintf(text, sizeof text, "%G", number);
@@ -86,7 +87,7 @@ bool within(double expected, double actual, double absolute, double relative) {
   return std::isfinite(expected) && std::fabs(actual - expected) <= absolute + relative * std::fabs(expected);
 }
 
-// The first element that is not as expected.
+// Finds the first element that is not as expected.
 std::optional<size_t> first_difference(const Contents& expected, const Contents& actual,
                                        const Tolerance& tolerance) {
   const std::string& type = expected.element_type;
@@ -94,7 +95,7 @@ std::optional<size_t> first_difference(const Contents& expected, const Contents&
   if (count == 0) return std::nullopt;
   const size_t size = expected.bytes.size() / count;
   const bool is_small = type == "f16" || type == "bf16";
-  // Their text has more digits than they have.
+  // Their text has more digits than their precision.
   std::vector<std::string_view> expected_texts;
   std::vector<std::string_view> actual_texts;
   if (is_small) {
@@ -118,7 +119,7 @@ std::optional<size_t> first_difference(const Contents& expected, const Contents&
   return std::nullopt;
 }
 
-// What is wrong with a result; empty where nothing is.
+// The difference of a result; empty if there is none.
 Result<std::string> difference(const halyard_value_t& expected, const halyard_value_t& actual,
                                const Tolerance& tolerance) {
   const std::string_view kind = kind_of(expected);
@@ -156,7 +157,8 @@ Result<bool> compare_results(const std::vector<std::string>& texts, std::string_
   std::vector<std::string> parsed = texts;
   for (std::string& text : parsed)
     if (matches_anything(text)) text = "(null)";
-  const Arguments expected = TOOL_TRY(parse_inputs(parsed, types, device, "expected_output"));
+  const Arguments expected =
+      TOOL_TRY(parse_inputs(parsed, types, device, flag::expected_output, Described::result));
   if (expected.values().size() < results.size()) {
     fmt::print("[FAILED] expected {} list elements but {} provided\n", expected.values().size(),
                results.size());

@@ -1,4 +1,4 @@
-// --expected_output: whether results are what was expected. Specified by run-module-cli.md, section 5.
+// --expected_output: compares results with expected ones. Specified by run-module-cli.md, section 5.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace halyard::tools {
 
-// How far floating-point elements may be apart: absolute + relative * |expected|. NaN equals NaN.
+// The largest difference of floating-point elements: absolute + relative * |expected|. NaN equals NaN.
 struct Tolerance {
   double f16 = 0.001;
   double bf16 = 0.01;
@@ -18,9 +18,9 @@ struct Tolerance {
   double relative = 1e-5;
 };
 
-// Compares results with texts like those of --input, one for each, whose types are characters of the calling
-// convention; prints the outcome. Whether all are as expected. INVALID_ARGUMENT: more texts than results, or
-// one that cannot be parsed.
+// Compares each result with a text like those of --input, and prints the outcome. `types` are characters of
+// the calling convention. Returns whether all results are as expected. INVALID_ARGUMENT: there are more texts
+// than results, or a text cannot be parsed.
 Result<bool> compare_results(const std::vector<std::string>& texts, std::string_view types,
                              const std::vector<halyard_value_t>& results, halyard_device_t device,
                              const Tolerance& tolerance);

@@ -1,4 +1,4 @@
-// Reading a view, and taking its text apart.
+// Reads a view and splits its text.
 #include "contents.h"
 
 namespace halyard::tools {
@@ -36,7 +36,7 @@ Result<Contents> contents_of(halyard_object_t view) {
   TOOL_TRY(check(halyard_view_text(view, UINT64_MAX, &text)));
   const Block<char> owned(text);
   contents.text = text;
-  // As many bytes as the elements have; the buffer may be larger.
+  // Only the bytes of the elements; the buffer may be larger.
   halyard_tensor_t* parsed = nullptr;
   const std::string type_text = contents.type_text();
   TOOL_TRY(check(halyard_tensor_type_parse({type_text.data(), type_text.size()}, &parsed)));

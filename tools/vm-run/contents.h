@@ -1,4 +1,4 @@
-// A tensor's contents on the host: what comparing and writing results need.
+// A tensor's contents on the host, for comparing and writing results.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ struct Contents {
   std::string element_type;  // "f32"
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;
-  std::string text;  // "2x2xf32=[1 2][3 4]", all of it
+  std::string text;  // "2x2xf32=[1 2][3 4]", complete
 
   uint64_t element_count() const;
   std::string type_text() const;  // "2x2xf32"
-  // Each element as it stands in the text, in row-major order.
+  // The text of each element, in row-major order.
   std::vector<std::string_view> elements() const;
 };
 
-// Of a buffer view.
+// The contents of a buffer view.
 Result<Contents> contents_of(halyard_object_t view);
 
 }  // namespace halyard::tools

@@ -10,10 +10,11 @@
 
 namespace halyard::tools {
 
-// {"function": NAME, "results": [...]}. A number is {"type": "i32", "value": 5}; a tensor
-// {"type": "hal.buffer_view", "element_type": "f32", "shape": [2, 2], "elements": [1, 2, 3, 4]}, its elements
-// in row-major order and exact, and "elements_left_out" of those behind `max_elements`; what JSON has no
-// number for (NaN, infinities, complex and opaque elements) is a string, as vm-run prints it without --json.
+// {"function": NAME, "results": [...]}. A number is {"type": "i32", "value": 5}; a tensor {"type":
+// "hal.buffer_view", "element_type": "f32", "shape": [2, 2], "elements": [1, 2, 3, 4]}, with its elements in
+// row-major order and exact. "elements_left_out" is the number of elements after the first `max_elements`.
+// Elements for which JSON has no number (NaN, infinities, complex and opaque ones) are strings, as vm-run
+// prints them without --json.
 Result<std::string> results_json(std::string_view function, std::span<const halyard_value_t> results,
                                  uint64_t max_elements);
 

@@ -52,7 +52,7 @@ std::string type_names(std::string_view types) {
 constexpr std::string_view kRule =
     "# ============================================================================\n";
 
-// The drivers that are fit for use, with their devices listed; the others are told about on standard error.
+// Surveys the drivers that work, and their devices; reports the others on standard error.
 Result<Survey> sound_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
   Survey survey = TOOL_TRY(survey_all(std::move(instance), limit, Depth::listed));
   const auto warn = [](const std::optional<Failure>& failure) {
@@ -68,7 +68,7 @@ struct DriverDevices {
   std::vector<DeviceInfo> devices;
 };
 
-// Of one driver, or of all where the name is empty.
+// The devices of one driver, or of all if the name is empty.
 Result<std::vector<DriverDevices>> devices_by_driver(Handle<halyard_instance_t> instance,
                                                      const std::string& driver,
                                                      std::chrono::nanoseconds limit) {

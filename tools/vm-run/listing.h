@@ -1,4 +1,4 @@
-// What --list_drivers (with --explain), --list_devices and --list_functions print.
+// The lists of --list_drivers (with --explain), --list_devices and --list_functions.
 #pragma once
 
 #include <chrono>
@@ -8,12 +8,12 @@
 
 namespace halyard::tools {
 
-// Drivers and devices are listed after each driver was tried in a process of its own, for at most `limit`.
-// One that is bad is told about on standard error and left out; asked for by its name, it is a failure.
+// Drivers and devices are listed after each driver was tried in a process of its own, for at most `limit`. A
+// bad driver is reported on standard error and left out; if it was asked for by name, that is a failure.
 Result<> list_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit);
-// Each place and file that was looked at: taken or refused, and why.
+// Each place and file of the search: taken or refused, and why.
 Result<> explain_drivers(halyard_instance_t instance);
-// Of all drivers where the name is empty.
+// Lists the devices of all drivers if the name is empty.
 Result<> list_devices(Handle<halyard_instance_t> instance, const std::string& driver,
                       std::chrono::nanoseconds limit);
 // The same with descriptions.

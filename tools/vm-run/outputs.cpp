@@ -10,6 +10,7 @@
 #include "common/npy.h"
 #include "contents.h"
 #include "print.h"
+#include "run_flags.h"
 
 namespace halyard::tools {
 
@@ -21,7 +22,7 @@ std::vector<uint8_t> bytes_of(const T& value) {
   return {bytes, bytes + sizeof value};
 }
 
-// A scalar is an array without dimensions, null one of nothing.
+// A scalar is an array without dimensions, and null is an empty array.
 Result<Contents> contents_of(const halyard_value_t& value) {
   switch (value.kind) {
     case HALYARD_VALUE_I8:
@@ -56,8 +57,8 @@ Result<> write(const std::string& text, const halyard_value_t& value, uint64_t m
   const bool append = text[0] == '+';
   if ((!append && text[0] != '@') || text.size() == 1)
     return fail(HALYARD_UNIMPLEMENTED,
-                "--output={}: expected '-' to print, nothing to drop, @FILE to write or +FILE to append",
-                text);
+                "{}={}: expected '-' to print, nothing to drop, @FILE to write or +FILE to append",
+                flag::output, text);
   const std::string path = text.substr(1);
   const Contents contents = TOOL_TRY(contents_of(value));
   if (!path.ends_with(".npy")) return write_file(path, append, contents.bytes);
@@ -72,8 +73,8 @@ Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<
                        uint64_t max_elements) {
   if (texts.size() != results.size())
     return fail(HALYARD_OUT_OF_RANGE,
-                "the function has {} result{}, but there are {} --output flags; give one for each",
-                results.size(), results.size() == 1 ? "" : "s", texts.size());
+                "the function has {} result{}, but there are {} {} flags; give one for each", results.size(),
+                results.size() == 1 ? "" : "s", texts.size(), flag::output);
   for (size_t i = 0; i < results.size(); ++i) {
     Result<> written = write(texts[i], results[i], max_elements);
     if (!written) return fail(written.error().code, "result[{}]: {}", i, written.error().text);

@@ -1,4 +1,4 @@
-// --output: where results go. Specified by run-module-cli.md, section 4.
+// --output: prints or writes results. Specified by run-module-cli.md, section 4.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace halyard::tools {
 
 // One text for each result: "-" prints it, "" drops it, "@file" and "+file" write and append it, as an array
-// where the name ends in .npy, else its bytes. OUT_OF_RANGE: not as many texts as results. UNIMPLEMENTED:
-// another text, or an element type that npy does not have.
+// if the name ends in .npy, else its bytes. OUT_OF_RANGE: the numbers of texts and results differ.
+// UNIMPLEMENTED: another text, or an element type that npy does not have.
 Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<halyard_value_t>& results,
                        uint64_t max_elements);
 

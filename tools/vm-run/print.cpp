@@ -5,7 +5,7 @@ namespace halyard::tools {
 
 namespace {
 
-// A list may contain itself, more than once: what is printed of lists is bounded in depth and in number.
+// A list may contain itself, even several times, so the depth and the number of printed lists are bounded.
 constexpr int kDeepestList = 64;
 constexpr uint64_t kMostListElements = 1 << 16;
 
@@ -48,7 +48,7 @@ Result<std::string> object_text(halyard_object_t object, Bounds& bounds) {
   return fmt::format("{}\n(no printer)\n", type);
 }
 
-// As C's %g.
+// Like %g in C.
 std::string number_text(double number) {
   char text[64];
   std::snprintf(text, sizeof text, "%g", number);

@@ -1,12 +1,12 @@
-// --print_stats: what a run took, for people.
+// --print_stats: statistics of a run, for people.
 #pragma once
 
 #include "common/program.h"
 
 namespace halyard::tools {
 
-// To standard error. Releases the program's context and modules first, so that the objects that are left are
-// those that something else keeps.
+// Prints to standard error. Releases the program's context and modules first, so that the objects that are
+// left are kept by something else.
 Result<> print_stats(Program& program);
 
 }  // namespace halyard::tools

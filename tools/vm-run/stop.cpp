@@ -1,4 +1,4 @@
-// The stages of a run, and what ends each.
+// Ends a run in each of its stages.
 #include "stop.h"
 
 #include <cstdlib>

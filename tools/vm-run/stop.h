@@ -1,6 +1,6 @@
-// What a signal that asks for an end does to a run. A call is cancelled, with its work on devices, and the
-// run ends as after any failure; all else, and a device that does not stop for that, ends with the process,
-// whose trace is finished first. A capture is closed in the first case only.
+// Ends a run after a signal. A call is cancelled, with its work on devices, and the run ends as after any
+// failure. In all other stages, and if a device does not stop, the trace is finished and the process ends. A
+// capture is closed in the first case only.
 #pragma once
 
 #include <mutex>
@@ -15,14 +15,14 @@ class Stop {
   enum class Stage {
     before_call,
     call,
-    device,      // the call has returned; what it began on a device is waited for, and cancelled
+    device,      // the call has returned; its device work is waited for, and is cancelled
     after_call,  // results are compared or written
-    end,         // it goes on to its end, which is near
+    end,         // the run is about to end
   };
 
   explicit Stop(const Program& program) : program_(program) {}
 
-  // `call` is that of Stage::call and Stage::device.
+  // `call` is needed for Stage::call and Stage::device.
   void enter(Stage stage, halyard_call_t call = nullptr);
   // As Interrupt::explain().
   Failure explain(Failure failure) const { return interrupt_.explain(std::move(failure)); }
@@ -31,10 +31,10 @@ class Stop {
   void now();
 
   const Program& program_;
-  std::mutex mutex_;  // guards the three that follow
+  std::mutex mutex_;  // guards the next three members
   Stage stage_ = Stage::before_call;
   halyard_call_t call_ = nullptr;
-  int asked_ = 0;  // how often a device's work was cancelled
+  int asked_ = 0;  // the number of times that device work was cancelled
   Interrupt interrupt_{[this] { now(); }};
 };
 

@@ -1,4 +1,4 @@
-// Names and types of those files.
+// The names and element types of the files.
 #include "tensors.h"
 
 #include <algorithm>
@@ -8,14 +8,13 @@
 
 #include "common/files.h"
 #include "common/npy.h"
+#include "run_flags.h"
 
 namespace halyard::tools {
 
 namespace {
 
-constexpr const char* kDefaultFolder = "tensors";
-
-// A name without what file systems give a meaning.
+// A function's name without characters that have a meaning in paths.
 std::string file_name(std::string_view function) {
   std::string name(function.substr(0, 150));
   std::ranges::replace_if(
@@ -23,7 +22,7 @@ std::string file_name(std::string_view function) {
   return name;
 }
 
-// Devices know bytes. Compilers end the names of their functions in the type that they are about.
+// A device knows bytes only. The names that compilers give functions end in their element type.
 std::string element_type(std::string_view function, uint64_t bytes) {
   static constexpr std::pair<std::string_view, unsigned> kTypes[] = {
       {"f32", 4}, {"f64", 8}, {"f16", 2}, {"i64", 8}, {"i32", 4}, {"i16", 2}, {"i8", 1}};
@@ -35,15 +34,14 @@ std::string element_type(std::string_view function, uint64_t bytes) {
 }  // namespace
 
 Result<> TensorFiles::begin(const Flags& flags, Program& program) {
-  if (!flags.has("trace_tensors")) return {};
-  folder_ = flags.value("trace_tensors_folder", kDefaultFolder);
+  if (!flags.has(flag::trace_tensors)) return {};
+  folder_ = flags[flag::trace_tensors_folder];
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error)
-    return fail(code_of_errno(error.value()),
-                "--trace_tensors_folder={}: cannot make the folder: {}; choose another", folder_,
-                error.message());
-  program.tensor_pattern = flags.value("trace_tensors");
+    return fail(code_of_errno(error.value()), "{}={}: cannot make the folder: {}; choose another",
+                flag::trace_tensors_folder, folder_, error.message());
+  program.tensor_pattern = flags[flag::trace_tensors];
   program.tensor = write;
   program.tensor_user = this;
   return {};

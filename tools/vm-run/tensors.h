@@ -1,4 +1,4 @@
-// --trace_tensors: what is in the buffers of dispatches, each as an npy file.
+// --trace_tensors: writes the buffers of dispatches as npy files.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace halyard::tools {
 
-// Files in one folder, which is made. It must live as long as the program that tells it.
+// Files in one folder, which is created. It must outlive the program that reports the tensors.
 class TensorFiles {
  public:
-  // What the flags ask for is set in `program`; nothing where they ask for nothing. As what making the folder
-  // gives.
+  // Sets in `program` what the flags ask for, and makes the folder; fails if that fails. Does nothing without
+  // the flag.
   Result<> begin(const Flags& flags, Program& program);
 
  private:

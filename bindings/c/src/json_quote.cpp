@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "handles.h"
-
 namespace halyard::c {
 namespace {
 
@@ -55,7 +53,3 @@ std::string json_quote(std::string_view text) {
 }
 
 }  // namespace halyard::c
-
-char* halyard_json_quote(halyard_text_t text) {
-  return halyard::c::to_c_string(halyard::c::json_quote(halyard::c::view(text)));
-}

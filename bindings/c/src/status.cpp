@@ -1,7 +1,6 @@
 // Statuses, handles and memory of the C ABI.
 #include "base/status.h"
 
-#include "base/suggest.h"
 #include "hal/device/device.h"
 #include "handles.h"
 
@@ -61,12 +60,4 @@ const char* halyard_status_message(halyard_status_t status) {
 char* halyard_status_text(halyard_status_t status) {
   return borrowed(
       status, [](const Status& shared) { return halyard::c::text_or_null([&] { return shared.text(); }); });
-}
-
-char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count) {
-  return halyard::c::text_or_null([&] {
-    std::vector<std::string_view> names;
-    for (size_t i = 0; candidates && i < count; ++i) names.push_back(halyard::c::view(candidates[i]));
-    return halyard::did_you_mean(halyard::c::view(word), names);
-  });
 }

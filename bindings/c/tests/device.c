@@ -153,16 +153,6 @@ static void share(halyard_device_t device) {
   halyard_release(instance);
 }
 
-static void quote(void) {
-  static const char text[] = "a\"b\\\n\xC3\xA9\xFF";
-  char* quoted = halyard_json_quote((halyard_text_t){text, sizeof text - 1});
-  EXPECT(strcmp(quoted, "\"a\\\"b\\\\\\u000a\xC3\xA9\xEF\xBF\xBD\"") == 0);
-  halyard_free(quoted);
-  quoted = halyard_json_quote((halyard_text_t){NULL, 0});
-  EXPECT(strcmp(quoted, "\"\"") == 0);
-  halyard_free(quoted);
-}
-
 /* Settings come behind the URI's options, may be repeated, and hold any characters. */
 static void open_with(void) {
   char library[4200];
@@ -195,7 +185,6 @@ int main(void) {
   snprintf(kNullDriver, sizeof kNullDriver, "%.4000s/halyard-driver-null.so", kFolder);
   search();
   probe();
-  quote();
   open_with();
   halyard_instance_t instance = make_instance(kNullDriver, NULL);
   halyard_device_t device = NULL;

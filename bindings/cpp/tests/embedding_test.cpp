@@ -277,9 +277,6 @@ TEST(Instances, TellWhatTheyFound) {
   EXPECT_GE(steps, 3);
   EXPECT_EQ(code_of([] { Instance::create({.driver_libraries = {"/none.so"}}).open("none"); }),
             StatusCode::NOT_FOUND);
-  const char* const candidates[] = {"local-sync"};
-  EXPECT_EQ(did_you_mean("local-sink", candidates), "; did you mean 'local-sync'?");
-  EXPECT_EQ(json_quote("a\"b"), "\"a\\\"b\"");
   EXPECT_STREQ(version(), halyard_version());
   EXPECT_STREQ(sanitizer_name(0), "no sanitizer");
   EXPECT_NE(capability_name(0), nullptr);

@@ -675,13 +675,6 @@ HALYARD_API halyard_status_t halyard_tensor_type_parse(halyard_text_t text, haly
 /* "f32" for HALYARD_ELEMENT_F32; to be given to halyard_free. */
 HALYARD_API char* halyard_element_type_text(uint32_t element_type);
 
-/* "; did you mean 'x'?" for the candidate nearest to `word`, or "" where none is near; to be given to
- * halyard_free. */
-HALYARD_API char* halyard_did_you_mean(const char* word, const char* const* candidates, size_t count);
-/* The text as a string of JSON, with its quotes; bytes that are not UTF-8 become U+FFFD. To be given to
- * halyard_free. */
-HALYARD_API char* halyard_json_quote(halyard_text_t text);
-
 /* ---- Assembler
  * ------------------------------------------------------------------------------------------------------------------
  */

@@ -32,7 +32,6 @@
 #include "halyard/cpp/module.hpp"
 #include "halyard/cpp/native.hpp"
 #include "halyard/cpp/tensor.hpp"
-#include "halyard/cpp/text.hpp"
 #include "halyard/cpp/value.hpp"
 
 #endif  // HALYARD_HALYARD_HPP_

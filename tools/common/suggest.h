@@ -1,0 +1,14 @@
+// Suggestions for misspelt names. This declares the function of base/suggest.h, whose source is compiled into
+// the tools as well (CMakeLists.txt), since tools see no header of base.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace halyard {
+
+// "; did you mean 'x'?" for the candidate nearest to `word`, or "" if none is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace halyard
