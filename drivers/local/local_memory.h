@@ -16,6 +16,9 @@ class LocalMemory {
   bool reserve(uint64_t size) {
     if (size <= size_) return true;
     size_ = 0;
+    // aligned_alloc takes whole multiples of the alignment.
+    if (size > UINT64_MAX - BlockCache::kAlignment) return false;
+    size = (size + BlockCache::kAlignment - 1) / BlockCache::kAlignment * BlockCache::kAlignment;
     bytes_.reset(static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, size)));
     if (!bytes_) return false;
     size_ = size;
