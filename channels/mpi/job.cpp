@@ -229,7 +229,7 @@ void Job::work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const b
       const uint64_t begin = now();
       const bool moved = advance();
       if (moved || now() - begin > kBusyLookNs) moved_at = now();
-    } while (!*done && (now() < until || now() - moved_at < patience_ns / 2) && patience_ns != 0);
+    } while (!*done && (now() < until || now() - moved_at < patience_ns) && patience_ns != 0);
   }
   const bool wakes = has_work();
   tell(lock);
