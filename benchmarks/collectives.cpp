@@ -1,5 +1,5 @@
 // all_reduce through a whole call of a program beside the bare MPI call, on the ranks of one job, in turn in the
-// same process: examples/all_reduce.vmasm on local-sync, and MPI_Allreduce. Started by benchmarks/collectives.py.
+// same process: examples/collectives/all_reduce.vmasm on local-sync, and MPI_Allreduce. Started by benchmarks/collectives.py.
 #include <mpi.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &count);
   {
-    std::ifstream file(HALYARD_SOURCE_DIR "/examples/all_reduce.vmasm");
+    std::ifstream file(HALYARD_SOURCE_DIR "/examples/collectives/all_reduce.vmasm");
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     Program program;
     program.load_text(text);

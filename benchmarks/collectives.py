@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""all_reduce on the ranks of one machine, beside the bare MPI call in the same run: whole calls of examples/all_reduce.vmasm.
+"""all_reduce on the ranks of one machine, beside the bare MPI call in the same run: whole calls of examples/collectives/all_reduce.vmasm.
 
 usage: benchmarks/collectives.py [--json] [--ranks=N] [--build=FOLDER]
 

@@ -16,7 +16,7 @@ sys.path.insert(0, vmrun.fixtures() or "")
 
 EXERCISE = os.path.join(vmrun.BUILD, "tests", "channels_exercise")
 VM_RUN = os.path.join(vmrun.BIN, "vm-run")
-ALL_REDUCE = os.path.join(vmrun.SOURCE, "examples", "all_reduce.vmasm")
+ALL_REDUCE = os.path.join(vmrun.SOURCE, "examples", "collectives", "all_reduce.vmasm")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}
