@@ -164,6 +164,18 @@ def check_vm_run(checks, mpi, folder):
                  lacks(done.stderr, "FAILED_PRECONDITION; expected to be rank -1 of 3", "of 2"), done)
 
 
+def check_perceptron(checks, mpi):
+    with open(os.path.join(vmrun.SOURCE, "examples", "collectives", "perceptron.vmasm")) as file:
+        text = file.read()
+    command = re.search(r"^// run: vm-run (.*)$", text, re.MULTILINE)[1].split()
+    expected = re.search(r"^// expect: (2x3xf32=.*)$", text, re.MULTILINE)[1]
+    for count in 1, 2, 4:
+        done = launch(mpi, [count, VM_RUN, *command])
+        found = [values(lines) for lines in by_rank(done.stdout, count)]
+        checks.check(f"{mpi}: the perceptron on {count} ranks",
+                     None if found == [[expected]] * count else f"expected {expected}, found {found}", done)
+
+
 def main():
     available = mpis()
     if not available:
@@ -174,6 +186,7 @@ def main():
         for mpi in available:
             check_vm_run(checks, mpi, folder)
             check_failures(checks, mpi)
+            check_perceptron(checks, mpi)
     if vmrun.fixtures():
         for mpi in available:
             check_fixtures(checks, mpi, quick=not os.environ.get("HALYARD_ALL_FIXTURES"))
