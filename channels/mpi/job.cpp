@@ -229,7 +229,7 @@ void Job::work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const b
       const uint64_t begin = now();
       const bool moved = advance();
       if (moved || now() - begin > kBusyLookNs) moved_at = now();
-    } while (!*done && (now() < until || now() - moved_at < patience_ns / 2) && patience_ns != 0);
+    } while (!*done && (now() < until || now() - moved_at < patience_ns) && patience_ns != 0);
   }
   const bool wakes = has_work();
   tell(lock);
@@ -273,8 +273,11 @@ void Job::leave() {
       for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->advance();
       std::this_thread::yield();
     }
-    // The other ranks cannot end well any more; the launcher ends them.
+    // The other ranks cannot end well any more: the launcher ends them when a process goes without
+    // MPI_Finalize. MPI_Abort of MPICH would call exit(), in which this process is.
+#ifdef OPEN_MPI
     if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
+#endif
     return;
   }
   // What other ranks may still need: a channel that the program opened and did not use.

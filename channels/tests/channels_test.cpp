@@ -177,7 +177,8 @@ class Recordings : public testing::TestWithParam<const char*> {
     auto fence = Fence::create(device);
     EXPECT_TRUE(fence);
     const Result<> submitted = queue_execute({*device, kAnyQueue, wait, fence->get()}, commands, table);
-    EXPECT_TRUE(submitted) << submitted.error().text();
+    // Devices that run in their caller return the failure too.
+    EXPECT_TRUE(submitted || (*fence)->query().code() == submitted.error().code()) << submitted.error().text();
     return *fence;
   }
   static Status wait(Fence& fence) {

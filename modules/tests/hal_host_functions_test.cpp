@@ -415,11 +415,30 @@ TEST_F(HalTrace, errors) {
 // ---- Channels ----
 
 TEST_F(HalHostFunctions, channels) {
-  expect_failure(hal->status("channel.create", "0rIirrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1}),
-                 Code::UNIMPLEMENTED, "collective operations");
+  const auto place = [&](const Ref<hal::Channel>& channel) {
+    auto values = hal->call("channel.rank_and_count", "0r_ii", {channel});
+    EXPECT_TRUE(values) << values.error().text();
+    return std::pair((*values)[0].as_i32(), (*values)[1].as_i32());
+  };
+  // Without a launcher: a world of one rank. The same channel each time.
+  const auto first =
+      hal->object<hal::Channel>("channel.create", "0rIirrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1});
+  const auto second =
+      hal->object<hal::Channel>("channel.create", "0rIIrrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1});
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(place(first), std::pair(0, 1));
+  // Several in one process are named with a rank and a count.
+  const auto other = hal->object<hal::Channel>("channel.create", "0rIIrrii_r",
+                                               {devices[0], kAny, 0, text_of("id"), text_of("group"), 1, 2});
+  EXPECT_EQ(place(other), std::pair(1, 2));
+  const auto part = hal->object<hal::Channel>("channel.split", "0riiI_r", {first, 0, 0, 0});
+  EXPECT_EQ(place(part), std::pair(0, 1));
+  EXPECT_EQ(hal->object<hal::Channel>("channel.split", "0riii_r", {first, -1, 0, 0}), nullptr);
+
   expect_failure(hal->status("channel.create", "0rIIrrii_r",
-                             {devices[0], kAny, 0, text_of("id"), text_of("group"), 0, 1}),
-                 Code::UNIMPLEMENTED, "collective operations");
+                             {devices[0], kAny, 0, text_of("unknown"), nullptr, -1, -1}),
+                 Code::NOT_FOUND, "channel id 'unknown' is unknown");
   expect_failure(hal->status("channel.create", "0rIIrrii_r", {nullptr, kAny, 0, nullptr, nullptr, -1, -1}),
                  Code::INVALID_ARGUMENT, "null");
   expect_failure(hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}), Code::INVALID_ARGUMENT, "null");

@@ -1,0 +1,197 @@
+"""Programs of several ranks under each MPI that is there (Open MPI, MPICH): the shared fixtures, the channels' exerciser, whose
+hashes must be those of threads of one process, what vm-run does with ranks, and failures. Skipped where no MPI is installed."""
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import vmrun
+sys.path.insert(0, vmrun.fixtures() or "")
+
+EXERCISE = os.path.join(vmrun.BUILD, "tests", "channels_exercise")
+VM_RUN = os.path.join(vmrun.BIN, "vm-run")
+ALL_REDUCE = os.path.join(vmrun.SOURCE, "examples", "collectives", "all_reduce.vmasm")
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}
+
+
+def mpis():
+    """The MPIs that have both a provider in this build and a launcher."""
+    folder = os.path.join(vmrun.BUILD, "lib", "halyard", "channels")
+    return [name for name, command in LAUNCHERS.items()
+            if os.path.exists(os.path.join(folder, name, "halyard-channel-mpi.so")) and shutil.which(command[0])]
+
+
+def launch(mpi, *programs, timeout=120):
+    """Runs one program for each group (count, command...)."""
+    command = list(LAUNCHERS[mpi])
+    for place, (count, *program) in enumerate(programs):
+        command += ([":"] if place else []) + ["-n", str(count), *program]
+    begin = time.monotonic()
+    done = subprocess.run(command, cwd=vmrun.SOURCE, env=ENVIRONMENT, stdin=subprocess.DEVNULL, text=True,
+                          capture_output=True, timeout=timeout)
+    done.seconds = time.monotonic() - begin
+    return done
+
+
+def by_rank(text, count):
+    """The lines of each rank, which carry it where there are several."""
+    if count == 1:
+        return [text.splitlines()]
+    lines = [[] for _ in range(count)]
+    for line in text.splitlines():
+        found = re.match(r"rank (\d+): (.*)", line)
+        if found:
+            lines[int(found[1])].append(found[2])
+    return lines
+
+
+def values(lines):
+    kept = (re.sub(r"^result\[\d+\]: (?!hal\.)", "", line) for line in lines if not line.startswith("EXEC "))
+    return [line for line in kept if not re.fullmatch(r"result\[\d+\]: hal\.buffer_view", line)]
+
+
+def check_fixtures(checks, mpi, quick):
+    from run import same
+    folder = os.path.join(vmrun.fixtures(), "collectives")
+    with open(os.path.join(folder, "expected.json")) as file:
+        cases = json.load(file)
+    for place, case in enumerate(cases):
+        for module in case["modules"]:
+            if quick and (place + len(module)) % 4:
+                continue
+            device = "local-task" if place % 2 else "local-sync"
+            programs = [[1, VM_RUN, f"--device={device}", f"--module={os.path.join(folder, module)}",
+                         f"--function={case['function']}", "--output_max_element_count=100000",
+                         *(f"--input={value}" for value in rank["inputs"])] for rank in case["ranks"]]
+            done = launch(mpi, *programs)
+            wrong = None if done.returncode == 0 else f"exit code {done.returncode}"
+            if not wrong:
+                for number, (rank, lines) in enumerate(zip(case["ranks"], by_rank(done.stdout, case["world"]))):
+                    found = values(lines)
+                    if len(found) != len(rank["expected"]) or not all(
+                            same(e, a, case["rtol"]) for e, a in zip(rank["expected"], found)):
+                        wrong = f"rank {number}: expected {rank['expected']}, found {found}"[:500]
+            checks.check(f"{mpi} {case['name']} of {module}", wrong, done)
+
+
+def check_same_bits(checks, available):
+    for count in 1, 2, 3, 4, 7:
+        local = subprocess.run([EXERCISE, "local", str(count)], text=True, capture_output=True, timeout=120)
+        checks.check(f"{count} threads", None if local.returncode == 0 else "failed", local)
+        for mpi in available:
+            done = launch(mpi, [count, EXERCISE, "mpi"])
+            found = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+            wrong = None
+            if done.returncode != 0 or found != sorted(local.stdout.splitlines()):
+                wrong = f"expected {local.stdout}"
+            checks.check(f"{count} ranks of {mpi} compute the bits of {count} threads", wrong, done)
+
+
+def lacks(text, *parts):
+    missing = [part for part in parts if part not in text]
+    return f"lacks {missing}" if missing else None
+
+
+def check_failures(checks, mpi):
+    for how, parts in {
+            "late": ["DEADLINE_EXCEEDED", "all_reduce sum f32 x 1000000, number 1, of channel 'default' (rank 0 of 2) waited "
+                     "longer than its time limit of 500 ms for rank 1"],
+            "fails": ["DATA_LOSS", "rank 1 of channel 'default' (rank 1 of 2) has failed: its input is gone"],
+            "unreceived": ["DEADLINE_EXCEEDED", "send to 1 f32 x 3, number 1, of channel 'default' (rank 0 of 2) waited longer "
+                           "than its time limit of 500 ms for rank 1 to receive"]}.items():
+        done = launch(mpi, [2, EXERCISE, "mpi", how], timeout=30)
+        checks.check(f"{mpi}: {how}", "succeeded" if done.returncode == 0 else lacks(done.stderr, *parts), done)
+    done = launch(mpi, [3, EXERCISE, "mpi", "dies"], timeout=60)
+    wrong = "succeeded" if done.returncode == 0 else None
+    if done.stdout.count("in the middle") < 1:
+        wrong = "no rank came to the middle"
+    checks.check(f"{mpi}: a rank that is killed ends the others", wrong, done)
+
+
+def vm_run(*arguments):
+    return [VM_RUN, "--device=local-task", f"--module={ALL_REDUCE}", "--function=sum", *arguments]
+
+
+def check_vm_run(checks, mpi, folder):
+    def write(rank, numbers):
+        with open(os.path.join(folder, f"in.{rank}.bin"), "wb") as file:
+            file.write(struct.pack(f"<{len(numbers)}f", *numbers))
+    write(0, [1, 2, 3])
+    write(1, [10, 20, 30])
+    traces = os.path.join(folder, "trace.%r.perfetto")
+    done = launch(mpi, [2, *vm_run(f"--input=3xf32=@{folder}/in.%r.bin", f"--output=@{folder}/out.%r.of.%n.bin",
+                                   f"--trace={traces}")])
+    wrong = None if done.returncode == 0 else "failed"
+    for rank in 0, 1:
+        path = os.path.join(folder, f"out.{rank}.of.2.bin")
+        if not wrong and (not os.path.exists(path) or struct.unpack("<3f", open(path, "rb").read()) != (11, 22, 33)):
+            wrong = f"the result of rank {rank} is not there, or wrong"
+    checks.check(f"{mpi}: %r and %n name files", wrong, done)
+    import perfetto
+    read = [perfetto.read(os.path.join(folder, f"trace.{rank}.perfetto")) for rank in (0, 1)] \
+        if hasattr(perfetto, "read") else []
+    del read
+    bytes_of = [open(os.path.join(folder, f"trace.{rank}.perfetto"), "rb").read() for rank in (0, 1)]
+    checks.check(f"{mpi}: traces name the channel and its collectives",
+                 None if all(b"channel 'default'" in text and b"all_reduce sum f32 x 3" in text for text in bytes_of)
+                 else "one of them does not")
+    done = launch(mpi, [2, *vm_run("--input=2xf32=%r")])
+    lines = by_rank(done.stdout, 2)
+    checks.check(f"{mpi}: lines carry the rank", None if values(lines[0]) == values(lines[1]) == ["2xf32=1 1"] else
+                 f"found {lines}", done)
+    done = launch(mpi, [1, *vm_run("--input=4xf32=1")], [1, *vm_run("--input=2xf32=1")])
+    checks.check(f"{mpi}: counts that disagree",
+                 "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "INVALID_ARGUMENT; expected the same collective of every rank as number 0 of channel "
+                       "'default'", "all_reduce sum f32 x 2", "all_reduce sum f32 x 4"), done)
+    done = launch(mpi, [1, *vm_run("--input=4xf32=1")], [1, *vm_run("--input=nonsense")])
+    checks.check(f"{mpi}: a rank that fails ends all", "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "vm-run: rank 1: INVALID_ARGUMENT"), done)
+    done = launch(mpi, [2, *vm_run("--input=1xf32=1", "--rank=%r", "--rank_count=3")])
+    checks.check(f"{mpi}: another number of ranks than the launcher's",
+                 "succeeded" if done.returncode == 0 else lacks(done.stderr, "--rank=%r: expected a number"), done)
+    done = launch(mpi, [2, *vm_run("--input=1xf32=1", "--rank_count=3")])
+    checks.check(f"{mpi}: another number of ranks than the launcher's",
+                 "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "FAILED_PRECONDITION; expected to be rank -1 of 3", "of 2"), done)
+
+
+def check_perceptron(checks, mpi):
+    with open(os.path.join(vmrun.SOURCE, "examples", "collectives", "perceptron.vmasm")) as file:
+        text = file.read()
+    command = re.search(r"^// run: vm-run (.*)$", text, re.MULTILINE)[1].split()
+    expected = re.search(r"^// expect: (2x3xf32=.*)$", text, re.MULTILINE)[1]
+    for count in 1, 2, 4:
+        done = launch(mpi, [count, VM_RUN, *command])
+        found = [values(lines) for lines in by_rank(done.stdout, count)]
+        checks.check(f"{mpi}: the perceptron on {count} ranks",
+                     None if found == [[expected]] * count else f"expected {expected}, found {found}", done)
+
+
+def main():
+    available = mpis()
+    if not available:
+        vmrun.skip("no MPI with a provider and a launcher is here")
+    checks = vmrun.Checks()
+    check_same_bits(checks, available)
+    with tempfile.TemporaryDirectory() as folder:
+        for mpi in available:
+            check_vm_run(checks, mpi, folder)
+            check_failures(checks, mpi)
+            check_perceptron(checks, mpi)
+    if vmrun.fixtures():
+        for mpi in available:
+            check_fixtures(checks, mpi, quick=not os.environ.get("HALYARD_ALL_FIXTURES"))
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
