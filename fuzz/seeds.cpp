@@ -1,6 +1,6 @@
-// Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, assembler and disassembler
-// from generated programs, the examples, and the instruction table; FOLDER/elf from small libraries,
-// FOLDER/capture and FOLDER/parameters from files of every kind.
+// Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, jit, assembler and
+// disassembler from generated programs, the examples, and the instruction table; FOLDER/elf from small
+// libraries, FOLDER/capture and FOLDER/parameters from files of every kind.
 #include "seeds.h"
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "elf_writer.h"
+#include "loop_generator.h"
 #include "program_generator.h"
 #include "vm/text/assembler.h"
 
@@ -119,10 +120,13 @@ void run(const fs::path& folder) {
       const File file = parts.build();
       fuzz::write_seed(folder / "verifier" / (name + parts.name), file);
       fuzz::write_seed(folder / "disassembler" / (name + parts.name), file);
+      fuzz::write_seed(folder / "jit" / (name + parts.name), file);
       if (seed % 8 != 0) continue;
       fuzz::write_seed(folder / "archive" / (name + parts.name), file);
       fuzz::write_seed(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
     }
+    if (const auto file = assemble(test::generate_loops(choices), {}))
+      fuzz::write_seed(folder / "jit" / (name + "loops"), *file);
   }
   test::ModuleParts parts;
   parts.attributes = {{"key", "value"}};

@@ -1,5 +1,5 @@
-"""Runs the shared fixtures with kernels of bytecode compiled (jit=always); skipped where this build has no compiler. The same
-results are wanted as of interpreted kernels."""
+"""Runs the shared fixtures with kernels and functions of modules compiled (--jit=always); skipped where this build has no
+compiler. The same results are wanted as of interpreted ones."""
 import os
 import sys
 import tempfile
@@ -9,15 +9,10 @@ from test_fixtures import NOT_FOUND_HERE, OTHERWISE_RULED, run
 
 PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("constants", ["--only", ".vmvx"]), ("vmasm", []), ("../bench/kernels", ["--only", ".vmvx"])]
 CHECKS = ["vmvx"]
-# vm-run with every local device told to compile.
+# vm-run that compiles everything: kernels, and functions of modules.
 RUNNER = """#!{python}
 import os, sys
-arguments = []
-for argument in sys.argv[1:]:
-    if argument.startswith("--device=local-"):
-        argument += ("&" if "?" in argument else "?") + "jit=always"
-    arguments.append(argument)
-os.execv({program!r}, [{program!r}, *arguments])
+os.execv({program!r}, [{program!r}, "--jit=always", "--jit_cache={cache}", *sys.argv[1:]])
 """
 
 
@@ -32,7 +27,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runner = os.path.join(folder, "vm-run")
         with open(runner, "w", encoding="utf-8") as file:
-            file.write(RUNNER.format(python=sys.executable, program=os.path.join(vmrun.BIN, "vm-run")))
+            file.write(RUNNER.format(python=sys.executable, program=os.path.join(vmrun.BIN, "vm-run"),
+                                     cache=os.path.join(folder, "cache")))
         os.chmod(runner, 0o755)
         for programs, only in PROGRAMS:
             passed, wrong = run(fixtures, "run.py", os.path.join(fixtures, programs), "--skip-device", "vulkan", *only, runner=runner)

@@ -35,7 +35,8 @@ Device::Device(Instance& owner, const DeviceOptions& chosen)
 }
 
 Result<> Device::start() {
-  if (options.jit) HALYARD_TRY(vm::Compiler::find());
+  if (options.jit == Jit::always) HALYARD_TRY(vm::Compiler::find());
+  if (options.jit == Jit::hot) compile_queue_ = std::make_shared<vm::CompileQueue>();
   const abi::Environment environment = new_environment();
   for (const std::string& plugin : options.plugins) HALYARD_TRY(plugins.load(plugin, environment));
   return thread_pool_ ? thread_pool_->start() : Result<>();
@@ -155,10 +156,11 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   options.validate = HALYARD_TRY(from_kit(given.flag("validate", options.validate)));
   options.native = HALYARD_TRY(from_kit(given.flag("native", options.native)));
   if (const auto jit = given.text("jit")) {
-    options.jit = *jit == "always";
-    if (!options.jit && *jit != "off")
-      return from_kit<DeviceOptions>(given.refusal("jit", *jit, "'off' or 'always'"));
+    options.jit = *jit == "always" ? Jit::always : *jit == "auto" ? Jit::hot : Jit::off;
+    if (options.jit == Jit::off && *jit != "off")
+      return from_kit<DeviceOptions>(given.refusal("jit", *jit, "'off', 'auto' or 'always'"));
   }
+  options.jit_cache = given.text("jit_cache").value_or("");
   if (const auto isa = given.text("isa")) {
     options.kernels = vmvx::find_kernels(*isa);
     std::string names = "'best' or 'baseline'";

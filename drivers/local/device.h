@@ -14,6 +14,7 @@
 #include "status.h"
 #include "thread_pool.h"
 #include "timeline.h"
+#include "vm/compile/compile_queue.h"
 #include "vmvx/kernels.h"
 
 namespace halyard::local {
@@ -40,12 +41,16 @@ inline constexpr DeviceKind kDeviceKinds[] = {
     {"local-task", "CPU, work is done by worker threads", true},
 };
 
+// When bytecode kernels are compiled: never, when loaded, or when hot.
+enum class Jit : uint8_t { off, always, hot };
+
 struct DeviceOptions {
   uint32_t workers = 0;   // maximum number of threads; 0: ready work runs on the thread that made it ready
   uint32_t queues = 1;    // reported to programs; all of them are one queue
   bool validate = false;  // see device_memory.h
   bool native = true;     // accept executables with machine code
-  bool jit = false;       // compile bytecode kernels when they are loaded
+  Jit jit = Jit::off;
+  std::string jit_cache = {};             // folder for compiled kernels; empty: none
   std::vector<std::string> plugins = {};  // arguments of Plugins::load(), in order
   const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Parses `kind://path?key=value`. NOT_FOUND: unknown kind or path. INVALID_ARGUMENT: a bad option.
@@ -63,6 +68,8 @@ struct Device {
   // Must be called first. RESOURCE_EXHAUSTED: no thread could be started. Also the failures of plugins and of
   // the compiler.
   Result<> start();
+  // Null unless kernels are compiled when they are hot.
+  const std::shared_ptr<vm::CompileQueue>& compile_queue() const { return compile_queue_; }
   ThreadPool* thread_pool() { return thread_pool_ ? &*thread_pool_ : nullptr; }  // null: no workers
   const Services& services() const { return instance.host; }
 
@@ -92,6 +99,7 @@ struct Device {
   }
 
  private:
+  std::shared_ptr<vm::CompileQueue> compile_queue_;
   std::optional<ThreadPool> thread_pool_;  // destroyed before the members that its threads use
 };
 

@@ -84,11 +84,10 @@ bool has_unknown_version(const Ref<Bytes>& bytes) {
 
 // INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: not a valid
 // executable.
-Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes, bool verify_eagerly,
-                                            const vm::Compiler* compiler = nullptr) {
+Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes,
+                                            const vm::BytecodeModule::LoadOptions& options) {
   const vm::TypeRegistry types;
-  auto loaded =
-      vm::BytecodeModule::load(bytes, types, {.verify_eagerly = verify_eagerly, .compiler = compiler});
+  auto loaded = vm::BytecodeModule::load(bytes, types, options);
   if (!loaded) {
     if (has_unknown_version(bytes)) return fail(Code::INCOMPATIBLE, "{}", loaded.error().message());
     return loaded;
@@ -134,7 +133,7 @@ std::string formats() { return fmt::format("'{}'", kFormat); }
 bool accepts(std::string_view format) { return format == kFormat; }
 
 Result<> judge(const Device&, std::string_view, std::span<const uint8_t> data) {
-  if (data.data()) HALYARD_TRY(load_module(Bytes::copy(data), false));
+  if (data.data()) HALYARD_TRY(load_module(Bytes::copy(data), {}));
   return {};
 }
 
@@ -146,9 +145,11 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // Copied: the module refers to the bytes, and the program's may be unaligned and may change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  const vm::Compiler* const compiler = device.options.jit ? HALYARD_TRY(vm::Compiler::find()) : nullptr;
-  auto executable = std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, true, compiler)),
-                                                     budget_of(args));
+  vm::BytecodeModule::LoadOptions options = {
+      .verify_eagerly = true, .queue = device.compile_queue(), .cache = device.options.jit_cache};
+  if (device.options.jit == Jit::always) options.compiler = HALYARD_TRY(vm::Compiler::find());
+  auto executable =
+      std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, options)), budget_of(args));
   HALYARD_TRY(executable->load_kernels());
   return executable;
 }

@@ -7,6 +7,12 @@
 
 #include <cstdlib>
 
+#include "base/bytes.h"
+#include "loop_generator.h"
+#include "vm/compile/compiler.h"
+#include "vm/decode/code.h"
+#include "vm/text/assembler.h"
+
 namespace halyard::vm::test {
 namespace {
 
@@ -32,6 +38,35 @@ TEST(Compiled, GeneratedPrograms) {
   if (only != UINT64_MAX) return;
   EXPECT_GT(codes[0] * 2, seeds);
   EXPECT_LT(not_compared * 4, seeds);
+}
+
+// Nests of loops over buffers that overlap, with many arguments each.
+TEST(Compiled, GeneratedLoops) {
+  const uint64_t seeds = from_environment("HALYARD_SEEDS", 100);
+  const uint64_t only = from_environment("HALYARD_SEED", UINT64_MAX);
+  const uint64_t first = only == UINT64_MAX ? 0 : only;
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  std::array<uint64_t, 32> codes = {};
+  for (uint64_t seed = first; seed < (only == UINT64_MAX ? seeds : only + 1); ++seed) {
+    Choices choices(seed);
+    const std::string text = generate_loops(choices);
+    Result<std::vector<uint8_t>> file = assemble(text, {});
+    ASSERT_TRUE(file) << file.error().text() << '\n' << text;
+    const Result<Ref<BytecodeModule>> module =
+        BytecodeModule::load(Bytes::own(*std::move(file)), known_types(), {.compiler = *compiler});
+    ASSERT_TRUE(module) << module.error().text() << '\n' << text;
+    const Result<const FunctionCode*> code = (*module)->code(0);
+    ASSERT_TRUE(code) << code.error().text() << '\n' << text;
+    EXPECT_TRUE((*code)->compiled) << text;
+    const Comparison comparison = compare_exports(*module, choices, 30);
+    ASSERT_EQ(comparison.difference, "") << "HALYARD_SEED=" << seed << '\n' << text;
+    for (size_t i = 0; i < codes.size(); ++i) codes[i] += comparison.codes[i];
+  }
+  if (only != UINT64_MAX) return;
+  // Both ways through are there.
+  EXPECT_GT(codes[static_cast<size_t>(Code::OK)], seeds);
+  EXPECT_GT(codes[static_cast<size_t>(Code::OUT_OF_RANGE)], seeds);
 }
 
 }  // namespace

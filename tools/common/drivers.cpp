@@ -8,7 +8,8 @@
 
 namespace halyard::tools {
 
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace, uint32_t chosen) {
+Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace, uint32_t chosen,
+                                                 const char* jit_cache) {
   const std::vector<std::string> libraries = flags[flag::driver];
   std::vector<const char*> paths;
   for (const std::string& library : libraries) paths.push_back(library.c_str());
@@ -18,6 +19,7 @@ Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_tra
   options.driver_library_count = paths.size();
   options.trace = trace;
   options.flags = chosen;
+  options.jit_cache = jit_cache;
   Handle<halyard_instance_t> instance;
   TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
   return instance;

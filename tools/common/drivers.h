@@ -20,9 +20,9 @@ inline constexpr List driver = {
 }
 
 // An instance with the drivers of --driver before all others; `trace` (may be null) records its events.
-// `options` are HALYARD_INSTANCE_*.
+// `options` are HALYARD_INSTANCE_*; `jit_cache` is a folder or null.
 Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr,
-                                                 uint32_t options = 0);
+                                                 uint32_t options = 0, const char* jit_cache = nullptr);
 
 // The log of an instance's search for drivers, as it is now.
 class DriverSearch {

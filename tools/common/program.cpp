@@ -2,6 +2,7 @@
 #include "common/program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "common/drivers.h"
@@ -11,6 +12,8 @@
 #include "common/quantities.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+
+using namespace std::string_view_literals;
 
 namespace halyard::tools {
 
@@ -22,6 +25,24 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 }
 
 namespace {
+
+JitMode jit_mode(const Flags& flags, const Program& program) {
+  return flags.has(flag::jit) ? flags[flag::jit] : program.jit;
+}
+
+// The folder for compiled code; empty: none.
+std::string jit_cache(const Flags& flags, const Program& program) {
+  if (jit_mode(flags, program) == JitMode::off) return "";
+  if (flags.has(flag::jit_cache)) return flags[flag::jit_cache];
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const std::string folder = variable("XDG_CACHE_HOME"); folder.starts_with('/'))
+    return folder + "/halyard/jit";
+  const std::string home = variable("HOME");
+  return home.starts_with('/') ? home + "/.cache/halyard/jit" : "";
+}
 
 // local-task, as in the reference tools, if a driver serves it, else local-sync. The drivers' notes decide,
 // so only the chosen driver is loaded.
@@ -38,9 +59,14 @@ Result<std::string> worker_count(const Flags& flags) {
   return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
-// The options of local devices that --allow_native and --executable_plugin ask for, as keys and values.
-std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
+// The options of local devices that --jit, --allow_native and --executable_plugin ask for, as keys and
+// values.
+std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags, const Program& program) {
+  const JitMode jit = jit_mode(flags, program);
   std::vector<std::pair<std::string, std::string>> options;
+  options.emplace_back("jit", jit == JitMode::hot ? "auto" : jit == JitMode::always ? "always" : "off");
+  if (const std::string folder = jit_cache(flags, program); !folder.empty())
+    options.emplace_back("jit_cache", folder);
   if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
   for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
@@ -100,8 +126,12 @@ Result<> make_instance(const Flags& flags, Program& program) {
     TOOL_TRY(check(halyard_trace_create(path.c_str(), program.trace.out())));
   }
   if (flags[flag::print_stats]) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
-  program.instance = TOOL_TRY(
-      make_instance(flags, program.trace.get(), program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0));
+  const JitMode jit = jit_mode(flags, program);
+  uint32_t options = program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0;
+  if (jit == JitMode::hot) options |= HALYARD_INSTANCE_JIT_AUTO;
+  if (jit == JitMode::always) options |= HALYARD_INSTANCE_JIT_ALWAYS;
+  const std::string cache = jit_cache(flags, program);
+  program.instance = TOOL_TRY(make_instance(flags, program.trace.get(), options, cache.c_str()));
   return {};
 }
 
@@ -154,7 +184,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
       needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
   }
-  const auto local = local_options(flags);
+  const auto local = local_options(flags, program);
   std::vector<halyard_device_setting_t> settings = settings_of(local);
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
@@ -166,6 +196,9 @@ Result<> open_devices(const Flags& flags, Program& program) {
     if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
                                               settings.begin() + static_cast<ptrdiff_t>(count));
+    if (uri.contains("jit=")) std::erase_if(own, [](const auto& setting) { return setting.key == "jit"sv; });
+    if (uri.contains("jit_cache="))
+      std::erase_if(own, [](const auto& setting) { return setting.key == "jit_cache"sv; });
     if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags[flag::vulkan_validation_layers])
       own.push_back({"validate", "1"});
     if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has(flag::vulkan_robust_buffer_access))
@@ -213,7 +246,7 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   options.device_count = made->devices_.size();
   options.parameters = made->files_.data();
   options.parameter_count = made->files_.size();
-  made->local_options_ = local_options(flags);
+  made->local_options_ = local_options(flags, program);
   made->local_settings_ = settings_of(made->local_options_);
   options.loader_settings = made->local_settings_.data();
   options.loader_setting_count = made->local_settings_.size();

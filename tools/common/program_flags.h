@@ -11,6 +11,7 @@ enum class ParameterMode { file, preload };
 enum class ModuleMode { preload, mmap };
 enum class Verify { eager, lazy };
 enum class YesNo { yes, no };
+enum class JitMode { hot, always, off };
 
 namespace flag {
 
@@ -94,6 +95,17 @@ inline constexpr List executable_plugin = {
     "A library with functions that native executables import, for local devices. May be repeated: the first "
     "that has a function\nprovides it.",
     "--executable_plugin=./ukernels.so"};
+inline constexpr Choice jit = {
+    "jit", "auto|always|off",
+    "Compiles functions of modules and kernels of local devices to native code: hot ones while the program "
+    "runs (auto), all of\nthem before their first call (always), or none (off). A device's URI overrides it: "
+    "local-sync?jit=off.",
+    "--jit=off", JitMode::hot};
+inline constexpr Text jit_cache = {
+    "jit_cache", "FOLDER",
+    "Keeps compiled code in FOLDER for later runs; an empty value turns this off. Without it: halyard/jit in "
+    "the user's\ncache folder ($XDG_CACHE_HOME or ~/.cache).",
+    "--jit_cache=/tmp/kernels"};
 inline constexpr Number device_lead_allocator = {
     "device_lead_allocator", "N",
     "The device (counted from 0, in the order of --device) that allocates memory for several devices, where "
@@ -187,6 +199,8 @@ inline constexpr const Flag* kLoadingFlags[] = {&flag::parameters, &flag::parame
 inline constexpr const Flag* kDeviceFlags[] = {&flag::device,
                                                &flag::allow_native,
                                                &flag::executable_plugin,
+                                               &flag::jit,
+                                               &flag::jit_cache,
                                                &flag::device_lead_allocator,
                                                &flag::task_topology_group_count,
                                                &flag::task_topology_max_group_count,

@@ -22,6 +22,18 @@ void print_phases(const Program& program) {
     print_error("  {:<16} {:>12}\n", phase.name, time_text(phase.time));
 }
 
+Result<> print_compiled() {
+  halyard_compiler_stats_t stats = {};
+  stats.struct_size = sizeof stats;
+  TOOL_TRY(check(halyard_compiler_stats(&stats)));
+  if (stats.functions + stats.refused == 0) return {};
+  print_error(
+      "compiled\n  {:<16} {:>12}\n  {:<16} {:>12}\n  {:<16} {:>12}\n  {:<16} {:>12}\n  {:<16} {:>12}\n",
+      "functions", stats.functions, "from the cache", stats.cached, "refused", stats.refused, "time",
+      time_text(std::chrono::nanoseconds(stats.compile_ns)), "objects", format_size(stats.object_bytes));
+  return {};
+}
+
 Result<> print_memory(const Program& program) {
   print_error("memory {:>21} {:>12} {:>12}\n", "peak", "allocated", "live");
   for (const auto& device : program.devices) {
@@ -69,6 +81,7 @@ Result<> print_stats(Program& program) {
   program.context = {};
   program.modules.clear();
   print_phases(program);
+  TOOL_TRY(print_compiled());
   if (!program.devices.empty()) TOOL_TRY(print_memory(program));
   return print_objects(program);
 }

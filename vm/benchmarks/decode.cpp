@@ -175,7 +175,7 @@ BENCHMARK_CAPTURE(verify, compiled, compiled)->Unit(benchmark::kMillisecond);
 
 void decode(benchmark::State& state, Modules (*modules)(), bool fuse) {
   all_functions(state, modules(), [fuse](const BytecodeModule& module, uint32_t function) {
-    return decode_function(module, function, fuse);
+    return decode_function(module, function, {.fuse = fuse});
   });
 }
 BENCHMARK_CAPTURE(decode, synthetic, synthetic, true)->Unit(benchmark::kMillisecond);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "reference_interpreter.h"
+#include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/object/buffer.h"
@@ -142,9 +143,19 @@ const Ref<NativeModule>& native_module() {
 
 // ---- the objects passed in, and their state afterwards
 
+// Where buffers lie that share their memory with others of the same call: those numbered from kFirstShared
+// on.
+struct Part {
+  size_t offset, size;
+};
+constexpr Part kSharedParts[] = {{0, 64},  {0, 128},   {4, 64}, {64, 128},
+                                 {65, 31}, {128, 128}, {60, 3}, {1, 255}};
+constexpr uint32_t kFirstShared = 4;
+
 // The arguments of one call on one machine.
 std::vector<Variant> make_arguments(const ProgramCall& call, int* alive) {
   std::vector<Variant> made;
+  std::shared_ptr<std::array<uint8_t, 256>> shared;
   for (const ProgramArgument& argument : call.arguments) {
     switch (argument.kind) {
       case Kind::i32:
@@ -191,8 +202,19 @@ std::vector<Variant> make_arguments(const ProgramCall& call, int* alive) {
           object = list;
           break;
         }
-        default: {  // the last one is read-only
+        default: {
           ++*alive;
+          if (number >= kFirstShared) {
+            if (!shared) {
+              shared = std::make_shared<std::array<uint8_t, 256>>();
+              for (size_t i = 0; i < shared->size(); ++i) (*shared)[i] = static_cast<uint8_t>(i * 37 % 61);
+            }
+            const Part part = kSharedParts[(number - kFirstShared) % std::size(kSharedParts)];
+            object =
+                Buffer::wrap({shared->data() + part.offset, part.size}, true, [alive, shared] { --*alive; });
+            break;
+          }
+          // The last of them is read-only.
           const size_t size = 64;
           auto* bytes = new uint8_t[size];
           for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(i * number);
@@ -464,27 +486,37 @@ const std::vector<NativeSignature>& native_signatures() {
   return signatures;
 }
 
-Comparison compare_machines(const Program& program, bool fuse) {
+void compile_loops(const BytecodeModule& module) {
+  for (uint32_t i = 0; i < module.functions().size(); ++i)
+    if (module.code(i)) module.compile(i, true);
+}
+
+Comparison compare_machines(const Program& program, Ways ways) {
   Comparison comparison;
+  const auto queue = std::make_shared<CompileQueue>();
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
-    Result<Ref<BytecodeModule>> module =
-        BytecodeModule::load(Bytes::own(parts.build()), known_types(),
-                             {.verify_eagerly = true, .fuse = program.fuse && fuse, .compiler = compiler()});
+    Result<Ref<BytecodeModule>> module = BytecodeModule::load(Bytes::own(parts.build()), known_types(),
+                                                              {.verify_eagerly = true,
+                                                               .fuse = program.fuse && ways.fuse,
+                                                               .compiler = ways.tiers ? nullptr : compiler(),
+                                                               .queue = ways.tiers ? queue : nullptr});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;
     }
     modules.push_back(*std::move(module));
+    if (ways.tiers) compile_loops(*modules.back());
   }
   compare(modules, program.calls, comparison);
   return comparison;
 }
 
-Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices) {
+Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices, uint32_t rounds) {
   Comparison comparison;
   std::vector<ProgramCall> calls;
-  for (const Export& callee : module->exports()) {
+  for (size_t i = 0; i < rounds * module->exports().size(); ++i) {
+    const Export& callee = module->exports()[i % module->exports().size()];
     const Result<Convention> convention = Convention::parse(callee.convention);
     if (!convention || convention->has_span || callee.name.starts_with("__")) {
       comparison.not_compared = "an export of an odd kind";
@@ -497,7 +529,10 @@ Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices) 
       const bool is_value = kTypes.contains(item.type);
       const Kind kind = is_value ? static_cast<Kind>(kTypes.find(item.type))
                                  : choices.one_of({Kind::buffer, Kind::probe, Kind::values, Kind::leaf});
-      call.arguments.push_back({kind, is_value ? choices.bits(choices.one_in(2) ? 8 : 1) : choices.below(4)});
+      const uint32_t objects =
+          kind == Kind::buffer && rounds > 1 ? kFirstShared + uint32_t{std::size(kSharedParts)} : 4;
+      call.arguments.push_back(
+          {kind, is_value ? choices.bits(choices.one_in(2) ? 8 : 1) : choices.below(objects)});
     }
     calls.push_back(std::move(call));
   }

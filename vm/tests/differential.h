@@ -18,13 +18,23 @@ struct Comparison {
   std::array<uint32_t, 32> codes = {};  // results of the calls
 };
 
-// Without `fuse`, the machine fuses no instructions. If built with HALYARD_TEST_COMPILED, it runs machine
-// code for what the compiler supports.
-Comparison compare_machines(const Program& program, bool fuse = true);
+// How the machine runs a program. With `tiers`, functions are interpreted, and go over to machine code where
+// a loop begins.
+struct Ways {
+  bool fuse = true;
+  bool tiers = false;
+};
+// Built with HALYARD_TEST_COMPILED, the machine runs as machine code what the compiler takes.
+Comparison compare_machines(const Program& program, Ways ways = {});
 
-// The same for any module that passes the verifier: calls every export once. Nothing is compared if a
-// function could make a list contain itself, or if its imports are not those of generated programs.
-Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices);
+// Machine code for the loops of all functions of a module that was loaded with a queue.
+void compile_loops(const BytecodeModule& module);
+
+// The same for any module that passes the verifier, however odd: calls every export `rounds` times, with
+// other arguments each time; in more than one round, buffers among them overlap. Nothing is compared where
+// one of its functions could make a list hold itself, or where its imports are not those of generated
+// programs.
+Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices, uint32_t rounds = 1);
 
 // The types that modules may name: those of the machine, of the probes of generated programs, and names that
 // compiled modules use.

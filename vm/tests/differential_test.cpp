@@ -52,7 +52,7 @@ TEST(Differential, GeneratedProgramsWithoutFusing) {
   for (uint64_t seed = first; seed < (only == UINT64_MAX ? seeds : only + 1); seed += 5) {
     Choices choices(seed);
     const Program program = generate_program(choices);
-    ASSERT_EQ(compare_machines(program, false).difference, "") << "HALYARD_SEED=" << seed << '\n'
+    ASSERT_EQ(compare_machines(program, {.fuse = false}).difference, "") << "HALYARD_SEED=" << seed << '\n'
                                                                << describe(program);
   }
 }

@@ -188,6 +188,10 @@ struct Instance final : ObjectOf<Instance> {
   std::shared_ptr<LiveObjects> objects;  // that programs make; null: nobody counts
   Ref<Loop> loop;
   Ref<hal::DriverRegistry> drivers;
+  // For modules: compiles functions when they are first called; or compiles hot functions. Both may be null.
+  const vm::Compiler* compiler = nullptr;
+  std::shared_ptr<vm::CompileQueue> compile_queue;
+  std::string compile_cache;  // folder; empty: none
 };
 
 // An export in a context.

@@ -6,6 +6,8 @@
 #include "handles.h"
 #include "linked_drivers.h"
 #include "modules/hal_module.h"
+#include "vm/compile/compile_queue.h"
+#include "vm/compile/compiler.h"
 
 namespace halyard::c {
 
@@ -61,10 +63,19 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     const halyard_instance_options_t known = HALYARD_TRY(known_fields(options));
     HALYARD_TRY(check_flags(known.flags,
                             HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS |
-                                HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER,
+                                HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER |
+                                HALYARD_INSTANCE_JIT_ALWAYS | HALYARD_INSTANCE_JIT_AUTO,
                             "HALYARD_INSTANCE_*"));
     HALYARD_TRY(check_reserved(known.reserved, "halyard_instance_options_t"));
+    const bool always = (known.flags & HALYARD_INSTANCE_JIT_ALWAYS) != 0;
+    const bool hot = (known.flags & HALYARD_INSTANCE_JIT_AUTO) != 0;
+    if (always && hot)
+      return fail(Code::INVALID_ARGUMENT,
+                  "an instance has HALYARD_INSTANCE_JIT_ALWAYS or HALYARD_INSTANCE_JIT_AUTO; found both");
     auto instance = make<Instance>();
+    if (always) instance->compiler = HALYARD_TRY(vm::Compiler::find());
+    instance->compile_cache = view(known.jit_cache);
+    if (hot) instance->compile_queue = std::make_shared<vm::CompileQueue>();
     instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
     hal::RegistryOptions registry;

@@ -50,10 +50,15 @@ constexpr uint32_t kLoadFlags =
     HALYARD_MODULE_VERIFY_EAGERLY | HALYARD_MODULE_PRELOAD | HALYARD_MODULE_NATIVE;
 
 Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t flags, halyard_module_t* out) {
-  const vm::BytecodeModule::LoadOptions options{.verify_eagerly =
-                                                    (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0};
-  *out = give<halyard_module_t>(HALYARD_TRY(
-      vm::BytecodeModule::load(std::move(bytes), HALYARD_TRY(checked<Instance>(instance))->types, options)));
+  const Instance& owner = *HALYARD_TRY(checked<Instance>(instance));
+  const vm::BytecodeModule::LoadOptions options{
+      .verify_eagerly = (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0,
+      .compiler = owner.compiler,
+      .queue = owner.compile_queue,
+      .cache = owner.compile_cache,
+      .tracer = owner.tracer};
+  *out =
+      give<halyard_module_t>(HALYARD_TRY(vm::BytecodeModule::load(std::move(bytes), owner.types, options)));
   return {};
 }
 

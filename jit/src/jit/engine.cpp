@@ -1,109 +1,98 @@
-// Which passes run in which order, and how code gets into memory. LLVM's linker writes it to pages that are
-// then made executable and no longer writable.
+// From a function to code in memory. LLVM's linker writes it to pages that are then made executable and no
+// longer writable.
 #include "jit/engine.h"
 
+#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Support/SHA256.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
-#include <llvm/Transforms/Scalar/ADCE.h>
-#include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Scalar/IndVarSimplify.h>
-#include <llvm/Transforms/Scalar/LICM.h>
-#include <llvm/Transforms/Scalar/LoopPassManager.h>
-#include <llvm/Transforms/Scalar/LoopRotation.h>
-#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
-#include <llvm/Transforms/Utils/LCSSA.h>
-#include <llvm/Transforms/Utils/LoopSimplify.h>
-#include <llvm/Transforms/Utils/Mem2Reg.h>
-#include <llvm/Transforms/Vectorize/LoopVectorize.h>
-#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 
-#include "jit/hoist.h"
+#include "jit/build_id.h"
+#include "jit/cache.h"
+#include "jit/codegen.h"
+#include "jit/names.h"
+#include "jit/pipeline.h"
 #include "jit/translate.h"
 
 namespace halyard::jit {
 
 namespace {
 
+namespace orc = llvm::orc;
+
 std::string text_of(llvm::Error error) { return llvm::toString(std::move(error)); }
 
-llvm::FunctionPassManager passes() {
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::PromotePass());
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::ADCEPass());
-  // Without tricks that join checks: one branch stays one check.
-  passes.addPass(llvm::LoopSimplifyPass());
-  passes.addPass(llvm::LCSSAPass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LoopRotatePass()));
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::LoopSimplifyPass());
-  passes.addPass(llvm::LCSSAPass());
-  passes.addPass(HoistChecks());
-
-  const auto clean = [&] {
-    passes.addPass(llvm::SimplifyCFGPass());
-    passes.addPass(llvm::InstCombinePass());
-    passes.addPass(llvm::EarlyCSEPass(true));
-  };
-  const auto move_out = [&] {
-    llvm::LoopPassManager loop;
-    loop.addPass(llvm::LoopRotatePass());
-    loop.addPass(llvm::LICMPass(llvm::LICMOptions()));
-    loop.addPass(llvm::IndVarSimplifyPass());
-    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
-  };
-  clean();
-  move_out();
-  passes.addPass(llvm::GVNPass());
-  clean();
-  move_out();
-  passes.addPass(llvm::LoopVectorizePass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SLPVectorizerPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
-  clean();
-  passes.addPass(llvm::ADCEPass());
-  return passes;
-}
-
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager groups;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(groups);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, groups, modules);
-  llvm::FunctionPassManager manager = passes();
-  for (llvm::Function& function : module)
-    if (!function.isDeclaration()) manager.run(function, functions);
-}
-
+// The handle of compiled code.
 struct Handle {
-  llvm::orc::ResourceTrackerSP tracker;
+  orc::JITDylib* code;
+  std::unique_ptr<GdbName> name;
 };
+
+// The size of the function in the object, or 0 if unknown.
+size_t code_size(const llvm::MemoryBuffer& object) {
+  auto file = llvm::object::ObjectFile::createELFObjectFile(object.getMemBufferRef());
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return 0;
+  }
+  for (const llvm::object::SymbolRef& symbol : (*file)->symbols()) {
+    auto name = symbol.getName();
+    if (!name) {
+      llvm::consumeError(name.takeError());
+    } else if (*name == kFunction) {
+      return llvm::object::ELFSymbolRef(symbol).getSize();
+    }
+  }
+  return 0;
+}
+
+// Of the process.
+struct Counters {
+  std::atomic<uint64_t> functions = 0;
+  std::atomic<uint64_t> cached = 0;
+  std::atomic<uint64_t> refused = 0;
+  std::atomic<uint64_t> nanoseconds = 0;
+  std::atomic<uint64_t> object_bytes = 0;
+} counters;
 
 }  // namespace
 
+void Engine::stats(halyard_jit_stats_t& stats) {
+  stats.functions = counters.functions;
+  stats.cached = counters.cached;
+  stats.refused = counters.refused;
+  stats.nanoseconds = counters.nanoseconds;
+  stats.object_bytes = counters.object_bytes;
+}
+
 struct Engine::Parts {
-  std::mutex mutex;
-  std::unique_ptr<llvm::TargetMachine> machine;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::mutex mutex;  // of translation and optimization; the linker has its own
+  std::unique_ptr<llvm::LLVMTargetMachine> machine;
+  std::unique_ptr<Pipeline> pipeline;
+  std::unique_ptr<orc::LLJIT> jit;
+  std::map<const void*, orc::JITDylib*> hosts;  // symbols of each host, by its put_ref
   uint64_t count = 0;
+  std::string build;  // of this library; empty: not known
+
+  Digest key_of(const llvm::Module& module) const;
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> make_object(llvm::Module& module);
+  llvm::Expected<orc::JITDylib*> symbols_of(const halyard_jit_function_t& function);
+  llvm::Error link(const halyard_jit_function_t& function, std::unique_ptr<llvm::MemoryBuffer> object,
+                   halyard_jit_code_t& code);
 };
 
 Engine* Engine::get(std::string& reason) {
@@ -114,63 +103,150 @@ Engine* Engine::get(std::string& reason) {
   static const Made& made = *new Made([]() -> Made {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
-    auto target = llvm::orc::JITTargetMachineBuilder::detectHost();
+    auto target = orc::JITTargetMachineBuilder::detectHost();
     if (!target) return {nullptr, text_of(target.takeError())};
     target->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
     target->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    // As the linker wants it.
+    target->setRelocationModel(llvm::Reloc::PIC_);
+    target->setCodeModel(llvm::CodeModel::Small);
     auto machine = target->createTargetMachine();
     if (!machine) return {nullptr, text_of(machine.takeError())};
-    auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(*target).create();
+    auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(*target).create();
     if (!jit) return {nullptr, text_of(jit.takeError())};
     auto* const parts = new Parts;
-    parts->machine = std::move(*machine);
+    // Every target that LLVM generates code for is one.
+    parts->machine.reset(static_cast<llvm::LLVMTargetMachine*>(machine->release()));
+    parts->pipeline = std::make_unique<Pipeline>(*parts->machine);
     parts->jit = std::move(*jit);
+    parts->build = build_id();
     return {new Engine(parts), {}};
   }());  // not destroyed at exit
   if (!made.engine) reason = made.reason;
   return made.engine;
 }
 
+// The symbols that code uses from this host. Each library that contains the VM is a host of its own.
+llvm::Expected<orc::JITDylib*> Engine::Parts::symbols_of(const halyard_jit_function_t& function) {
+  orc::JITDylib*& found = hosts[reinterpret_cast<const void*>(function.put_ref)];
+  if (found) return found;
+  orc::JITDylib& made = jit->getExecutionSession().createBareJITDylib("host " + std::to_string(hosts.size()));
+  orc::SymbolMap symbols;
+  const auto add = [&](const std::string& name, const void* address) {
+    if (address)
+      symbols[jit->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(address),
+                                             llvm::JITSymbolFlags::Exported};
+  };
+  for (size_t op = 0; op < function.helper_count; ++op) add(helper_name(op), function.helpers[op]);
+  add(kPutRef, reinterpret_cast<const void*>(function.put_ref));
+  add(kBufferType, function.layout->buffer_type);
+  if (llvm::Error error = made.define(orc::absoluteSymbols(std::move(symbols)))) return error;
+  return found = &made;
+}
+
+llvm::Error Engine::Parts::link(const halyard_jit_function_t& function,
+                                std::unique_ptr<llvm::MemoryBuffer> object, halyard_jit_code_t& code) {
+  auto host = symbols_of(function);
+  if (!host) return host.takeError();
+  auto made = jit->createJITDylib(std::to_string(count++));
+  if (!made) return made.takeError();
+  made->addToLinkOrder(**host);
+  llvm::Error error = jit->addObjectFile(*made, std::move(object));
+  if (!error) {
+    auto symbol = jit->lookup(*made, kFunction);
+    if (symbol) {
+      code.run = symbol->toPtr<halyard_jit_run_fn>();
+      code.handle = new Handle{&*made, nullptr};
+      return llvm::Error::success();
+    }
+    error = symbol.takeError();
+  }
+  return llvm::joinErrors(std::move(error), jit->getExecutionSession().removeJITDylib(*made));
+}
+
+// A digest of everything the object depends on: the translated function, the processor, and this library.
+Digest Engine::Parts::key_of(const llvm::Module& module) const {
+  llvm::SmallVector<char, 0> bitcode;
+  llvm::raw_svector_ostream out(bitcode);
+  llvm::WriteBitcodeToFile(module, out);
+  llvm::SHA256 sha;
+  sha.update(llvm::StringRef(bitcode.data(), bitcode.size()));
+  sha.update(build);
+  return sha.final();
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Engine::Parts::make_object(llvm::Module& module) {
+#ifdef HALYARD_JIT_VERIFY
+  if (llvm::verifyModule(module, &llvm::errs())) std::abort();
+#endif
+  pipeline->run(module);
+#ifdef HALYARD_JIT_VERIFY
+  if (llvm::verifyModule(module, &llvm::errs())) std::abort();
+#endif
+  return generate_object(module, *machine);
+}
+
 bool Engine::compile(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason) {
   const std::lock_guard lock(parts_->mutex);
-  auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = std::make_unique<llvm::Module>(function.name, *context);
-  module->setDataLayout(parts_->jit->getDataLayout());
-  module->setTargetTriple(parts_->machine->getTargetTriple().str());
-  const std::string name = "halyard_jit_" + std::to_string(parts_->count++);
-  reason = translate(function, *module, name);
+  const auto begin = std::chrono::steady_clock::now();
+  const bool made = make(function, code, reason);
+  counters.nanoseconds +=
+      static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  ++(made ? counters.functions : counters.refused);
+  if (!made) return false;
+  counters.cached += code.cached;
+  counters.object_bytes += code.object_bytes;
+  return true;
+}
+
+bool Engine::make(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason) {
+  llvm::LLVMContext context;
+  llvm::Module module(function.name, context);
+  module.setDataLayout(parts_->machine->createDataLayout());
+  module.setTargetTriple(parts_->machine->getTargetTriple().str());
+  reason = translate(function, module);
   if (!reason.empty()) return false;
-  llvm::Function* const made = module->getFunction(name);
+  llvm::Function* const made = module.getFunction(kFunction);
   made->addFnAttr("target-cpu", parts_->machine->getTargetCPU());
   made->addFnAttr("target-features", parts_->machine->getTargetFeatureString());
-#ifdef HALYARD_JIT_VERIFY
-  if (llvm::verifyModule(*module, &llvm::errs())) std::abort();
-#endif
-  optimize(*module, *parts_->machine);
-#ifdef HALYARD_JIT_VERIFY
-  if (llvm::verifyModule(*module, &llvm::errs())) std::abort();
-#endif
-  auto tracker = parts_->jit->getMainJITDylib().createResourceTracker();
-  if (llvm::Error error = parts_->jit->addIRModule(
-          tracker, llvm::orc::ThreadSafeModule(std::move(module), std::move(context)))) {
+
+  std::optional<Cache> cache;
+  Digest key = {};
+  std::unique_ptr<llvm::MemoryBuffer> object;
+  if (function.cache && !parts_->build.empty()) {
+    cache.emplace(function.cache);
+    std::snprintf(code.cache_refusal, sizeof code.cache_refusal, "%s", cache->refusal().c_str());
+    key = parts_->key_of(module);
+    object = cache->find(key);
+  }
+  code.cached = object != nullptr;
+  if (!object) {
+    auto generated = parts_->make_object(module);
+    if (!generated) {
+      reason = text_of(generated.takeError());
+      return false;
+    }
+    object = std::move(*generated);
+    if (cache) cache->store(key, {object->getBufferStart(), object->getBufferSize()});
+  }
+  code.object_bytes = object->getBufferSize();
+  const size_t size = code_size(*object);
+  if (llvm::Error error = parts_->link(function, std::move(object), code)) {
     reason = text_of(std::move(error));
     return false;
   }
-  auto symbol = parts_->jit->lookup(name);
-  if (!symbol) {
-    reason = text_of(symbol.takeError());
-    llvm::consumeError(tracker->remove());
-    return false;
-  }
-  code.run = symbol->toPtr<halyard_jit_run_fn>();
-  code.handle = new Handle{std::move(tracker)};
+  static_cast<Handle*>(code.handle)->name =
+      announce(function.name, reinterpret_cast<uintptr_t>(code.run), size);
   return true;
 }
 
 void Engine::release(void* handle) {
-  const std::lock_guard lock(parts_->mutex);
   const std::unique_ptr<Handle> owned(static_cast<Handle*>(handle));
-  llvm::consumeError(owned->tracker->remove());
+  if (owned->name) {
+    const std::lock_guard lock(parts_->mutex);
+    owned->name.reset();
+  }
+  llvm::consumeError(parts_->jit->getExecutionSession().removeJITDylib(*owned->code));
 }
 
 }  // namespace halyard::jit

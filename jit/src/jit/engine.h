@@ -12,6 +12,9 @@ class Engine {
   // Null where LLVM does not know this processor; `reason` says what it said.
   static Engine* get(std::string& reason);
 
+  // Counters of this process. Thread-safe.
+  static void stats(halyard_jit_stats_t& stats);
+
   // Any thread. False: the function stays interpreted, and `reason` says why.
   bool compile(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason);
   // Gives back what compile() gave as the code's handle, and the memory of the code with it.
@@ -22,6 +25,7 @@ class Engine {
 
  private:
   struct Parts;
+  bool make(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason);
   explicit Engine(Parts* parts) : parts_(parts) {}
 
   Parts* parts_;  // never deleted: code of it may run as long as the process does

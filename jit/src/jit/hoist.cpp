@@ -337,6 +337,11 @@ void Nest::transform(const Plan& plan) {
   Loop* const copy = llvm::cloneLoopWithPreheader(start, before, plan.root, copies, ".checked", &loops_,
                                                   &dominators_, copied);
   llvm::remapInstructionsInBlocks(copied, copies);
+  // Seldom executed, and full of ways out: nothing to gain for what takes long to compile.
+  for (Loop* loop : copy->getLoopsInPreorder()) {
+    llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
+    llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
+  }
   llvm::SmallVector<BasicBlock*, 16> exits;
   plan.root->getUniqueExitBlocks(exits);
   for (BasicBlock* exit : exits) {

@@ -31,11 +31,14 @@ void release(void* handle) {
   Engine::get(why)->release(handle);
 }
 
+void stats(halyard_jit_stats_t* stats) { Engine::stats(*stats); }
+
 constexpr halyard_jit_table_t kTable = {
     .struct_size = sizeof(halyard_jit_table_t),
     .compiler = "LLVM " LLVM_VERSION_STRING,
     .compile = compile,
     .release = release,
+    .stats = stats,
 };
 
 }  // namespace

@@ -198,8 +198,9 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   std::vector<llvm::Type*> types;
   for (const Value* argument : arguments) types.push_back(argument->getType());
   llvm::CallInst* const call =
-      b_.CreateCall(llvm::FunctionType::get(result, types, false),
-                    host_address(source_.helpers[static_cast<size_t>(op)]), arguments);
+      b_.CreateCall(module_.getOrInsertFunction(helper_name(static_cast<size_t>(op)),
+                                                llvm::FunctionType::get(result, types, false)),
+                    arguments);
   call->setDoesNotThrow();
   call->setDoesNotAccessMemory();
   call->addFnAttr(llvm::Attribute::WillReturn);

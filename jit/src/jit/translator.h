@@ -27,7 +27,7 @@ using vm::Word;
 
 class Translator {
  public:
-  Translator(const halyard_jit_function_t& function, llvm::Module& module, const std::string& name)
+  Translator(const halyard_jit_function_t& function, llvm::Module& module)
       : source_(function),
         words_(static_cast<const Word*>(function.words), function.word_count),
         registers_(words_, {function.lists, SIZE_MAX / 4}, function.value_slots),
@@ -37,7 +37,7 @@ class Translator {
     llvm::Type* const pointer = b_.getPtrTy();
     auto* const type = llvm::FunctionType::get(b_.getInt32Ty(),
                                                {pointer, pointer, pointer, pointer, b_.getInt32Ty()}, false);
-    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kFunction, module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     for (unsigned i : {0u, 1u}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
   }
@@ -252,7 +252,7 @@ class Translator {
     b_.CreateCondBr(b_.CreateIsNotNull(object), look, done);
     b_.SetInsertPoint(look);
     Value* const type = member(object, layout.object_type, b_.getPtrTy());
-    b_.CreateCondBr(b_.CreateICmpEQ(type, host_address(layout.buffer_type)), load, done);
+    b_.CreateCondBr(b_.CreateICmpEQ(type, buffer_type()), load, done);
     b_.SetInsertPoint(load);
     b_.CreateStore(member(object, layout.buffer_data, b_.getPtrTy()), parts.data);
     b_.CreateStore(member(object, layout.buffer_length, b_.getInt64Ty()), parts.length);
@@ -270,9 +270,7 @@ class Translator {
     b_.CreateStore(b_.getFalse(), parts.is_buffer);
   }
 
-  Value* host_address(const void* address) {
-    return llvm::ConstantExpr::getIntToPtr(b_.getInt64(reinterpret_cast<uintptr_t>(address)), b_.getPtrTy());
-  }
+  Value* buffer_type() { return module_.getOrInsertGlobal(kBufferType, b_.getInt8Ty()); }
 
   // Where the interpreter goes on with the instruction at `at`.
   BasicBlock* exit_at(uint32_t at) {
@@ -371,8 +369,8 @@ class Translator {
 
   void put_ref(uint32_t ref, Value* object) {
     auto* const type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
-    llvm::CallInst* const call = b_.CreateCall(
-        type, host_address(reinterpret_cast<const void*>(source_.put_ref)), {ref_address(ref), object});
+    llvm::CallInst* const call =
+        b_.CreateCall(module_.getOrInsertFunction(kPutRef, type), {ref_address(ref), object});
     call->setDoesNotThrow();
   }
 

@@ -63,6 +63,19 @@ HALYARD_API const char* halyard_version(void);
  */
 HALYARD_API halyard_status_t halyard_compiler_find(const char** name, const char** path);
 
+typedef struct halyard_compiler_stats {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t functions;    /* that became native code, */
+  uint64_t cached;       /* of those: that had been compiled before, and were in a cache */
+  uint64_t refused;      /* that stay interpreted */
+  uint64_t compile_ns;   /* wall time */
+  uint64_t object_bytes; /* of the objects that hold the code */
+} halyard_compiler_stats_t;
+/* What the compiler has done in this process, for devices and instances; all zero where it has not been
+ * opened. Opens nothing. Any thread. */
+HALYARD_API halyard_status_t halyard_compiler_stats(halyard_compiler_stats_t* stats);
+
 typedef struct halyard_instance* halyard_instance_t;
 typedef struct halyard_device* halyard_device_t;
 typedef struct halyard_module* halyard_module_t;
@@ -132,6 +145,11 @@ enum {
   HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects and halyard_instance_objects */
   HALYARD_INSTANCE_RUN_BY_EMBEDDER =
       1u << 3, /* halyard_instance_run runs its event loop; no thread is started */
+  /* Functions of bytecode modules become native code (docs/jit.md), all of them when they are first called,
+   * or those that turn out to be hot, on a thread of the instance that no call waits for. Not both. Of
+   * devices, the option `jit` says the same for kernels. */
+  HALYARD_INSTANCE_JIT_ALWAYS = 1u << 4,
+  HALYARD_INSTANCE_JIT_AUTO = 1u << 5,
 };
 
 typedef struct halyard_instance_options {
@@ -147,6 +165,10 @@ typedef struct halyard_instance_options {
   void* asio_context;
   uint32_t asio_version; /* BOOST_ASIO_VERSION of that context */
   uint32_t reserved;
+  /* With HALYARD_INSTANCE_JIT_*: a folder in which compiled functions are kept and looked for; it is made
+   * where it is missing, and not used where it is not the caller's own or others may write to it. Bounded at
+   * 64 MiB; any number of processes. Null or "": none. Of devices, the option `jit_cache` says the same. */
+  const char* jit_cache;
 } halyard_instance_options_t;
 
 /* `options` may be null. Reads the notes of the drivers found, without running their code. There is no
@@ -157,7 +179,9 @@ typedef struct halyard_instance_options {
  * running it, time limits stop working.
  *
  * FAILED_PRECONDITION: asio_version is not the one that Halyard was built with (the message names both):
- * layouts differ between versions. INVALID_ARGUMENT: a context and HALYARD_INSTANCE_RUN_BY_EMBEDDER. */
+ * layouts differ between versions. INVALID_ARGUMENT: a context and HALYARD_INSTANCE_RUN_BY_EMBEDDER, or both
+ * HALYARD_INSTANCE_JIT_*. HALYARD_INSTANCE_JIT_ALWAYS fails as halyard_compiler_find does; with
+ * HALYARD_INSTANCE_JIT_AUTO everything is interpreted where there is no compiler. */
 HALYARD_API halyard_status_t halyard_instance_create(const halyard_instance_options_t* options,
                                                      halyard_instance_t* out);
 

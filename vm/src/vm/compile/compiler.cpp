@@ -1,8 +1,11 @@
 // From a file to a table of functions, and from decoded code to what the compiler wants to know of it.
 #include "vm/compile/compiler.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "base/object.h"
 #include "base/plugin.h"
@@ -26,6 +29,17 @@ constexpr PluginKind kCompilerPlugin = {.what = "compiler",
                                         .negotiate_symbol = "halyard_jit_negotiate",
                                         .export_macro = "for export"};
 constexpr size_t kReasonBytes = 256;
+
+// The possible paths of the compiler, relative to libhalyard, a driver, or a program of the build.
+std::vector<std::string> places() {
+  const fs::path own = own_folder();
+  if (own.empty()) return {};
+  std::vector<std::string> found;
+  for (const fs::path& place :
+       {own / "halyard" / kFile, own / ".." / kFile, own / ".." / "lib" / "halyard" / kFile})
+    found.push_back(place.lexically_normal().string());
+  return found;
+}
 
 void put_ref(void** slot, void* object) { release(static_cast<Object*>(std::exchange(*slot, object))); }
 
@@ -65,15 +79,10 @@ Result<Compiler> Compiler::open(const std::string& path) {
 }
 
 Result<Compiler> Compiler::look_for() {
-  const fs::path own = own_folder();
-  // From libhalyard, from a driver, from a program of the build or of an installation.
-  const fs::path places[] = {own / "halyard" / kFile, own / ".." / kFile,
-                             own / ".." / "lib" / "halyard" / kFile};
   std::string looked_at;
-  for (const fs::path& place : places) {
-    const std::string path = place.lexically_normal().string();
+  for (const std::string& path : places()) {
     std::error_code error;
-    if (!own.empty() && fs::is_regular_file(path, error)) return open(path);
+    if (fs::is_regular_file(path, error)) return open(path);
     looked_at += fmt::format("{}'{}'", looked_at.empty() ? "" : ", ", path);
   }
   return fail(Code::NOT_FOUND, "there is no compiler '{}' (looked for {}); everything is interpreted", kFile,
@@ -86,7 +95,20 @@ Result<const Compiler*> Compiler::find() {
   return &*found;
 }
 
-Result<CompiledFunction> Compiler::compile(const FunctionCode& code) const {
+halyard_jit_stats_t Compiler::stats() {
+  halyard_jit_stats_t stats = {};
+  stats.struct_size = sizeof stats;
+  for (const std::string& path : places()) {
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!library) continue;
+    ::dlclose(library);  // who opened it does not
+    if (const Result<const Compiler*> found = find()) (*found)->table_->stats(&stats);
+    break;
+  }
+  return stats;
+}
+
+Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::string& cache) const {
   std::string name = fmt::format("{}.{}", code.module->name(), code.module->function_name(code.function));
   const std::span<const void* const> helpers = compiled_helpers();
   uint32_t entries = 0;
@@ -104,7 +126,8 @@ Result<CompiledFunction> Compiler::compile(const FunctionCode& code) const {
                                            .layout = &layout(),
                                            .helpers = helpers.data(),
                                            .helper_count = helpers.size(),
-                                           .put_ref = put_ref};
+                                           .put_ref = put_ref,
+                                           .cache = cache.empty() ? nullptr : cache.c_str()};
   halyard_jit_code_t made = {};
   made.struct_size = sizeof made;
   char reason[kReasonBytes] = {};

@@ -23,8 +23,13 @@ class Compiler {
     return table_->compiler;
   }  // with its version, for people; ends with a zero
 
-  // `code` is decoded with entries. UNIMPLEMENTED: the compiler does not take it, and says why. Any thread.
-  Result<CompiledFunction> compile(const FunctionCode& code) const;
+  // Counters of this process, for all libraries that contain the VM; zero if no compiler is loaded.
+  // Thread-safe.
+  static halyard_jit_stats_t stats();
+
+  // `code` must be decoded with entries. `cache` is a folder for compiled objects, or empty. UNIMPLEMENTED:
+  // the compiler does not support the function; the message says why. Thread-safe.
+  Result<CompiledFunction> compile(const FunctionCode& code, const std::string& cache = {}) const;
 
  private:
   static Result<Compiler> open(const std::string& path);

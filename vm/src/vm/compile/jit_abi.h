@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 1 };
+enum { HALYARD_JIT_ABI = 2 };
 
 /* A compiled function. Runs from the numbered entry on with the registers of a frame and returns the number
  * of the word at which the interpreter goes on; the frame then holds what the interpreter would have put
@@ -43,6 +43,7 @@ typedef struct halyard_jit_function_t {
   const void* const* helpers; /* by opcode: the function that the interpreter calls for it, or null */
   size_t helper_count;
   void (*put_ref)(void** slot, void* object); /* takes over a reference, releases what was there */
+  const char* cache;                          /* folder for compiled objects; null: none */
 } halyard_jit_function_t;
 
 /* What it became. `handle` goes back to release(), after the last call of `run`. */
@@ -50,7 +51,20 @@ typedef struct halyard_jit_code_t {
   size_t struct_size;
   halyard_jit_run_fn run;
   void* handle;
+  uint64_t object_bytes;   /* size of the object file */
+  uint32_t cached;         /* not 0: the object came from the cache */
+  char cache_refusal[256]; /* why the cache folder was not used; otherwise empty */
 } halyard_jit_code_t;
+
+/* Counters of all calls of compile() in this process. */
+typedef struct halyard_jit_stats_t {
+  size_t struct_size;
+  uint64_t functions;   /* compiled, including those from the cache */
+  uint64_t cached;      /* from the cache */
+  uint64_t refused;     /* not supported by the compiler */
+  uint64_t nanoseconds; /* time spent in compile(), without waiting for other threads */
+  uint64_t object_bytes;
+} halyard_jit_stats_t;
 
 typedef struct halyard_jit_table_t {
   size_t struct_size;
@@ -60,6 +74,7 @@ typedef struct halyard_jit_table_t {
   int (*compile)(const halyard_jit_function_t* function, halyard_jit_code_t* code, char* reason,
                  size_t reason_size);
   void (*release)(void* handle);
+  void (*stats)(halyard_jit_stats_t* stats); /* any thread */
 } halyard_jit_table_t;
 
 typedef struct halyard_jit_request_t {

@@ -18,6 +18,7 @@ namespace halyard::vm {
 
 class BytecodeModule;
 struct FunctionCode;
+struct Heat;
 
 // Instructions that exist only in decoded code (decoded_ops.inc). Their numbers follow those of Op.
 enum class DecodedOp : uint16_t {
@@ -96,6 +97,7 @@ struct ArgumentMove {
 
 // What a call within the module needs to know about its callee; resolved on the first call.
 struct Binding {
+  const Binding* earlier = nullptr;  // to the callee's code before it was compiled; deleted with this
   const FunctionCode* callee = nullptr;
   const Word* entry = nullptr;
   uint32_t frame_bytes = 0;
@@ -131,6 +133,22 @@ struct CallSite {
   Word* bound = nullptr;
 };
 
+// The head of a loop, in decoded code and in bytecode.
+struct LoopHead {
+  uint32_t word;
+  uint32_t pc;
+};
+// A constant that fused code has in its instructions instead of in the register.
+struct FoldedConstant {
+  uint32_t slot;
+  uint32_t bits;
+};
+// What a frame needs to switch between two versions of a function.
+struct TierNotes {
+  std::vector<LoopHead> heads;  // of outermost loops
+  std::vector<FoldedConstant> folded;
+};
+
 // Maps words to bytecode: the instruction at `pc` begins at `word`.
 struct Place {
   uint32_t word;
@@ -153,15 +171,24 @@ struct FunctionCode {
   std::span<const Word> words;
   std::span<const uint16_t> lists;
   std::span<const CallSite> calls;
-  std::span<const Place> places;        // in ascending order
-  std::unique_ptr<std::byte[]> memory;  // backs all of these spans
-  CompiledFunction compiled;            // machine code for the enter_compiled words, if any
+  std::span<const Place> places;          // in ascending order
+  std::unique_ptr<std::byte[]> memory;    // backs all of these spans
+  CompiledFunction compiled;              // machine code for the enter_compiled words, if any
+  bool has_compiled_loop = false;         // with entries: some loop can be compiled as a whole
+  std::unique_ptr<const TierNotes> tier;  // with DecodeOptions::tiers
+  Heat* heat = nullptr;                   // set while the function is interpreted; owned by the module
 
   FunctionCode() = default;
   FunctionCode(const FunctionCode&) = delete;
   FunctionCode& operator=(const FunctionCode&) = delete;
   ~FunctionCode() {
-    for (const CallSite& site : calls) delete site.binding;
+    for (const CallSite& site : calls) {
+      for (const Binding* binding = site.binding; binding;) {
+        const Binding* const earlier = binding->earlier;
+        delete binding;
+        binding = earlier;
+      }
+    }
   }
 
   // The bytecode pc of the instruction that contains `word`.
@@ -178,10 +205,18 @@ inline const Word* after_call(const Word* call) {
   return call + (call->op == static_cast<uint16_t>(Op::call) ? kCallWords : kImportCallWords);
 }
 
-// The function must have passed the verifier. Without `fuse`, each instruction is decoded on its own; tests
-// compare both forms. With `entries` (and without `fuse`), there is an enter_compiled word at each place
-// where compiled code may be entered.
+enum class Entries : uint8_t {
+  none,
+  calls,  // an enter_compiled word at each place where compiled code may be entered
+  loops,  // also at the heads of outermost loops
+};
+struct DecodeOptions {
+  bool fuse = true;                 // off: each instruction is decoded on its own, for compilers and tests
+  Entries entries = Entries::none;  // for a compiler; requires `fuse` to be off
+  bool tiers = false;  // all versions of the function get one frame layout, and notes for switching
+};
+// The function must have passed the verifier.
 Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
-                                                      bool fuse, bool entries = false);
+                                                      DecodeOptions options);
 
 }  // namespace halyard::vm

@@ -46,6 +46,10 @@ class Constants {
     if (!high) return {};
     return *low | uint64_t{*high} << 32;
   }
+  // The value of a slot that needs no register.
+  std::optional<uint32_t> folded(uint32_t slot) const {
+    return slots_[slot].folded ? std::optional(slots_[slot].global_bits) : std::nullopt;
+  }
   // Whether the slot is written once, with a constant, and no instruction needs it in a register.
   bool needs_no_register(uint32_t slot) const { return slots_[slot].folded; }
 

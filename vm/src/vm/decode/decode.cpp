@@ -44,12 +44,13 @@ constexpr auto kOnlyRegisters = [] {
 
 class Decoder {
  public:
-  Decoder(const BytecodeModule& module, uint32_t function, bool fuse, bool entries, FunctionCode& code)
+  Decoder(const BytecodeModule& module, uint32_t function, DecodeOptions options, FunctionCode& code)
       : module_(module),
         function_(module.functions()[function]),
         version_(module.bytecode_version()),
-        fuse_(fuse),
-        entries_(entries),
+        fuse_(options.fuse),
+        entries_(options.entries),
+        tiers_(options.tiers),
         code_(code) {
     code_.module = &module;
     code_.function = function;
@@ -68,16 +69,77 @@ class Decoder {
     is_resumed_ = std::ranges::any_of(flow_.steps(), [](const Flow::Step& step) {
       return step.op != Op::kCount && has_trait(step.op, SUSPENDS);
     });
+    if (entries_ != Entries::none || tiers_) find_loops();
     for (size_t i = 0; i < flow_.blocks().size(); ++i) decode_block(i);
     build_.place(static_cast<uint32_t>(function_.bytecode.size()));
     build_.emit(CodeBuilder::word(DecodedOp::end));
     lay_out_frame();
     resolve();
     build_.finish(code_);
+    if (tiers_) note_tiers();
     return {};
   }
 
  private:
+  struct Loop {
+    size_t head;
+    size_t tail;  // the block that leads back to the head
+  };
+
+  // Finds loops by their back edges. Assumes the usual layout: the body lies between head and tail.
+  void find_loops() {
+    for (size_t block = 0; block < flow_.blocks().size(); ++block) {
+      for (const Flow::Edge& edge : flow_.edges(block))
+        if (edge.block <= block) loops_.push_back({edge.block, block});
+    }
+    code_.has_compiled_loop = std::ranges::any_of(loops_, [&](const Loop& loop) {
+      const auto& blocks = flow_.blocks();
+      const size_t end = blocks[loop.tail].first_step + blocks[loop.tail].step_count;
+      for (size_t step = blocks[loop.head].first_step; step < end; ++step)
+        if (!is_compiled(flow_.steps()[step].op)) return false;
+      return true;
+    });
+  }
+  bool is_outermost_head(size_t block) const {
+    bool found = false;
+    for (const Loop& loop : loops_) {
+      if (loop.head < block && loop.tail >= block) return false;
+      found |= loop.head == block;
+    }
+    return found;
+  }
+
+  void note_tiers() {
+    auto notes = std::make_unique<TierNotes>();
+    for (size_t block = 0; block < flow_.blocks().size(); ++block) {
+      if (!is_outermost_head(block)) continue;
+      const uint32_t pc = flow_.blocks()[block].pc;
+      notes->heads.push_back({block_words_[block], pc});
+      if (!fuse_ || !is_test(block)) continue;
+      // The test is duplicated at the end of the loop. A frame behind it may repeat it, so it may switch
+      // there.
+      for (const Flow::Edge& edge : flow_.edges(block))
+        if (edge.block > block && is_repeatable(block, edge))
+          notes->heads.push_back({block_words_[edge.block], pc});
+    }
+    for (uint32_t slot = 0; fuse_ && slot < function_.value_registers; ++slot)
+      if (const auto bits = constants_.folded(slot)) notes->folded.push_back({slot, *bits});
+    code_.tier = std::move(notes);
+  }
+  // Whether a frame at the end of this edge can execute the test block again with the same outcome.
+  bool is_repeatable(size_t test, const Flow::Edge& edge) const {
+    if (edge.moves_values || !edge.remap.empty()) return false;
+    size_t edges = 0;
+    for (size_t block = 0; block < flow_.blocks().size(); ++block)
+      for (const Flow::Edge& other : flow_.edges(block)) edges += other.block == edge.block;
+    if (edges != 1 || edge.block == 0 || flow_.blocks()[edge.block - 1].falls_through) return false;
+    const std::span<const Access> accesses = flow_.accesses(flow_.blocks()[test].first_step);
+    for (const Access written : accesses)
+      for (const Access read : accesses)
+        if (written.writes() && !read.writes() && written.slot() == read.slot()) return false;
+    return true;
+  }
+
   struct Fixup {
     uint32_t word;  // one half of it is the distance
     bool high;
@@ -89,7 +151,8 @@ class Decoder {
     block_words_.push_back(build_.here());
     build_.enter_block();
     constants_.enter_block(index);
-    wants_entry_ = index == 0 || is_resumed_ || flow_.blocks()[index - 1].falls_through;
+    wants_entry_ = index == 0 || is_resumed_ || flow_.blocks()[index - 1].falls_through ||
+                   (entries_ == Entries::loops && is_outermost_head(index));
     decode_steps(index);
   }
 
@@ -104,7 +167,7 @@ class Decoder {
     const Instruction& instruction = flow_.instruction(step);
     build_.place(instruction.pc);
     step_ = step;
-    if (entries_) emit_entry(instruction.op);
+    if (entries_ != Entries::none) emit_entry(instruction.op);
     decode(instruction);
     note_writes(instruction);
   }
@@ -649,8 +712,10 @@ class Decoder {
 
   void lay_out_frame() {
     // List entries count as pairs if they may be pairs; the verifier's rounded count is the limit.
-    code_.value_slots = std::min<uint32_t>(build_.value_slots(), function_.value_registers);
-    code_.ref_slots = std::min<uint32_t>(build_.ref_slots(), function_.ref_registers);
+    code_.value_slots = tiers_ ? function_.value_registers
+                               : std::min<uint32_t>(build_.value_slots(), function_.value_registers);
+    code_.ref_slots =
+        tiers_ ? function_.ref_registers : std::min<uint32_t>(build_.ref_slots(), function_.ref_registers);
     code_.refs_offset = bank_bytes(code_.value_slots, sizeof(uint32_t));
     code_.frame_bytes = static_cast<uint32_t>(sizeof(Frame)) + code_.refs_offset +
                         bank_bytes(code_.ref_slots, sizeof(Object*));
@@ -681,7 +746,8 @@ class Decoder {
   const Function& function_;
   const uint32_t version_;
   const bool fuse_;
-  const bool entries_;
+  const Entries entries_;
+  const bool tiers_;
   bool is_resumed_ = false;   // some block can be the continuation of a suspended call
   bool wants_entry_ = false;  // emit an entry before the next instruction that the compiler supports
   uint16_t entry_count_ = 0;
@@ -696,6 +762,7 @@ class Decoder {
   size_t block_ = 0;  // the block being decoded
   size_t step_ = 0;
   std::string result_types_;
+  std::vector<Loop> loops_;  // with entries or tiers
   Array<uint32_t> block_words_{arena_};
   Array<Fixup> fixups_{arena_};
   Array<uint32_t> returns_{arena_};  // words that need the number of ref registers
@@ -712,9 +779,9 @@ uint32_t FunctionCode::pc_of(uint32_t word) const {
 }
 
 Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,
-                                                      bool fuse, bool entries) {
+                                                      DecodeOptions options) {
   auto code = std::make_unique<FunctionCode>();
-  Decoder decoder(module, function, fuse, entries, *code);
+  Decoder decoder(module, function, options, *code);
   HALYARD_TRY(decoder.run());
   return code;
 }

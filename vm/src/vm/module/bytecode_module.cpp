@@ -11,7 +11,9 @@
 #include <string>
 
 #include "base/suggest.h"
+#include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/heat.h"
 #include "vm/decode/code.h"
 #include "vm/format/archive.h"
 #include "vm/format/opcodes.h"
@@ -345,7 +347,11 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
   auto module = make<BytecodeModule>();
   module->fuse_ = options.fuse;
   module->compiler_ = options.compiler;
+  module->queue_ = options.queue;
+  module->cache_ = options.cache;
+  module->tracer_ = options.tracer;
   HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
+  if (options.queue) module->heat_ = std::make_unique<Heat[]>(module->functions_.size());
   if (options.verify_eagerly)
     for (uint32_t i = 0; i < module->functions_.size(); ++i) HALYARD_TRY(module->code(i));
   return module;
@@ -355,17 +361,60 @@ std::string_view BytecodeModule::function_name(uint32_t function) const {
   return function < function_names_.size() ? function_names_[function] : std::string_view();
 }
 
+Result<CompiledFunction> BytecodeModule::compile(const Compiler& compiler, const FunctionCode& code) const {
+  std::string title;
+  if (tracer_) title = fmt::format("compile {}.{}", name(), function_name(code.function));
+  const TraceScope scope(tracer_.get(), TraceCategory::phase, title);
+  return compiler.compile(code, cache_);
+}
+
 // Functions that the compiler does not support are decoded with fusing, so they run as fast as without a
 // compiler.
 Result<std::unique_ptr<const FunctionCode>> BytecodeModule::decode(uint32_t function) const {
   if (compiler_) {
-    std::unique_ptr<FunctionCode> code = HALYARD_TRY(decode_function(*this, function, false, true));
-    if (Result<CompiledFunction> compiled = compiler_->compile(*code)) {
+    std::unique_ptr<FunctionCode> code =
+        HALYARD_TRY(decode_function(*this, function, {.fuse = false, .entries = Entries::calls}));
+    if (Result<CompiledFunction> compiled = compile(*compiler_, *code)) {
       code->compiled = *std::move(compiled);
       return code;
     }
   }
-  return decode_function(*this, function, fuse_);
+  std::unique_ptr<FunctionCode> code =
+      HALYARD_TRY(decode_function(*this, function, {.fuse = fuse_, .tiers = heat_ != nullptr}));
+  if (heat_) code->heat = &heat_[function];
+  return code;
+}
+
+const Heat* BytecodeModule::heat(uint32_t function) const { return heat_ ? &heat_[function] : nullptr; }
+
+void BytecodeModule::ask_for_code(uint32_t function, bool for_loops) const noexcept {
+  if (const std::shared_ptr<CompileQueue> queue = queue_.lock())
+    queue->add(Ref<BytecodeModule>::share(const_cast<BytecodeModule*>(this)), function, for_loops);
+}
+
+void BytecodeModule::compile(uint32_t function, bool for_loops) const noexcept try {
+  Result<std::unique_ptr<FunctionCode>> decoded =
+      decode_function(*this, function,
+                      {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
+  // Without such a loop, entering and leaving compiled code around each call costs more than it saves.
+  if (!decoded || !(*decoded)->has_compiled_loop) return;
+  const Result<const Compiler*> compiler = Compiler::find();
+  if (!compiler) return;
+  Result<CompiledFunction> compiled = compile(**compiler, **decoded);
+  if (!compiled) return;
+  (*decoded)->compiled = *std::move(compiled);
+  const std::lock_guard lock(decode_mutex_);
+  const FunctionCode& code = **decoded;
+  other_code_.reserve(other_code_.size() + 1);
+  if (for_loops) {
+    other_code_.push_back(*std::move(decoded));
+    heat_[function].for_loops.store(&code, std::memory_order_release);
+  } else {
+    other_code_.emplace_back(code_[function].load(std::memory_order_relaxed));
+    code_[function].store(decoded->release(), std::memory_order_release);
+    heat_[function].for_calls.store(&code, std::memory_order_release);
+  }
+} catch (const std::exception&) {  // out of memory: the function stays interpreted
 }
 
 Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {

@@ -7,11 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/tracer.h"
 #include "vm/module/module.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
@@ -19,7 +21,10 @@
 
 namespace halyard::vm {
 
+class CompileQueue;  // vm/compile/compile_queue.h
+class CompiledFunction;
 class Compiler;       // vm/compile/compiler.h
+struct Heat;          // vm/compile/heat.h
 struct FunctionCode;  // decoded, vm/decode/code.h (`Code` is the status code)
 
 enum Feature : uint32_t { kFeatureF32 = 1, kFeatureF64 = 2, kFeatureYield = 4, kFeatureUnwind = 8 };
@@ -47,6 +52,10 @@ class BytecodeModule final : public Module {
     bool verify_eagerly = false;         // verify and decode every function now
     bool fuse = true;                    // fuse instructions; tests turn it off to compare
     const Compiler* compiler = nullptr;  // compiles the functions that it supports when they are decoded
+    // Compiles hot functions on the queue's thread while the queue exists. Not together with `compiler`.
+    std::shared_ptr<CompileQueue> queue = {};
+    std::string cache = {};   // folder for compiled objects; empty: none
+    Ref<Tracer> tracer = {};  // records compilation; may be null
   };
 
   // Checks everything in module-format.md, section 4, except function bodies (unless `verify_eagerly`). The
@@ -74,6 +83,15 @@ class BytecodeModule final : public Module {
   // and the note "at module.name+PC".
   Result<const FunctionCode*> code(uint32_t function) const;
 
+  // Puts the function into the compile queue, with entries at the heads of loops or without. Thread-safe.
+  void ask_for_code(uint32_t function, bool for_loops) const noexcept;
+  // Compiles the function now; called by the queue. Afterwards code() returns the compiled version, unless it
+  // was compiled for loops. At most once for each function and kind.
+  void compile(uint32_t function, bool for_loops) const noexcept;
+
+  // Null without a compile queue.
+  const Heat* heat(uint32_t function) const;
+
   BytecodeModule();
   ~BytecodeModule();
 
@@ -86,6 +104,11 @@ class BytecodeModule final : public Module {
   Ref<Bytes> metadata_;  // holds names and bytecode: the file, or a copy if the file is not aligned in memory
   bool fuse_ = true;
   const Compiler* compiler_ = nullptr;
+  std::weak_ptr<CompileQueue> queue_;
+  std::string cache_;
+  Ref<Tracer> tracer_;
+  Result<CompiledFunction> compile(const Compiler& compiler, const FunctionCode& code) const;
+  std::unique_ptr<Heat[]> heat_;          // by function; null without a compile queue
   const void* debug_database_ = nullptr;  // in metadata_
   uint32_t bytecode_version_ = 0;
   uint32_t features_ = 0;
@@ -98,6 +121,9 @@ class BytecodeModule final : public Module {
   std::vector<std::string_view> function_names_;
   mutable std::unique_ptr<std::atomic<const FunctionCode*>[]> code_;
   mutable std::mutex decode_mutex_;
+  // Versions that code() does not return: the interpreted ones that frames may still use, and those for
+  // loops.
+  mutable std::vector<std::unique_ptr<const FunctionCode>> other_code_;
 };
 
 }  // namespace halyard::vm

@@ -141,11 +141,16 @@ CallOutcome interpret(Stack& stack) {
 #define STOP_IF_INTERRUPTED()        \
   if (IS_INTERRUPTED()) [[unlikely]] \
   goto interrupted
+// Takes a sample now and then, to find hot functions.
+#define COUNT_BRANCH()                  \
+  if (--stack.budget == 0) [[unlikely]] \
+  goto sampled
 // The branch at the end of an instruction.
 #define BRANCH_BY(distance) \
   do {                      \
     ip += (distance);       \
     STOP_IF_INTERRUPTED();  \
+    COUNT_BRANCH();         \
     DISPATCH();             \
   } while (false)
 // The branch at the end of a loop's body. It compares itself with the loop branch taken last: a processor
@@ -162,6 +167,7 @@ CallOutcome interpret(Stack& stack) {
     SAME_LOOP();           \
     ip = head;             \
     STOP_IF_INTERRUPTED(); \
+    COUNT_BRANCH();        \
     DISPATCH();            \
   } while (false)
 #define RAISE() goto raise
@@ -221,6 +227,11 @@ raise:
   note_place(stack, ip);
   return CallOutcome::failed;
 
+sampled:
+  SAVE_FRAME();
+  if (const Word* const other = sample(stack, ip)) ip = other;
+  DISPATCH();
+
 #undef HANDLER
 #undef DECODED_HANDLER
 #undef DISPATCH
@@ -230,6 +241,7 @@ raise:
 #undef IS_INTERRUPTED
 #undef STOP_WORD
 #undef STOP_IF_INTERRUPTED
+#undef COUNT_BRANCH
 #undef BRANCH_BY
 #undef SAME_LOOP
 #undef CLOSE_LOOP

@@ -28,6 +28,12 @@ inline Result<Compiler> find_compiler() {
   return detail::finish(halyard_compiler_find(&found.name, &found.path), [&] { return found; });
 }
 
+// What the compiler has done in this process so far; all zero if it has not been opened.
+inline Result<halyard_compiler_stats_t> compiler_stats() {
+  auto stats = detail::sized<halyard_compiler_stats_t>();
+  return detail::finish(halyard_compiler_stats(&stats), [&] { return stats; });
+}
+
 // "AddressSanitizer", "no sanitizer"
 inline const char* sanitizer_name(uint32_t sanitizer) noexcept { return halyard_sanitizer_name(sanitizer); }
 // "runs in caller" for bit 0, "alloca" for operation 1; null for unknown numbers.
@@ -140,6 +146,7 @@ struct InstanceOptions {
   // halyard/asio.hpp sets both. It must outlive what is made with the instance.
   void* asio_context = nullptr;
   uint32_t asio_version = 0;
+  std::string jit_cache{};  // with HALYARD_INSTANCE_JIT_*: the folder of compiled functions; empty: none
 };
 
 // Where drivers are looked for, and the event loop. Any thread.
@@ -160,6 +167,7 @@ class Instance : public Handle<halyard_instance_t> {
     given.trace = options.trace.get();
     given.asio_context = options.asio_context;
     given.asio_version = options.asio_version;
+    given.jit_cache = options.jit_cache.c_str();
     halyard_instance_t made = nullptr;
     return detail::finish(halyard_instance_create(&given, &made), [&] { return Instance(adopt, made); });
   }

@@ -1,0 +1,87 @@
+// Which passes run in which order.
+#include "jit/pipeline.h"
+
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LCSSA.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
+
+#include "jit/hoist.h"
+
+namespace halyard::jit {
+
+namespace {
+
+llvm::FunctionPassManager all_passes() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::PromotePass());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::ADCEPass());
+  // Without tricks that join checks: one branch stays one check.
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LoopRotatePass()));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
+  passes.addPass(HoistChecks());
+
+  const auto clean = [&] {
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::EarlyCSEPass(true));
+  };
+  const auto move_out = [&] {
+    llvm::LoopPassManager loop;
+    loop.addPass(llvm::LoopRotatePass());
+    loop.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    loop.addPass(llvm::IndVarSimplifyPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
+  };
+  clean();
+  move_out();
+  passes.addPass(llvm::GVNPass());
+  clean();
+  move_out();
+  passes.addPass(llvm::LoopVectorizePass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SLPVectorizerPass());
+  passes.addPass(llvm::InstCombinePass());
+  // Wholly only: vectors are interleaved already, and turns of other loops wait for each other.
+  passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
+  clean();
+  passes.addPass(llvm::ADCEPass());
+  return passes;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(llvm::TargetMachine& machine) : builder_(&machine), passes_(all_passes()) {
+  builder_.registerModuleAnalyses(modules_);
+  builder_.registerCGSCCAnalyses(groups_);
+  builder_.registerFunctionAnalyses(functions_);
+  builder_.registerLoopAnalyses(loops_);
+  builder_.crossRegisterProxies(loops_, functions_, groups_, modules_);
+}
+
+void Pipeline::run(llvm::Module& module) {
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) passes_.run(function, functions_);
+  loops_.clear();
+  functions_.clear();
+  groups_.clear();
+  modules_.clear();
+}
+
+}  // namespace halyard::jit

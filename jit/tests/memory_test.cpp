@@ -1,0 +1,109 @@
+// The memory of compiled code, as the kernel tells it in /proc/self/maps while code is compiled and runs.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/bytes.h"
+#include "differential.h"
+#include "vm/compile/compiler.h"
+#include "vm/decode/code.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
+
+namespace halyard::vm::test {
+namespace {
+
+constexpr std::string_view kEndless = R"(
+vm.module @m
+vm.export @f
+vm.func @f(%i0:1: i64) -> (i64) {
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i2:3 = vm.add.i64 %i2:3, %i4:5
+  %i6 = vm.cmp.lt.i64.u %i2:3, %i0:1
+  vm.cond_br %i6, ^bb1, ^bb2
+^bb2:
+  vm.return %i2:3
+}
+)";
+
+Ref<BytecodeModule> compiled() {
+  const Result<const Compiler*> compiler = Compiler::find();
+  EXPECT_TRUE(compiler) << compiler.error().text();
+  auto bytes = assemble(kEndless, {});
+  EXPECT_TRUE(bytes) << bytes.error().text();
+  auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), known_types(),
+                                     {.verify_eagerly = true, .compiler = *compiler});
+  EXPECT_TRUE(module) << module.error().text();
+  EXPECT_TRUE((*(*module)->code(0))->compiled);
+  return *module;
+}
+
+struct Maps {
+  size_t writable_code = 0;  // mappings that may be written to and executed
+  size_t nameless_code = 0;  // that may be executed, and are of no file: where compiled code is
+};
+Maps read_maps() {
+  Maps maps;
+  std::ifstream file("/proc/self/maps");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string range, rights, offset, device, inode, name;
+    words >> range >> rights >> offset >> device >> inode >> name;
+    if (!rights.contains('x')) continue;
+    maps.writable_code += rights.contains('w');
+    maps.nameless_code += name.empty();
+  }
+  return maps;
+}
+
+TEST(CompiledMemory, IsNeverWritableAndExecutable) {
+  const Ref<BytecodeModule> module = compiled();
+  const Ref<Context> context = Context::create();
+  ASSERT_TRUE(context->add(module));
+  const Callable callable = *context->find("m", "f");
+  Invocation invocation(context);
+  std::atomic<bool> ended = false;
+  std::jthread running([&] {
+    const std::array<Variant, 1> arguments = {Variant::i64(-1)};
+    std::array<Variant, 1> results;
+    EXPECT_FALSE(invocation.call(callable, arguments, results));
+    ended = true;
+  });
+  std::jthread looking([&](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      const Maps maps = read_maps();
+      EXPECT_EQ(maps.writable_code, 0u);
+      EXPECT_GT(maps.nameless_code, 0u);
+    }
+  });
+  // Meanwhile code comes and goes.
+  for (int i = 0; i < 5; ++i) compiled();
+  looking.request_stop();
+  looking.join();
+  while (!ended) {
+    invocation.interrupt(Code::CANCELLED);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST(CompiledMemory, GoesWithItsModule) {
+  compiled();  // what the compiler keeps for itself is there now
+  const size_t before = read_maps().nameless_code;
+  {
+    std::vector<Ref<BytecodeModule>> modules;
+    for (int i = 0; i < 20; ++i) modules.push_back(compiled());
+    EXPECT_GT(read_maps().nameless_code, before);
+  }
+  EXPECT_LE(read_maps().nameless_code, before);
+}
+
+}  // namespace
+}  // namespace halyard::vm::test

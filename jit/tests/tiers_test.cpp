@@ -1,0 +1,184 @@
+// Functions that are interpreted first: they go over to machine code at the heads of loops and in calls, and
+// nobody can tell but by the time.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/bytes.h"
+#include "differential.h"
+#include "loop_generator.h"
+#include "vm/compile/compile_queue.h"
+#include "vm/compile/heat.h"
+#include "vm/decode/code.h"
+#include "vm/object/buffer.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
+
+namespace halyard::vm::test {
+namespace {
+
+using std::chrono::steady_clock;
+
+// For as long as it lives, every so many branches are looked at.
+class Often {
+ public:
+  explicit Often(uint32_t branches) : before_(sample_every.exchange(branches)) {}
+  ~Often() { sample_every = before_; }
+
+ private:
+  uint32_t before_;
+};
+
+Ref<BytecodeModule> load(std::string_view text, const std::shared_ptr<CompileQueue>& queue) {
+  auto bytes = assemble(std::string(text), {});
+  EXPECT_TRUE(bytes) << bytes.error().text();
+  auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), known_types(), {.queue = queue});
+  EXPECT_TRUE(module) << module.error().text();
+  return *module;
+}
+
+TEST(CompiledTiers, GeneratedLoops) {
+  uint32_t moved = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Often often(1 + seed % 7);
+    Choices choices(seed);
+    const std::string text = generate_loops(choices);
+    const auto queue = std::make_shared<CompileQueue>();
+    const Ref<BytecodeModule> module = load(text, queue);
+    compile_loops(*module);
+    const Comparison comparison = compare_exports(module, choices, 30);
+    ASSERT_EQ(comparison.difference, "") << "seed " << seed << '\n' << text;
+    moved += module->heat(0)->moved;
+  }
+  EXPECT_GT(moved, 300u);
+}
+
+TEST(CompiledTiers, GeneratedPrograms) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Often often(1 + seed % 3);
+    Choices choices(seed);
+    const Program program = generate_program(choices);
+    const Comparison comparison = compare_machines(program, {.tiers = true});
+    ASSERT_EQ(comparison.difference, "") << "seed " << seed << '\n' << describe(program);
+  }
+}
+
+// g(n) adds up 0 to n - 1, f(n, m) calls it m times.
+constexpr std::string_view kCalls = R"(
+vm.module @m
+vm.export @f
+vm.func @g(%i0:1: i64) -> (i64) {
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i8 = vm.cmp.lt.i64.s %i2:3, %i0:1
+  vm.cond_br %i8, ^bb2, ^bb3
+^bb2:
+  %i4:5 = vm.add.i64 %i4:5, %i2:3
+  %i2:3 = vm.add.i64 %i2:3, %i6:7
+  vm.br ^bb1
+^bb3:
+  vm.return %i4:5
+}
+vm.func @f(%i0:1: i64, %i2:3: i64) -> (i64) {
+  %i4:5 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 1
+  %i8:9 = vm.const.i64.zero
+  vm.br ^bb1
+^bb1:
+  %i12:13 = vm.call @g(%i0:1)
+  %i8:9 = vm.add.i64 %i8:9, %i12:13
+  %i4:5 = vm.add.i64 %i4:5, %i6:7
+  %i14 = vm.cmp.lt.i64.s %i4:5, %i2:3
+  vm.cond_br %i14, ^bb1, ^bb2
+^bb2:
+  vm.return %i8:9
+}
+)";
+
+class Machine {
+ public:
+  explicit Machine(std::string_view text) : module(load(text, queue)) {
+    EXPECT_TRUE(context->add(module));
+    callable = *context->find("m", "f");
+  }
+  int64_t call(int64_t a, int64_t b) {
+    const std::array<Variant, 2> arguments = {Variant::i64(a), Variant::i64(b)};
+    std::array<Variant, 1> results;
+    const Result<> called = Invocation(context).call(callable, arguments, results);
+    EXPECT_TRUE(called) << called.error().text();
+    return results[0].as_i64();
+  }
+
+  std::shared_ptr<CompileQueue> queue = std::make_shared<CompileQueue>();
+  Ref<BytecodeModule> module;
+  Ref<Context> context = Context::create();
+  Callable callable;
+};
+
+TEST(CompiledTiers, WhatIsHotIsCompiledMeanwhile) {
+  Machine machine(kCalls);
+  EXPECT_EQ(machine.call(3, 2), 6);
+  EXPECT_FALSE((*machine.module->code(0))->compiled);
+  EXPECT_EQ(machine.module->heat(0)->for_calls.load(), nullptr);
+  EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
+  machine.queue->wait_until_idle();
+  ASSERT_NE(machine.module->heat(0)->for_calls.load(), nullptr);
+  EXPECT_TRUE((*machine.module->code(0))->compiled);
+  // What only calls is not: going there and back would cost more.
+  EXPECT_FALSE((*machine.module->code(1))->compiled);
+  EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
+  // Calls have been bound again to what was compiled.
+  const FunctionCode& caller = **machine.module->code(1);
+  ASSERT_EQ(caller.calls.size(), 1u);
+  EXPECT_TRUE(caller.calls[0].binding->callee->compiled);
+}
+
+// One call that goes on until it is stopped.
+TEST(CompiledTiers, ALongLoopMovesOverAtItsHead) {
+  Machine machine(kCalls);
+  const Heat& heat = *machine.module->heat(0);
+  Invocation invocation(machine.context);
+  std::atomic<bool> moved = false;
+  std::jthread stopper([&](const std::stop_token& done) {
+    const auto end = steady_clock::now() + std::chrono::seconds(60);
+    while (heat.moved == 0 && steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    moved = heat.moved != 0;
+    while (!done.stop_requested()) {
+      invocation.interrupt(Code::CANCELLED);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const std::array<Variant, 2> arguments = {Variant::i64(INT64_MAX), Variant::i64(1)};
+  std::array<Variant, 1> results;
+  const Result<> called = invocation.call(machine.callable, arguments, results);
+  stopper.request_stop();
+  stopper.join();
+  ASSERT_FALSE(called);
+  EXPECT_EQ(called.error().code(), Code::CANCELLED);
+  EXPECT_TRUE(moved);
+}
+
+// The queue goes first, or the module does.
+TEST(CompiledTiers, NothingIsLeftBehind) {
+  for (const bool queue_first : {false, true}) {
+    Machine machine(kCalls);
+    EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
+    if (queue_first) machine.queue.reset();
+    EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
+    if (!queue_first) {
+      machine.context = {};
+      machine.callable = {};
+      machine.module = {};
+      machine.queue->wait_until_idle();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halyard::vm::test

@@ -1,0 +1,149 @@
+"""The folder in which compiled functions are kept (--jit_cache): found again, never trusted where others could have written,
+bounded, and shared by processes. Skipped where this build has no compiler."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import vmrun
+
+PROGRAM = """
+vm.module @m
+vm.export @sum
+vm.func @sum(%i0:1: i64) -> (i64) {
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i8 = vm.cmp.lt.i64.s %i2:3, %i0:1
+  vm.cond_br %i8, ^bb2, ^bb3
+^bb2:
+  %i4:5 = vm.add.i64 %i4:5, %i2:3
+  %i2:3 = vm.add.i64 %i2:3, %i6:7
+  vm.br ^bb1
+^bb3:
+  vm.return %i4:5
+}
+"""
+MOST_BYTES = 64 << 20
+
+
+class Runner:
+    def __init__(self, folder, checks):
+        self.checks = checks
+        self.module = os.path.join(folder, "sum.vmasm")
+        with open(self.module, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+
+    def arguments(self, cache, *more):
+        return [f"--module={self.module}", "--function=sum", "--input=10", "--jit=always", f"--jit_cache={cache}", "--print_stats",
+                *more]
+
+    def expect(self, name, cache, from_cache):
+        """Runs the program: right, compiled, and out of the cache or not."""
+        done = vmrun.run("vm-run", *self.arguments(cache))
+        wrong = None
+        if done.returncode != 0 or "45" not in done.stdout:
+            wrong = "did not give 45"
+        elif count(done.stderr, "functions") != 1:
+            wrong = "did not compile one function"
+        elif count(done.stderr, "from the cache") != from_cache:
+            wrong = f"took {count(done.stderr, 'from the cache')} from the cache, expected {from_cache}"
+        self.checks.check(name, wrong, done)
+
+
+def count(text, label):
+    found = re.search(rf"^  {label} +(\d+)$", text, re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def entries(cache):
+    return sorted(os.path.join(cache, name) for name in os.listdir(cache))
+
+
+def main():
+    if not os.path.exists(os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")):
+        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
+    checks = vmrun.Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(folder, checks)
+        cache = os.path.join(folder, "new", "cache")
+        runner.expect("the first run compiles", cache, 0)
+        checks.check("one entry", None if len(entries(cache)) == 1 else f"found {entries(cache)}")
+        checks.check("the user's own", None if os.stat(cache).st_mode & 0o777 == 0o700 else "others may look into the folder")
+        runner.expect("the second finds it", cache, 1)
+
+        entry, = entries(cache)
+        good = open(entry, "rb").read()
+        for name, bad in [("a changed byte", good[:200] + bytes([good[200] ^ 1]) + good[201:]), ("cut off", good[:-1]),
+                          ("longer", good + b"x"), ("empty", b""), ("a header alone", good[:48]),
+                          ("of another key", None)]:
+            if bad is None:  # valid, but not what the name says: the digest is of the key, too
+                other = PROGRAM.replace("i64 1\n", "i64 2\n")
+                with open(runner.module, "w", encoding="utf-8") as file:
+                    file.write(other)
+                vmrun.run("vm-run", *runner.arguments(cache))
+                with open(runner.module, "w", encoding="utf-8") as file:
+                    file.write(PROGRAM)
+                another, = set(entries(cache)) - {entry}
+                bad = open(another, "rb").read()
+                os.remove(another)
+            with open(entry, "wb") as file:
+                file.write(bad)
+            runner.expect(f"{name}: not used", cache, 0)
+            checks.check(f"{name}: replaced", None if open(entry, "rb").read() == good else "the damaged entry is still there")
+
+        os.chmod(entry, 0o666)
+        runner.expect("an entry that others may write to", cache, 0)
+        os.remove(entry)
+        os.symlink("/etc/passwd", entry)
+        runner.expect("a link", cache, 0)
+        checks.check("the link is gone", None if not os.path.islink(entry) else "it is still there")
+        os.chmod(cache, 0o777)
+        runner.expect("a folder that others may write to", cache, 0)
+        os.chmod(cache, 0o700)
+        runner.expect("and again as it was", cache, 1)
+        link = os.path.join(folder, "link")
+        os.symlink(cache, link)
+        runner.expect("a link to a folder", link, 0)
+        if os.geteuid() == 0:
+            os.chown(cache, 1, -1)
+            runner.expect("another user's folder", cache, 0)
+            os.chown(cache, 0, -1)
+            os.chown(entry, 1, -1)
+            runner.expect("another user's entry", cache, 0)
+            os.chown(entry, 0, -1)
+        runner.expect("a file", runner.module, 0)
+
+        # Twice as much as may be there, older than all else; a half-written entry of a process that is gone.
+        for i in range(8):
+            path = os.path.join(cache, f"{i:064}.object")
+            with open(path, "wb") as file:
+                file.truncate(MOST_BYTES // 4)
+            os.utime(path, (1000 + i, 1000 + i))
+        forgotten = os.path.join(cache, "1-1.unfinished")
+        open(forgotten, "wb").close()
+        os.utime(forgotten, (1000, 1000))
+        os.remove(entry)
+        runner.expect("a full folder", cache, 0)
+        total = sum(os.path.getsize(path) for path in entries(cache))
+        checks.check("bounded", None if total <= MOST_BYTES else f"{total} bytes are there")
+        checks.check("the oldest go first", None if os.path.exists(os.path.join(cache, f"{7:064}.object")) else "the newest went")
+        checks.check("what was never finished goes", None if not os.path.exists(forgotten) else "it is still there")
+
+        # Two at once, many times, from nothing.
+        for path in entries(cache):
+            os.remove(path)
+        running = [subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), *runner.arguments(cache)], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        outputs = [process.communicate(timeout=vmrun.TIMEOUT) for process in running]
+        checks.check("six at once", None if all("45" in out for out, _ in outputs) else f"found {outputs}")
+        checks.check("one entry for all", None if entries(cache) == [entry] else f"found {entries(cache)}")
+        runner.expect("and it is whole", cache, 1)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+// CompileQueue: compiles functions in order on its own thread, which starts with the first function. Calls
+// never wait for it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/object.h"
+
+namespace halyard::vm {
+
+class BytecodeModule;
+
+class CompileQueue {
+ public:
+  CompileQueue();
+  CompileQueue(const CompileQueue&) = delete;
+  CompileQueue& operator=(const CompileQueue&) = delete;
+  // Waits for the function being compiled and drops the queued ones.
+  ~CompileQueue();
+
+  // Keeps the module alive until it is compiled. Thread-safe. No effect without memory or a thread: the
+  // function stays interpreted.
+  void add(Ref<BytecodeModule> module, uint32_t function, bool for_loops) noexcept;
+  // For tests: blocks until the queue is empty and idle.
+  void wait_until_idle();
+
+ private:
+  struct Job {
+    Ref<BytecodeModule> module;
+    uint32_t function;
+    bool for_loops;
+  };
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool busy_ = false;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace halyard::vm

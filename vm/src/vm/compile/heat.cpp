@@ -1,0 +1,87 @@
+// When a function is compiled, and where frames switch to the compiled version (on-stack replacement). All
+// versions of a function share one frame layout; a switch only stores the constants that fused code folded
+// away.
+#include "vm/compile/heat.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "vm/module/bytecode_module.h"
+#include "vm/run/stack.h"
+
+namespace halyard::vm {
+
+namespace {
+
+// 4 million branches take about 30 ms, loading LLVM and compiling 30 to 100 ms. Programs that run for less
+// time never pay for the compiler; longer ones lose little before they gain.
+constexpr uint32_t kHot = 8000;
+constexpr uint32_t kLong = 2000;  // late samples that show a frame staying in a long loop
+// The search for the head of an outermost loop looks at this many branches in a row, then pauses.
+constexpr uint32_t kSearch = 512;
+
+// Binds the call site of this frame to `code`. Earlier bindings stay alive: other threads may use them.
+void bind_again(const Frame& frame, const FunctionCode& code) {
+  if (!frame.call || frame.call->op != static_cast<uint16_t>(Op::call)) return;
+  const CallSite& site = call_site(frame.call);
+  const Binding* earlier = std::atomic_ref(site.binding).load(std::memory_order_acquire);
+  if (!earlier || earlier->callee == &code) return;
+  auto binding = std::make_unique<Binding>(*earlier);
+  binding->callee = &code;
+  binding->entry = code.words.data();
+  binding->earlier = earlier;
+  if (!std::atomic_ref(site.binding)
+           .compare_exchange_strong(earlier, binding.get(), std::memory_order_acq_rel))
+    return;
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(site.bound))
+      .store(reinterpret_cast<uintptr_t>(binding.release()), std::memory_order_release);
+}
+
+// The entry of `loops` for the loop that begins at `ip` of `code`; null if none does.
+const Word* same_head(const FunctionCode& code, const Word* ip, const FunctionCode& loops) {
+  const auto word = static_cast<uint32_t>(ip - code.words.data());
+  const auto from = std::ranges::find(code.tier->heads, word, &LoopHead::word);
+  if (from == code.tier->heads.end()) return nullptr;
+  const auto to = std::ranges::find(loops.tier->heads, from->pc, &LoopHead::pc);
+  if (to == loops.tier->heads.end()) return nullptr;
+  const Word* const entry = &loops.words[to->word];
+  return entry->op == static_cast<uint16_t>(DecodedOp::enter_compiled) ? entry : nullptr;
+}
+
+const Word* move_over(Stack& stack, const FunctionCode& to, const Word* word) {
+  stack.top->code = &to;
+  return word;
+}
+
+}  // namespace
+
+const Word* sample(Stack& stack, const Word* ip) {
+  stack.budget = sample_every.load(std::memory_order_relaxed);
+  const FunctionCode& code = *stack.top->code;
+  if (!code.heat) return nullptr;
+  Heat& heat = *code.heat;
+  const FunctionCode* const for_calls = heat.for_calls.load(std::memory_order_acquire);
+  if (for_calls) bind_again(*stack.top, *for_calls);
+  const FunctionCode* const for_loops = heat.for_loops.load(std::memory_order_acquire);
+  if (!for_loops) {
+    std::atomic<uint32_t>& samples = for_calls ? heat.late_samples : heat.samples;
+    if (samples.fetch_add(1, std::memory_order_relaxed) + 1 == (for_calls ? kLong : kHot))
+      code.module->ask_for_code(code.function, for_calls != nullptr);
+    return nullptr;
+  }
+  if (const Word* const entry = same_head(code, ip, *for_loops)) {
+    for (const FoldedConstant& constant : code.tier->folded)
+      stack.top->values()[constant.slot] = constant.bits;
+    stack.searched = 0;
+    heat.moved.fetch_add(1, std::memory_order_relaxed);
+    return move_over(stack, *for_loops, entry);
+  }
+  if (++stack.searched < kSearch) {
+    stack.budget = 1;
+  } else {
+    stack.searched = 0;
+  }
+  return nullptr;
+}
+
+}  // namespace halyard::vm

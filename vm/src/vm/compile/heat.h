@@ -1,0 +1,33 @@
+// Heat: samples of the interpreted function, and its compiled versions. The interpreter takes a sample at
+// every sample_every-th branch of a stack (Stack::budget).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace halyard::vm {
+
+class BytecodeModule;
+struct FunctionCode;
+struct Stack;
+struct Word;
+
+// Branches between two samples. Tests lower it.
+inline std::atomic<uint32_t> sample_every = 512;
+
+// One per function of a module with a compile queue. Thread-safe.
+struct Heat {
+  std::atomic<uint32_t> samples = 0;
+  std::atomic<uint32_t> late_samples = 0;  // of frames still interpreted after the function was compiled
+  // Null until compiled. New calls run `for_calls`. `for_loops` also has entries at the heads of outermost
+  // loops, for frames that are already in a loop.
+  std::atomic<const FunctionCode*> for_calls = nullptr;
+  std::atomic<const FunctionCode*> for_loops = nullptr;
+  std::atomic<uint32_t> moved = 0;  // frames that switched to machine code at the head of a loop
+};
+
+// Takes a sample of the top frame, which is at `ip`, the target of a branch. Requests compilation of hot
+// functions. Returns the word of the compiled version to continue at, or null to continue at `ip`.
+const Word* sample(Stack& stack, const Word* ip);
+
+}  // namespace halyard::vm
