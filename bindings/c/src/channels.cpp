@@ -24,7 +24,7 @@ halyard_status_t halyard_launch_detect(halyard_launch_t* out) {
 
 halyard_status_t halyard_channels_create(const halyard_channels_options_t* options, halyard_channels_t* out) {
   return guarded([&]() -> Result<> {
-    halyard_channels_options_t known = known_fields(options);
+    halyard_channels_options_t known = HALYARD_TRY(known_fields(options));
     HALYARD_TRY(check_reserved(known.reserved, "halyard_channels_options_t"));
     if (!options) known.rank = known.rank_count = -1;
     Ref<hal::ChannelProvider> provider =

@@ -315,7 +315,7 @@ Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
   }
   for (Pending& part : work->parts) part.collective.user = &part;
   HALYARD_TRY(work->when(point.wait, [work = work.get()] { return work->go_on(); }));
-  return work->told();
+  return work->result_for_submitter();
 }
 
 }  // namespace halyard::hal
