@@ -138,6 +138,7 @@ TEST(Tensors, OfElements) {
     EXPECT_EQ(last.map<const float>()[0], 7.0f);
     EXPECT_EQ(tensor.map_bytes(Access::read).size(), 24u);
     EXPECT_EQ(tensor.buffer().type(), "hal.buffer");
+    EXPECT_EQ(view(tensor.device().uri()), device ? "local-sync://" : "host://");
   }
   const Tensor unsigned_ints = Tensor::create<uint16_t>(program.device, {2}, {1, 65535});
   EXPECT_EQ(unsigned_ints.element_type(), ElementType::i16);
@@ -315,6 +316,23 @@ vm.func @check(%i0: i32) -> () {
   EXPECT_EQ(told.use_count(), 2);
   check = Function();
   EXPECT_EQ(told.use_count(), 1);
+}
+
+TEST(Contexts, AreRanks) {
+  const std::vector<Channels> ranks = Channels::create_local(2);
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[1].world().rank, 1u);
+  EXPECT_EQ(ranks[1].world().count, 2u);
+  ranks[1].set_timeout(milliseconds(100));
+  EXPECT_EQ(code_of([&] { ranks[1].import("mine", "MPI_Comm", 1); }), StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(code_of([] { Channels::create_local(0); }), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code_of([] { Channels::create("/none/halyard-channel-none.so"); }), StatusCode::NOT_FOUND);
+  EXPECT_GE(detect_launch().count, 1u);
+  const Instance instance = Instance::create();
+  ContextOptions options = {.modules = {Module::from_text(instance, kProgram)},
+                            .devices = {instance.open("local-sync")}};
+  options.channels = ranks[1];
+  EXPECT_EQ(Context::create(instance, options).find("add").call<float>(1.0f, 2.0f), 3.0f);
 }
 
 // What a callback throws comes back as the failure of the work.

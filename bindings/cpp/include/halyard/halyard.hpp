@@ -24,6 +24,7 @@
 #define HALYARD_HALYARD_HPP_
 
 #include "halyard/cpp/capture.hpp"
+#include "halyard/cpp/channels.hpp"
 #include "halyard/cpp/context.hpp"
 #include "halyard/cpp/error.hpp"
 #include "halyard/cpp/fence.hpp"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "halyard/cpp/channels.hpp"
 #include "halyard/cpp/module.hpp"
 #include "halyard/cpp/tensor.hpp"
 #include "halyard/cpp/value.hpp"
@@ -44,6 +45,7 @@ struct ContextOptions {
   std::function<Result<void>(const halyard_traced_tensor_t& tensor)> tensor{};
   std::function<Result<void>(uint64_t done, uint64_t total)> progress{};
   std::function<void(const halyard_failed_expectation_t& failed)> expectation{};
+  Channels channels{};  // the rank that the program is; empty: what the launcher has made the process
 };
 
 class Function;
@@ -238,6 +240,7 @@ inline Result<Context> Context::create(const Instance& instance, ContextOptions 
   given.capture_path = options.capture_path.empty() ? nullptr : options.capture_path.c_str();
   given.loader_settings = settings.data();
   given.loader_setting_count = settings.size();
+  given.channels = options.channels.get();
   given.trace_user = given.tensor_user = given.progress_user = given.expectation_user = user;
   if (callbacks->trace)
     given.trace = [](void* of, halyard_text_t key, const halyard_object_t* views, size_t count) noexcept {

@@ -300,6 +300,11 @@ class Tensor : public Object {
     return detail::finish(halyard_view_text(get(), max_elements, &text),
                           [&] { return detail::take_text(text, std::char_traits<char>::length(text)); });
   }
+  // The device that its memory belongs to; "host://" for memory without one.
+  Result<Device> device() const {
+    halyard_device_t made = nullptr;
+    return detail::finish(halyard_view_device(get(), &made), [&] { return Device(adopt, made); });
+  }
   // The buffer (hal.buffer).
   Result<Object> buffer() const {
     halyard_object_t made = nullptr;

@@ -1,0 +1,65 @@
+// Programs of several ranks: the launcher of the process, and channels between ranks (docs/collectives.md).
+#ifndef HALYARD_CPP_CHANNELS_HPP_
+#define HALYARD_CPP_CHANNELS_HPP_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "halyard/channels.h"
+#include "halyard/cpp/handle.hpp"
+
+namespace halyard::inline HALYARD_CPP_FORM {
+
+// What the launcher has said in environment variables; without one: rank 0 of 1.
+inline Result<halyard_launch_t> detect_launch() {
+  auto launch = detail::sized<halyard_launch_t>();
+  return detail::finish(halyard_launch_detect(&launch), [&] { return launch; });
+}
+
+// One rank of a program, for ContextOptions. Any thread.
+class Channels : public Handle<halyard_channels_t> {
+ public:
+  using Handle::Handle;
+
+  // Joins the job, for which it may wait (halyard_channels_create). `library` "": that of the launcher.
+  // `rank` and `count` -1: any.
+  static Result<Channels> create(const std::string& library = "", int32_t rank = -1, int32_t count = -1) {
+    auto options = detail::sized<halyard_channels_options_t>();
+    options.library = library.c_str();
+    options.rank = rank;
+    options.rank_count = count;
+    halyard_channels_t made = nullptr;
+    return detail::finish(halyard_channels_create(&options, &made), [&] { return Channels(adopt, made); });
+  }
+  // A world within this process: one for each rank.
+  static Result<std::vector<Channels>> create_local(uint32_t count) {
+    std::vector<Channels> ranks;
+    std::vector<halyard_channels_t> made(count);
+    ranks.reserve(count);
+    return detail::finish(halyard_channels_create_local(count, made.data()), [&] {
+      for (halyard_channels_t rank : made) ranks.emplace_back(adopt, rank);
+      return std::move(ranks);
+    });
+  }
+
+  // The description lives as long as this.
+  Result<halyard_channels_world_t> world() const {
+    auto world = detail::sized<halyard_channels_world_t>();
+    return detail::finish(halyard_channels_world(get(), &world), [&] { return world; });
+  }
+  // How long a collective that is submitted later may wait for other ranks; 0: no limit.
+  Result<void> set_timeout(std::chrono::nanoseconds timeout) const {
+    return detail::finish(halyard_channels_set_timeout(
+        get(), timeout.count() > 0 ? static_cast<uint64_t>(timeout.count()) : 0));
+  }
+  // Makes a communicator of the caller's known to programs (halyard_channels_import).
+  Result<void> import(CString id, CString kind, uint64_t handle) const {
+    return detail::finish(halyard_channels_import(get(), id.get(), kind.get(), handle));
+  }
+};
+
+}  // namespace halyard::inline HALYARD_CPP_FORM
+
+#endif  // HALYARD_CPP_CHANNELS_HPP_
