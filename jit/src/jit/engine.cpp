@@ -5,7 +5,6 @@
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/SHA256.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -41,24 +40,6 @@ struct Handle {
   orc::JITDylib* code;
   std::unique_ptr<GdbName> name;
 };
-
-// The size of the function in the object, or 0 if unknown.
-size_t code_size(const llvm::MemoryBuffer& object) {
-  auto file = llvm::object::ObjectFile::createELFObjectFile(object.getMemBufferRef());
-  if (!file) {
-    llvm::consumeError(file.takeError());
-    return 0;
-  }
-  for (const llvm::object::SymbolRef& symbol : (*file)->symbols()) {
-    auto name = symbol.getName();
-    if (!name) {
-      llvm::consumeError(name.takeError());
-    } else if (*name == kFunction) {
-      return llvm::object::ELFSymbolRef(symbol).getSize();
-    }
-  }
-  return 0;
-}
 
 // Of the process.
 struct Counters {
@@ -230,7 +211,7 @@ bool Engine::make(const halyard_jit_function_t& function, halyard_jit_code_t& co
     if (cache) cache->store(key, {object->getBufferStart(), object->getBufferSize()});
   }
   code.object_bytes = object->getBufferSize();
-  const size_t size = code_size(*object);
+  const size_t size = function_size({object->getBufferStart(), object->getBufferSize()}, kFunction);
   if (llvm::Error error = parts_->link(function, std::move(object), code)) {
     reason = text_of(std::move(error));
     return false;

@@ -133,6 +133,32 @@ GdbName::~GdbName() {
   tell_gdb(&link, kUnregister);
 }
 
+size_t function_size(std::span<const char> object, std::string_view name) {
+  // Copies: nothing in the object is known to be aligned.
+  const auto read = [&]<typename T>(size_t offset, T& into) {
+    if (offset > object.size() || object.size() - offset < sizeof into) return false;
+    std::memcpy(&into, object.data() + offset, sizeof into);
+    return true;
+  };
+  Elf64_Ehdr header;
+  if (!read(0, header)) return 0;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr symbols, strings;
+    if (!read(header.e_shoff + i * sizeof symbols, symbols) || symbols.sh_type != SHT_SYMTAB ||
+        !read(header.e_shoff + symbols.sh_link * sizeof strings, strings))
+      continue;
+    for (size_t at = 0; at < symbols.sh_size; at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      if (!read(symbols.sh_offset + at, symbol)) return 0;
+      const size_t text = strings.sh_offset + symbol.st_name;
+      if (text < object.size() &&
+          std::string_view(object.data() + text, object.size() - text).starts_with(std::string(name) + '\0'))
+        return symbol.st_size;
+    }
+  }
+  return 0;
+}
+
 std::unique_ptr<GdbName> announce(const std::string& name, uintptr_t address, size_t size) {
   if (wants("perf")) tell_perf(name, address, size);
   return wants("gdb") ? std::make_unique<GdbName>(name, address, size) : nullptr;

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace halyard::jit {
 
@@ -22,6 +24,9 @@ class GdbName {
   struct Entry;
   std::unique_ptr<Entry> entry_;
 };
+
+// The size of a function in a 64-bit ELF object that LLVM made; 0: there is none of that name.
+size_t function_size(std::span<const char> object, std::string_view name);
 
 // Tells perf, by a line in /tmp/perf-PID.map, and gdb, as far as they are wanted. Null: gdb is not.
 std::unique_ptr<GdbName> announce(const std::string& name, uintptr_t address, size_t size);
