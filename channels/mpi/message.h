@@ -8,8 +8,8 @@
 namespace halyard::mpi {
 
 // Kinds beyond those of halyard/channel.h.
-inline constexpr uint32_t kSplit = 0xF0;  // proposal of a split
-inline constexpr uint32_t kVote = 0xF1;   // on what all proposals lead to
+inline constexpr uint32_t kSplit = 0xF0;   // proposal of a split
+inline constexpr uint32_t kVote = 0xF1;    // on what all proposals lead to
 inline constexpr uint32_t kNotice = 0xF2;  // the sender takes part no more; the message is a text
 
 struct Header {
