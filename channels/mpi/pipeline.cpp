@@ -11,9 +11,9 @@ namespace halyard::mpi {
 namespace {
 
 constexpr uint64_t kWindow = 4;  // pieces under way of each chunk
-constexpr uint64_t kSmallPiece = 128 << 10;
+constexpr uint64_t kSmallPiece = 256 << 10;
 constexpr uint64_t kLargePiece = 1 << 20;
-constexpr uint64_t kLargeChunk = 2 << 20;
+constexpr uint64_t kLargeChunk = 1 << 20;
 
 }  // namespace
 
