@@ -1,5 +1,6 @@
-// all_reduce through a whole call of a program beside the bare MPI call, on the ranks of one job, in turn in the
-// same process: examples/collectives/all_reduce.vmasm on local-sync, and MPI_Allreduce. Started by benchmarks/collectives.py.
+// all_reduce through a whole call of a program beside the bare MPI call, on the ranks of one job, in turn in
+// the same process: examples/collectives/all_reduce.vmasm on local-sync, and MPI_Allreduce. Started by
+// benchmarks/collectives.py.
 #include <mpi.h>
 
 #include <algorithm>
@@ -55,7 +56,8 @@ int main(int argc, char** argv) {
       const halyard_value_t argument = program.view(send, {static_cast<int64_t>(elements)});
       halyard_value_t result = {};
       const auto bare = [&] {
-        MPI_Allreduce(send.data(), receive.data(), static_cast<int>(elements), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(send.data(), receive.data(), static_cast<int>(elements), MPI_FLOAT, MPI_SUM,
+                      MPI_COMM_WORLD);
       };
       const auto whole = [&] {
         halyard_release(result.object);
@@ -79,8 +81,8 @@ int main(int argc, char** argv) {
       halyard_release(result.object);
       halyard_release(argument.object);
       if (rank == 0)
-        std::printf("%s {\"bytes\": %zu, \"mpi_us\": %.2f, \"halyard_us\": %.2f}\n", bytes == 4 ? " " : ",", bytes,
-                    median(bares), median(wholes));
+        std::printf("%s {\"bytes\": %zu, \"mpi_us\": %.2f, \"halyard_us\": %.2f}\n", bytes == 4 ? " " : ",",
+                    bytes, median(bares), median(wholes));
     }
     if (rank == 0) std::printf("]\n");
     std::fflush(stdout);

@@ -135,10 +135,6 @@ def check_vm_run(checks, mpi, folder):
         if not wrong and (not os.path.exists(path) or struct.unpack("<3f", open(path, "rb").read()) != (11, 22, 33)):
             wrong = f"the result of rank {rank} is not there, or wrong"
     checks.check(f"{mpi}: %r and %n name files", wrong, done)
-    import perfetto
-    read = [perfetto.read(os.path.join(folder, f"trace.{rank}.perfetto")) for rank in (0, 1)] \
-        if hasattr(perfetto, "read") else []
-    del read
     bytes_of = [open(os.path.join(folder, f"trace.{rank}.perfetto"), "rb").read() for rank in (0, 1)]
     checks.check(f"{mpi}: traces name the channel and its collectives",
                  None if all(b"channel 'default'" in text and b"all_reduce sum f32 x 3" in text for text in bytes_of)

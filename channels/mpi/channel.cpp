@@ -54,7 +54,8 @@ void Channel::open(uint32_t number) {
 
 void Channel::add(std::unique_ptr<Operation> operation) {
   operation->added = now();
-  const bool is_direct = operation->collective() && operation->collective()->kind >= HALYARD_COLLECTIVE_SEND &&
+  const bool is_direct = operation->collective() &&
+                         operation->collective()->kind >= HALYARD_COLLECTIVE_SEND &&
                          operation->collective()->kind <= HALYARD_COLLECTIVE_SEND_RECV;
   if (!is_direct) return queue_.push_back(std::move(operation));
   direct_.push_back(std::move(operation));
@@ -88,7 +89,8 @@ bool Channel::check_stop(Operation& operation) {
   std::string text = operation.text() + " of " + name();
   if (code == 0) {
     code = HALYARD_DEADLINE_EXCEEDED;
-    text += " waited longer than its time limit of " + std::to_string(collective->timeout_ns / 1'000'000) + " ms";
+    text +=
+        " waited longer than its time limit of " + std::to_string(collective->timeout_ns / 1'000'000) + " ms";
   } else {
     text += " was stopped while it waited";
   }
@@ -127,7 +129,8 @@ bool Channel::drain() {
     end(std::move(draining.operation));
     draining_.erase(draining_.begin() + static_cast<ptrdiff_t>(i));
   }
-  std::erase_if(leftovers_, [](const auto& operation) { return operation->left() == Operation::Left::nothing; });
+  std::erase_if(leftovers_,
+                [](const auto& operation) { return operation->left() == Operation::Left::nothing; });
   return moved;
 }
 

@@ -100,8 +100,8 @@ class Channel {
     std::unique_ptr<Operation> operation;
     uint64_t until;
   };
-  std::vector<Draining> draining_;                       // failed, while bytes may arrive
-  std::vector<std::unique_ptr<Operation>> leftovers_;    // ended, with messages under way
+  std::vector<Draining> draining_;                     // failed, while bytes may arrive
+  std::vector<std::unique_ptr<Operation>> leftovers_;  // ended, with messages under way
   struct Notice {
     std::unique_ptr<Message> message;
     MPI_Request request;

@@ -61,7 +61,9 @@ class Collective final : public Operation {
   Left left() override {
     return std::max({round_.left(), moves_.left(), pipeline_ ? pipeline_->left() : Left::nothing});
   }
-  std::string awaited() const override { return state_ == State::round ? round_.awaited() : "bytes of other ranks"; }
+  std::string awaited() const override {
+    return state_ == State::round ? round_.awaited() : "bytes of other ranks";
+  }
   std::string text() const override {
     return channel::text_of(given_) + ", number " + std::to_string(given_.number) + ",";
   }
@@ -157,8 +159,9 @@ bool Collective::check() {
     const Header& other = channel_.incoming()[from].header;
     if (agree(own, other)) continue;
     if (other.version != own.version) {
-      fail({HALYARD_INCOMPATIBLE, "rank " + std::to_string(from) + " of " + channel_.name() +
-                                      " has a channel provider of another version; use one build on all machines"});
+      fail({HALYARD_INCOMPATIBLE,
+            "rank " + std::to_string(from) + " of " + channel_.name() +
+                " has a channel provider of another version; use one build on all machines"});
     } else {
       fail({HALYARD_INVALID_ARGUMENT,
             "expected the same collective of every rank as number " + std::to_string(given_.number) + " of " +
@@ -177,7 +180,8 @@ void Collective::copy_own() {
   };
   const uint64_t part = block_ / channel_.count();
   if (given_.kind == HALYARD_COLLECTIVE_ALL_GATHER) copy(received() + rank * block_, sent(), block_);
-  if (given_.kind == HALYARD_COLLECTIVE_ALL_TO_ALL) copy(received() + rank * part, sent() + rank * part, part);
+  if (given_.kind == HALYARD_COLLECTIVE_ALL_TO_ALL)
+    copy(received() + rank * part, sent() + rank * part, part);
   if (given_.kind == HALYARD_COLLECTIVE_BROADCAST && is_root()) copy(received(), sent(), block_);
 }
 

@@ -45,7 +45,8 @@ class Direct final : public Operation {
       if (size_ > kInline)
         requests_.send(given_.send, size_, given_.target, Tag::direct_bytes, What::sent_bytes);
     }
-    if (given_.source == HALYARD_NO_RANK && given_.receive && size_ != 0) std::memset(given_.receive, 0, size_);
+    if (given_.source == HALYARD_NO_RANK && given_.receive && size_ != 0)
+      std::memset(given_.receive, 0, size_);
   }
 
   bool advance() override {
@@ -87,10 +88,11 @@ class Direct final : public Operation {
       sent.source = HALYARD_NO_RANK;
       sent.element = header.element < channel::kElementTypes.size() ? header.element : 0;
       sent.element_count = header.element_count;
-      return fail({HALYARD_INVALID_ARGUMENT,
-                   "expected ranks " + std::to_string(given_.source) + " and " + std::to_string(channel_.rank()) +
-                       " of " + channel_.name() + " to agree, found " + channel::text_of(sent) + " of the one and " +
-                       channel::text_of(given_) + " of the other; compile all ranks from one program"});
+      return fail({HALYARD_INVALID_ARGUMENT, "expected ranks " + std::to_string(given_.source) + " and " +
+                                                 std::to_string(channel_.rank()) + " of " + channel_.name() +
+                                                 " to agree, found " + channel::text_of(sent) +
+                                                 " of the one and " + channel::text_of(given_) +
+                                                 " of the other; compile all ranks from one program"});
     }
     if (size_ > kInline) {
       requests_.receive(given_.receive, size_, given_.source, Tag::direct_bytes, What::bytes);
@@ -102,8 +104,8 @@ class Direct final : public Operation {
   // A channel of one rank: a send meets a receive of this rank.
   bool advance_alone() {
     if (given_.kind != HALYARD_COLLECTIVE_SEND_RECV) {
-      fail({HALYARD_UNIMPLEMENTED, channel::text_of(given_) + " of a rank to itself in " + channel_.name() +
-                                       "; use send_recv"});
+      fail({HALYARD_UNIMPLEMENTED,
+            channel::text_of(given_) + " of a rank to itself in " + channel_.name() + "; use send_recv"});
       return true;
     }
     const bool receives = given_.source != HALYARD_NO_RANK && given_.target != HALYARD_NO_RANK;

@@ -1,5 +1,5 @@
-// Direct: SEND, RECV and SEND_RECV. A first message says what is sent, and holds it where it is small; it ends
-// when the receiver has it, so that a send without a receiver is noticed.
+// Direct: SEND, RECV and SEND_RECV. A first message says what is sent, and holds it where it is small; it
+// ends when the receiver has it, so that a send without a receiver is noticed.
 #pragma once
 
 #include <memory>

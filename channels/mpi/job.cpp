@@ -75,7 +75,8 @@ Failure Job::make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to) {
   fabric->count = static_cast<uint32_t>(count);
   int* highest = nullptr;
   int is_set = 0;
-  if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&highest), &is_set) == MPI_SUCCESS && is_set)
+  if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&highest), &is_set) == MPI_SUCCESS &&
+      is_set)
     fabric->channels = std::min<uint32_t>(kMostChannels, (static_cast<uint32_t>(*highest) + 1) / kTags);
   fabric->root = Channel::root_of(*fabric);
   to = std::move(fabric);
@@ -100,7 +101,8 @@ Failure Job::enter() {
                   ", but channels call MPI on a thread of their own; initialize it with MPI_Init_thread and "
                   "MPI_THREAD_MULTIPLE"};
   } else {
-    if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level); error != MPI_SUCCESS)
+    if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+        error != MPI_SUCCESS)
       return {HALYARD_UNAVAILABLE, error_text("MPI_Init_thread", error)};
     is_ours_ = true;
   }
@@ -181,7 +183,8 @@ void Job::run() {
 }
 
 bool Job::has_work() const {
-  return std::any_of(channels_.begin(), channels_.end(), [](const Channel* channel) { return channel->has_work(); }) ||
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const Channel* channel) { return channel->has_work(); }) ||
          !buried_.empty();
 }
 

@@ -71,9 +71,9 @@ class Job {
   bool is_joined_ = false;
   bool has_tried_ = false;
   Failure failure_;
-  bool is_ours_ = false;      // we have initialized MPI
-  bool any_thread_ = false;   // may call MPI, one at a time
-  bool sleeps_ = false;       // the thread, until it is woken
+  bool is_ours_ = false;     // we have initialized MPI
+  bool any_thread_ = false;  // may call MPI, one at a time
+  bool sleeps_ = false;      // the thread, until it is woken
   bool ends_ = false;
   int exit_status_ = 0;
   uint32_t local_rank_ = 0;

@@ -8,8 +8,8 @@
 namespace halyard::mpi {
 
 // Kinds beyond those of halyard/channel.h.
-inline constexpr uint32_t kSplit = 0xF0;  // proposal of a split
-inline constexpr uint32_t kVote = 0xF1;   // on what all proposals lead to
+inline constexpr uint32_t kSplit = 0xF0;   // proposal of a split
+inline constexpr uint32_t kVote = 0xF1;    // on what all proposals lead to
 inline constexpr uint32_t kNotice = 0xF2;  // the sender takes part no more; the message is a text
 
 struct Header {
@@ -27,8 +27,8 @@ struct Header {
 static_assert(sizeof(Header) == 64);
 
 inline constexpr uint32_t kVersion = 0x48430001;
-inline constexpr size_t kMessage = 4096;  // bytes of a message at most
-inline constexpr size_t kInline = kMessage - sizeof(Header);
+inline constexpr size_t kInline = 16 << 10;  // bytes of a collective that the first message holds
+inline constexpr size_t kMessage = sizeof(Header) + kInline;
 
 struct alignas(64) Message {
   Header header;

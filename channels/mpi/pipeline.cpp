@@ -11,9 +11,9 @@ namespace halyard::mpi {
 namespace {
 
 constexpr uint64_t kWindow = 4;  // pieces under way of each chunk
-constexpr uint64_t kSmallPiece = 128 << 10;
+constexpr uint64_t kSmallPiece = 256 << 10;
 constexpr uint64_t kLargePiece = 1 << 20;
-constexpr uint64_t kLargeChunk = 2 << 20;
+constexpr uint64_t kLargeChunk = 1 << 20;
 
 }  // namespace
 
@@ -69,7 +69,8 @@ uint8_t* Pipeline::place_of(uint32_t owner, uint64_t piece) const {
 
 uint8_t* Pipeline::slot(uint64_t piece, uint32_t contributor) {
   if (plan_.only_contributor != HALYARD_NO_RANK) return place_of(channel_.rank(), piece);
-  const uint64_t piece_bytes = slots_.size() / (std::min(kWindow, pieces_of(channel_.rank())) * (channel_.count() - 1));
+  const uint64_t piece_bytes =
+      slots_.size() / (std::min(kWindow, pieces_of(channel_.rank())) * (channel_.count() - 1));
   const uint32_t place = contributor < channel_.rank() ? contributor : contributor - 1;
   return slots_.data() + (piece % kWindow * (channel_.count() - 1) + place) * piece_bytes;
 }
@@ -79,7 +80,8 @@ void Pipeline::begin() {
   const uint32_t count = channel_.count();
   // Contributions to the own chunk.
   const uint64_t own = pieces_of(rank);
-  for (; posted_ < own && posted_ < reduced_ + kWindow && results_under_way_[posted_ % kWindow] == 0; ++posted_) {
+  for (; posted_ < own && posted_ < reduced_ + kWindow && results_under_way_[posted_ % kWindow] == 0;
+       ++posted_) {
     uint32_t& missing = missing_[posted_ % kWindow];
     missing = 0;
     for (uint32_t from = 0; from < count; ++from) {
@@ -110,9 +112,10 @@ void Pipeline::begin() {
 void Pipeline::reduce(uint64_t piece) {
   const uint32_t rank = channel_.rank();
   const uint64_t size = size_of(rank, piece);
-  uint8_t* const to = plan_.receive
-                          ? place_of(rank, piece)
-                          : results_.data() + piece % kWindow * (results_.size() / std::min(kWindow, pieces_of(rank)));
+  uint8_t* const to =
+      plan_.receive
+          ? place_of(rank, piece)
+          : results_.data() + piece % kWindow * (results_.size() / std::min(kWindow, pieces_of(rank)));
   if (plan_.only_contributor == HALYARD_NO_RANK) {
     std::vector<const void*> inputs(channel_.count());
     for (uint32_t from = 0; from < channel_.count(); ++from)

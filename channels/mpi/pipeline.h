@@ -59,17 +59,17 @@ class Pipeline {
   const uint64_t element_size_;
   uint64_t piece_elements_ = 1;
   Requests<Message> requests_;
-  std::vector<uint8_t> slots_;  // contributions, of each piece that is under way
+  std::vector<uint8_t> slots_;    // contributions, of each piece that is under way
   std::vector<uint8_t> results_;  // where this rank does not receive what it owns
   // Of the own chunk, by piece modulo the window.
-  std::vector<uint32_t> missing_;   // contributions
+  std::vector<uint32_t> missing_;  // contributions
   std::vector<uint32_t> results_under_way_;
   uint64_t posted_ = 0;   // pieces whose contributions are being received
   uint64_t reduced_ = 0;  // pieces
   // By peer.
-  std::vector<uint64_t> sent_;       // contributions that have begun
+  std::vector<uint64_t> sent_;  // contributions that have begun
   std::vector<uint64_t> sent_done_;
-  std::vector<uint64_t> awaited_;    // results that are being received
+  std::vector<uint64_t> awaited_;  // results that are being received
   std::vector<uint64_t> received_;
 };
 

@@ -29,7 +29,9 @@ Opened& opened(halyard_provider_channel_t handle) { return *reinterpret_cast<Ope
 halyard_provider_channel_t to_handle(Opened* opened) {
   return reinterpret_cast<halyard_provider_channel_t>(opened);
 }
-std::string text_of(halyard_text_t text) { return text.size ? std::string(text.data, text.size) : std::string(); }
+std::string text_of(halyard_text_t text) {
+  return text.size ? std::string(text.data, text.size) : std::string();
+}
 
 // The status of `body`, which returns a Failure. Nothing thrown leaves the library.
 template <typename Body>
@@ -39,7 +41,8 @@ halyard_status_t guarded(Body body) noexcept {
     return to_status(job.services(), body(job));
   } catch (const std::bad_alloc&) {
     constexpr char kText[] = "no memory for a channel";
-    return job.services().status_create(job.services().host, HALYARD_RESOURCE_EXHAUSTED, kText, sizeof kText - 1);
+    return job.services().status_create(job.services().host, HALYARD_RESOURCE_EXHAUSTED, kText,
+                                        sizeof kText - 1);
   } catch (const std::exception& error) {
     return job.services().status_create(job.services().host, HALYARD_INTERNAL, error.what(),
                                         std::strlen(error.what()));
@@ -50,7 +53,8 @@ Failure ended() {
   return {HALYARD_FAILED_PRECONDITION, "MPI has been finalized in this process; close channels before that"};
 }
 
-halyard_status_t initialize(const halyard_channel_init_args_t* args, halyard_channel_provider_t* out) noexcept {
+halyard_status_t initialize(const halyard_channel_init_args_t* args,
+                            halyard_channel_provider_t* out) noexcept {
   Job& job = Job::get();
   try {
     if (const Failure failure = job.join(*args->services)) return to_status(*args->services, failure);
@@ -88,10 +92,11 @@ halyard_status_t channel_open(halyard_channel_provider_t, const halyard_channel_
       if (known == job.imports().end()) {
         std::string ids;
         for (const auto& [id, imported] : job.imports()) ids += (ids.empty() ? "'" : ", '") + id + "'";
-        return {HALYARD_NOT_FOUND, "channel id '" + label + "' is unknown; expected none, for a channel of all ranks, or " +
-                                       (ids.empty() ? "that of a communicator which the program's host has given, of "
-                                                      "which there is none"
-                                                    : "one of " + ids)};
+        return {HALYARD_NOT_FOUND,
+                "channel id '" + label + "' is unknown; expected none, for a channel of all ranks, or " +
+                    (ids.empty() ? "that of a communicator which the program's host has given, of "
+                                   "which there is none"
+                                 : "one of " + ids)};
       }
       fabric = known->second.get();
     }
@@ -99,15 +104,16 @@ halyard_status_t channel_open(halyard_channel_provider_t, const halyard_channel_
         (args->count >= 0 && static_cast<uint32_t>(args->count) != fabric->count))
       return {HALYARD_INVALID_ARGUMENT, "expected rank " + std::to_string(fabric->rank) + " of " +
                                             std::to_string(fabric->count) + ", as MPI has it, found rank " +
-                                            std::to_string(args->rank) + " of " + std::to_string(args->count) +
-                                            " (-1: as MPI has it)"};
+                                            std::to_string(args->rank) + " of " +
+                                            std::to_string(args->count) + " (-1: as MPI has it)"};
     if (args->group.size) label += "/" + text_of(args->group);
     auto handle = std::make_unique<Opened>();
     handle->channel = std::make_unique<Channel>(*fabric, label);
     std::vector<uint32_t> ranks(fabric->count);
     for (uint32_t i = 0; i < fabric->count; ++i) ranks[i] = i;
     handle->channel->set_ranks(std::move(ranks));
-    fabric->root->add(make_split(*fabric->root, 0, static_cast<int32_t>(fabric->rank), handle->channel.get(), label));
+    fabric->root->add(
+        make_split(*fabric->root, 0, static_cast<int32_t>(fabric->rank), handle->channel.get(), label));
     const bool no = false;
     job.work(lock, 0, &no);
     *out = to_handle(handle.release());
@@ -119,13 +125,15 @@ halyard_status_t import(halyard_channel_provider_t, halyard_text_t id, halyard_t
                         uint64_t handle) noexcept {
   return guarded([&](Job& job) -> Failure {
     if (text_of(kind) != "MPI_Comm")
-      return {HALYARD_INVALID_ARGUMENT, "expected a handle of kind 'MPI_Comm', found '" + text_of(kind) + "'"};
+      return {HALYARD_INVALID_ARGUMENT,
+              "expected a handle of kind 'MPI_Comm', found '" + text_of(kind) + "'"};
 #ifdef OPEN_MPI
     const auto comm = reinterpret_cast<MPI_Comm>(static_cast<uintptr_t>(handle));
 #else
     const auto comm = static_cast<MPI_Comm>(handle);
 #endif
-    if (comm == MPI_COMM_NULL) return {HALYARD_INVALID_ARGUMENT, "expected a communicator, found MPI_COMM_NULL"};
+    if (comm == MPI_COMM_NULL)
+      return {HALYARD_INVALID_ARGUMENT, "expected a communicator, found MPI_COMM_NULL"};
     std::unique_lock lock(job.mutex());
     if (job.has_ended()) return ended();
     return job.import(lock, text_of(id), comm);
@@ -163,7 +171,8 @@ halyard_status_t channel_place(halyard_provider_channel_t handle, const uint32_t
       if (job.has_ended()) return ended();
       const uint32_t code = stop ? __atomic_load_n(stop, __ATOMIC_RELAXED) : 0;
       if (code != 0)
-        return {static_cast<halyard_status_code_t>(code), "stopped while the other ranks of a split were awaited"};
+        return {static_cast<halyard_status_code_t>(code),
+                "stopped while the other ranks of a split were awaited"};
       job.changed().wait_for(lock, std::chrono::milliseconds(5));
     }
     *rank = channel.rank();
@@ -205,13 +214,15 @@ halyard_status_t submit(halyard_provider_channel_t handle, const halyard_collect
 void channel_fail(halyard_provider_channel_t handle, halyard_status_t status) noexcept {
   Job& job = Job::get();
   const halyard_host_services_t& services = job.services();
-  Failure failure = {services.status_code(services.host, status), services.status_message(services.host, status)};
+  Failure failure = {services.status_code(services.host, status),
+                     services.status_message(services.host, status)};
   services.status_release(services.host, status);
   std::unique_lock lock(job.mutex());
   if (job.has_ended()) return;
   Channel& channel = *opened(handle).channel;
   if (channel.has_ranks())
-    failure.text = "rank " + std::to_string(channel.rank()) + " of " + channel.name() + " has failed: " + failure.text;
+    failure.text =
+        "rank " + std::to_string(channel.rank()) + " of " + channel.name() + " has failed: " + failure.text;
   channel.fail(std::move(failure), true);
   const bool no = false;
   job.work(lock, 0, &no);

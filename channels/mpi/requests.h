@@ -27,23 +27,32 @@ class Requests {
 
   // `peer` is a rank of the channel. More bytes than one message holds become several with the same value.
   void send(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
-    each(size, [&](uint64_t at, int count, MPI_Request* request) {
-      return MPI_Isend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
-                       channel_.tag(tag), channel_.comm(), request);
-    }, value, false, "MPI_Isend");
+    each(
+        size,
+        [&](uint64_t at, int count, MPI_Request* request) {
+          return MPI_Isend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
+                           channel_.tag(tag), channel_.comm(), request);
+        },
+        value, false, "MPI_Isend");
   }
   // Ends when the receiver has it, for a message of less than 1 GiB.
   void send_synchronously(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
-    each(size, [&](uint64_t at, int count, MPI_Request* request) {
-      return MPI_Issend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
-                        channel_.tag(tag), channel_.comm(), request);
-    }, value, false, "MPI_Issend");
+    each(
+        size,
+        [&](uint64_t at, int count, MPI_Request* request) {
+          return MPI_Issend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
+                            channel_.tag(tag), channel_.comm(), request);
+        },
+        value, false, "MPI_Issend");
   }
   void receive(void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
-    each(size, [&](uint64_t at, int count, MPI_Request* request) {
-      return MPI_Irecv(static_cast<uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
-                       channel_.tag(tag), channel_.comm(), request);
-    }, value, true, "MPI_Irecv");
+    each(
+        size,
+        [&](uint64_t at, int count, MPI_Request* request) {
+          return MPI_Irecv(static_cast<uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
+                           channel_.tag(tag), channel_.comm(), request);
+        },
+        value, true, "MPI_Irecv");
   }
 
   // Calls ended(value) for each message that has ended since the last call, and forgets it. Returns how many.

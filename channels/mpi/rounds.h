@@ -24,8 +24,7 @@ class Round {
     for (uint32_t to = 0; to < channel_.count(); ++to) {
       Message& message = channel_.outgoing()[to];
       fill(to, message);
-      if (to != rank)
-        requests_.send(&message, sizeof(Header) + message.header.size, to, Tag::header, -1);
+      if (to != rank) requests_.send(&message, sizeof(Header) + message.header.size, to, Tag::header, -1);
     }
     missing_ = channel_.count() - 1;
     has_come_.assign(channel_.count(), false);
@@ -33,12 +32,11 @@ class Round {
   // Whether anything has ended.
   bool advance() {
     return requests_.test([&](int from) {
-             if (from < 0) return;
-             has_come_[static_cast<size_t>(from)] = true;
-             --missing_;
-           }) > 0;
+      if (from < 0) return;
+      has_come_[static_cast<size_t>(from)] = true;
+      --missing_;
+    }) > 0;
   }
-  bool has_all() const { return missing_ == 0; }
   bool is_done() const { return missing_ == 0 && requests_.empty(); }
   const Failure& failure() const { return requests_.failure(); }
   void cancel() { requests_.cancel(); }

@@ -85,8 +85,7 @@ class Split final : public Operation {
   template <typename T>
   T bytes_of(uint32_t rank) const {
     T bytes;
-    const Message& message =
-        rank == channel_.rank() ? channel_.outgoing()[rank] : channel_.incoming()[rank];
+    const Message& message = rank == channel_.rank() ? channel_.outgoing()[rank] : channel_.incoming()[rank];
     std::memcpy(&bytes, message.bytes, sizeof bytes);
     return bytes;
   }
@@ -115,11 +114,11 @@ class Split final : public Operation {
     std::bitset<kMostChannels> taken;
     for (uint32_t from = 0; from < proposals.size(); ++from) {
       if (std::memcmp(proposals[from].opens, own_.opens, kLabel) != 0) {
-        fail({HALYARD_INVALID_ARGUMENT, "expected every rank to open its channels in the same order, found '" +
-                                            std::string(own_.opens) + "' here (rank " +
-                                            std::to_string(channel_.rank()) + ") and '" +
-                                            std::string(proposals[from].opens, strnlen(proposals[from].opens, kLabel)) +
-                                            "' of rank " + std::to_string(from)});
+        fail({HALYARD_INVALID_ARGUMENT,
+              "expected every rank to open its channels in the same order, found '" +
+                  std::string(own_.opens) + "' here (rank " + std::to_string(channel_.rank()) + ") and '" +
+                  std::string(proposals[from].opens, strnlen(proposals[from].opens, kLabel)) + "' of rank " +
+                  std::to_string(from)});
         return false;
       }
       taken |= proposals[from].taken;

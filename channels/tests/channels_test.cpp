@@ -30,7 +30,8 @@ void expect_same_floats(const SmallFloat& known) {
   for (uint32_t code = 0; code < 1u << width; ++code) {
     const float expected = decode(known, static_cast<uint16_t>(code));
     const float found = channel::widen<format>(code);
-    ASSERT_TRUE(std::isnan(expected) ? std::isnan(found) : expected == found && std::signbit(expected) == std::signbit(found))
+    ASSERT_TRUE(std::isnan(expected) ? std::isnan(found)
+                                     : expected == found && std::signbit(expected) == std::signbit(found))
         << width << " bits, code " << code;
     if (!std::isnan(expected)) {
       ASSERT_EQ(channel::round_to<format>(expected), encode(known, expected)) << code;
@@ -38,13 +39,15 @@ void expect_same_floats(const SmallFloat& known) {
       const float next = decode(known, static_cast<uint16_t>(code + 1));
       if (std::isfinite(expected) && std::isfinite(next) && code + 1 < 1u << (width - 1)) {
         const float middle = expected + (next - expected) / 2;
-        for (const float value : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e30f), -middle})
+        for (const float value :
+             {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e30f), -middle})
           ASSERT_EQ(channel::round_to<format>(value), encode(known, value)) << code << " " << value;
       }
     }
   }
-  for (const float value : {1e30f, -1e30f, 1e-30f, -1e-30f, std::numeric_limits<float>::infinity(),
-                            -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::denorm_min()})
+  for (const float value :
+       {1e30f, -1e30f, 1e-30f, -1e-30f, std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::denorm_min()})
     EXPECT_EQ(channel::round_to<format>(value), encode(known, value)) << value;
 }
 
@@ -68,9 +71,12 @@ std::vector<T> reduced(uint32_t element, uint32_t reduction, const std::vector<s
 
 TEST(Reductions, integers_wrap_around_and_averages_do_not) {
   using Bytes = std::vector<int8_t>;
-  EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_SUM, {{100, -3}, {100, 1}}), (Bytes{-56, -2}));
-  EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_AVERAGE, {{100, -3}, {100, 0}}), (Bytes{100, -1}));
-  EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_MINIMUM, {{100, -3}, {-100, 1}}), (Bytes{-100, -3}));
+  EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_SUM, {{100, -3}, {100, 1}}),
+            (Bytes{-56, -2}));
+  EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_AVERAGE, {{100, -3}, {100, 0}}),
+            (Bytes{100, -1}));
+  EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_MINIMUM, {{100, -3}, {-100, 1}}),
+            (Bytes{-100, -3}));
   EXPECT_EQ(reduced<uint8_t>(HALYARD_COLLECTIVE_UINT_8, HALYARD_REDUCTION_MAXIMUM, {{100, 3}, {200, 1}}),
             (std::vector<uint8_t>{200, 3}));
   EXPECT_EQ(reduced<uint16_t>(HALYARD_COLLECTIVE_UINT_16, HALYARD_REDUCTION_PRODUCT, {{0xFFFF}, {0xFFFF}}),
@@ -79,8 +85,11 @@ TEST(Reductions, integers_wrap_around_and_averages_do_not) {
 
 TEST(Reductions, small_floats_are_rounded_once) {
   // 2048 + 1 + 1 in f16 would stay 2048 if every step were rounded.
-  const auto f16 = [](float value) { return static_cast<uint16_t>(channel::round_to<channel::kFloat16>(value)); };
-  EXPECT_EQ(reduced<uint16_t>(HALYARD_COLLECTIVE_FLOAT_16, HALYARD_REDUCTION_SUM, {{f16(2048)}, {f16(1)}, {f16(1)}}),
+  const auto f16 = [](float value) {
+    return static_cast<uint16_t>(channel::round_to<channel::kFloat16>(value));
+  };
+  EXPECT_EQ(reduced<uint16_t>(HALYARD_COLLECTIVE_FLOAT_16, HALYARD_REDUCTION_SUM,
+                              {{f16(2048)}, {f16(1)}, {f16(1)}}),
             (std::vector<uint16_t>{f16(2050)}));
 }
 
@@ -90,8 +99,10 @@ TEST(Reductions, minimum_and_maximum_keep_nan_and_order_zeros) {
     EXPECT_TRUE(std::isnan(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{1.0f}, {nan}})[0]));
     EXPECT_TRUE(std::isnan(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{nan}, {1.0f}})[0]));
     const bool is_minimum = reduction == HALYARD_REDUCTION_MINIMUM;
-    EXPECT_EQ(std::signbit(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{0.0f}, {-0.0f}})[0]), is_minimum);
-    EXPECT_EQ(std::signbit(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{-0.0f}, {0.0f}})[0]), is_minimum);
+    EXPECT_EQ(std::signbit(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{0.0f}, {-0.0f}})[0]),
+              is_minimum);
+    EXPECT_EQ(std::signbit(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{-0.0f}, {0.0f}})[0]),
+              is_minimum);
   }
 }
 
@@ -100,7 +111,8 @@ TEST(Reductions, minimum_and_maximum_keep_nan_and_order_zeros) {
 constexpr uint32_t op(uint32_t kind, uint32_t reduction, uint32_t element) {
   return kind | reduction << 8 | element << 16;
 }
-constexpr uint32_t kSumF32 = op(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32);
+constexpr uint32_t kSumF32 =
+    op(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32);
 
 template <typename T>
 void expect_failure(const Result<T>& result, Code code, const char* text) {
@@ -119,10 +131,12 @@ TEST(Operations, are_checked) {
                  Code::INVALID_ARGUMENT, "expected no reduction for all_gather");
   expect_failure(unpack(op(HALYARD_COLLECTIVE_REDUCE, 0, 9), 0, 8, place), Code::INVALID_ARGUMENT,
                  "expected a reduction for reduce");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_BROADCAST, 0, 9), 3, 8, place), Code::INVALID_ARGUMENT, "root rank below 3");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_ALL_TO_ALL, 0, 9), 0, 8, place), Code::INVALID_ARGUMENT, "3 ranks");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_SEND_RECV, 0, 9), 2 | 3u << 16, 8, place), Code::INVALID_ARGUMENT,
-                 "source rank below 3");
+  expect_failure(unpack(op(HALYARD_COLLECTIVE_BROADCAST, 0, 9), 3, 8, place), Code::INVALID_ARGUMENT,
+                 "root rank below 3");
+  expect_failure(unpack(op(HALYARD_COLLECTIVE_ALL_TO_ALL, 0, 9), 0, 8, place), Code::INVALID_ARGUMENT,
+                 "3 ranks");
+  expect_failure(unpack(op(HALYARD_COLLECTIVE_SEND_RECV, 0, 9), 2 | 3u << 16, 8, place),
+                 Code::INVALID_ARGUMENT, "source rank below 3");
   const auto none = unpack(op(HALYARD_COLLECTIVE_SEND_RECV, 0, 9), 0xFFFFFFFF, 8, place);
   ASSERT_TRUE(none);
   EXPECT_EQ(none->target, HALYARD_NO_RANK);
@@ -178,7 +192,8 @@ class Recordings : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(fence);
     const Result<> submitted = queue_execute({*device, kAnyQueue, wait, fence->get()}, commands, table);
     // Devices that run in their caller return the failure too.
-    EXPECT_TRUE(submitted || (*fence)->query().code() == submitted.error().code()) << submitted.error().text();
+    EXPECT_TRUE(submitted || (*fence)->query().code() == submitted.error().code())
+        << submitted.error().text();
     return *fence;
   }
   static Status wait(Fence& fence) {
@@ -215,7 +230,8 @@ TEST_P(Recordings, reusable_with_slots_between_other_commands) {
     const Result<> finalized = commands.finalize();
     ASSERT_TRUE(finalized) << finalized.error().text();
     EXPECT_EQ(commands.pieces().size(), 3u);
-    EXPECT_NE(commands.text().find("collective channel0 all_reduce sum f32 x 4 send slot0[0, +16) receive slot1[0, +16)"),
+    EXPECT_NE(commands.text().find(
+                  "collective channel0 all_reduce sum f32 x 4 send slot0[0, +16) receive slot1[0, +16)"),
               std::string::npos)
         << commands.text();
   }
@@ -246,8 +262,10 @@ TEST_P(Recordings, sends_and_receives_of_one_region_begin_together) {
     const Ref<CommandBuffer> commands = recording(kOneShot);
     const uint32_t send = op(HALYARD_COLLECTIVE_SEND, 0, HALYARD_COLLECTIVE_FLOAT_32);
     const uint32_t receive = op(HALYARD_COLLECTIVE_RECV, 0, HALYARD_COLLECTIVE_FLOAT_32);
-    ASSERT_TRUE(commands->collective({channels[rank].get(), send, 1 - rank, {sends[rank].get(), 0, 0, 8}, {}, 2}));
-    ASSERT_TRUE(commands->collective({channels[rank].get(), receive, 1 - rank, {}, {receives[rank].get(), 0, 0, 8}, 2}));
+    ASSERT_TRUE(
+        commands->collective({channels[rank].get(), send, 1 - rank, {sends[rank].get(), 0, 0, 8}, {}, 2}));
+    ASSERT_TRUE(commands->collective(
+        {channels[rank].get(), receive, 1 - rank, {}, {receives[rank].get(), 0, 0, 8}, 2}));
     ASSERT_TRUE(commands->finalize());
     EXPECT_EQ(commands->pieces().size(), 1u);
     fences[rank] = execute(*commands);
@@ -272,9 +290,14 @@ TEST_P(Recordings, collectives_of_one_channel_keep_their_order) {
     inputs.push_back(buffer({static_cast<float>(rank), 1}));
     results[i] = buffer({0, 0, 0, 0});
     const Ref<CommandBuffer> commands = recording(kOneShot);
-    const uint32_t operation = is_gather ? op(HALYARD_COLLECTIVE_ALL_GATHER, 0, HALYARD_COLLECTIVE_FLOAT_32) : kSumF32;
-    const Result<> made = commands->collective(
-        {channels[rank].get(), operation, 0, {inputs.back().get(), 0, 0, 8}, {results[i].get(), 0, 0, 16}, 2});
+    const uint32_t operation =
+        is_gather ? op(HALYARD_COLLECTIVE_ALL_GATHER, 0, HALYARD_COLLECTIVE_FLOAT_32) : kSumF32;
+    const Result<> made = commands->collective({channels[rank].get(),
+                                                operation,
+                                                0,
+                                                {inputs.back().get(), 0, 0, 8},
+                                                {results[i].get(), 0, 0, 16},
+                                                2});
     ASSERT_TRUE(made) << made.error().text();
     ASSERT_TRUE(commands->finalize());
     // On rank 0 the gather is ready long after the sum.
@@ -285,7 +308,8 @@ TEST_P(Recordings, collectives_of_one_channel_keep_their_order) {
   for (int i = 0; i < 4; ++i) {
     const Status status = wait(*fences[i]);
     ASSERT_TRUE(status.ok()) << status.text();
-    EXPECT_EQ(values(*results[i]), i % 2 == 0 ? (std::vector<float>{0, 1, 1, 1}) : (std::vector<float>{1, 2, 0, 0}));
+    EXPECT_EQ(values(*results[i]),
+              i % 2 == 0 ? (std::vector<float>{0, 1, 1, 1}) : (std::vector<float>{1, 2, 0, 0}));
   }
 }
 
@@ -295,8 +319,12 @@ TEST_P(Recordings, failures_reach_every_rank) {
   Ref<Buffer> bytes[2] = {buffer({1, 2}), buffer({3, 4})};
   const auto submit = [&](int rank, uint32_t operation, uint64_t count, Fence* gate) {
     const Ref<CommandBuffer> commands = recording(kOneShot);
-    EXPECT_TRUE(commands->collective(
-        {channels[rank].get(), operation, 0, {bytes[rank].get(), 0, 0, 8}, {bytes[rank].get(), 0, 0, 8}, count}));
+    EXPECT_TRUE(commands->collective({channels[rank].get(),
+                                      operation,
+                                      0,
+                                      {bytes[rank].get(), 0, 0, 8},
+                                      {bytes[rank].get(), 0, 0, 8},
+                                      count}));
     EXPECT_TRUE(commands->finalize());
     return execute(*commands, {}, gate);
   };
@@ -308,7 +336,8 @@ TEST_P(Recordings, failures_reach_every_rank) {
   EXPECT_EQ(wait(*first).code(), Code::DATA_LOSS);
   const Status told = wait(*second);
   EXPECT_EQ(told.code(), Code::DATA_LOSS);
-  EXPECT_NE(told.text().find("rank 0 of channel 'default' has failed: the input is gone"), std::string::npos) << told.text();
+  EXPECT_NE(told.text().find("rank 0 of channel 'default' has failed: the input is gone"), std::string::npos)
+      << told.text();
   EXPECT_EQ(wait(*submit(1, kSumF32, 2, nullptr)).code(), Code::DATA_LOSS);
 
   // Ranks that disagree.
@@ -317,12 +346,14 @@ TEST_P(Recordings, failures_reach_every_rank) {
   channels[1] = open(other, 1);
   const Ref<Fence> sum = submit(0, kSumF32, 2, nullptr);
   const Ref<Fence> maximum =
-      submit(1, op(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_MAXIMUM, HALYARD_COLLECTIVE_FLOAT_32), 1, nullptr);
+      submit(1, op(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_MAXIMUM, HALYARD_COLLECTIVE_FLOAT_32), 1,
+             nullptr);
   for (const Ref<Fence>& fence : {sum, maximum}) {
     const Status status = wait(*fence);
     EXPECT_EQ(status.code(), Code::INVALID_ARGUMENT);
-    EXPECT_NE(status.text().find("found all_reduce sum f32 x 2 of rank 0 and all_reduce maximum f32 x 1 of rank 1"),
-              std::string::npos)
+    EXPECT_NE(
+        status.text().find("found all_reduce sum f32 x 2 of rank 0 and all_reduce maximum f32 x 1 of rank 1"),
+        std::string::npos)
         << status.text();
   }
 
@@ -333,9 +364,10 @@ TEST_P(Recordings, failures_reach_every_rank) {
   channels[0] = *Channel::open(provider, {});
   const Status status = wait(*submit(0, kSumF32, 2, nullptr));
   EXPECT_EQ(status.code(), Code::DEADLINE_EXCEEDED);
-  EXPECT_NE(status.text().find("all_reduce sum f32 x 2, number 0 of channel 'default', waited longer than its time "
-                               "limit of 50 ms for rank 1"),
-            std::string::npos)
+  EXPECT_NE(
+      status.text().find("all_reduce sum f32 x 2, number 0 of channel 'default', waited longer than its time "
+                         "limit of 50 ms for rank 1"),
+      std::string::npos)
       << status.text();
 }
 
@@ -346,18 +378,24 @@ TEST_P(Recordings, errors_of_recording) {
   const Ref<CommandBuffer> commands = recording();
   expect_failure(commands->collective({channel.get(), kSumF32, 0, {}, {bytes.get(), 0, 0, 16}, 4}),
                  Code::INVALID_ARGUMENT, "expected a buffer of 16 bytes to send, found none");
-  expect_failure(commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 12}, 4}),
-                 Code::INVALID_ARGUMENT, "expected at least 16 bytes to receive, found a range of 12");
-  expect_failure(commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 8}, {bytes.get(), 0, 4, 8}, 2}),
-                 Code::INVALID_ARGUMENT, "without common bytes");
-  expect_failure(commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 2, 4}, {bytes.get(), 0, 8, 4}, 1}),
-                 Code::INVALID_ARGUMENT, "multiples of 4 bytes");
-  expect_failure(commands->collective({channel.get(), kSumF32, 0, {nullptr, 3, 0, 16}, {bytes.get(), 0, 0, 16}, 4}),
-                 Code::INVALID_ARGUMENT, "found none");
+  expect_failure(
+      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 12}, 4}),
+      Code::INVALID_ARGUMENT, "expected at least 16 bytes to receive, found a range of 12");
+  expect_failure(
+      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 8}, {bytes.get(), 0, 4, 8}, 2}),
+      Code::INVALID_ARGUMENT, "without common bytes");
+  expect_failure(
+      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 2, 4}, {bytes.get(), 0, 8, 4}, 1}),
+      Code::INVALID_ARGUMENT, "multiples of 4 bytes");
+  expect_failure(
+      commands->collective({channel.get(), kSumF32, 0, {nullptr, 3, 0, 16}, {bytes.get(), 0, 0, 16}, 4}),
+      Code::INVALID_ARGUMENT, "found none");
   auto transfers = CommandBuffer::create(device, 0, kTransfer, kAnyQueue, 0);
   ASSERT_TRUE(transfers);
-  expect_failure((*transfers)->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 16}, 4}),
-                 Code::FAILED_PRECONDITION, "categories DISPATCH");
+  expect_failure(
+      (*transfers)
+          ->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 16}, 4}),
+      Code::FAILED_PRECONDITION, "categories DISPATCH");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Recordings, testing::Values("local-sync", "local-task"),
@@ -386,7 +424,8 @@ TEST(Staging, copies_to_memory_that_the_host_sees) {
   auto made = CommandBuffer::create(device, kOneShot, kTransfer | kDispatchCategory, kAnyQueue, 0);
   ASSERT_TRUE(made);
   const Ref<CommandBuffer> commands = *made;
-  ASSERT_TRUE(commands->collective({channel.get(), kSumF32, 0, {buffers[0].get(), 0, 4, 8}, {buffers[1].get(), 0, 8, 8}, 2}));
+  ASSERT_TRUE(commands->collective(
+      {channel.get(), kSumF32, 0, {buffers[0].get(), 0, 4, 8}, {buffers[1].get(), 0, 8, 8}, 2}));
   ASSERT_TRUE(commands->finalize());
   const Ref<Fence> done = *Fence::create(device);
   ASSERT_TRUE(queue_execute({*device, kAnyQueue, written.get(), done.get()}, *commands, {}));

@@ -130,7 +130,6 @@ struct Exercise {
   uint32_t seed = 0;
 
   void run(halyard_collective_t collective, bool in_place = false) {
-    const uint32_t count = place.count;
     hal::CollectiveSizes sizes = must(hal::sizes_of(collective, place, UINT64_MAX, UINT64_MAX));
     const uint32_t size = channel::element_size(collective.element);
     std::vector<uint8_t> send = values(collective.element, sizes.send / size, place.rank, ++seed);
@@ -150,7 +149,6 @@ struct Exercise {
         collective.send = receive.data() + offset;
       }
     }
-    static_cast<void>(count);
     collective.patience_ns = seed % 2 ? 50'000 : 0;
     Waiting waiting;
     waiting.submit(channel, collective);
@@ -192,7 +190,8 @@ struct Exercise {
   void moves() {
     for (const uint32_t element : {HALYARD_COLLECTIVE_SINT_8, HALYARD_COLLECTIVE_FLOAT_16,
                                    HALYARD_COLLECTIVE_FLOAT_32, HALYARD_COLLECTIVE_UINT_64})
-      for (const uint64_t size : {uint64_t{0}, uint64_t{1}, uint64_t{13}, uint64_t{4097}, uint64_t{170'001}}) {
+      for (const uint64_t size :
+           {uint64_t{0}, uint64_t{1}, uint64_t{13}, uint64_t{4097}, uint64_t{170'001}}) {
         if (size > 10'000 && element != HALYARD_COLLECTIVE_FLOAT_32) continue;
         run(make(HALYARD_COLLECTIVE_ALL_GATHER, 0, element, size), size == 13);
         run(make(HALYARD_COLLECTIVE_ALL_TO_ALL, 0, element, size * place.count));
@@ -273,8 +272,8 @@ std::string exercise(const Ref<ChannelProvider>& provider) {
     const Place within = must(part->place(nullptr));
     Exercise inner{*part, within, hash, 5000};
     inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_GATHER, 0, HALYARD_COLLECTIVE_SINT_32, 11));
-    inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32,
-                             20'000));
+    inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM,
+                             HALYARD_COLLECTIVE_FLOAT_32, 20'000));
     const Ref<Channel> alone = must(part->split(static_cast<int32_t>(within.rank), 0));
     const Place single = must(alone->place(nullptr));
     if (single.count != 1) give_up({Code::INTERNAL, "a channel of one rank has more"});
@@ -324,8 +323,7 @@ int main(int argc, char** argv) {
     for (uint32_t rank = 0; rank < count; ++rank)
       threads.emplace_back([&, rank] { hashes[rank] = exercise(world->provider(rank)); });
     for (std::thread& thread : threads) thread.join();
-    for (uint32_t rank = 0; rank < count; ++rank)
-      std::printf("rank %u:%s\n", rank, hashes[rank].c_str());
+    for (uint32_t rank = 0; rank < count; ++rank) std::printf("rank %u:%s\n", rank, hashes[rank].c_str());
     return 0;
   }
   if (mode != "mpi") {

@@ -33,11 +33,12 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
     const halyard_channel_world_t world = HALYARD_TRY(provider->world());
     if ((known.rank >= 0 && static_cast<uint32_t>(known.rank) != world.rank) ||
         (known.rank_count >= 0 && static_cast<uint32_t>(known.rank_count) != world.count))
-      return fail(Code::FAILED_PRECONDITION,
-                  "expected to be rank {} of {} (-1: any), found rank {} of {} ({}); start the ranks with their "
-                  "launcher, as in: mpirun -n {} ...",
-                  known.rank, known.rank_count, world.rank, world.count, provider->name(),
-                  known.rank_count > 0 ? known.rank_count : 2);
+      return fail(
+          Code::FAILED_PRECONDITION,
+          "expected to be rank {} of {} (-1: any), found rank {} of {} ({}); start the ranks with their "
+          "launcher, as in: mpirun -n {} ...",
+          known.rank, known.rank_count, world.rank, world.count, provider->name(),
+          known.rank_count > 0 ? known.rank_count : 2);
     *out = give<halyard_channels_t>(std::move(provider));
     return {};
   });
@@ -49,7 +50,8 @@ halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_
     const Ref<hal::LocalWorld> world = hal::LocalWorld::create(count);
     std::vector<Ref<hal::ChannelProvider>> providers;
     for (uint32_t rank = 0; rank < count; ++rank) providers.push_back(world->provider(rank));
-    for (uint32_t rank = 0; rank < count; ++rank) out[rank] = give<halyard_channels_t>(std::move(providers[rank]));
+    for (uint32_t rank = 0; rank < count; ++rank)
+      out[rank] = give<halyard_channels_t>(std::move(providers[rank]));
     return {};
   });
 }

@@ -55,15 +55,15 @@ typedef struct halyard_channel_note_record {
 } halyard_channel_note_record_t;
 
 /* Once in a provider, at file scope: HALYARD_CHANNEL_NOTE("mpi", "1.0", "openmpi"); */
-#define HALYARD_CHANNEL_NOTE(library_, version_, launchers_)                                            \
-  HALYARD_NOTE_PLAIN_ __attribute__((used, aligned(4), section(HALYARD_CHANNEL_NOTE_SECTION))) static const \
-      halyard_channel_note_record_t halyard_channel_note_record_ = {                                    \
-          8,                                                                                            \
-          sizeof(halyard_channel_note_t),                                                               \
-          HALYARD_NOTE_TYPE_CHANNEL,                                                                    \
-          HALYARD_NOTE_OWNER,                                                                           \
-          {HALYARD_CHANNEL_ABI_V1, HALYARD_CHANNEL_ABI_V1, HALYARD_SANITIZER_KIND, 0, library_, version_, \
-           launchers_}}
+#define HALYARD_CHANNEL_NOTE(library_, version_, launchers_)                                               \
+  HALYARD_NOTE_PLAIN_ __attribute__((                                                                      \
+      used, aligned(4), section(HALYARD_CHANNEL_NOTE_SECTION))) static const halyard_channel_note_record_t \
+      halyard_channel_note_record_ = {8,                                                                   \
+                                      sizeof(halyard_channel_note_t),                                      \
+                                      HALYARD_NOTE_TYPE_CHANNEL,                                           \
+                                      HALYARD_NOTE_OWNER,                                                  \
+                                      {HALYARD_CHANNEL_ABI_V1, HALYARD_CHANNEL_ABI_V1,                     \
+                                       HALYARD_SANITIZER_KIND, 0, library_, version_, launchers_}}
 
 /* ---- Collectives ---- */
 
@@ -124,8 +124,8 @@ enum {
  *
  * Reductions combine the ranks in their order, 0 first, so that every provider computes the same bits.
  * Integers wrap around; their average is computed with 64 bits and truncated towards zero. Floats of 8 and
- * 16 bits are reduced as f32 and rounded once; NaN is the positive quiet one. MINIMUM and MAXIMUM give NaN where a rank has NaN, and order
- * -0 before +0.
+ * 16 bits are reduced as f32 and rounded once; NaN is the positive quiet one. MINIMUM and MAXIMUM give NaN
+ * where a rank has NaN, and order -0 before +0.
  *
  * The host has checked sizes and ranks. `send` may be `receive` (ALL_REDUCE, REDUCE, BROADCAST), or lie in
  * the place of this rank's block (ALL_GATHER, REDUCE_SCATTER); otherwise the ranges do not overlap. */
@@ -171,7 +171,8 @@ typedef struct halyard_channel_world {
   uint32_t local_rank; /* among the processes of this machine */
   uint32_t local_count;
   uint32_t reserved;
-  const char* description; /* for display: "Open MPI 4.1.4, MPI_THREAD_MULTIPLE"; lives as long as the provider */
+  const char*
+      description; /* for display: "Open MPI 4.1.4, MPI_THREAD_MULTIPLE"; lives as long as the provider */
 } halyard_channel_world_t;
 
 /* The arguments of hal.channel.create. */
@@ -268,7 +269,8 @@ HALYARD_STATIC_ASSERT_(sizeof(halyard_channel_note_record_t) == 164, "the note n
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_channel_table_t, channel_fail) == 8 + 10 * 8,
                        "version 1 is frozen");
 HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_collective_t, user) == 104, "version 1 is frozen");
-HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_channel_open_args_t, extensions) == 56, "version 1 is frozen");
+HALYARD_STATIC_ASSERT_(HALYARD_FIELD_END(halyard_channel_open_args_t, extensions) == 56,
+                       "version 1 is frozen");
 #endif
 #undef HALYARD_STATIC_ASSERT_
 

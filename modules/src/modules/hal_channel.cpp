@@ -1,6 +1,5 @@
 // hal.channel.*: channels between the ranks of a program. Specified by hal-module.md, "Channel".
 #include "hal/channel/channel.h"
-
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {

@@ -38,10 +38,10 @@ struct HalOptions {
   // else the first. Absent: the first or, with devices of several drivers, the first whose memory all
   // candidates can use without a copy.
   std::optional<size_t> lead_allocator;
-  Ref<hal::Capture> capture;      // of every command buffer that programs execute; null: none
-  Ref<hal::TensorTrace> tensors;  // of their dispatches; null: none. Not with a capture
-  TargetFeatures targets;         // features stated by the modules of the context
-  Ref<Budget> memory;             // objects of programs are charged to it; null: not charged
+  Ref<hal::Capture> capture;           // of every command buffer that programs execute; null: none
+  Ref<hal::TensorTrace> tensors;       // of their dispatches; null: none. Not with a capture
+  TargetFeatures targets;              // features stated by the modules of the context
+  Ref<Budget> memory;                  // objects of programs are charged to it; null: not charged
   Ref<hal::ChannelProvider> channels;  // of collectives; null: found when a program asks for a channel
 
   // Not options: the channels of the program, and the work in flight of its calls.

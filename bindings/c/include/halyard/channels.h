@@ -2,9 +2,9 @@
  * functions are libhalyard's. docs/collectives.md describes their use.
  *
  * A program that is compiled for several ranks creates channels (hal.channel.create) and exchanges tensors
- * over them. A rank is a process of an MPI job (`mpirun -n 4 ...`), or a thread of one process. A context gets
- * its rank with halyard_context_options_t.channels; without it, the process is the rank that its launcher has
- * made it, and the only one where no launcher has started it. Any thread.
+ * over them. A rank is a process of an MPI job (`mpirun -n 4 ...`), or a thread of one process. A context
+ * gets its rank with halyard_context_options_t.channels; without it, the process is the rank that its
+ * launcher has made it, and the only one where no launcher has started it. Any thread.
  */
 #ifndef HALYARD_CHANNELS_H_
 #define HALYARD_CHANNELS_H_

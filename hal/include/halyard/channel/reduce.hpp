@@ -109,8 +109,7 @@ void reduce(std::span<const void* const> inputs, void* output, uint64_t count) {
     }
     for (; next < inputs.size(); ++next) {
       const Stored* other = static_cast<const Stored*>(inputs[next]) + at;
-      for (size_t i = 0; i < size; ++i)
-        values[i] = Operation::combine(values[i], Element::load(other[i]));
+      for (size_t i = 0; i < size; ++i) values[i] = Operation::combine(values[i], Element::load(other[i]));
     }
     if constexpr (average) {
       const auto ranks = static_cast<Value>(inputs.size());

@@ -11,9 +11,9 @@
 
 namespace halyard::channel {
 
-inline constexpr std::array<std::string_view, 9> kKindNames = {
-    "all_gather",     "all_reduce", "all_to_all", "broadcast", "reduce",
-    "reduce_scatter", "send",       "recv",       "send_recv"};
+inline constexpr std::array<std::string_view, 9> kKindNames = {"all_gather", "all_reduce", "all_to_all",
+                                                               "broadcast",  "reduce",     "reduce_scatter",
+                                                               "send",       "recv",       "send_recv"};
 inline constexpr std::array<std::string_view, 6> kReductionNames = {"none",    "sum",     "product",
                                                                     "minimum", "maximum", "average"};
 struct ElementType {

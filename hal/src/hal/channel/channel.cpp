@@ -24,7 +24,9 @@ Result<Ref<Channel>> Channel::open(Ref<ChannelProvider> provider, const Options&
   halyard_provider_channel_t handle = nullptr;
   if (Status status = Status::adopt(provider->table().channel_open(provider->handle(), &args, &handle)))
     return std::unexpected(std::move(status).note(fmt::format("while opening {}", channel->name_)));
-  if (!handle) return halyard::fail(Code::INTERNAL, "'{}' opened {} but gave no handle", provider->name(), channel->name_);
+  if (!handle)
+    return halyard::fail(Code::INTERNAL, "'{}' opened {} but gave no handle", provider->name(),
+                         channel->name_);
   channel->opened(handle);
   return channel;
 }
@@ -42,7 +44,8 @@ Result<Ref<Channel>> Channel::split(int32_t color, int32_t key) {
     Status status = base->broken_;
     if (status.ok()) status = Status::adopt(base->table().channel_split(base->handle_, color, key, &handle));
     if (!child) return;
-    if (status) return child->opened(std::unexpected(std::move(status).note("while splitting " + base->name_)));
+    if (status)
+      return child->opened(std::unexpected(std::move(status).note("while splitting " + base->name_)));
     child->opened(handle);
   });
   return child;
@@ -80,8 +83,8 @@ Result<Place> Channel::place(const uint32_t* stop) {
   if (Status status = Status::adopt(table().channel_place(handle_, stop, &place.rank, &place.count)))
     return std::unexpected(std::move(status).note(fmt::format("while the ranks of {} were awaited", name_)));
   if (place.rank >= place.count)
-    return halyard::fail(Code::INTERNAL, "'{}' says that this is rank {} of the {} ranks of {}", provider_->name(),
-                         place.rank, place.count, name_);
+    return halyard::fail(Code::INTERNAL, "'{}' says that this is rank {} of the {} ranks of {}",
+                         provider_->name(), place.rank, place.count, name_);
   lock.lock();
   place_ = place;
   return place;

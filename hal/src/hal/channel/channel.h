@@ -1,6 +1,6 @@
-// Channel: a rank's end of a channel of a provider. Its collectives begin in the order of their tickets, which
-// queue work draws when the program submits it: that order is the same on all ranks, whatever becomes ready
-// first. Specified by hal-module.md, "Channel". Thread-safe.
+// Channel: a rank's end of a channel of a provider. Its collectives begin in the order of their tickets,
+// which queue work draws when the program submits it: that order is the same on all ranks, whatever becomes
+// ready first. Specified by hal-module.md, "Channel". Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ class Channel final : public ObjectOf<Channel> {
   struct Options {
     std::optional<std::string_view> id;
     std::string_view group;
-    int32_t rank = -1;   // -1: the world's
+    int32_t rank = -1;  // -1: the world's
     int32_t count = -1;
   };
   // As hal.channel.create.
@@ -43,8 +43,8 @@ class Channel final : public ObjectOf<Channel> {
 
   // The number of the next collective of the channel.
   uint64_t draw_ticket();
-  // Calls `act` when it is the ticket's turn: now, or on the thread that ends the turn before it. Every ticket
-  // must have its turn.
+  // Calls `act` when it is the ticket's turn: now, or on the thread that ends the turn before it. Every
+  // ticket must have its turn.
   void at_turn(uint64_t ticket, std::move_only_function<void()> act);
   // Within a turn. As halyard_channel_table.submit.
   Status submit(const halyard_collective_t& collective);

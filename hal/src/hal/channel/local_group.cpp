@@ -37,8 +37,7 @@ void reduce_to(Parts parts, std::span<void* const> receivers, uint64_t send_offs
   std::vector<const void*> inputs(parts.size());
   for (uint64_t offset = 0; offset < size; offset += kPiece) {
     const uint64_t length = std::min(kPiece, size - offset);
-    for (size_t i = 0; i < parts.size(); ++i)
-      inputs[i] = at(parts[i].collective.send, send_offset + offset);
+    for (size_t i = 0; i < parts.size(); ++i) inputs[i] = at(parts[i].collective.send, send_offset + offset);
     channel::reduce(first.element, first.reduction, inputs, piece.data(), length / element);
     for (void* receiver : receivers) std::memcpy(at(receiver, offset), piece.data(), length);
   }
@@ -62,8 +61,8 @@ void carry_out_round(Parts parts) {
     case HALYARD_COLLECTIVE_ALL_TO_ALL:
       for (size_t to = 0; to < count; ++to)
         for (size_t from = 0; from < count; ++from)
-          copy(at(receivers[to], from * (block / count)), at(parts[from].collective.send, to * (block / count)),
-               block / count);
+          copy(at(receivers[to], from * (block / count)),
+               at(parts[from].collective.send, to * (block / count)), block / count);
       break;
     case HALYARD_COLLECTIVE_BROADCAST:
       for (void* to : receivers) copy(to, parts[first.root].collective.send, block);
@@ -145,8 +144,9 @@ void LocalGroup::leave(uint32_t rank, LocalOutcome& outcome) {
         return !known.second.empty() && (known.first.first == rank || known.first.second == rank);
       });
   if (is_awaited)
-    fail({Code::ABORTED, fmt::format("rank {} has closed channel '{}', and others wait for it", rank, label_)},
-         outcome);
+    fail(
+        {Code::ABORTED, fmt::format("rank {} has closed channel '{}', and others wait for it", rank, label_)},
+        outcome);
 }
 
 void LocalGroup::add(uint32_t rank, LocalPart part, LocalOutcome& outcome) {
@@ -167,17 +167,19 @@ void LocalGroup::add(uint32_t rank, LocalPart part, LocalOutcome& outcome) {
   round.parts[rank] = part;
   ++round.come;
   if (!agrees)
-    return fail({Code::INVALID_ARGUMENT,
-                 fmt::format("expected the same collective of every rank as number {} of channel '{}', found {} of "
-                             "rank {} and {} of rank {}; compile all ranks from one program",
-                             number, label_, text_of(round.parts[static_cast<size_t>(other_rank)]), other_rank,
-                             text_of(part), rank)},
-                outcome);
+    return fail(
+        {Code::INVALID_ARGUMENT,
+         fmt::format("expected the same collective of every rank as number {} of channel '{}', found {} of "
+                     "rank {} and {} of rank {}; compile all ranks from one program",
+                     number, label_, text_of(round.parts[static_cast<size_t>(other_rank)]), other_rank,
+                     text_of(part), rank)},
+        outcome);
   if (round.come < members_.size()) {
     for (size_t i = 0; i < members_.size(); ++i)
       if (members_[i].has_left && !round.parts[i].has_come)
-        return fail({Code::ABORTED, fmt::format("rank {} has closed channel '{}' before {}, number {} of its collectives",
-                                                i, label_, text_of(part), number)},
+        return fail({Code::ABORTED,
+                     fmt::format("rank {} has closed channel '{}' before {}, number {} of its collectives", i,
+                                 label_, text_of(part), number)},
                     outcome);
     return;
   }
@@ -235,11 +237,12 @@ void LocalGroup::match(uint32_t source, uint32_t target, Half half, LocalOutcome
   if (from.element != to.element || from.element_count != to.element_count) {
     waiting.push_front(std::move(other));
     waiting.push_front(std::move(half));
-    return fail({Code::INVALID_ARGUMENT,
-                 fmt::format("expected ranks {} and {} of channel '{}' to agree, found {} of the one and {} of the "
-                             "other; compile all ranks from one program",
-                             source, target, label_, channel::text_of(from), channel::text_of(to))},
-                outcome);
+    return fail(
+        {Code::INVALID_ARGUMENT,
+         fmt::format("expected ranks {} and {} of channel '{}' to agree, found {} of the one and {} of the "
+                     "other; compile all ranks from one program",
+                     source, target, label_, channel::text_of(from), channel::text_of(to))},
+        outcome);
   }
   outcome.copies.push_back({from.send, to.receive, block_size(from)});
   finish_half(send.transfer, outcome);
@@ -288,7 +291,8 @@ bool LocalGroup::check_stops(LocalOutcome& outcome) {
       if (part.has_come && !part.is_split && check(part.collective, part.came, missing(round))) return false;
   for (const auto& [ranks, halves] : unmatched_)
     for (const Half& half : halves)
-      if (check(half.transfer->collective, half.transfer->came, std::to_string(half.is_send ? ranks.second : ranks.first)))
+      if (check(half.transfer->collective, half.transfer->came,
+                std::to_string(half.is_send ? ranks.second : ranks.first)))
         return false;
   return waits;
 }

@@ -55,8 +55,8 @@ struct LocalOutcome {
     halyard_collective_t collective;
     Status status;
   };
-  std::vector<Completion> completions;  // after the copies
-  std::vector<std::shared_ptr<LocalMember>> resolved;   // of splits: what was submitted to them begins
+  std::vector<Completion> completions;                 // after the copies
+  std::vector<std::shared_ptr<LocalMember>> resolved;  // of splits: what was submitted to them begins
 
   void carry_out();
 };
@@ -99,7 +99,7 @@ class LocalGroup {
 
   const std::string label_;
   std::vector<Member> members_;
-  std::deque<LocalRound> rounds_;  // not complete, in order
+  std::deque<LocalRound> rounds_;                                        // not complete, in order
   std::map<std::pair<uint32_t, uint32_t>, std::deque<Half>> unmatched_;  // by source and target
   Status broken_;
 };

@@ -153,10 +153,11 @@ halyard_status_t world(halyard_channel_provider_t handle, halyard_channel_world_
 Result<> open(const Rank& opener, const halyard_channel_open_args_t& args, halyard_provider_channel_t& out) {
   State& world = *opener.world;
   if (args.has_id && (args.rank < 0 || args.count < 0))
-    return fail(Code::NOT_FOUND,
-                "channel id '{}' is unknown in this process; expected none, or an id with the rank and count of "
-                "each of its channels",
-                view(args.id));
+    return fail(
+        Code::NOT_FOUND,
+        "channel id '{}' is unknown in this process; expected none, or an id with the rank and count of "
+        "each of its channels",
+        view(args.id));
   const uint32_t count = args.count < 0 ? world.count : static_cast<uint32_t>(args.count);
   const uint32_t rank = args.rank < 0 ? opener.rank : static_cast<uint32_t>(args.rank);
   if (rank >= count)
@@ -207,8 +208,7 @@ halyard_status_t channel_split(halyard_provider_channel_t handle, int32_t color,
   End& base = end_of(handle);
   return changing(*base.world, [&](LocalOutcome& outcome) -> Result<> {
     if (base.member.broken) return std::unexpected(base.member.broken);
-    if (base.member.group && base.member.group->broken())
-      return std::unexpected(base.member.group->broken());
+    if (base.member.group && base.member.group->broken()) return std::unexpected(base.member.group->broken());
     LocalPart part;
     part.is_split = true;
     part.color = color;

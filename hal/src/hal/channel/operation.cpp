@@ -147,10 +147,11 @@ Result<> check_overlap(const halyard_collective_t& collective, const Place& plac
     default:
       break;
   }
-  return fail(Code::INVALID_ARGUMENT,
-              "expected ranges to send and to receive without common bytes, found [{}, +{}) and [{}, +{}) for "
-              "{}; receive into another buffer",
-              send, sizes.send, receive, sizes.receive, channel::text_of(collective));
+  return fail(
+      Code::INVALID_ARGUMENT,
+      "expected ranges to send and to receive without common bytes, found [{}, +{}) and [{}, +{}) for "
+      "{}; receive into another buffer",
+      send, sizes.send, receive, sizes.receive, channel::text_of(collective));
 }
 
 }  // namespace halyard::hal

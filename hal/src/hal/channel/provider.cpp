@@ -92,19 +92,21 @@ Result<> ChannelProvider::load() {
                 reason.empty() ? "it gives no reason" : reason);
   }
   if (reply.abi_version < kAbi.low || reply.abi_version > kAbi.high || !reply.table)
-    return fail(Code::INCOMPATIBLE, "channel provider '{}' chose channel ABI {}; expected {} and a table of functions",
-                name_, reply.abi_version, to_text(kAbi));
+    return fail(Code::INCOMPATIBLE,
+                "channel provider '{}' chose channel ABI {}; expected {} and a table of functions", name_,
+                reply.abi_version, to_text(kAbi));
   // Functions that one side does not know stay null.
   std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
   if (!is_complete(table_))
-    return fail(Code::INCOMPATIBLE, "channel provider '{}' lacks functions that channel ABI {} demands", name_,
-                reply.abi_version);
+    return fail(Code::INCOMPATIBLE, "channel provider '{}' lacks functions that channel ABI {} demands",
+                name_, reply.abi_version);
   const halyard_channel_init_args_t args = {sizeof args, reply.abi_version, &services_.table(), nullptr};
   if (Status status = Status::adopt(table_.initialize(&args, &handle_))) {
     handle_ = nullptr;
     return std::unexpected(std::move(status).note(fmt::format("while joining a job with '{}'", name_)));
   }
-  if (!handle_) return fail(Code::INTERNAL, "channel provider '{}' was initialized but gave no handle", name_);
+  if (!handle_)
+    return fail(Code::INTERNAL, "channel provider '{}' was initialized but gave no handle", name_);
   return {};
 }
 
@@ -165,12 +167,13 @@ Result<Ref<ChannelProvider>> ChannelProvider::find(const Launch& launch) {
       refused.push_back(fmt::format("'{}' is for {}", path, padded_text(note->launchers)));
     }
   }
-  return fail(Code::NOT_FOUND,
-              "this process is rank {} of {}, started by {}, and there is no channel provider for it (looked "
-              "in '{}'; found {}); build Halyard where that MPI's development package is installed, or name a "
-              "library in ${}",
-              launch.rank, launch.count, launch.launcher, fmt::join(folders(), "', '"),
-              refused.empty() ? "none" : fmt::format("{}", fmt::join(refused, "; ")), kVariable);
+  return fail(
+      Code::NOT_FOUND,
+      "this process is rank {} of {}, started by {}, and there is no channel provider for it (looked "
+      "in '{}'; found {}); build Halyard where that MPI's development package is installed, or name a "
+      "library in ${}",
+      launch.rank, launch.count, launch.launcher, fmt::join(folders(), "', '"),
+      refused.empty() ? "none" : fmt::format("{}", fmt::join(refused, "; ")), kVariable);
 }
 
 }  // namespace halyard::hal

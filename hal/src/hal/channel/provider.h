@@ -30,9 +30,10 @@ class ChannelProvider final : public ObjectOf<ChannelProvider> {
   // A provider inside the host. `keep` lives as long as it.
   static Ref<ChannelProvider> built_in(std::string name, const halyard_channel_table_t& table,
                                        halyard_channel_provider_t handle, Ref<Object> keep);
-  // The provider of a process that nobody has given one: where a launcher has started it, the library for that
-  // launcher; else one of a world of one rank. NOT_FOUND: no library for the launcher, with the places that
-  // were looked at. $HALYARD_CHANNEL_PROVIDER, the path of a library, comes first (not in set-uid programs).
+  // The provider of a process that nobody has given one: where a launcher has started it, the library for
+  // that launcher; else one of a world of one rank. NOT_FOUND: no library for the launcher, with the places
+  // that were looked at. $HALYARD_CHANNEL_PROVIDER, the path of a library, comes first (not in set-uid
+  // programs).
   static Result<Ref<ChannelProvider>> find(const Launch& launch);
 
   const std::string& name() const { return name_; }  // its path, or "in this process"

@@ -449,18 +449,19 @@ Result<> CommandBuffer::collective(const Collective& collective) {
   HALYARD_TRY(with_note(resolve("send", send, sizes.send, send_needs, recorded.send), text));
   HALYARD_TRY(with_note(resolve("receive", receive, sizes.receive, receive_needs, recorded.receive), text));
   if (recorded.send.memory && recorded.send.memory == recorded.receive.memory)
-    HALYARD_TRY(check_overlap(recorded.collective, place, sizes, recorded.send.offset, recorded.receive.offset));
-  HALYARD_TRY(Recorder::record(
-      *this, HALYARD_COMMAND_COLLECTIVE,
-      {.ranges = uses, .stored = {sizeof(RecordedCollective)}, .object = target}, [&] {
-        return halyard_command_collective_t{{},
-                                            target,
-                                            collective.operation,
-                                            collective.parameter,
-                                            recorded.send,
-                                            recorded.receive,
-                                            collective.element_count};
-      }));
+    HALYARD_TRY(
+        check_overlap(recorded.collective, place, sizes, recorded.send.offset, recorded.receive.offset));
+  HALYARD_TRY(Recorder::record(*this, HALYARD_COMMAND_COLLECTIVE,
+                               {.ranges = uses, .stored = {sizeof(RecordedCollective)}, .object = target},
+                               [&] {
+                                 return halyard_command_collective_t{{},
+                                                                     target,
+                                                                     collective.operation,
+                                                                     collective.parameter,
+                                                                     recorded.send,
+                                                                     recorded.receive,
+                                                                     collective.element_count};
+                               }));
   if (send.buffer) recorded.send_buffer = &send.buffer->allocation();
   if (receive.buffer) recorded.receive_buffer = &receive.buffer->allocation();
   collectives_.push_back(recorded);

@@ -134,8 +134,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   ~CommandBuffer();
 
  private:
-  struct Recorder;  // helpers of command_buffer.cpp
-  struct Lister;    // of command_list.cpp
+  struct Recorder;   // helpers of command_buffer.cpp
+  struct Lister;     // of command_list.cpp
   Result<> split();  // collectives_ is not empty
   Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);
 

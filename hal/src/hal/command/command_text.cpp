@@ -69,14 +69,15 @@ struct Text {
     const uint32_t kind = command.operation & 0xFF;
     const uint32_t reduction = command.operation >> 8 & 0xFF;
     const uint32_t element = command.operation >> 16 & 0xFF;
-    std::string text = fmt::format(
-        "collective channel{} {} {}{} x {}", command.channel,
-        kind < channel::kKindNames.size() ? channel::kKindNames[kind] : unknown,
-        reduction == 0                                  ? ""
-        : reduction < channel::kReductionNames.size() ? fmt::format("{} ", channel::kReductionNames[reduction])
-                                                        : "? ",
-        element < channel::kElementTypes.size() ? channel::kElementTypes[element].name : unknown,
-        command.element_count);
+    std::string text =
+        fmt::format("collective channel{} {} {}{} x {}", command.channel,
+                    kind < channel::kKindNames.size() ? channel::kKindNames[kind] : unknown,
+                    reduction == 0 ? ""
+                    : reduction < channel::kReductionNames.size()
+                        ? fmt::format("{} ", channel::kReductionNames[reduction])
+                        : "? ",
+                    element < channel::kElementTypes.size() ? channel::kElementTypes[element].name : unknown,
+                    command.element_count);
     if (command.parameter != 0) text += fmt::format(" parameter {:#x}", command.parameter);
     if (command.send.length != 0) text += " send " + range_text(command.send);
     if (command.receive.length != 0) text += " receive " + range_text(command.receive);

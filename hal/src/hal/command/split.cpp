@@ -13,11 +13,11 @@ struct Splitter {
   std::vector<CommandBuffer::Piece>& pieces;
   std::vector<uint64_t> words = {};  // of the driver's next piece
   uint32_t commands = 0;
-  bool has_work = false;                           // a command that is no barrier and no group
+  bool has_work = false;                             // a command that is no barrier and no group
   std::vector<std::span<const uint64_t>> open = {};  // debug groups
-  std::vector<uint32_t> counts = {};               // commands of each piece
-  uint32_t collectives = 0;                        // so far
-  uint32_t pending = 0;                            // of this region
+  std::vector<uint32_t> counts = {};                 // commands of each piece
+  uint32_t collectives = 0;                          // so far
+  uint32_t pending = 0;                              // of this region
 
   void append(std::span<const uint64_t> command) {
     words.insert(words.end(), command.begin(), command.end());

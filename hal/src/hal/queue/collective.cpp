@@ -67,7 +67,7 @@ struct Work final : ObjectOf<Work>, StepwiseExecution, Step {
   const std::thread::id submitter = std::this_thread::get_id();
   std::vector<SlotEntry> entries;
   std::vector<Ref<Allocation>> kept;  // what they name
-  std::vector<Pending> parts;            // one for each collective of the recording
+  std::vector<Pending> parts;         // one for each collective of the recording
   const CommandBuffer::Piece* piece = nullptr;
   size_t next = 0;                   // piece
   std::atomic<uint32_t> missing{0};  // collectives of this region that have not completed
@@ -292,11 +292,11 @@ Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
                              std::span<const SlotEntry> entries) {
   const std::span<const CommandBuffer::RecordedCollective> collectives = commands.collectives();
   const auto work = make<Work>(point, commands);
-  HALYARD_TRY(work->charge.start(point.memory,
-                                 block_bytes(sizeof(Work)) + block_bytes(collectives.size() * sizeof(Pending)) +
-                                     block_bytes(entries.size_bytes()) +
-                                     block_bytes(entries.size() * sizeof(Ref<Allocation>)),
-                                 "collectives"));
+  HALYARD_TRY(work->charge.start(
+      point.memory,
+      block_bytes(sizeof(Work)) + block_bytes(collectives.size() * sizeof(Pending)) +
+          block_bytes(entries.size_bytes()) + block_bytes(entries.size() * sizeof(Ref<Allocation>)),
+      "collectives"));
   work->entries.assign(entries.begin(), entries.end());
   for (const SlotEntry& entry : entries) work->kept.push_back(Ref<Allocation>::share(entry.allocation));
   work->parts.reserve(collectives.size());
