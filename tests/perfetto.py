@@ -79,7 +79,7 @@ class Trace:
         names, categories = {}, {}
         with open(path, "rb") as file:
             data = file.read()
-        first = True
+        first, sequence = True, None
         for number, packet in fields(data):
             assert number == 1, f"field {number} of the trace is no packet"
             content = message(packet)
@@ -90,7 +90,8 @@ class Trace:
             if 60 in content:
                 self._describe(content[60])
             if 11 in content:
-                assert content[10] == 1, "every event is of the one sequence"
+                sequence = sequence or content[10]
+                assert content[10] == sequence, "every event is of the one sequence"
                 assert bool(content[13] & 1) == first, "state is cleared with the first event only"
                 first = False
                 self._event(content, names, categories)

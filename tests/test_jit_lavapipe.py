@@ -22,7 +22,8 @@ def main():
         vmrun.skip("there is no Vulkan device")
     folder = os.path.join(fixtures, PROGRAMS)
     with open(os.path.join(folder, "cases.json"), encoding="utf-8") as file:
-        cases = [case for case in json.load(file) if "vulkan" in case["devices"] and not case["flags"]]
+        cases = [case for case in json.load(file) if "vulkan" in case["devices"] and not case["flags"]
+                 and not any("..." in text or text.startswith("result[") for text in case["expected"])]  # whole tensors only
     checks = vmrun.Checks()
     with tempfile.TemporaryDirectory() as cache:
         for case in cases[:6]:

@@ -97,8 +97,12 @@ inline void load_global(Object*& global, Object** refs, uint16_t result) {
 
 #if defined(HALYARD_TRACED_INTERPRETER)
 CallOutcome interpret_traced(Stack& stack) {
+#elif defined(HALYARD_KERNEL_INTERPRETER) && defined(HALYARD_SAMPLED_INTERPRETER)
+CallOutcome interpret_kernel_sampled(Stack& stack) {
 #elif defined(HALYARD_KERNEL_INTERPRETER)
 CallOutcome interpret_kernel(Stack& stack) {
+#elif defined(HALYARD_SAMPLED_INTERPRETER)
+CallOutcome interpret_sampled(Stack& stack) {
 #else
 CallOutcome interpret(Stack& stack) {
 #endif
@@ -142,9 +146,13 @@ CallOutcome interpret(Stack& stack) {
   if (IS_INTERRUPTED()) [[unlikely]] \
   goto interrupted
 // Takes a sample now and then, to find hot functions.
+#ifdef HALYARD_SAMPLED_INTERPRETER
 #define COUNT_BRANCH()                  \
   if (--stack.budget == 0) [[unlikely]] \
   goto sampled
+#else
+#define COUNT_BRANCH() static_cast<void>(0)
+#endif
 // The branch at the end of an instruction.
 #define BRANCH_BY(distance) \
   do {                      \
@@ -227,10 +235,12 @@ raise:
   note_place(stack, ip);
   return CallOutcome::failed;
 
+#ifdef HALYARD_SAMPLED_INTERPRETER
 sampled:
   SAVE_FRAME();
   if (const Word* const other = sample(stack, ip)) ip = other;
   DISPATCH();
+#endif
 
 #undef HANDLER
 #undef DECODED_HANDLER

@@ -11,6 +11,10 @@ CallOutcome interpret(Stack& stack);
 // The same for kernels: polls the word stack.stop at every branch and call. interpret() polls a word in the
 // stack itself, which saves one load.
 CallOutcome interpret_kernel(Stack& stack);
+// The same two with samples of hot functions (vm/compile/heat.h). Counting the branches costs a tight loop 7
+// % more instructions, so only functions with heat run in them.
+CallOutcome interpret_sampled(Stack& stack);
+CallOutcome interpret_kernel_sampled(Stack& stack);
 // The same as interpret(), and reports every call and return to stack.tracer. A separate instance of the
 // interpreter, so that interpret() need not check for a tracer.
 CallOutcome interpret_traced(Stack& stack);

@@ -262,9 +262,10 @@ Result<Outcome> Invocation::go_on() {
     if (stack.tracer) [[unlikely]] {
       outcome = run_traced(stack);
     } else {
+      const bool sampled = !stack.native && stack.top->code->heat != nullptr;
       outcome = stack.native ? call_native_entry(stack)
-                : stack.stop ? interpret_kernel(stack)
-                             : interpret(stack);
+                : stack.stop ? (sampled ? interpret_kernel_sampled(stack) : interpret_kernel(stack))
+                             : (sampled ? interpret_sampled(stack) : interpret(stack));
     }
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
