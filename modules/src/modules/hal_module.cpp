@@ -48,9 +48,9 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   definition.exports = exports_of(kFunctions);
   // The state of the module in a context: the host's options, and work in flight.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
-    auto* const mine = new HalOptions(options);
+    auto mine = std::make_unique<HalOptions>(options);
     mine->open_channels = std::make_shared<hal::OpenChannels>(options.channels);
-    return vm::NativeState{mine, [](void* state) {
+    return vm::NativeState{mine.release(), [](void* state) {
                              const std::unique_ptr<HalOptions> owned(static_cast<HalOptions*>(state));
                              owned->leave_work();
                            }};
