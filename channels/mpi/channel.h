@@ -76,6 +76,14 @@ class Channel {
   // First messages of the collective under way, to and from each rank.
   std::vector<Message>& incoming() { return incoming_; }
   std::vector<Message>& outgoing() { return outgoing_; }
+  // Memory for the collective under way, which the channel keeps: fresh pages cost more than moving bytes.
+  uint8_t* scratch(uint64_t size) {
+    if (size > scratch_size_) {
+      scratch_ = std::make_unique_for_overwrite<uint8_t[]>(size);
+      scratch_size_ = size;
+    }
+    return scratch_.get();
+  }
 
  private:
   bool look_at_notices();
@@ -111,6 +119,8 @@ class Channel {
   MPI_Request notice_request_ = MPI_REQUEST_NULL;
   std::vector<Message> incoming_;
   std::vector<Message> outgoing_;
+  std::unique_ptr<uint8_t[]> scratch_;
+  uint64_t scratch_size_ = 0;
 };
 
 }  // namespace halyard::mpi

@@ -34,7 +34,10 @@ Pipeline::Pipeline(Channel& channel, PipelinePlan plan)
   piece_elements_ = (largest * element_size_ > kLargeChunk ? kLargePiece : kSmallPiece) / element_size_;
   const uint64_t pieces = std::min(kWindow, pieces_of(channel_.rank()));
   const uint64_t piece_bytes = std::min(piece_elements_, std::max<uint64_t>(largest, 1)) * element_size_;
-  if (plan_.only_contributor == HALYARD_NO_RANK) slots_.resize(pieces * (channel_.count() - 1) * piece_bytes);
+  if (plan_.only_contributor == HALYARD_NO_RANK) {
+    slots_size_ = pieces * (channel_.count() - 1) * piece_bytes;
+    slots_ = channel_.scratch(slots_size_);
+  }
   if (!plan_.receive) results_.resize(pieces * piece_bytes);
 }
 
@@ -70,9 +73,9 @@ uint8_t* Pipeline::place_of(uint32_t owner, uint64_t piece) const {
 uint8_t* Pipeline::slot(uint64_t piece, uint32_t contributor) {
   if (plan_.only_contributor != HALYARD_NO_RANK) return place_of(channel_.rank(), piece);
   const uint64_t piece_bytes =
-      slots_.size() / (std::min(kWindow, pieces_of(channel_.rank())) * (channel_.count() - 1));
+      slots_size_ / (std::min(kWindow, pieces_of(channel_.rank())) * (channel_.count() - 1));
   const uint32_t place = contributor < channel_.rank() ? contributor : contributor - 1;
-  return slots_.data() + (piece % kWindow * (channel_.count() - 1) + place) * piece_bytes;
+  return slots_ + (piece % kWindow * (channel_.count() - 1) + place) * piece_bytes;
 }
 
 void Pipeline::begin() {

@@ -59,7 +59,8 @@ class Pipeline {
   const uint64_t element_size_;
   uint64_t piece_elements_ = 1;
   Requests<Message> requests_;
-  std::vector<uint8_t> slots_;    // contributions, of each piece that is under way
+  uint8_t* slots_ = nullptr;  // contributions, of each piece that is under way; the channel's
+  uint64_t slots_size_ = 0;
   std::vector<uint8_t> results_;  // where this rank does not receive what it owns
   // Of the own chunk, by piece modulo the window.
   std::vector<uint32_t> missing_;  // contributions
