@@ -26,13 +26,9 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 
 namespace {
 
-JitMode jit_mode(const Flags& flags, const Program& program) {
-  return flags.has(flag::jit) ? flags[flag::jit] : program.jit;
-}
-
 // The folder for compiled code; empty: none.
-std::string jit_cache(const Flags& flags, const Program& program) {
-  if (jit_mode(flags, program) == JitMode::off) return "";
+std::string jit_cache(const Flags& flags) {
+  if (flags[flag::jit] == JitMode::off) return "";
   if (flags.has(flag::jit_cache)) return flags[flag::jit_cache];
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
@@ -61,12 +57,11 @@ Result<std::string> worker_count(const Flags& flags) {
 
 // The options of local devices that --jit, --allow_native and --executable_plugin ask for, as keys and
 // values.
-std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags, const Program& program) {
-  const JitMode jit = jit_mode(flags, program);
+std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
+  const JitMode jit = flags[flag::jit];
   std::vector<std::pair<std::string, std::string>> options;
   options.emplace_back("jit", jit == JitMode::hot ? "auto" : jit == JitMode::always ? "always" : "off");
-  if (const std::string folder = jit_cache(flags, program); !folder.empty())
-    options.emplace_back("jit_cache", folder);
+  if (const std::string folder = jit_cache(flags); !folder.empty()) options.emplace_back("jit_cache", folder);
   if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
   for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
@@ -126,11 +121,11 @@ Result<> make_instance(const Flags& flags, Program& program) {
     TOOL_TRY(check(halyard_trace_create(path.c_str(), program.trace.out())));
   }
   if (flags[flag::print_stats]) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
-  const JitMode jit = jit_mode(flags, program);
+  const JitMode jit = flags[flag::jit];
   uint32_t options = program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0;
   if (jit == JitMode::hot) options |= HALYARD_INSTANCE_JIT_AUTO;
   if (jit == JitMode::always) options |= HALYARD_INSTANCE_JIT_ALWAYS;
-  const std::string cache = jit_cache(flags, program);
+  const std::string cache = jit_cache(flags);
   program.instance = TOOL_TRY(make_instance(flags, program.trace.get(), options, cache.c_str()));
   return {};
 }
@@ -184,7 +179,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
       needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
   }
-  const auto local = local_options(flags, program);
+  const auto local = local_options(flags);
   std::vector<halyard_device_setting_t> settings = settings_of(local);
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
@@ -246,7 +241,7 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& fl
   options.device_count = made->devices_.size();
   options.parameters = made->files_.data();
   options.parameter_count = made->files_.size();
-  made->local_options_ = local_options(flags, program);
+  made->local_options_ = local_options(flags);
   made->local_settings_ = settings_of(made->local_options_);
   options.loader_settings = made->local_settings_.data();
   options.loader_setting_count = made->local_settings_.size();

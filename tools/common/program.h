@@ -24,7 +24,6 @@ inline constexpr uint64_t kDefaultMaxElements = 1024;
 // Everything that a run holds. Members are destroyed in reverse order: the context before devices and
 // modules, these before the instance.
 struct Program {
-  JitMode jit = JitMode::hot;     // without --jit
   Handle<halyard_trace_t> trace;  // --trace; may be null
   struct PhaseTime {
     std::string_view name;

@@ -123,7 +123,6 @@ Result<> set_up(const Flags& flags, Bench& bench) {
   bench.clock_cost = clock_cost();
 
   Program& program = bench.program;
-  program.jit = JitMode::off;  // unless asked for, figures are those of the interpreter
   TOOL_TRY(make_instance(flags, program));
   const Unstoppable loading(bench);
   const uint32_t options = TOOL_TRY(module_options(flags));
