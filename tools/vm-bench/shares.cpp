@@ -32,7 +32,6 @@ Result<> call_for_a_while(Caller& caller, const Bench& bench) {
 Result<Shares> measure_shares(Bench& bench, const Measured& function) {
   const Flags& flags = *bench.flags;
   Program traced;
-  traced.jit = bench.program.jit;
   TOOL_TRY(check(halyard_trace_create(nullptr, traced.trace.out())));
   traced.instance = TOOL_TRY(make_instance(flags, traced.trace.get()));
   const uint32_t options = TOOL_TRY(module_options(flags));
