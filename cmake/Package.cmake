@@ -2,10 +2,9 @@
 # folders set CMAKE_INSTALL_DEFAULT_COMPONENT_NAME. Included last, where HALYARD_PACKAGES is on.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME halyard)
-set(CPACK_PACKAGE_CONTACT "The Halyard maintainers <halyard@localhost>")
+set(HALYARD_MAINTAINER "Halyard maintainers <halyard@users.noreply.github.com>" CACHE STRING "Who answers for the packages")
+set(CPACK_PACKAGE_CONTACT "${HALYARD_MAINTAINER}")
 set(CPACK_PACKAGE_VENDOR "Halyard")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runtime for compiled machine-learning programs")
-set(CPACK_PACKAGE_DESCRIPTION "Halyard runs .vmfb modules that iree-compile made, of every release from 3.1 on.")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX "/usr")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
@@ -18,8 +17,6 @@ set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/lib")
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY "=")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 
@@ -123,6 +120,11 @@ if(TARGET halyard-python)
   endforeach()
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/install/postinst;${PROJECT_BINARY_DIR}/install/prerm")
 endif()
+
+# How other packages depend on the library, and the renewal of the loader's cache.
+file(WRITE "${PROJECT_BINARY_DIR}/install/shlibs" "libhalyard 0 libhalyard0 (>= ${PROJECT_VERSION})\n")
+file(WRITE "${PROJECT_BINARY_DIR}/install/triggers" "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/install/shlibs;${PROJECT_BINARY_DIR}/install/triggers")
 
 # The files for /usr/share/doc/PACKAGE. The date is the last commit's, or the day of the source archive.
 configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/copyright.in" "${PROJECT_BINARY_DIR}/install/copyright" @ONLY)
