@@ -2,6 +2,8 @@
 # folders set CMAKE_INSTALL_DEFAULT_COMPONENT_NAME. Included last, where HALYARD_PACKAGES is on.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME halyard)
+# CPack puts any summary but this one, its default, before each package's own.
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${CMAKE_PROJECT_NAME} built using CMake")
 set(HALYARD_MAINTAINER "Halyard maintainers <halyard@users.noreply.github.com>" CACHE STRING "Who answers for the packages")
 set(CPACK_PACKAGE_CONTACT "${HALYARD_MAINTAINER}")
 set(CPACK_PACKAGE_VENDOR "Halyard")
