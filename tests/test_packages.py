@@ -74,9 +74,10 @@ def main() -> int:
         if subprocess.run(["mmdebstrap", "--simulate", "--variant=minbase", "--quiet", suite, "-"], capture_output=True).returncode != 0:
             skip(f"mmdebstrap cannot make a {suite} here: no mirror, or no right to make namespaces")
         done = subprocess.run(command, text=True, capture_output=True)
-        print(done.stdout + done.stderr)
+        output = done.stdout + done.stderr
+        print(output)
         assert done.returncode == 0, "the session in the bare Debian failed; its output is above"
-        assert "== clean" in done.stdout, done.stdout
+        assert "== clean" in output, "the session in the bare Debian did not come to its end"
     return 0
 
 
