@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "base/tracer.h"
 #include "base/work_scope.h"
@@ -195,7 +196,7 @@ void LocalGroup::resolve(const LocalRound& round, LocalOutcome& outcome) {
   for (uint32_t i = 0; i < round.parts.size(); ++i)
     if (round.parts[i].child) colors[round.parts[i].color].push_back(i);
   for (auto& [color, ranks] : colors) {
-    std::ranges::stable_sort(ranks, {}, [&](uint32_t rank) { return round.parts[rank].key; });
+    std::ranges::sort(ranks, {}, [&](uint32_t rank) { return std::pair(round.parts[rank].key, rank); });
     const auto group = std::make_shared<LocalGroup>(fmt::format("{}.{}", label_, color),
                                                     static_cast<uint32_t>(ranks.size()));
     for (uint32_t i = 0; i < ranks.size(); ++i) {
