@@ -66,7 +66,7 @@ class Job {
   const halyard_host_services_t* services_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wake_;     // the job's thread
-  std::condition_variable changed_;  // whoever waits for it
+  std::condition_variable changed_;  // threads that wait for the job
   std::thread thread_;
   bool is_joined_ = false;
   bool has_tried_ = false;

@@ -150,7 +150,14 @@ Heap::SizeClass Heap::size_class(uint64_t size) const {
   return {doubling * 4 + static_cast<unsigned>(steps), std::min(bytes, maximum_)};
 }
 
-Result<> Heap::fill_chunk(Chunk& chunk, unsigned kind, const VkMemoryAllocateInfo& allocation, bool map) {
+Result<> Heap::fill_chunk(Chunk& chunk, unsigned kind, uint64_t size, const void* import, bool map) {
+  const VkMemoryAllocateFlagsInfo address = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                             .pNext = import,
+                                             .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+  const VkMemoryAllocateInfo allocation = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                           .pNext = features_.buffer_addresses() ? &address : import,
+                                           .allocationSize = size,
+                                           .memoryTypeIndex = kind};
   HALYARD_TRY(check(vk_.AllocateMemory(device_, &allocation, nullptr, &chunk.memory), "vkAllocateMemory"));
   HALYARD_TRY(check(vk_.BindBufferMemory(device_, chunk.buffer, chunk.memory, 0), "vkBindBufferMemory"));
   if (map && (flags(kind) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) {
@@ -172,14 +179,8 @@ Result<std::unique_ptr<Chunk>> Heap::make_chunk(unsigned kind, uint64_t size) {
   HALYARD_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
-  const VkMemoryAllocateFlagsInfo address = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-                                             .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-  const VkMemoryAllocateInfo allocation = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                           .pNext = features_.buffer_addresses() ? &address : nullptr,
-                                           .allocationSize = needs.size,
-                                           .memoryTypeIndex = kind};
   chunk->size = size;
-  if (Result<> filled = fill_chunk(*chunk, kind, allocation, true); !filled) {
+  if (Result<> filled = fill_chunk(*chunk, kind, needs.size, nullptr, true); !filled) {
     destroy_chunk(*chunk);
     return std::move(filled.failure());
   }
@@ -332,17 +333,7 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
         .handleType = kHost,
         .pHostPointer = begin};
-    const VkMemoryAllocateFlagsInfo address = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-                                               .pNext = &import,
-                                               .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-    const void* next = &import;
-    if (features_.buffer_addresses()) next = &address;
-    filled = fill_chunk(*chunk, kind,
-                        {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                         .pNext = next,
-                         .allocationSize = whole,
-                         .memoryTypeIndex = kind},
-                        false);
+    filled = fill_chunk(*chunk, kind, whole, &import, false);
   }
   if (!filled) {
     destroy_chunk(*chunk);
@@ -374,17 +365,7 @@ Result<Block*> Heap::import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_
     const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
     const VkImportMemoryFdInfoKHR import = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = kDescriptor, .fd = own};
-    const VkMemoryAllocateFlagsInfo address = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-                                               .pNext = &import,
-                                               .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-    const void* next = &import;
-    if (features_.buffer_addresses()) next = &address;
-    filled = fill_chunk(*chunk, kind,
-                        {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                         .pNext = next,
-                         .allocationSize = whole,
-                         .memoryTypeIndex = kind},
-                        true);
+    filled = fill_chunk(*chunk, kind, whole, &import, true);
     if (own >= 0 && !chunk->memory) ::close(own);
     if (!filled && !chunk->memory && filled.failure().code == HALYARD_UNIMPLEMENTED)
       filled =

@@ -97,7 +97,9 @@ class Heap {
   SizeClass size_class(uint64_t size) const;
 
   Result<std::unique_ptr<Chunk>> make_chunk(unsigned kind, uint64_t size);
-  Result<> fill_chunk(Chunk& chunk, unsigned kind, const VkMemoryAllocateInfo& allocation, bool map);
+  // Allocates `size` bytes of memory and binds them to the chunk's buffer. `import` (may be null): the import
+  // structure of memory that exists already. `map`: also maps it, where the host can see it.
+  Result<> fill_chunk(Chunk& chunk, unsigned kind, uint64_t size, const void* import, bool map);
   Result<std::unique_ptr<Chunk>> make_chunk_or_trim(unsigned kind, uint64_t size);
   void destroy_chunk(Chunk& chunk);
   Block* block_over(std::unique_ptr<Chunk> chunk, unsigned kind, uint64_t offset, uint64_t size);

@@ -86,7 +86,8 @@ typedef struct halyard_capture* halyard_capture_t; /* executed command buffers; 
 typedef struct halyard_replay* halyard_replay_t;   /* a capture on a device; one thread at a time */
 typedef struct halyard_trace* halyard_trace_t;     /* a timeline of events; any thread */
 typedef struct halyard_search* halyard_search_t;   /* a log of the search for drivers; does not change */
-typedef struct halyard_channels* halyard_channels_t; /* one rank of a program (halyard/channels.h); any thread */
+typedef struct halyard_channels*
+    halyard_channels_t; /* one rank of a program (halyard/channels.h); any thread */
 
 /* Any handle of this header but a status. Null is allowed. */
 HALYARD_API void halyard_retain(void* handle);
@@ -146,8 +147,8 @@ enum {
   HALYARD_INSTANCE_RUN_BY_EMBEDDER =
       1u << 3, /* halyard_instance_run runs its event loop; no thread is started */
   /* Functions of bytecode modules become native code (docs/jit.md), all of them when they are first called,
-   * or those that turn out to be hot, on a thread of the instance that no call waits for. Not both. Of
-   * devices, the option `jit` says the same for kernels. */
+   * or those that turn out to be hot, on a thread of the instance that no call waits for. Not both. For
+   * kernels, devices have the option `jit`. */
   HALYARD_INSTANCE_JIT_ALWAYS = 1u << 4,
   HALYARD_INSTANCE_JIT_AUTO = 1u << 5,
 };
@@ -167,7 +168,7 @@ typedef struct halyard_instance_options {
   uint32_t reserved;
   /* With HALYARD_INSTANCE_JIT_*: a folder in which compiled functions are kept and looked for; it is made
    * where it is missing, and not used where it is not the caller's own or others may write to it. Bounded at
-   * 64 MiB; any number of processes. Null or "": none. Of devices, the option `jit_cache` says the same. */
+   * 64 MiB; any number of processes. Null or "": none. For kernels, devices have the option `jit_cache`. */
   const char* jit_cache;
 } halyard_instance_options_t;
 

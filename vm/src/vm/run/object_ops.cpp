@@ -33,7 +33,7 @@ bool ObjectOps::type_check_failed(const Object* object, const ObjectType* type) 
   return false;
 }
 
-// The program that grows a list is charged for it, whoever created the list.
+// A list is charged to the program that grows it first, even if another program created the list.
 bool ObjectOps::charge(List& list) const {
   return !limits.memory || list.is_charged() || set(list.charge_to(limits.memory.get()));
 }

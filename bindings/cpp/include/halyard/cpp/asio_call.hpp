@@ -106,9 +106,9 @@ struct ResultsInto {
 //
 // THE PHASE says who may go on with the call. While it is `running`, one step is queued or executing, which
 // alone uses the call, the timers and the operation. A step that leaves the call waiting makes it `waiting`;
-// whoever changes `waiting` to `told` queues the next step. A wakeup that comes while a step runs leaves
-// `told`, so the step looks again. Wakeups may come twice, or late, when the call does something else: a step
-// asks the call whether it still waits.
+// the wakeup that changes `waiting` to `told` queues the next step. A wakeup that comes while a step runs
+// leaves `told`, so the step looks again. Wakeups may come twice, or late, when the call does something else:
+// a step asks the call whether it still waits.
 template <typename Executor>
 class CallCore final : public CallService::Member, public std::enable_shared_from_this<CallCore<Executor>> {
  public:
