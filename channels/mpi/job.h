@@ -34,7 +34,8 @@ class Job {
   uint32_t local_count() const { return local_count_; }
   const std::string& description() const { return description_; }
 
-  std::mutex& mutex() { return mutex_; }
+  // The lock, in turn: the job's thread, which takes it again and again, cannot keep it from the others.
+  std::unique_lock<std::mutex> lock();
   // ---- Under the lock
   void add(Channel& channel) { channels_.push_back(&channel); }
   void remove(Channel& channel);
@@ -57,6 +58,7 @@ class Job {
   Failure make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to);
   void run();
   bool advance();
+  bool look();  // advance(), and whether bytes have moved
   bool has_work() const;
   void tell(std::unique_lock<std::mutex>& lock);  // releases it, and takes it again
   void leave();
@@ -65,15 +67,16 @@ class Job {
 
   const halyard_host_services_t* services_ = nullptr;
   std::mutex mutex_;
+  std::mutex next_;                  // held by the thread that is to have mutex_ next
   std::condition_variable wake_;     // the job's thread
   std::condition_variable changed_;  // threads that wait for the job
   std::thread thread_;
   bool is_joined_ = false;
   bool has_tried_ = false;
   Failure failure_;
-  bool is_ours_ = false;     // we have initialized MPI
-  bool any_thread_ = false;  // may call MPI, one at a time
-  bool sleeps_ = false;      // the thread, until it is woken
+  bool is_ours_ = false;         // we have initialized MPI
+  bool any_thread_ = false;      // may call MPI, one at a time
+  bool measures_looks_ = false;  // the computing time of the next one
   bool ends_ = false;
   int exit_status_ = 0;
   uint32_t local_rank_ = 0;

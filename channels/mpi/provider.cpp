@@ -82,7 +82,7 @@ halyard_status_t world(halyard_channel_provider_t, halyard_channel_world_t* worl
 halyard_status_t channel_open(halyard_channel_provider_t, const halyard_channel_open_args_t* args,
                               halyard_provider_channel_t* out) noexcept {
   return guarded([&](Job& job) -> Failure {
-    std::unique_lock lock(job.mutex());
+    std::unique_lock lock = job.lock();
     if (job.has_ended()) return ended();
     Fabric* fabric = &job.world();
     std::string label = "default";
@@ -134,7 +134,7 @@ halyard_status_t import(halyard_channel_provider_t, halyard_text_t id, halyard_t
 #endif
     if (comm == MPI_COMM_NULL)
       return {HALYARD_INVALID_ARGUMENT, "expected a communicator, found MPI_COMM_NULL"};
-    std::unique_lock lock(job.mutex());
+    std::unique_lock lock = job.lock();
     if (job.has_ended()) return ended();
     return job.import(lock, text_of(id), comm);
   });
@@ -143,7 +143,7 @@ halyard_status_t import(halyard_channel_provider_t, halyard_text_t id, halyard_t
 halyard_status_t channel_split(halyard_provider_channel_t base, int32_t color, int32_t key,
                                halyard_provider_channel_t* out) noexcept {
   return guarded([&](Job& job) -> Failure {
-    std::unique_lock lock(job.mutex());
+    std::unique_lock lock = job.lock();
     if (job.has_ended()) return ended();
     Channel& channel = *opened(base).channel;
     if (channel.broken()) return channel.broken();
@@ -164,7 +164,7 @@ halyard_status_t channel_split(halyard_provider_channel_t base, int32_t color, i
 halyard_status_t channel_place(halyard_provider_channel_t handle, const uint32_t* stop, uint32_t* rank,
                                uint32_t* count) noexcept {
   return guarded([&](Job& job) -> Failure {
-    std::unique_lock lock(job.mutex());
+    std::unique_lock lock = job.lock();
     const Channel& channel = *opened(handle).channel;
     while (!channel.has_ranks()) {
       if (channel.broken()) return channel.broken();
@@ -183,7 +183,7 @@ halyard_status_t channel_place(halyard_provider_channel_t handle, const uint32_t
 
 void channel_close(halyard_provider_channel_t handle) noexcept {
   Job& job = Job::get();
-  const std::lock_guard lock(job.mutex());
+  const std::unique_lock lock = job.lock();
   std::unique_ptr<Opened> gone(&opened(handle));
   if (job.has_ended()) {
     static_cast<void>(gone->channel.release());  // its requests went with MPI
@@ -194,7 +194,7 @@ void channel_close(halyard_provider_channel_t handle) noexcept {
 
 halyard_status_t submit(halyard_provider_channel_t handle, const halyard_collective_t* collective) noexcept {
   return guarded([&](Job& job) -> Failure {
-    std::unique_lock lock(job.mutex());
+    std::unique_lock lock = job.lock();
     if (job.has_ended()) return ended();
     Channel& channel = *opened(handle).channel;
     if (channel.broken()) return channel.broken();
@@ -217,7 +217,7 @@ void channel_fail(halyard_provider_channel_t handle, halyard_status_t status) no
   Failure failure = {services.status_code(services.host, status),
                      services.status_message(services.host, status)};
   services.status_release(services.host, status);
-  std::unique_lock lock(job.mutex());
+  std::unique_lock lock = job.lock();
   if (job.has_ended()) return;
   Channel& channel = *opened(handle).channel;
   if (channel.has_ranks())
