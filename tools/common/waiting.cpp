@@ -25,7 +25,7 @@ struct Waiting::State : std::enable_shared_from_this<Waiting::State> {
 
   explicit State(asio::io_context& context) : timer(context) {}
 
-  // Shows the line if it is due. Returns when to look again. A phase that begins after this call is looked at
+  // Shows the line if it is time to. Returns when to look again. A phase that begins after this call is looked at
   // before its first second is over.
   Clock::duration show() {
     constexpr std::chrono::seconds kPatience(1);
