@@ -35,7 +35,7 @@ class HalLoader : public ::testing::Test {
   }
   static Ref<vm::Buffer> words(const std::vector<int32_t>& values, bool is_mutable = true) {
     std::vector<uint8_t> bytes(values.size() * 4);
-    std::memcpy(bytes.data(), values.data(), bytes.size());
+    if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes_of(std::move(bytes), is_mutable);
   }
   static std::vector<int32_t> contents(const Ref<vm::Buffer>& buffer) {
