@@ -40,7 +40,7 @@ class HalLoader : public ::testing::Test {
   }
   static std::vector<int32_t> contents(const Ref<vm::Buffer>& buffer) {
     std::vector<int32_t> values(buffer->length() / 4);
-    std::memcpy(values.data(), buffer->data(), buffer->length());
+    if (!values.empty()) std::memcpy(values.data(), buffer->data(), buffer->length());
     return values;
   }
   // scale: word i = i * 3 + 1
