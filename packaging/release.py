@@ -1,11 +1,15 @@
-"""usage: packaging/release.py [FOLDER]
+"""usage: packaging/release.py [--check] [--without-tests] [FOLDER]
 
 Checks and makes a release of this tree, as it is committed: `./dev release`.
 
 Checked: nothing is uncommitted; CHANGELOG.md has a heading for the version in CMakeLists.txt, with a date; the public
-headers keep what tests/abi/baseline.xml holds; every test passes. Made, in FOLDER (build/release-VERSION unless said
-otherwise): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and the checksums of all. Every date in
-them is the last commit's, so a second run gives the same bytes."""
+headers keep what tests/abi/baseline.xml holds; every test passes, those of the packages among them. Made, in FOLDER
+(build/release-VERSION unless said otherwise): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and
+the checksums of all. Every date in them is the last commit's.
+
+  --check          makes everything once more, from the source archive in another folder, and compares the bytes
+  --without-tests  runs no test but that of the public headers, where the tests have passed already
+"""
 
 import gzip
 import hashlib
@@ -14,12 +18,16 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 from version import SOURCE, version
 
+SUMS = "SHA256SUMS"
 
-def run(*command, **options) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=SOURCE, text=True, stdout=subprocess.PIPE, **options)
+
+def run(*command, cwd=SOURCE, **options) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=cwd, text=True, stdout=subprocess.PIPE, **options)
     if done.returncode != 0:
         sys.exit(f"release: {' '.join(map(str, command))} failed; its output is above\n{done.stdout}")
     return done.stdout
@@ -37,32 +45,80 @@ def check(number: str) -> None:
         sys.exit(f"release: v{number} is already the tag of another commit; raise the version in CMakeLists.txt")
 
 
-def source_archive(folder: pathlib.Path, number: str) -> None:
-    data = subprocess.run(["git", "archive", "--format=tar", f"--prefix=halyard-{number}/", "HEAD"], cwd=SOURCE,
-                          capture_output=True, check=True).stdout
-    with open(folder / f"halyard-{number}.tar.gz", "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+def source_archive(folder: pathlib.Path, number: str) -> pathlib.Path:
+    """The committed files, as halyard-VERSION.tar.gz."""
+    data = subprocess.run(["git", "-c", "tar.umask=0022", "archive", "--format=tar", f"--prefix=halyard-{number}/", "HEAD"],
+                          cwd=SOURCE, capture_output=True, check=True).stdout
+    target = folder / f"halyard-{number}.tar.gz"
+    with open(target, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
         packed.write(data)
+    return target
+
+
+def make(tree: pathlib.Path, folder: pathlib.Path) -> None:
+    """Packages and wheel of the source tree, in the folder."""
+    run("./dev", "package", folder, cwd=tree)
+    run("./dev", "wheel", folder, cwd=tree)
+
+
+def digests(folder: pathlib.Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.name != SUMS}
+
+
+def made_again(number: str) -> dict[str, str]:
+    """The digests of the same files, made from an unpacked source archive. What is in `folder` is not used."""
+    with tempfile.TemporaryDirectory(prefix="halyard-made-again-") as place:
+        folder = pathlib.Path(place, "files")
+        folder.mkdir()
+        archive = source_archive(folder, number)
+        with tarfile.open(archive) as packed:
+            packed.extractall(place, filter="data")
+        tree = pathlib.Path(place, f"halyard-{number}")
+        make(tree, folder)
+        write_sbom(folder, number)
+        return digests(folder)
+
+
+def write_sbom(folder: pathlib.Path, number: str) -> None:
+    files = sorted(folder.iterdir())
+    (folder / f"halyard-{number}.spdx.json").write_text(run(sys.executable, "packaging/sbom.py", *files))
 
 
 def main() -> None:
+    arguments = sys.argv[1:]
+    options = {argument for argument in arguments if argument.startswith("-")}
+    folders = [argument for argument in arguments if not argument.startswith("-")]
+    if options - {"--check", "--without-tests"} or len(folders) > 1:
+        sys.exit(__doc__)
     number = version()
-    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else SOURCE / "build" / f"release-{number}").resolve()
+    folder = pathlib.Path(folders[0] if folders else SOURCE / "build" / f"release-{number}").resolve()
     check(number)
-    os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct").strip()
-    print(f"release {number}: every test, the public headers' among them")
-    run("./dev", "test", "release")
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
+    if folder.exists() and any(folder.iterdir()):
         sys.exit(f"release: {folder} is not empty; remove what is in it, or name another folder")
-    print("release: source archive, packages, wheel")
+    os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct").strip()
+    if "--without-tests" in options:
+        print(f"release {number}: the public headers", flush=True)
+        run("./dev", "build", "release")
+        run("ctest", "--test-dir", "build/release", "--output-on-failure", "--no-tests=error", "-R", "^abi$")
+    else:
+        print(f"release {number}: every test, the public headers' and the packages' among them", flush=True)
+        run("./dev", "test", "release")
+    folder.mkdir(parents=True, exist_ok=True)
+    print("release: source archive, packages, wheel, SBOM", flush=True)
     source_archive(folder, number)
-    run("./dev", "package", folder)
-    run("./dev", "wheel", folder)
-    files = sorted(folder.iterdir())
-    (folder / f"halyard-{number}.spdx.json").write_text(run(sys.executable, "packaging/sbom.py", *files))
-    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir())]
-    (folder / "SHA256SUMS").write_text("".join(lines))
-    print("".join(lines), end="")
+    make(SOURCE, folder)
+    write_sbom(folder, number)
+    made = digests(folder)
+    lines = "".join(f"{digest}  {name}\n" for name, digest in made.items())
+    (folder / SUMS).write_text(lines)
+    print(lines, end="")
+    if "--check" in options:
+        print("release: everything once more, from the source archive in another folder", flush=True)
+        again = made_again(number)
+        different = sorted(name for name in made.keys() | again.keys() if made.get(name) != again.get(name))
+        if different:
+            sys.exit(f"release: not the same bytes when made again: {', '.join(different)}")
+        print(f"release: {len(made)} files have the same bytes when made again")
     print(f"release: everything is in {folder}; `git tag v{number}` names the commit")
 
 

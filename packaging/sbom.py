@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import urllib.parse
 
 from version import SOURCE, version
 
@@ -24,6 +25,7 @@ COMPONENTS = [
     ("libbenchmark-dev", "Apache-2.0", "STATIC_LINK"),
     ("spirv-tools", "Apache-2.0", "STATIC_LINK"),
     ("libvulkan-dev", "Apache-2.0", "BUILD_DEPENDENCY_OF"),
+    ("libopenmpi-dev", "BSD-3-Clause", "DYNAMIC_LINK"),
     ("llvm-19-dev", "Apache-2.0 WITH LLVM-exception", "DYNAMIC_LINK"),
     ("libgtest-dev", "BSD-3-Clause", "TEST_DEPENDENCY_OF"),
     ("g++", "GPL-3.0-or-later WITH GCC-exception-3.1", "BUILD_TOOL_OF"),
@@ -35,6 +37,10 @@ def installed(package: str) -> str:
     done = subprocess.run(["dpkg-query", "-W", "-f=${db:Status-Status} ${Version}", package], capture_output=True, text=True)
     state, _, number = done.stdout.partition(" ")
     return number if state == "installed" else ""
+
+
+def package_url(name: str, number: str) -> str:
+    return f"pkg:deb/debian/{urllib.parse.quote(name, safe='')}@{urllib.parse.quote(number, safe='')}"
 
 
 def document(files: list[pathlib.Path]) -> dict:
@@ -55,15 +61,14 @@ def document(files: list[pathlib.Path]) -> dict:
                          "licenseDeclared": licence, "licenseConcluded": "NOASSERTION", "copyrightText": "NOASSERTION",
                          "filesAnalyzed": False,
                          "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-                                           "referenceLocator": f"pkg:deb/debian/{name}@{number}"}]})
+                                           "referenceLocator": package_url(name, number)}]})
         ends = ("SPDXRef-halyard", identifier) if relation.endswith("LINK") else (identifier, "SPDXRef-halyard")
         relations.append({"spdxElementId": ends[0], "relationshipType": relation, "relatedSpdxElement": ends[1]})
     entries = []
-    for index, (name, checksum) in enumerate(sorted(checksums.items())):
-        entries.append({"SPDXID": f"SPDXRef-File-{index}", "fileName": f"./{name}",
-                        "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(
-                            next(path for path in files if path.name == name).read_bytes()).hexdigest()},
-                            {"algorithm": "SHA256", "checksumValue": checksum}],
+    for index, path in enumerate(sorted(files, key=lambda path: path.name)):
+        entries.append({"SPDXID": f"SPDXRef-File-{index}", "fileName": f"./{path.name}",
+                        "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(path.read_bytes()).hexdigest()},
+                                      {"algorithm": "SHA256", "checksumValue": checksums[path.name]}],
                         "licenseConcluded": "Apache-2.0", "copyrightText": "NOASSERTION"})
         relations.append({"spdxElementId": "SPDXRef-halyard", "relationshipType": "CONTAINS",
                           "relatedSpdxElement": f"SPDXRef-File-{index}"})

@@ -72,6 +72,15 @@ def main():
                 expect("for a processor with " + feature, done, "INCOMPATIBLE", feature)
             else:
                 expect("for a processor with " + feature, done)
+        # A compiled program whose code is for another processor: the device says for which, and which it is.
+        fixtures = vmrun.fixtures()
+        if fixtures:
+            other, name = (("arm_64", "compiled-arm64/simple_mul.llvm-cpu-arm64") if architecture != "arm_64" else
+                           ("x86_64", "compiled/simple_mul.llvm-cpu"))
+            done = vmrun.run("vm-run", f"--module={fixtures}/{name}.vmfb", "--device=local-sync", "--function=simple_mul",
+                             "--input=4xf32=1", "--input=4xf32=1")
+            expect("code for another processor", done, "INCOMPATIBLE", f"is for {other} processors",
+                   f"this device is {architecture}")
         plugin = "--executable_plugin=" + os.path.join(LIBRARIES, "plugin.so")
         run = ["vm-run", good, "--device=local-sync", *INPUTS]
         expect("a plugin that is not needed", vmrun.run(*run, plugin, plugin + "&add=3"))

@@ -21,6 +21,13 @@ Names needed(std::string_view text, std::string_view format = "elf") {
   return features.needed(format);
 }
 
+TEST(TargetFeaturesTest, Formats) {
+  TargetFeatures features;
+  EXPECT_EQ(features.formats(), Names());
+  features.add("[" + target("elf-b", "+x") + ", " + target("elf-a", "") + ", " + target("elf-b", "") + "]");
+  EXPECT_EQ(features.formats(), (Names{"elf-a", "elf-b"}));
+}
+
 TEST(TargetFeatures, AreThoseWithAPlus) {
   EXPECT_EQ(needed(target("elf", "+b,-c,+a")), (Names{"a", "b"}));
   EXPECT_EQ(

@@ -44,6 +44,24 @@ bool needs_module(const vm::Module& module, std::string_view name) {
          });
 }
 
+modules::TargetFeatures target_features(const Modules& given) {
+  modules::TargetFeatures targets;
+  for (const vm::Module* module : given) targets.add(*module);
+  return targets;
+}
+
+// A program with code for other processors fails in words of its compiler; the devices' reasons are added.
+Status explain_formats(const Modules& given, const halyard_context_options_t& options, Status failure) {
+  for (const std::string& format : target_features(given).formats())
+    for (size_t i = 0; i < options.device_count; ++i) {
+      const auto* const device = from_handle<hal::Device>(options.devices[i]);
+      const hal::Device::Grade grade = device->grade_executable(format, nullptr, 0);
+      if (grade.grade == HALYARD_GRADE_RECOMPILE)
+        failure = std::move(failure).note(fmt::format("device '{}': {}", device->uri(), grade.reason));
+    }
+  return failure;
+}
+
 // Why the module given at `index` could not be added, in words of the embedder's.
 Status explain_failure(const Modules& given, size_t index, const halyard_context_options_t& options,
                        Status failure) {
@@ -64,7 +82,8 @@ Status explain_failure(const Modules& given, size_t index, const halyard_context
     return std::move(failure).note(
         "0 devices were given, and the module uses `hal`: open one, such as local-sync, and give it in "
         "`devices`");
-  return failure;
+  return failure.code() == Code::INCOMPATIBLE ? explain_formats(given, options, std::move(failure))
+                                              : std::move(failure);
 }
 
 // What the options say that does not depend on anything else.
@@ -93,12 +112,6 @@ modules::TraceSink trace_sink(const halyard_context_options_t& options) {
     for (hal::BufferView* traced : views) handles.push_back(to_handle<halyard_object_t>(traced));
     trace(user, to_text(key), handles.data(), handles.size());
   };
-}
-
-modules::TargetFeatures target_features(const Modules& given) {
-  modules::TargetFeatures targets;
-  for (const vm::Module* module : given) targets.add(*module);
-  return targets;
 }
 
 Result<modules::HalOptions> hal_options(const halyard_context_options_t& options) {

@@ -50,6 +50,11 @@ const RelocationRule* ElfArchitecture::find(uint32_t type) const {
   return found == relocations.end() ? nullptr : &*found;
 }
 
+std::string_view architecture_name(uint16_t machine) {
+  const auto* const found = std::ranges::find(kElfArchitectures, machine, &ElfArchitecture::machine);
+  return found == std::ranges::end(kElfArchitectures) ? "another processor" : found->name;
+}
+
 const ElfArchitecture* host_architecture() {
   if constexpr (std::endian::native != std::endian::little || sizeof(void*) != 8) return nullptr;
 #if defined(__x86_64__)

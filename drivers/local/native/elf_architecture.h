@@ -36,6 +36,9 @@ struct ElfArchitecture {
 
 extern const ElfArchitecture kElfArchitectures[3];
 
+// The name of a machine: that of a table above, or "another processor".
+std::string_view architecture_name(uint16_t machine);
+
 // The architecture of this program; null: native executables are not supported.
 const ElfArchitecture* host_architecture();
 

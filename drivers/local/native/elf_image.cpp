@@ -29,8 +29,9 @@ Result<Elf64_Ehdr> read_header(FileBytes file, const ElfArchitecture& architectu
   if (header->e_type != ET_DYN)
     return broken_elf("expected a shared object (type {}), found type {}", ET_DYN, header->e_type);
   if (header->e_machine != architecture.machine)
-    return broken_elf("expected code for {} (machine {}), found machine {}; compile it for this processor",
-                      architecture.name, architecture.machine, header->e_machine);
+    return broken_elf(
+        "expected code for {} (machine {}), found code for {} (machine {}); compile it for this processor",
+        architecture.name, architecture.machine, architecture_name(header->e_machine), header->e_machine);
   return *header;
 }
 

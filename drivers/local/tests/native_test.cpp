@@ -52,6 +52,17 @@ TEST_P(NativeTest, GradesOfData) {
     std::vector<uint8_t> other = good;
     other[18] = 2;  // e_machine
     EXPECT_EQ(grade(format(kind), &other).grade, unsigned{HALYARD_GRADE_NO});
+    other[18] = host_name() == "x86_64" ? EM_AARCH64 : EM_X86_64;
+    const halyard_executable_grade_t foreign = grade(format(kind), &other);
+    EXPECT_EQ(foreign.grade, unsigned{HALYARD_GRADE_NO});
+    if (kind == std::string_view("embedded")) {
+      EXPECT_NE(std::string_view(foreign.reason).find("expected code for " + host_name()),
+                std::string_view::npos)
+          << foreign.reason;
+      EXPECT_NE(std::string_view(foreign.reason).find(host_name() == "x86_64" ? "arm_64" : "x86_64"),
+                std::string_view::npos)
+          << foreign.reason;
+    }
   }
   ElfWriter elf(local::host_architecture()->machine, "another_function");
   const std::vector<uint8_t> nothing = elf.build();

@@ -125,6 +125,13 @@ void TargetFeatures::add(std::string_view bytes) {
   }
 }
 
+std::vector<std::string> TargetFeatures::formats() const {
+  std::vector<std::string> formats;
+  for (const auto& [format, features] : needed_)
+    if (!format.empty()) formats.push_back(format);
+  return formats;
+}
+
 std::vector<std::string> TargetFeatures::needed(std::string_view format) const {
   const auto found = needed_.find(format);
   return certain_ && found != needed_.end() ? found->second : std::vector<std::string>();

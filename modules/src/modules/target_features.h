@@ -29,6 +29,8 @@ class TargetFeatures {
   // Any bytes that contain such text.
   void add(std::string_view bytes);
 
+  // Of all targets that were read, sorted: {"embedded-elf-arm_64"}.
+  std::vector<std::string> formats() const;
   // Sorted; empty if nothing is certain.
   std::vector<std::string> needed(std::string_view format) const;
   // INCOMPATIBLE, with their names, if the device knows but lacks required features.
