@@ -266,6 +266,38 @@ def check_vm_run(checks, mpi, folder):
                  lacks(done.stderr, "FAILED_PRECONDITION; expected to be rank -1 of 3", "of 2"), done)
 
 
+def vm_bench(*arguments):
+    return [os.path.join(vmrun.BIN, "vm-bench"), "--device=local-sync", f"--module={ALL_REDUCE}", "--function=sum",
+            "--benchmark_min_time=0.02s", "--benchmark_format=json", *arguments]
+
+
+def check_vm_bench(checks, mpi, folder):
+    """One document, with the slowest rank in each row; all ranks make the same calls, so that none waits for ever."""
+    path = os.path.join(folder, "rows.%n.json")
+    done = launch(mpi, [3, *vm_bench("--input=%nxf32=%r", "--benchmark_repetitions=2", f"--benchmark_out={path}")])
+    wrong = None if done.returncode == 0 else "failed"
+    if not wrong:
+        document = json.loads(done.stdout)
+        names = [row["name"] for row in document["benchmarks"] if row["run_type"] == "iteration"]
+        ranks = [row["rank"] for row in document["benchmarks"]]
+        if names.count("BM_sum/process_time/real_time") != 2 or names.count("init") != 2:
+            wrong = f"found rows {names}"
+        elif document["context"]["ranks"] != "3" or any(rank not in (0, 1, 2) for rank in ranks):
+            wrong = f"found ranks {ranks}"
+        elif not os.path.exists(path.replace("%n", "3")):
+            wrong = "the file is not there"
+    checks.check(f"{mpi}: vm-bench reports the slowest rank, once", wrong, done)
+    done = launch(mpi, [1, *vm_bench("--input=4xf32=1")], [1, *vm_bench("--input=5xf32=1")])
+    checks.check(f"{mpi}: vm-bench: ranks that disagree", "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "vm-bench: rank ", "expected the same collective of every rank"), done)
+    done = launch(mpi, [2, *vm_bench("--input=4xf32=1", "--against=vm-bench")])
+    checks.check(f"{mpi}: vm-bench: flags for one rank alone", "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "INVALID_ARGUMENT; --against is given to one of several ranks"), done)
+    done = launch(mpi, [2, *vm_bench("--input=4xf32=1", "--rank_count=3")])
+    checks.check(f"{mpi}: vm-bench: another number of ranks than the launcher's", "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "FAILED_PRECONDITION; expected to be rank -1 of 3"), done)
+
+
 def check_perceptron(checks, mpi):
     with open(os.path.join(vmrun.SOURCE, "examples", "collectives", "perceptron.vmasm")) as file:
         text = file.read()
@@ -287,6 +319,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for mpi in available:
             check_vm_run(checks, mpi, folder)
+            check_vm_bench(checks, mpi, folder)
             check_failures(checks, mpi)
             check_waiting(checks, mpi)
             check_thread_levels(checks, mpi, folder)
