@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "job.h"
 
@@ -48,8 +49,49 @@ void Channel::open(uint32_t number) {
   incoming_.resize(count());
   outgoing_.resize(count());
   notice_ = std::make_unique<Message>();
+  receive_notice();
+}
+
+void Channel::receive_notice() {
   MPI_Irecv(notice_.get(), kMessage, MPI_BYTE, MPI_ANY_SOURCE, tag(Tag::notice), comm(), &notice_request_);
-  for (const std::unique_ptr<Operation>& operation : direct_) operation->start();
+}
+
+void Channel::send_notice(uint32_t kind, const Failure& failure) {
+  const std::string text = failure.text.substr(0, kInline);
+  for (uint32_t to = 0; to < count(); ++to) {
+    const uint32_t peer_in_world = world_rank(to);
+    if (to == rank_ || (peer_in_world != kNotInWorld && job().peers().is_gone(peer_in_world))) continue;
+    Notice& notice = notices_.emplace_back(Notice{std::make_unique<Message>(), MPI_REQUEST_NULL});
+    notice.message->header = {};
+    notice.message->header.version = kVersion;
+    notice.message->header.kind = kind;
+    notice.message->header.code = failure.code;
+    notice.message->header.size = static_cast<uint32_t>(text.size());
+    std::memcpy(notice.message->bytes, text.data(), text.size());
+    MPI_Isend(notice.message.get(), static_cast<int>(sizeof(Header) + text.size()), MPI_BYTE, peer(to),
+              tag(Tag::notice), comm(), &notice.request);
+  }
+}
+
+void Channel::tell_end() { send_notice(kEnd, {}); }
+
+void Channel::check_peers(uint64_t moved_at, uint64_t time) {
+  if (!is_open_ || broken_) return;
+  for (uint32_t rank = 0; rank < count(); ++rank) {
+    const uint32_t peer = world_rank(rank);
+    if (rank == rank_ || peer == kNotInWorld || !job().peers().is_silent(peer, moved_at, time)) continue;
+    const auto check = [&](const Operation& operation) {
+      if (!operation.awaits(rank)) return false;
+      fail({HALYARD_UNAVAILABLE, operation.text() + " of " + name() + " waited for rank " +
+                                     std::to_string(rank) + ", " + job().peers().text(peer) +
+                                     "; see what that rank has said"},
+           true);
+      return true;
+    };
+    if (is_started_ && !queue_.empty() && check(*queue_.front())) return;
+    for (const std::unique_ptr<Operation>& operation : direct_)
+      if (check(*operation)) return;
+  }
 }
 
 void Channel::add(std::unique_ptr<Operation> operation) {
@@ -59,7 +101,12 @@ void Channel::add(std::unique_ptr<Operation> operation) {
                          operation->collective()->kind <= HALYARD_COLLECTIVE_SEND_RECV;
   if (!is_direct) return queue_.push_back(std::move(operation));
   direct_.push_back(std::move(operation));
-  if (is_open_ && !broken_) direct_.back()->start();
+}
+
+bool Channel::moves_bytes() const {
+  if (is_started_ && !queue_.empty() && queue_.front()->moves_bytes()) return true;
+  return std::any_of(direct_.begin(), direct_.end(),
+                     [](const std::unique_ptr<Operation>& each) { return each->moves_bytes(); });
 }
 
 void Channel::forget(const Operation& operation) {
@@ -111,7 +158,13 @@ bool Channel::look_at_notices() {
   }
   if (notice_request_ == MPI_REQUEST_NULL) return false;
   int has_come = 0;
-  if (MPI_Test(&notice_request_, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS || !has_come) return false;
+  MPI_Status status;
+  if (MPI_Test(&notice_request_, &has_come, &status) != MPI_SUCCESS || !has_come) return false;
+  if (notice_->header.kind == kEnd) {
+    job().peers().told(static_cast<uint32_t>(status.MPI_SOURCE));
+    receive_notice();
+    return true;
+  }
   const uint32_t size = std::min<uint32_t>(notice_->header.size, kInline);
   fail({notice_->header.code, std::string(reinterpret_cast<const char*>(notice_->bytes), size)}, false);
   return true;
@@ -135,6 +188,8 @@ bool Channel::drain() {
 }
 
 bool Channel::advance() {
+  if (failing_ && !broken_) fail(std::exchange(failing_, {}), true);
+  failing_ = {};
   bool moved = drain();
   if (!is_open_ && !broken_) {
     for (const std::unique_ptr<Operation>& operation : direct_)
@@ -190,21 +245,7 @@ bool Channel::advance() {
 void Channel::fail(Failure failure, bool tells) {
   if (broken_) return;
   broken_ = std::move(failure);
-  if (tells && is_open_ && count() > 1) {
-    const std::string text = broken_.text.substr(0, kInline);
-    for (uint32_t to = 0; to < count(); ++to) {
-      if (to == rank_) continue;
-      Notice& notice = notices_.emplace_back(Notice{std::make_unique<Message>(), MPI_REQUEST_NULL});
-      notice.message->header = {};
-      notice.message->header.version = kVersion;
-      notice.message->header.kind = kNotice;
-      notice.message->header.code = broken_.code;
-      notice.message->header.size = static_cast<uint32_t>(text.size());
-      std::memcpy(notice.message->bytes, text.data(), text.size());
-      MPI_Isend(notice.message.get(), static_cast<int>(sizeof(Header) + text.size()), MPI_BYTE, peer(to),
-                tag(Tag::notice), comm(), &notice.request);
-    }
-  }
+  if (tells && is_open_ && count() > 1) send_notice(kNotice, broken_);
   std::vector<std::unique_ptr<Operation>> ended;
   for (std::unique_ptr<Operation>& operation : queue_) ended.push_back(std::move(operation));
   for (std::unique_ptr<Operation>& operation : direct_) ended.push_back(std::move(operation));

@@ -21,6 +21,8 @@ namespace halyard::mpi {
 class Job;
 class Channel;
 
+inline constexpr uint32_t kNotInWorld = UINT32_MAX;
+
 // A communicator, and which numbers of channels are taken on it here.
 struct Fabric {
   Job* job = nullptr;
@@ -29,7 +31,8 @@ struct Fabric {
   uint32_t count = 1;
   uint32_t channels = kMostChannels;  // that there are tags for
   std::bitset<kMostChannels> taken;
-  std::unique_ptr<Channel> root;  // of all ranks, for opening others
+  std::vector<uint32_t> world_ranks;  // of each rank; kNotInWorld: of another job
+  std::unique_ptr<Channel> root;      // of all ranks, for opening others
 };
 
 class Channel {
@@ -60,14 +63,28 @@ class Channel {
   void add(std::unique_ptr<Operation> operation);
   // Nobody stays for the operation any more, if it is still there.
   void forget(const Operation& operation);
-  bool has_work() const { return !queue_.empty() || !direct_.empty() || !draining_.empty(); }
+  bool has_work() const { return !queue_.empty() || !direct_.empty() || !draining_.empty() || failing_; }
+  // As Operation::moves_bytes, of any that is under way.
+  bool moves_bytes() const;
   // Does what can be done now; whether anything has been done.
   bool advance();
   // Ends everything with the failure; `tells`: the other ranks too.
   void fail(Failure failure, bool tells);
+  // As fail(failure, true), the next time that the channel advances: calls no MPI.
+  void fail_soon(Failure failure) {
+    if (!failing_) failing_ = std::move(failure);
+  }
+  // Fails where something waits for a rank that has ended (peers.h).
+  void check_peers(uint64_t moved_at, uint64_t time);
+  // Of the channel of all ranks of the job: tells them that this one has ended well, and takes note of those
+  // that do.
+  void tell_end();
+  void listen() { look_at_notices(); }
+  bool has_told() const { return notices_.empty(); }  // messages to others have been sent
   const Failure& broken() const { return broken_; }
   // The host has closed it, perhaps before it was open.
   void close();
+  bool is_closed() const { return is_closed_; }
   // Whether it can be destroyed: nothing of it is under way, and nobody is about to open it.
   bool is_idle() const {
     return (is_open_ || broken_) && !has_work() && notices_.empty() && leftovers_.empty();
@@ -87,6 +104,9 @@ class Channel {
 
  private:
   bool look_at_notices();
+  void receive_notice();
+  void send_notice(uint32_t kind, const Failure& failure);
+  uint32_t world_rank(uint32_t rank) const { return fabric_.world_ranks[ranks_[rank]]; }
   bool check_stop(Operation& operation);
   void end(std::unique_ptr<Operation> operation);
   bool drain();
@@ -102,6 +122,7 @@ class Channel {
   uint64_t sequence_ = 0;
   uint32_t splits_ = 0;
   Failure broken_;
+  Failure failing_;  // what breaks it soon
   std::deque<std::unique_ptr<Operation>> queue_;
   std::vector<std::unique_ptr<Operation>> direct_;
   struct Draining {

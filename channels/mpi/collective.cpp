@@ -61,6 +61,10 @@ class Collective final : public Operation {
   Left left() override {
     return std::max({round_.left(), moves_.left(), pipeline_ ? pipeline_->left() : Left::nothing});
   }
+  bool moves_bytes() const override { return state_ == State::bytes; }
+  bool awaits(uint32_t rank) const override {
+    return round_.awaits(rank) || moves_.awaits(rank) || (pipeline_ && pipeline_->awaits(rank));
+  }
   std::string awaited() const override {
     return state_ == State::round ? round_.awaited() : "bytes of other ranks";
   }

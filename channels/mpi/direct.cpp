@@ -25,6 +25,7 @@ class Direct final : public Operation {
     if (channel_.count() == 1) return;  // advance()
     if (given_.source != HALYARD_NO_RANK) {
       incoming_ = std::make_unique<Message>();
+      is_awaiting_ = true;
       requests_.receive(incoming_.get(), kMessage, given_.source, Tag::direct_header, What::header);
     }
     if (given_.target != HALYARD_NO_RANK) {
@@ -50,7 +51,7 @@ class Direct final : public Operation {
   }
 
   bool advance() override {
-    if (!is_started_) return false;
+    if (!is_started_) start();
     if (channel_.count() == 1) return advance_alone();
     const int ended = requests_.test([&](What what) {
       if (what == What::header) take_header();
@@ -66,6 +67,10 @@ class Direct final : public Operation {
 
   void cancel() override { requests_.cancel(); }
   Left left() override { return requests_.left(); }
+  bool moves_bytes() const override {
+    return is_started_ && size_ > kInline && !is_sending_ && !is_awaiting_;
+  }
+  bool awaits(uint32_t rank) const override { return requests_.awaits(rank); }
   std::string awaited() const override {
     if (is_sending_) return "rank " + std::to_string(given_.target) + " to receive";
     return given_.source == HALYARD_NO_RANK ? "" : "rank " + std::to_string(given_.source) + " to send";
@@ -80,6 +85,7 @@ class Direct final : public Operation {
 
   void take_header() {
     const Header& header = incoming_->header;
+    is_awaiting_ = false;
     if (header.version != kVersion || header.element != given_.element ||
         header.element_count != given_.element_count) {
       halyard_collective_t sent = given_;
@@ -119,7 +125,8 @@ class Direct final : public Operation {
   const halyard_collective_t given_;
   const uint64_t size_;
   bool is_started_ = false;
-  bool is_sending_ = false;
+  bool is_sending_ = false;   // the first message, which the target has not received
+  bool is_awaiting_ = false;  // the first message of the source
   std::unique_ptr<Message> incoming_;
   std::unique_ptr<Message> outgoing_;
   Requests<What> requests_;

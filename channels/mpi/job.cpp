@@ -13,16 +13,15 @@ namespace halyard::mpi {
 
 namespace {
 
-// Nothing has moved for this long: the thread sleeps between its looks, for an eighth of what it has waited,
-// within these limits.
-constexpr uint64_t kSpinNs = 50'000;
-constexpr uint64_t kShortestNs = 20'000;
-constexpr uint64_t kLongestNs = 500'000;
-// A look that computes for this long has moved bytes, though no message has ended.
+// A look that computes for this long, while bytes of a large collective are on their way, has moved some,
+// though no message has ended. Not for ever: the other rank may have stopped.
 constexpr uint64_t kBusyLookNs = 4'000;
+constexpr uint64_t kLongestCopyNs = 100'000'000;
+// Nothing has moved for this long: perhaps a rank has ended.
+constexpr uint64_t kQuietNs = 200'000;
 // How long a process that fails waits for its notices to be sent.
 constexpr uint64_t kNoticesNs = 200'000'000;
-// How long a process that ends well waits for what it has begun.
+// How long a process that ends well waits for what it has begun before it says that it ends.
 constexpr uint64_t kLastNs = 5'000'000'000;
 
 const char* level_name(int level) {
@@ -58,6 +57,23 @@ std::string library_version() {
 #endif
 }
 
+std::vector<uint32_t> world_ranks_of(MPI_Comm comm, int count) {
+  std::vector<int> own(static_cast<size_t>(count));
+  std::vector<int> found(own.size(), MPI_UNDEFINED);
+  for (int rank = 0; rank < count; ++rank) own[static_cast<size_t>(rank)] = rank;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Comm_group(comm, &group);
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_translate_ranks(group, count, own.data(), world, found.data());
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  std::vector<uint32_t> ranks;
+  for (const int rank : found)
+    ranks.push_back(rank == MPI_UNDEFINED ? kNotInWorld : static_cast<uint32_t>(rank));
+  return ranks;
+}
+
 }  // namespace
 
 uint64_t now() { return read_clock(CLOCK_MONOTONIC); }
@@ -75,6 +91,7 @@ Failure Job::make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to) {
     return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_size", error)};
   fabric->rank = static_cast<uint32_t>(rank);
   fabric->count = static_cast<uint32_t>(count);
+  fabric->world_ranks = world_ranks_of(comm, count);
   int* highest = nullptr;
   int is_set = 0;
   if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&highest), &is_set) == MPI_SUCCESS &&
@@ -111,23 +128,41 @@ Failure Job::enter() {
   any_thread_ = level >= MPI_THREAD_SERIALIZED;
   description_ = library_version() + ", " + level_name(level);
   MPI_Comm comm = MPI_COMM_NULL;
-  if (const int error = MPI_Comm_dup(MPI_COMM_WORLD, &comm); error != MPI_SUCCESS)
-    return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_dup", error)};
-  if (Failure failure = make_fabric(comm, world_)) return failure;
-  MPI_Comm local = MPI_COMM_NULL;
-  if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
-    int rank = 0;
-    int count = 1;
-    MPI_Comm_rank(local, &rank);
-    MPI_Comm_size(local, &count);
-    local_rank_ = static_cast<uint32_t>(rank);
-    local_count_ = static_cast<uint32_t>(count);
-    MPI_Comm_free(&local);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (const int error = MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request); error != MPI_SUCCESS)
+    return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
+  Pause pause;
+  for (int is_done = 0;; pause.rest(false)) {  // the others may come late
+    if (const int error = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE); error != MPI_SUCCESS)
+      return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
+    if (is_done) break;
   }
+  if (Failure failure = find_machine(comm)) return failure;
+  if (Failure failure = make_fabric(comm, world_)) return failure;
   // Whoever finalizes MPI: the thread must be out of it before.
   int key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, this);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, this);
+  return {};
+}
+
+// Which processes share this machine; all have come.
+Failure Job::find_machine(MPI_Comm comm) {
+  int rank = 0;
+  int count = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &count);
+  peers_.begin(static_cast<uint32_t>(rank), static_cast<uint32_t>(count));
+  MPI_Comm local = MPI_COMM_NULL;
+  if (const int error = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
+      error != MPI_SUCCESS)
+    return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_split_type", error)};
+  MPI_Comm_rank(local, &rank);
+  MPI_Comm_size(local, &count);
+  local_rank_ = static_cast<uint32_t>(rank);
+  local_count_ = static_cast<uint32_t>(count);
+  peers_.watch(local);
+  MPI_Comm_free(&local);
   return {};
 }
 
@@ -163,19 +198,19 @@ void Job::run() {
     }
     const bool moved = look() || !completions_.empty();
     const uint64_t end = now();
+    if (end - advanced_at_ > kQuietNs) look_at_peers();
     tell(lock);
     if (moved) {
       moved_at = end;
       changed_.notify_all();
     }
-    const uint64_t idle = end - moved_at;
-    if (idle < kSpinNs) {
-      lock.unlock();
-      if (!moved) std::this_thread::yield();
-      lock = this->lock();
+    if (const uint64_t sleep_ns = Pause::after(end - moved_at); sleep_ns != 0) {
+      wake_.wait_for(lock, std::chrono::nanoseconds(sleep_ns));
       continue;
     }
-    wake_.wait_for(lock, std::chrono::nanoseconds(std::clamp(idle / 8, kShortestNs, kLongestNs)));
+    lock.unlock();
+    if (!moved) std::this_thread::yield();
+    lock = this->lock();
   }
   leave();
 }
@@ -196,6 +231,7 @@ bool Job::advance() {
   for (size_t i = 0; i < channels_.size(); ++i)  // it may grow meanwhile
     if (channels_[i]->has_work() && channels_[i]->advance()) moved = true;
   for (size_t i = 0; i < buried_.size();) {
+    if (!buried_[i]->is_closed()) buried_[i]->close();
     buried_[i]->advance();
     if (!buried_[i]->is_idle()) {
       ++i;
@@ -213,16 +249,35 @@ bool Job::look() {
   const uint64_t begin = now();
   const uint64_t computed = measures_looks_ ? read_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
   bool moved = advance();
-  if (measures_looks_ && read_clock(CLOCK_THREAD_CPUTIME_ID) - computed > kBusyLookNs) moved = true;
-  measures_looks_ = now() - begin > kBusyLookNs;
+  const uint64_t end = now();
+  if (moved) {
+    advanced_at_ = end;
+  } else if (measures_looks_ && end - advanced_at_ < kLongestCopyNs) {
+    moved = read_clock(CLOCK_THREAD_CPUTIME_ID) - computed > kBusyLookNs;
+  }
+  measures_looks_ = end - begin > kBusyLookNs && moves_bytes();
   return moved;
+}
+
+bool Job::moves_bytes() const {
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const Channel* channel) { return channel->moves_bytes(); });
+}
+
+void Job::look_at_peers() {
+  const uint64_t time = now();  // so that a rank that is found to have ended now gets one more look
+  world_->root->listen();
+  peers_.look();
+  for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->check_peers(advanced_at_, time);
 }
 
 void Job::remove(Channel& channel) { std::erase(channels_, &channel); }
 
 void Job::bury(std::unique_ptr<Channel> channel) {
-  channel->close();
-  if (!channel->is_idle()) buried_.push_back(std::move(channel));
+  if (any_thread_) channel->close();  // else the job's thread does
+  if (channel->is_closed() && channel->is_idle()) return;
+  buried_.push_back(std::move(channel));
+  wake_.notify_one();
 }
 
 void Job::complete(const halyard_collective_t& collective, Failure failure) {
@@ -252,21 +307,27 @@ void Job::work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const b
 }
 
 Failure Job::import(std::unique_lock<std::mutex>& lock, const std::string& id, MPI_Comm comm) {
+  if (!any_thread_)
+    return {HALYARD_FAILED_PRECONDITION,
+            "MPI has not given this process MPI_THREAD_SERIALIZED, which a "
+            "communicator of the program's host needs; found " +
+                description_};
   if (imports_.contains(id))
     return {HALYARD_ALREADY_EXISTS, "a communicator with the id '" + id + "' has been given before"};
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   if (const int error = MPI_Comm_idup(comm, &own, &request); error != MPI_SUCCESS)
     return {HALYARD_INVALID_ARGUMENT, error_text("MPI_Comm_idup", error)};
+  Pause pause;
   for (int is_done = 0;;) {
     if (const int error = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE); error != MPI_SUCCESS)
       return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
     if (is_done) break;
-    advance();
+    const bool moved = advance();
     tell(lock);
     lock.unlock();
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-    lock.lock();
+    pause.rest(moved);
+    lock = this->lock();
   }
   std::unique_ptr<Fabric> fabric;
   if (Failure failure = make_fabric(own, fabric)) return failure;
@@ -276,38 +337,57 @@ Failure Job::import(std::unique_lock<std::mutex>& lock, const std::string& id, M
 
 // ---- The end
 
+bool Job::is_broken() const {
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const Channel* channel) { return bool(channel->broken()); });
+}
+
 // On the job's thread, at the end of the process, if MPI is ours.
 void Job::leave() {
   if (!is_ours_) return;
-  const bool is_broken = std::any_of(channels_.begin(), channels_.end(),
-                                     [](const Channel* channel) { return bool(channel->broken()); });
-  if (exit_status_ != 0 || is_broken) {
-    const uint64_t until = now() + kNoticesNs;
-    const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
-    while (!std::all_of(channels_.begin(), channels_.end(), is_idle) && now() < until) {
-      for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->advance();
-      std::this_thread::yield();
-    }
-    // The other ranks cannot end well any more: the launcher ends them when a process goes without
-    // MPI_Finalize. MPI_Abort of MPICH would call exit(), in which this process is.
-#ifdef OPEN_MPI
-    if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
-#endif
-    return;
-  }
-  // What other ranks may still need: a channel that the program opened and did not use.
-  for (const uint64_t until = now() + kLastNs; has_work() && now() < until;) {
-    if (!advance()) std::this_thread::yield();
-  }
+  if (failure_ || exit_status_ != 0 || is_broken() || !end_together()) return leave_broken();
   for (Channel* channel : channels_) channel->close();
   MPI_Finalize();
+}
+
+// The other ranks cannot end well any more: the launcher ends them when a process goes without MPI_Finalize.
+void Job::leave_broken() {
+  const uint64_t until = now() + kNoticesNs;
+  const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
+  Pause pause;
+  while (!std::all_of(channels_.begin(), channels_.end(), is_idle) && now() < until) pause.rest(advance());
+  // MPI_Abort of MPICH would call exit(), in which this process is.
+#ifdef OPEN_MPI
+  if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
+#endif
+}
+
+// Takes part in what other ranks may still need, such as a channel that this one has opened and not used,
+// until all have ended: MPI_Finalize would wait for them with a whole core. False: not all will end well.
+bool Job::end_together() {
+  const uint64_t until = now() + kLastNs;
+  Channel& all = *world_->root;
+  bool has_told = false;
+  Pause pause;
+  while (!has_told || !peers_.all_have_ended() || !all.has_told()) {
+    const bool moved = look();
+    if (!has_told && (!has_work() || peers_.all_have_ended() || now() > until)) {
+      has_told = true;
+      all.tell_end();
+    }
+    if (is_broken()) return false;
+    all.listen();
+    peers_.look();
+    pause.rest(moved);
+  }
+  return !peers_.any_is_gone();
 }
 
 void Job::at_exit(int status, void* self) {
   Job& job = *static_cast<Job*>(self);
   if (job.thread_.get_id() == std::this_thread::get_id()) return;
   {
-    const std::lock_guard lock(job.mutex_);
+    const std::unique_lock lock = job.lock();
     job.exit_status_ = status;
     job.ends_ = true;
   }
@@ -319,7 +399,7 @@ int Job::at_finalize(MPI_Comm, int, void*, void* self) {
   Job& job = *static_cast<Job*>(self);
   if (job.thread_.get_id() == std::this_thread::get_id()) return MPI_SUCCESS;  // leave()
   {
-    const std::lock_guard lock(job.mutex_);
+    const std::unique_lock lock = job.lock();
     job.ends_ = true;
     for (Channel* channel : job.channels_) channel->close();
   }

@@ -14,10 +14,10 @@
 
 #include "channel.h"
 #include "failure.h"
+#include "pause.h"
+#include "peers.h"
 
 namespace halyard::mpi {
-
-uint64_t now();  // nanoseconds of CLOCK_MONOTONIC
 
 class Job {
  public:
@@ -30,6 +30,7 @@ class Job {
 
   const halyard_host_services_t& services() const { return *services_; }
   Fabric& world() { return *world_; }
+  Peers& peers() { return peers_; }
   uint32_t local_rank() const { return local_rank_; }
   uint32_t local_count() const { return local_count_; }
   const std::string& description() const { return description_; }
@@ -55,13 +56,19 @@ class Job {
  private:
   Job() = default;
   Failure enter();
+  Failure find_machine(MPI_Comm comm);
   Failure make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to);
   void run();
   bool advance();
   bool look();  // advance(), and whether bytes have moved
+  bool moves_bytes() const;
+  void look_at_peers();
   bool has_work() const;
   void tell(std::unique_lock<std::mutex>& lock);  // releases it, and takes it again
   void leave();
+  bool is_broken() const;
+  void leave_broken();
+  bool end_together();
   static void at_exit(int status, void* job);
   static int at_finalize(MPI_Comm comm, int key, void* attribute, void* job);
 
@@ -75,13 +82,15 @@ class Job {
   bool has_tried_ = false;
   Failure failure_;
   bool is_ours_ = false;         // we have initialized MPI
-  bool any_thread_ = false;      // may call MPI, one at a time
+  bool any_thread_ = false;      // may call MPI, one at a time; else the job's thread alone
   bool measures_looks_ = false;  // the computing time of the next one
+  uint64_t advanced_at_ = 0;     // when advance() last did something
   bool ends_ = false;
   int exit_status_ = 0;
   uint32_t local_rank_ = 0;
   uint32_t local_count_ = 1;
   std::string description_;
+  Peers peers_;
   std::unique_ptr<Fabric> world_;
   std::map<std::string, std::unique_ptr<Fabric>> imports_;
   std::vector<Channel*> channels_;

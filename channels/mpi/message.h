@@ -11,6 +11,7 @@ namespace halyard::mpi {
 inline constexpr uint32_t kSplit = 0xF0;   // proposal of a split
 inline constexpr uint32_t kVote = 0xF1;    // on what all proposals lead to
 inline constexpr uint32_t kNotice = 0xF2;  // the sender takes part no more; the message is a text
+inline constexpr uint32_t kEnd = 0xF3;     // the sender's program has ended well
 
 struct Header {
   uint32_t version;  // kVersion: all ranks have the same provider

@@ -22,6 +22,10 @@ class Operation {
   // After cancel(): what is still under way.
   enum class Left { nothing, sends, receives };
   virtual Left left() = 0;
+  // Whether the bytes of a large one are on their way: MPI may then work long without the end of a message.
+  virtual bool moves_bytes() const = 0;
+  // Whether a message to or from this rank of the channel is still under way.
+  virtual bool awaits(uint32_t rank) const = 0;
   // The ranks that it waits for, for messages: "rank 1", "ranks 1, 3".
   virtual std::string awaited() const = 0;
   // What it is, for messages: "all_reduce sum f32 x 8, number 3".

@@ -32,6 +32,7 @@ class Pipeline {
   bool advance();
   bool is_done() const;
   const Failure& failure() const { return requests_.failure(); }
+  bool awaits(uint32_t rank) const { return requests_.awaits(rank); }
   void cancel() { requests_.cancel(); }
   Operation::Left left() { return requests_.left(); }
 

@@ -223,7 +223,7 @@ void channel_fail(halyard_provider_channel_t handle, halyard_status_t status) no
   if (channel.has_ranks())
     failure.text =
         "rank " + std::to_string(channel.rank()) + " of " + channel.name() + " has failed: " + failure.text;
-  channel.fail(std::move(failure), true);
+  channel.fail_soon(std::move(failure));
   const bool no = false;
   job.work(lock, 0, &no);
 }

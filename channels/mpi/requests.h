@@ -28,7 +28,7 @@ class Requests {
   // `peer` is a rank of the channel. More bytes than one message holds become several with the same value.
   void send(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
     each(
-        size,
+        size, peer,
         [&](uint64_t at, int count, MPI_Request* request) {
           return MPI_Isend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
                            channel_.tag(tag), channel_.comm(), request);
@@ -38,7 +38,7 @@ class Requests {
   // Ends when the receiver has it, for a message of less than 1 GiB.
   void send_synchronously(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
     each(
-        size,
+        size, peer,
         [&](uint64_t at, int count, MPI_Request* request) {
           return MPI_Issend(static_cast<const uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
                             channel_.tag(tag), channel_.comm(), request);
@@ -47,12 +47,17 @@ class Requests {
   }
   void receive(void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
     each(
-        size,
+        size, peer,
         [&](uint64_t at, int count, MPI_Request* request) {
           return MPI_Irecv(static_cast<uint8_t*>(bytes) + at, count, MPI_BYTE, channel_.peer(peer),
                            channel_.tag(tag), channel_.comm(), request);
         },
         value, true, "MPI_Irecv");
+  }
+
+  // Whether a message to or from the rank is under way.
+  bool awaits(uint32_t peer) const {
+    return std::any_of(what_.begin(), what_.end(), [&](const What& what) { return what.peer == peer; });
   }
 
   // Calls ended(value) for each message that has ended since the last call, and forgets it. Returns how many.
@@ -103,11 +108,12 @@ class Requests {
  private:
   struct What {
     Value value;
+    uint32_t peer;
     bool is_receive;
   };
 
   template <typename Begin>
-  void each(uint64_t size, Begin begin, Value value, bool is_receive, const char* function) {
+  void each(uint64_t size, uint32_t peer, Begin begin, Value value, bool is_receive, const char* function) {
     uint64_t at = 0;
     do {
       const uint64_t piece = std::min(kMostBytes, size - at);
@@ -117,7 +123,7 @@ class Requests {
         return;
       }
       requests_.push_back(request);
-      what_.push_back({value, is_receive});
+      what_.push_back({value, peer, is_receive});
       at += piece;
     } while (at < size);
   }

@@ -39,6 +39,7 @@ class Round {
   }
   bool is_done() const { return missing_ == 0 && requests_.empty(); }
   const Failure& failure() const { return requests_.failure(); }
+  bool awaits(uint32_t rank) const { return requests_.awaits(rank); }
   void cancel() { requests_.cancel(); }
   Operation::Left left() { return requests_.left(); }
 

@@ -60,6 +60,8 @@ class Split final : public Operation {
 
   void cancel() override { round_.cancel(); }
   Left left() override { return round_.left(); }
+  bool moves_bytes() const override { return false; }
+  bool awaits(uint32_t rank) const override { return round_.awaits(rank); }
   std::string awaited() const override { return round_.awaited(); }
   std::string text() const override { return opens_.empty() ? "a split" : "the opening of '" + opens_ + "'"; }
   void broken(const Failure& failure) override {

@@ -2,27 +2,39 @@
 // and on several at once, by the ranks of an MPI job or by threads of this process. Prints one line for each
 // rank: hashes of all that it received, which must not depend on the provider.
 //
-//   exercise local N          N threads
-//   exercise mpi              a rank of the job that its launcher started
-//   exercise mpi late         rank 1 never comes to the second collective
-//   exercise mpi dies         rank 1 kills itself after the first collective
-//   exercise mpi fails        rank 1 says that it cannot go on
-//   exercise mpi unreceived   rank 0 sends what nobody receives
+//   exercise local N [--device=URI]   N threads; with a device, each collective is a recording that it
+//   executes exercise mpi [--device=URI]       a rank of the job that its launcher started exercise mpi late
+//   rank 1 never comes to the second collective exercise mpi dies                 rank 1 kills itself after
+//   the first collective exercise mpi dies-first           rank 1 kills itself before it exercise mpi ends
+//   rank 1 ends its program after it exercise mpi fails                rank 1 says that it cannot go on
+//   exercise mpi unreceived           rank 0 sends what nobody receives
+//   exercise mpi waits-WHERE          rank 1 comes 2 s late to the start, to the second collective (middle),
+//   or to
+//                                     the end; the others print the computing time of their process
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/bytes.h"
 #include "hal/channel/channel.h"
 #include "hal/channel/local_world.h"
+#include "hal/command/command_buffer.h"
+#include "hal/driver/driver_registry.h"
+#include "hal/queue/host_copy.h"
+#include "hal/queue/queue.h"
+#include "hal/queue/wait.h"
 #include "halyard/channel.hpp"
 
 namespace {
@@ -31,6 +43,8 @@ using namespace halyard;
 using hal::Channel;
 using hal::ChannelProvider;
 using hal::Place;
+
+constexpr std::chrono::seconds kLate(2);
 
 [[noreturn]] void give_up(const Status& status) {
   std::fprintf(stderr, "exercise: %s\n", status.text().c_str());
@@ -81,6 +95,78 @@ class Waiting {
   Status failure_;
 };
 
+// A device that executes each collective as a recording.
+class OnDevice {
+ public:
+  OnDevice(Channel& channel, const Ref<hal::Device>& device) : channel_(channel), device_(device) {}
+
+  // As channel.submit(), in memory of the device; waits.
+  Status run(const halyard_collective_t& collective, const hal::CollectiveSizes& sizes) {
+    const auto* const send = static_cast<const uint8_t*>(collective.send);
+    auto* const receive = static_cast<uint8_t*>(collective.receive);
+    // One buffer for both, as far apart as they are: in place stays in place.
+    const bool is_one = sizes.send != 0 && sizes.receive != 0 && send + sizes.send > receive &&
+                        receive + sizes.receive > send;
+    const auto whole = [](uint64_t size) { return std::max<uint64_t>((size + 63) / 64 * 64, 64); };
+    uint64_t send_at = 0;
+    uint64_t receive_at = is_one ? 0 : whole(sizes.send);
+    if (is_one && send > receive) send_at = static_cast<uint64_t>(send - receive);
+    if (is_one && receive > send) receive_at = static_cast<uint64_t>(receive - send);
+    const uint64_t size = std::max(send_at + whole(sizes.send), receive_at + whole(sizes.receive));
+    const Ref<hal::Buffer> bytes =
+        must(device_->allocate(hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, size));
+    if (sizes.receive != 0) wait(must(hal::begin_write({receive, sizes.receive}, *bytes, receive_at)));
+    if (sizes.send != 0) wait(must(hal::begin_write({send, sizes.send}, *bytes, send_at)));
+    const Ref<hal::CommandBuffer> commands = must(hal::CommandBuffer::create(
+        device_, hal::kOneShot, hal::kTransfer | hal::kDispatchCategory, hal::kAnyQueue, 0));
+    const auto range = [&](uint64_t at, uint64_t length) -> hal::BufferRange {
+      return length == 0 ? hal::BufferRange{} : hal::BufferRange{bytes.get(), 0, at, length};
+    };
+    if (auto recorded = commands->collective({&channel_, operation(collective), parameter(collective),
+                                              range(send_at, sizes.send), range(receive_at, sizes.receive),
+                                              collective.element_count});
+        !recorded)
+      give_up(recorded.error());
+    if (auto ready = commands->finalize(); !ready) give_up(ready.error());
+    const Ref<hal::Fence> done = must(hal::Fence::create(device_));
+    if (auto given = hal::queue_execute({*device_, hal::kAnyQueue, nullptr, done.get()}, *commands, {});
+        !given)
+      return given.error();
+    hal::Fence* const fences[] = {done.get()};
+    if (Status status = hal::await(fences, kLongestMs)) return status;
+    if (sizes.receive != 0)
+      wait(must(hal::begin_read(*bytes, receive_at, {receive, sizes.receive}, Bytes::own({}))));
+    return {};
+  }
+
+ private:
+  static constexpr uint32_t kLongestMs = 100'000;
+
+  static uint32_t operation(const halyard_collective_t& given) {
+    return given.kind | given.reduction << 8 | given.element << 16;
+  }
+  static uint32_t parameter(const halyard_collective_t& given) {
+    switch (given.kind) {
+      case HALYARD_COLLECTIVE_SEND:
+        return given.target;
+      case HALYARD_COLLECTIVE_RECV:
+        return given.source;
+      case HALYARD_COLLECTIVE_SEND_RECV:
+        return (given.target & 0xFFFF) | given.source << 16;
+      default:
+        return given.root;
+    }
+  }
+  static void wait(const Ref<hal::Fence>& fence) {
+    if (!fence) return;
+    hal::Fence* const fences[] = {fence.get()};
+    if (Status status = hal::await(fences, kLongestMs)) give_up(status);
+  }
+
+  Channel& channel_;
+  const Ref<hal::Device>& device_;
+};
+
 class Hash {
  public:
   void add(const std::vector<uint8_t>& bytes) {
@@ -127,6 +213,7 @@ struct Exercise {
   Channel& channel;
   Place place;
   Hash& hash;
+  Ref<hal::Device> device = {};  // null: without one
   uint32_t seed = 0;
 
   void run(halyard_collective_t collective, bool in_place = false) {
@@ -150,9 +237,13 @@ struct Exercise {
       }
     }
     collective.patience_ns = seed % 2 ? 50'000 : 0;
-    Waiting waiting;
-    waiting.submit(channel, collective);
-    if (Status status = waiting.wait()) give_up(status);
+    if (device) {
+      if (Status status = OnDevice(channel, device).run(collective, sizes)) give_up(status);
+    } else {
+      Waiting waiting;
+      waiting.submit(channel, collective);
+      if (Status status = waiting.wait()) give_up(status);
+    }
     if (in_place && collective.kind == HALYARD_COLLECTIVE_REDUCE_SCATTER)
       receive.assign(send.begin() + static_cast<ptrdiff_t>(place.rank * sizes.receive),
                      send.begin() + static_cast<ptrdiff_t>((place.rank + 1) * sizes.receive));
@@ -248,13 +339,13 @@ struct Exercise {
 };
 
 // One hash after each step.
-std::string exercise(const Ref<ChannelProvider>& provider) {
+std::string exercise(const Ref<ChannelProvider>& provider, const Ref<hal::Device>& device) {
   Hash hash;
   std::string text;
   const auto note = [&](const char* step) { text += fmt::format(" {} {:016x}", step, hash.value()); };
   const Ref<Channel> all = must(Channel::open(provider, {}));
   const Place place = must(all->place(nullptr));
-  Exercise exercise{*all, place, hash};
+  Exercise exercise{*all, place, hash, device};
   exercise.reductions();
   note("reductions");
   exercise.moves();
@@ -270,7 +361,7 @@ std::string exercise(const Ref<ChannelProvider>& provider) {
     const Ref<Channel> part = must(all->split(color, -static_cast<int32_t>(place.rank)));
     if (!part) continue;
     const Place within = must(part->place(nullptr));
-    Exercise inner{*part, within, hash, 5000};
+    Exercise inner{*part, within, hash, device, 5000};
     inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_GATHER, 0, HALYARD_COLLECTIVE_SINT_32, 11));
     inner.run(Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM,
                              HALYARD_COLLECTIVE_FLOAT_32, 20'000));
@@ -282,23 +373,36 @@ std::string exercise(const Ref<ChannelProvider>& provider) {
   return text;
 }
 
-int fail_in_the_middle(const Ref<ChannelProvider>& provider, const std::string& how) {
+// Of all threads of this process.
+double computing_seconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+int go_wrong(const Ref<ChannelProvider>& provider, const std::string& how) {
   const Ref<Channel> all = must(Channel::open(provider, {}));
   const Place place = must(all->place(nullptr));
   Hash hash;
   Exercise exercise{*all, place, hash};
   const halyard_collective_t first =
       Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32, 100);
+  const bool is_one = place.rank == 1;
+  if (how.starts_with("dies"))
+    ::signal(SIGTERM, SIG_IGN);  // the launcher would end it before it can say anything
+  if (is_one && how == "dies-first") ::kill(::getpid(), SIGKILL);
   exercise.run(first);
   std::printf("rank %u: in the middle\n", place.rank);
   std::fflush(stdout);
-  if (place.rank == 1) {
+  if (is_one) {
     if (how == "dies") ::kill(::getpid(), SIGKILL);
+    if (how == "ends") return 0;
     if (how == "fails") all->fail({Code::DATA_LOSS, "its input is gone"});
     if (how == "late" || how == "unreceived") {
       std::this_thread::sleep_for(std::chrono::seconds(3));
       return 0;
     }
+    if (how == "waits-middle") std::this_thread::sleep_for(kLate);
   }
   halyard_collective_t second = Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM,
                                                HALYARD_COLLECTIVE_FLOAT_32, 1'000'000);
@@ -308,31 +412,58 @@ int fail_in_the_middle(const Ref<ChannelProvider>& provider, const std::string& 
   }
   if (how == "late" || how == "unreceived") second.timeout_ns = 500'000'000;
   exercise.run(second);
+  if (is_one && how == "waits-end") std::this_thread::sleep_for(kLate);
   return 0;
+}
+
+// The last thing that the process does: what it has computed.
+void print_computing() {
+  if (hal::detect_launch().rank == 1) return;
+  std::printf("rank %u: computed for %.0f ms\n", hal::detect_launch().rank, computing_seconds() * 1e3);
+  std::fflush(stdout);
+}
+
+Ref<hal::Device> device_of(const std::string& uri) {
+  if (uri.empty()) return {};
+  return must(hal::DriverRegistry::create({})->open_device(uri));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "local" && argc == 3) {
-    const auto count = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
+  constexpr std::string_view kDevice = "--device=";
+  std::vector<std::string> words;
+  std::string uri;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with(kDevice)) {
+      uri = word.substr(kDevice.size());
+    } else {
+      words.emplace_back(word);
+    }
+  }
+  if (words.size() == 2 && words[0] == "local") {
+    const auto count = static_cast<uint32_t>(std::strtoul(words[1].c_str(), nullptr, 10));
     const Ref<hal::LocalWorld> world = hal::LocalWorld::create(count);
+    const Ref<hal::Device> device = device_of(uri);
     std::vector<std::string> hashes(count);
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < count; ++rank)
-      threads.emplace_back([&, rank] { hashes[rank] = exercise(world->provider(rank)); });
+      threads.emplace_back([&, rank] { hashes[rank] = exercise(world->provider(rank), device); });
     for (std::thread& thread : threads) thread.join();
     for (uint32_t rank = 0; rank < count; ++rank) std::printf("rank %u:%s\n", rank, hashes[rank].c_str());
     return 0;
   }
-  if (mode != "mpi") {
-    std::fprintf(stderr, "usage: exercise local N | exercise mpi [late|dies|fails|unreceived]\n");
+  if (words.empty() || words.size() > 2 || words[0] != "mpi") {
+    std::fprintf(stderr, "usage: exercise local N [--device=URI] | exercise mpi [--device=URI] [MODE]\n");
     return 2;
   }
+  const std::string mode = words.size() == 2 ? words[1] : "";
+  if (mode.starts_with("waits-")) std::atexit(print_computing);
+  if (mode == "waits-start" && hal::detect_launch().rank == 1) std::this_thread::sleep_for(kLate);
   const Ref<ChannelProvider> provider = must(ChannelProvider::find(hal::detect_launch()));
-  if (argc > 2) return fail_in_the_middle(provider, argv[2]);
+  if (!mode.empty()) return go_wrong(provider, mode);
   const uint32_t rank = must(provider->world()).rank;
-  std::printf("rank %u:%s\n", rank, exercise(provider).c_str());
+  std::printf("rank %u:%s\n", rank, exercise(provider, device_of(uri)).c_str());
   return 0;
 }

@@ -164,16 +164,7 @@ Result<> Recorder::update(const Span& target, const void* source) {
   return {};
 }
 
-// Vulkan requires that the regions of a copy do not overlap. The host checks ranges of buffers, but not those
-// of slots.
 Result<> Recorder::copy(const Span& source, const Span& target) {
-  const uint64_t from = source.position(), to = target.position();
-  if (source.buffer() == target.buffer() && std::max(from, to) - std::min(from, to) < target.length)
-    return fail(
-        HALYARD_INVALID_ARGUMENT,
-        "expected a copy whose source and target do not overlap, found [{}, +{}) and [{}, +{}) of one "
-        "VkBuffer; copy through other memory",
-        from, target.length, to, target.length);
   HALYARD_TRY(before("copy"));
   move_bytes(source, target);
   after();

@@ -35,12 +35,12 @@ class HalLoader : public ::testing::Test {
   }
   static Ref<vm::Buffer> words(const std::vector<int32_t>& values, bool is_mutable = true) {
     std::vector<uint8_t> bytes(values.size() * 4);
-    if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes_of(std::move(bytes), is_mutable);
   }
   static std::vector<int32_t> contents(const Ref<vm::Buffer>& buffer) {
     std::vector<int32_t> values(buffer->length() / 4);
-    if (!values.empty()) std::memcpy(values.data(), buffer->data(), buffer->length());
+    std::memcpy(values.data(), buffer->data(), buffer->length());
     return values;
   }
   // scale: word i = i * 3 + 1

@@ -244,10 +244,15 @@ std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, s
 
 namespace {
 
-bool runs_ranks(const ToolDescription& tool) {
-  for (const FlagGroup& group : tool.groups)
-    if (std::ranges::find(group.flags, &flag::rank) != group.flags.end()) return true;
-  return false;
+bool has_flag(const ToolDescription& tool, const Flag& flag) {
+  return std::ranges::any_of(tool.groups, [&](const FlagGroup& group) {
+    return std::ranges::find(group.flags, &flag) != group.flags.end();
+  });
+}
+
+// A tool whose results are lines, and not a document that a program reads.
+bool prints_lines(const ToolDescription& tool, const Flags& flags) {
+  return has_flag(tool, flag::json_results) && !flags[flag::json_results];
 }
 
 }  // namespace
@@ -271,8 +276,9 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
       const std::string text = help(tool, *form);
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
-      if (runs_ranks(tool))
-        if (const Result<> taken = take_rank(*flags); !taken) return report(taken.error());
+      if (has_flag(tool, flag::rank))
+        if (const Result<> taken = take_rank(*flags, prints_lines(tool, *flags)); !taken)
+          return report(taken.error());
       const Result<int> done = body(*flags);
       code = done ? *done : report(done.error());
     }

@@ -103,12 +103,12 @@ Result<halyard_launch_t> rank_of(const Flags& flags) {
   return launch;
 }
 
-Result<> take_rank(Flags& flags) {
+Result<> take_rank(Flags& flags, bool marks_lines) {
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
   flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
   if (rank.count == 1) return {};
   prefix() = fmt::format("rank {}: ", rank.rank);
-  if (!flags[flag::json_results]) mark_lines();
+  if (marks_lines) mark_lines();
   return {};
 }
 

@@ -25,8 +25,8 @@ struct Waiting::State : std::enable_shared_from_this<Waiting::State> {
 
   explicit State(asio::io_context& context) : timer(context) {}
 
-  // Shows the line if it is time to. Returns when to look again. A phase that begins after this call is
-  // looked at before its first second is over.
+  // Shows the line if it is due. Returns when to look again. A phase that begins after this call is looked at
+  // before its first second is over.
   Clock::duration show() {
     constexpr std::chrono::seconds kPatience(1);
     constexpr std::chrono::milliseconds kPause(500);

@@ -29,9 +29,9 @@ void alloca_handle_at_once(Session& s) {
   }
   Work* work = nullptr;
   static_cast<void>(s.alloca_(100, {{wait, 1}}, {{signal, 1}}, &work));
-  s.value_is("R60", "the signal of an alloca that is not ready", signal, 0);
+  s.value_is("R60", "the signal of an alloca that is not due", signal, 0);
   s.must("semaphore_signal", "signal", s.signal(wait, 1));
-  s.succeeded("R73", "the alloca when it is ready", s.end_of(*work));
+  s.succeeded("R73", "the alloca when it is due", s.end_of(*work));
   s.value_is("R63", "its signal", signal, 1);
 }
 

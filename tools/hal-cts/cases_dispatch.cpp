@@ -166,7 +166,7 @@ void dispatch_as_operation(Session& s) {
     const halyard_command_dispatch_t recorded = command(kernel, d);
     const Semaphore wait = s.semaphore(), signal = s.semaphore();
     Work& work = s.submit(dispatch_operation(&recorded), {{wait, 1}}, {{signal, 1}});
-    words_are(s, "R60", "the output of a dispatch that is not ready", Words(12, 0), output);
+    words_are(s, "R60", "the output of a dispatch that is not due", Words(12, 0), output);
     s.must("semaphore_signal", "signal", s.signal(wait, 1));
     s.must("R63", "a dispatch as an operation", s.end_of(work));
     s.value_is("R63", "its signal", signal, 1);

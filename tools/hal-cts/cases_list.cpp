@@ -142,7 +142,7 @@ void list_longer_commands(Session& s) {
 }
 
 void list_unknown_commands(Session& s) {
-  for (const uint32_t kind : {0u, 0x7FFFu, 0x80000001u}) {
+  for (const uint32_t kind : {0u, 9u, 1000u, 0x80000001u}) {
     Recording recording;
     recording.barrier().add(kind, halyard_command_barrier_t{}).barrier();
     auto* const untouched = reinterpret_cast<List>(0x5EED);

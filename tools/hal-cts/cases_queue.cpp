@@ -23,10 +23,10 @@ void queue_waits_before_signals(Session& s) {
   const Semaphore wait = s.semaphore(), signal = s.semaphore();
   Work& work = s.submit(barrier_operation(), {{wait, 2}}, {{signal, 1}});
   s.must("semaphore_signal", "signal of 1", s.signal(wait, 1));
-  s.value_is("R60", "the signal of work that is not ready", signal, 0);
-  s.equal("R60", "calls of completed of work that is not ready", 0, work.calls.load());
+  s.value_is("R60", "the signal of work that is not due", signal, 0);
+  s.equal("R60", "calls of completed of work that is not due", 0, work.calls.load());
   s.must("semaphore_signal", "signal of 2", s.signal(wait, 2));
-  s.succeeded("R67", "work that has become ready", s.end_of(work));
+  s.succeeded("R67", "work that has become due", s.end_of(work));
   s.value_is("R63", "its signal when completed was called", signal, 1);
 }
 

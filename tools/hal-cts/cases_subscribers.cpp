@@ -81,7 +81,7 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
   const List list = s.list(Recording().fill(direct(memory.handle, 0, 64), 0x5A, 1));
   for (const bool is_kept : {false, true}) {
     const std::string what =
-        is_kept ? "work that becomes ready together with it" : "work that is submitted later";
+        is_kept ? "work that becomes due together with it" : "work that is submitted later";
     const Semaphore begin = s.semaphore(), first = s.semaphore(), later = s.semaphore();
     std::atomic<bool> began = false;
     Outcome waited;

@@ -238,7 +238,7 @@ Outcome Session::end_of(Work& work) {
   std::unique_lock lock(mutex_);
   if (!completion_.wait_until(lock, until, [&] { return work.calls > 0; })) {
     lock.unlock();
-    stop("R60", "work that was accepted and is ready", "completed is called",
+    stop("R60", "work that was accepted, and is due", "completed is called",
          fmt::format("it was not called within {} s", options_.patience_ns / 1'000'000'000));
   }
   return work.outcome;

@@ -7,6 +7,7 @@
 
 #include "bench_flags.h"
 #include "common/drivers.h"
+#include "common/ranks.h"
 #include "common/standard_streams.h"
 #include "samples.h"
 
@@ -131,6 +132,11 @@ Result<> set_up(const Flags& flags, Bench& bench) {
     program.modules.push_back(TOOL_TRY(bench.sources.back().load(program.instance.get(), options)));
   }
   TOOL_TRY(open_devices(flags, program));
+  if (TOOL_TRY(rank_of(flags)).count > 1) {
+    TOOL_TRY(check_flags_for_ranks(flags));
+    bench.agreement = TOOL_TRY(Agreement::make(flags, program));
+    bench.clock_cost = TOOL_TRY(bench.slowest(bench.clock_cost));
+  }
   bench.context_options = TOOL_TRY(ContextOptions::of(flags, program));
   TOOL_TRY(bench.make_context(program.modules));  // fails here, not in a row
 

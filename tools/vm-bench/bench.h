@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agreement.h"
 #include "benchmark_flags.h"
 #include "calls.h"
 #include "common/failure.h"
@@ -57,6 +58,7 @@ struct Bench {
   std::vector<ModuleSource> sources;
   Program program;  // has no context
   std::unique_ptr<const ContextOptions> context_options;
+  std::unique_ptr<Agreement> agreement;  // of several ranks; null: there is one
   std::vector<Measured> functions;
 
   Stop stop;
@@ -67,6 +69,13 @@ struct Bench {
   halyard_device_t device() const {
     return program.devices.empty() ? nullptr : program.devices.front().get();
   }
+  // The time that the slowest rank has measured, from which all ranks decide alike what to do next.
+  Result<double> slowest(double seconds) const {
+    if (!agreement) return seconds;
+    return agreement->largest(seconds);
+  }
+  // Whether this process prints.
+  bool reports() const { return !agreement || agreement->rank() == 0; }
   // All modules again, in order; functions are left unverified.
   Result<std::vector<Handle<halyard_module_t>>> load_again() const;
   Result<Handle<halyard_context_t>> make_context(const std::vector<Handle<halyard_module_t>>& modules) const;

@@ -40,6 +40,7 @@ class CallRow final : public Row {
   const Measured& function_;
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t calls_per_sample_ = 1;
+  uint64_t items_ = 0;  // calls times the batch; 0: as many as there is time for
   double allocations_per_call_ = 0;
   Shares shares_;
   std::string error_;
@@ -58,11 +59,13 @@ Result<> CallRow::warm_up() {
   uint64_t calls = 0;
   for (const auto& worker : workers_) {
     calls = 0;
+    double seconds = 0;
     const Clock::time_point begin = Clock::now();
     do {
       TOOL_TRY(worker->caller->call_batch(bench_.batch, bench_.in_flight));
       ++calls;
-    } while (calls < kMostCalls && seconds_between(begin, Clock::now()) < kSeconds);
+      seconds = TOOL_TRY(bench_.slowest(seconds_between(begin, Clock::now())));
+    } while (calls < kMostCalls && seconds < kSeconds);
   }
   // The same number again, to count allocations and to estimate the time.
   const Clock::time_point begin = Clock::now();
@@ -70,9 +73,15 @@ Result<> CallRow::warm_up() {
   for (uint64_t i = 0; i < calls; ++i)
     TOOL_TRY(workers_.back()->caller->call_batch(bench_.batch, bench_.in_flight));
   allocations_per_call_ = static_cast<double>(allocations.so_far()) / static_cast<double>(calls);
-  const double seconds = seconds_between(begin, Clock::now()) / static_cast<double>(calls);
+  const double seconds =
+      TOOL_TRY(bench_.slowest(seconds_between(begin, Clock::now()))) / static_cast<double>(calls);
   const double wanted = std::ceil(bench_.clock_cost / (kClockShare * std::max(seconds, 1e-9)));
   calls_per_sample_ = static_cast<uint64_t>(std::max(wanted, 1.0));
+  items_ = bench_.options.iterations;
+  // Google Benchmark would choose a number for each rank.
+  if (bench_.agreement && items_ == 0)
+    items_ = bench_.batch * static_cast<uint64_t>(std::clamp(
+                                std::ceil(bench_.options.min_time / std::max(seconds, 1e-9)), 1.0, 1e9));
   return {};
 }
 
@@ -96,7 +105,7 @@ void CallRow::enlist() {
   row->Unit(options.unit.value_or(function_.target.is_dispatch ? benchmark::kMicrosecond
                                                                : benchmark::kMillisecond));
   if (bench_.threads > 1) row->Threads(bench_.threads);
-  if (options.iterations > 0) row->Iterations(static_cast<benchmark::IterationCount>(options.iterations));
+  if (items_ > 0) row->Iterations(static_cast<benchmark::IterationCount>(items_));
 }
 
 // The calls of the next sample: fewer than usual if only fewer are left.

@@ -11,6 +11,7 @@
 #include "bench_flags.h"
 #include "benchmark_flags.h"
 #include "common/program_flags.h"
+#include "common/ranks.h"
 #include "common/standard_streams.h"
 #include "report.h"
 #include "rows.h"
@@ -27,6 +28,7 @@ constexpr FlagGroup kGroups[] = {
     {"Program", kProgramFlags},
     {"Loading and limits", kLoadingFlags},
     {"Devices", kDeviceFlags},
+    {"Ranks", kRankFlags},
     {"From other runtimes", kForeignFlags},
     {"Calls", kCallFlags},
     {"Another runner", kAgainstFlags},
@@ -90,21 +92,26 @@ void add_context(const Bench& bench) {
     devices += (devices.empty() ? "" : " ") + std::string(halyard_device_uri(device.get()));
   benchmark::AddCustomContext("halyard", halyard_version());
   benchmark::AddCustomContext("devices", devices);
+  if (bench.agreement) benchmark::AddCustomContext("ranks", std::to_string(bench.agreement->count()));
   benchmark::AddCustomContext("clock_ns", fmt::format("{:.1f}", bench.clock_cost * 1e9));
 }
+
+// After a failure of one of several ranks: the others may wait for this one until its process ends.
+bool must_end(const Bench& bench) { return bench.agreement && !bench.failures.empty(); }
 
 // Measures one row after the other, so that each is printed at once; all rows in one run if their repetitions
 // are to be mixed.
 void measure(Bench& bench, std::vector<std::unique_ptr<Row>> rows, bool is_mixed, Report& report) {
   for (size_t i = 0; i < rows.size() && !bench.stop.asked_for(); ++i) {
-    bench.progress.show(i + 1, rows.size(), rows[i]->name());
+    if (bench.reports()) bench.progress.show(i + 1, rows.size(), rows[i]->name());
     const bool applies = rows[i]->prepare();
-    if (bench.stop.asked_for()) return;
+    if (bench.stop.asked_for() || must_end(bench)) return;
     if (applies) rows[i]->enlist();
     if (is_mixed && i + 1 < rows.size()) continue;
     report.set_family(is_mixed ? 0 : static_cast<int64_t>(i));
     if (is_mixed || applies) benchmark::RunSpecifiedBenchmarks(&report, "all");
     benchmark::ClearRegisteredBenchmarks();
+    if (must_end(bench)) return;
     if (!is_mixed) rows[i].reset();  // frees its context and calls
   }
 }
@@ -116,7 +123,8 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
   std::vector<std::unique_ptr<Row>> rows = make_rows(bench);
   TOOL_TRY(filter_rows(flags, rows));
   if (flags[flag::benchmark_list_tests]) {
-    for (const auto& row : rows) fmt::print("{}\n", row->name());
+    for (const auto& row : rows)
+      if (bench.reports()) fmt::print("{}\n", row->name());
     return 0;
   }
   initialize_library(bench.options.handed_on);
@@ -124,13 +132,14 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
   size_t name_width = 0;
   for (const auto& row : rows) name_width = std::max(name_width, row->name().size());
   if (flags.has(flag::benchmark_repetitions)) name_width += std::string_view("_median").size();
-  const std::unique_ptr<Report> report = TOOL_TRY(Report::make(bench.options, name_width, bench.progress));
+  const std::unique_ptr<Report> report = TOOL_TRY(Report::make(bench, name_width));
   if (flags.has(flag::against)) {
     Result<> done = compare(flags, bench, *report);
     if (!done && !bench.stop.asked_for() && bench.failures.empty())
       return std::unexpected(std::move(done).error());
   } else {
     measure(bench, std::move(rows), flags[flag::benchmark_enable_random_interleaving], *report);
+    if (must_end(bench)) return std::unexpected(bench.failures.front());
     TOOL_TRY(report->finish());
   }
   if (flags[flag::print_statistics]) {

@@ -41,12 +41,13 @@ bool is_time(const std::string& counter) {
   return std::ranges::find(kTimes, counter) != std::end(kTimes);
 }
 
-Report::Report(const BenchmarkOptions& options, size_t name_width, Progress& progress)
-    : name_width_(name_width), progress_(progress), out_path_(options.out) {}
+Report::Report(Bench& bench, size_t name_width)
+    : bench_(bench), name_width_(name_width), out_path_(bench.reports() ? bench.options.out : "") {}
 
-Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, size_t name_width,
-                                             Progress& progress) {
-  auto report = std::unique_ptr<Report>(new Report(options, name_width, progress));
+Result<std::unique_ptr<Report>> Report::make(Bench& bench, size_t name_width) {
+  const BenchmarkOptions& options = bench.options;
+  auto report = std::unique_ptr<Report>(new Report(bench, name_width));
+  if (!bench.reports()) return report;
   // The reporter that --benchmark_format, --benchmark_color and --benchmark_counters_tabular choose. The
   // library owns it.
   report->outputs_.push_back(
@@ -65,7 +66,7 @@ Result<std::unique_ptr<Report>> Report::make(const BenchmarkOptions& options, si
 bool Report::ReportContext(const Context& context) {
   if (has_context_) return true;
   has_context_ = true;
-  progress_.clear();
+  bench_.progress.clear();
   Context widened = context;
   widened.name_field_width = name_width_;
   return std::ranges::all_of(outputs_, [&](auto& output) { return output.reporter->ReportContext(widened); });
@@ -90,10 +91,42 @@ void Report::pass_on(Output& output, const std::vector<Run>& runs) {
   }
 }
 
+Result<> Report::take_slowest(std::vector<Run>& rows) {
+  if (!bench_.agreement) return {};
+  std::vector<double> own = {0};  // the time of all rows; then what they say
+  for (const Run& run : rows) {
+    if (run.run_type == Run::RT_Iteration || run.aggregate_name == "mean")
+      own[0] += run.real_accumulated_time;
+    own.insert(own.end(),
+               {static_cast<double>(run.iterations), run.real_accumulated_time, run.cpu_accumulated_time});
+    for (const auto& [name, counter] : run.counters) own.push_back(counter.value);
+  }
+  const std::vector<double> all = TOOL_TRY(bench_.agreement->gather(own));
+  size_t slowest = 0;
+  for (size_t rank = 1; rank < bench_.agreement->count(); ++rank)
+    if (all[rank * own.size()] > all[slowest * own.size()]) slowest = rank;
+  size_t at = slowest * own.size() + 1;
+  for (Run& run : rows) {
+    run.iterations = static_cast<benchmark::IterationCount>(all[at]);
+    run.real_accumulated_time = all[at + 1];
+    run.cpu_accumulated_time = all[at + 2];
+    at += 3;
+    for (auto& [name, counter] : run.counters) counter.value = all[at++];
+    run.counters["rank"] = static_cast<double>(slowest);
+  }
+  return {};
+}
+
 void Report::ReportRuns(const std::vector<Run>& runs) {
+  std::vector<Run> measured = runs;
+  std::erase_if(measured, [](const Run& run) { return run.error_occurred && run.error_message == kStopped; });
+  const bool has_failed = std::ranges::any_of(measured, &Run::error_occurred);
+  if (const Result<> taken = has_failed ? Result<>() : take_slowest(measured); !taken) {
+    bench_.note(taken.error());
+    return;
+  }
   std::vector<Run> rows;
-  for (Run run : runs) {
-    if (run.error_occurred && run.error_message == kStopped) continue;
+  for (Run run : measured) {
     // Names do not contain the number of iterations. They do not contain the kind of time either, except for
     // calls, which have the same names as in other runners.
     run.run_name.iterations.clear();
@@ -104,7 +137,7 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     rows.push_back(std::move(run));
   }
   if (rows.empty()) return;
-  progress_.clear();
+  bench_.progress.clear();
   for (Output& output : outputs_) pass_on(output, rows);
   std::cout.flush();
 }

@@ -11,19 +11,20 @@
 
 #include "benchmark_flags.h"
 #include "common/failure.h"
-#include "common/progress.h"
 
 namespace halyard::tools {
+
+struct Bench;
 
 // Counters whose values are seconds.
 bool is_time(const std::string& counter);
 
 class Report final : public benchmark::BenchmarkReporter {
  public:
-  // `name_width` is the width of the longest name. `progress` is cleared before anything is printed.
-  // UNAVAILABLE: the file cannot be written.
-  static Result<std::unique_ptr<Report>> make(const BenchmarkOptions& options, size_t name_width,
-                                              Progress& progress);
+  // `name_width` is the width of the longest name. The bench's progress is cleared before anything is
+  // printed. Of several ranks, the first prints the rows of the slowest one. UNAVAILABLE: the file cannot be
+  // written.
+  static Result<std::unique_ptr<Report>> make(Bench& bench, size_t name_width);
 
   // Sets the number of the next row that Google Benchmark runs, because it counts from 0 in each run.
   void set_family(int64_t family) { family_ = family; }
@@ -41,11 +42,13 @@ class Report final : public benchmark::BenchmarkReporter {
     bool aggregates_only;
     std::vector<Run> kept;  // for CSV, whose first line needs all counters
   };
-  Report(const BenchmarkOptions& options, size_t name_width, Progress& progress);
+  Report(Bench& bench, size_t name_width);
+  // Replaces the rows by those of the rank that was slowest.
+  Result<> take_slowest(std::vector<Run>& rows);
   void pass_on(Output& output, const std::vector<Run>& runs);
 
+  Bench& bench_;
   const size_t name_width_;
-  Progress& progress_;
   std::string out_path_;
   std::ofstream file_;
   std::ostream nowhere_{nullptr};

@@ -36,9 +36,10 @@ bool StepRow::prepare() {
   for (int i = 0; i < 2; ++i) {
     const Clock::time_point begin = Clock::now();
     const Result<std::optional<double>> done = sample_();
-    seconds = seconds_between(begin, Clock::now());
-    if (!done) {
-      error_ = bench_.note(done.error());
+    const Result<double> slowest = bench_.slowest(seconds_between(begin, Clock::now()));
+    seconds = slowest.value_or(0);
+    if (!done || !slowest) {
+      error_ = bench_.note(done ? slowest.error() : done.error());
       return true;
     }
     if (!*done) return false;

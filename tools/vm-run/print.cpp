@@ -48,8 +48,7 @@ Result<std::string> object_text(halyard_object_t object, Bounds& bounds) {
   return fmt::format("{}\n(no printer)\n", type);
 }
 
-// Like %g in C: the format of scalars (1e+10). Elements of tensors have %G's (1E+10),
-// docs/spec/run-module-cli.md.
+// Like %g in C.
 std::string number_text(double number) {
   char text[64];
   std::snprintf(text, sizeof text, "%g", number);

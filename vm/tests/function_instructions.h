@@ -121,7 +121,6 @@ struct InstructionWriter : RegisterPlan {
   // Any instruction on values only, made from its row in the table.
   void value_instruction(Op op) {
     const OpInfo& opcode = info(op);
-    if (opcode.since > plan.version) return;
     if (opcode.mnemonic.starts_with("div.i") || opcode.mnemonic.starts_with("rem.i")) return division(op);
     code.op(op);
     for (size_t i = 0; i < opcode.operand_count; ++i) value_operand(opcode, opcode.operands[i]);

@@ -1,10 +1,7 @@
 // Verification: for each rule of verifier-and-execution.md, section 3, a function that breaks only that rule.
 #include "vm/verify/verifier.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "module_builder.h"
 
@@ -218,10 +215,7 @@ TEST(VerifyBody, OpcodesOfTheVersion) {
     EXPECT_TRUE(fails_with(yieldable(variadic, 16), Code::INVALID_ARGUMENT, "exists since bytecode 17"));
     EXPECT_TRUE(succeeds(yieldable(variadic, 17)));
   }
-  const Op* const core = kOpBySetAndByte[static_cast<size_t>(OpSet::CORE)];
-  const auto free_byte = static_cast<uint8_t>(std::find(core, core + 256, Op::kCount) - core);
-  EXPECT_TRUE(refused(block().u8(free_byte), Code::INVALID_ARGUMENT,
-                      fmt::format("byte 0x{:02X} is not an opcode", free_byte)));
+  EXPECT_TRUE(refused(block().u8(0x89), Code::INVALID_ARGUMENT, "byte 0x89 is not an opcode"));
   EXPECT_TRUE(
       refused(block().u8(0xE0).u8(0x3E), Code::INVALID_ARGUMENT, "bytes 0xE0 0x3E are not an opcode"));
   EXPECT_TRUE(

@@ -45,7 +45,7 @@ static halyard_instance_t instance;
 static halyard_module_t module;
 
 static int text_is(halyard_text_t text, const char* expected) {
-  return text.size == strlen(expected) && (text.size == 0 || memcmp(text.data, expected, text.size) == 0);
+  return text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
 }
 
 static halyard_signature_t signature_of(const char* name) {

@@ -133,7 +133,7 @@ TEST_P(CommandsTest, UnknownCommandsAreRefusedAtCreation) {
       create(Recording().barrier().add(HALYARD_COMMAND_COLLECTIVE, halyard_command_collective_t{}));
   EXPECT_CODE(UNIMPLEMENTED, collective);
   EXPECT_NE(collective.message().find("kind 6"), std::string::npos) << collective.text();
-  for (const uint32_t kind : {0u, 0x7FFFu, UINT32_MAX})
+  for (const uint32_t kind : {0u, 9u, 1000u, UINT32_MAX})
     EXPECT_CODE(UNIMPLEMENTED, create(Recording().add(kind, halyard_command_barrier_t{})));
 }
 
