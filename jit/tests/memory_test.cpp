@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -49,6 +50,7 @@ Ref<BytecodeModule> compiled() {
 struct Maps {
   size_t writable_code = 0;  // mappings that may be written to and executed
   size_t nameless_code = 0;  // that may be executed, and are of no file: where compiled code is
+  std::set<uintptr_t> code;  // where those begin
 };
 Maps read_maps() {
   Maps maps;
@@ -60,6 +62,7 @@ Maps read_maps() {
     if (!rights.contains('x')) continue;
     maps.writable_code += rights.contains('w');
     maps.nameless_code += name.empty();
+    if (name.empty()) maps.code.insert(std::stoull(range, nullptr, 16));
   }
   return maps;
 }
@@ -92,6 +95,24 @@ TEST(CompiledMemory, IsNeverWritableAndExecutable) {
     invocation.interrupt(Code::CANCELLED);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+// Callers built with Clang's -fsanitize=function read the 8 bytes before a function. When code began where
+// its mapping does, that was an access to invalid memory.
+TEST(CompiledMemory, HasBytesBeforeItsFunctions) {
+  compiled();
+  const Maps before = read_maps();
+  std::vector<Ref<BytecodeModule>> modules;
+  for (int i = 0; i < 3; ++i) modules.push_back(compiled());
+  size_t seen = 0;
+  for (const uintptr_t begin : read_maps().code) {
+    if (before.code.contains(begin)) continue;
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(begin);
+    for (int i = 0; i < 16; ++i) EXPECT_EQ(bytes[i], 0) << i;
+    EXPECT_NE(bytes[16], 0);  // the function
+    ++seen;
+  }
+  EXPECT_GT(seen, 0u);
 }
 
 TEST(CompiledMemory, GoesWithItsModule) {

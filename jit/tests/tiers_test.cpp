@@ -21,16 +21,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// For as long as it lives, every so many branches are looked at.
-class Often {
- public:
-  explicit Often(uint32_t branches) : before_(sample_every.exchange(branches)) {}
-  ~Often() { sample_every = before_; }
-
- private:
-  uint32_t before_;
-};
-
 Ref<BytecodeModule> load(std::string_view text, const std::shared_ptr<CompileQueue>& queue) {
   auto bytes = assemble(std::string(text), {});
   EXPECT_TRUE(bytes) << bytes.error().text();
@@ -42,10 +32,10 @@ Ref<BytecodeModule> load(std::string_view text, const std::shared_ptr<CompileQue
 TEST(CompiledTiers, GeneratedLoops) {
   uint32_t moved = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    const Often often(1 + seed % 7);
     Choices choices(seed);
     const std::string text = generate_loops(choices);
-    const auto queue = std::make_shared<CompileQueue>();
+    const auto queue =
+        std::make_shared<CompileQueue>(Sampling{.branches = 1 + static_cast<uint32_t>(seed % 7)});
     const Ref<BytecodeModule> module = load(text, queue);
     compile_loops(*module);
     const Comparison comparison = compare_exports(module, choices, 30);
@@ -57,10 +47,10 @@ TEST(CompiledTiers, GeneratedLoops) {
 
 TEST(CompiledTiers, GeneratedPrograms) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    const Often often(1 + seed % 3);
     Choices choices(seed);
     const Program program = generate_program(choices);
-    const Comparison comparison = compare_machines(program, {.tiers = true});
+    const Sampling sampling = {.branches = 1 + static_cast<uint32_t>(seed % 3)};
+    const Comparison comparison = compare_machines(program, {.tiers = true, .sampling = sampling});
     ASSERT_EQ(comparison.difference, "") << "seed " << seed << '\n' << describe(program);
   }
 }
@@ -102,7 +92,8 @@ vm.func @f(%i0:1: i64, %i2:3: i64) -> (i64) {
 
 class Machine {
  public:
-  explicit Machine(std::string_view text) : module(load(text, queue)) {
+  explicit Machine(std::string_view text, Sampling sampling = {})
+      : queue(std::make_shared<CompileQueue>(sampling)), module(load(text, queue)) {
     EXPECT_TRUE(context->add(module));
     callable = *context->find("m", "f");
   }
@@ -114,7 +105,7 @@ class Machine {
     return results[0].as_i64();
   }
 
-  std::shared_ptr<CompileQueue> queue = std::make_shared<CompileQueue>();
+  std::shared_ptr<CompileQueue> queue;
   Ref<BytecodeModule> module;
   Ref<Context> context = Context::create();
   Callable callable;
@@ -136,6 +127,17 @@ TEST(CompiledTiers, WhatIsHotIsCompiledMeanwhile) {
   const FunctionCode& caller = **machine.module->code(1);
   ASSERT_EQ(caller.calls.size(), 1u);
   EXPECT_TRUE(caller.calls[0].binding->callee->compiled);
+}
+
+// Two samples of ten branches: some 20 turns of the loop in g.
+TEST(CompiledTiers, TheQueueSaysWhatIsHot) {
+  Machine machine(kCalls, {.branches = 10, .hot = 2});
+  EXPECT_EQ(machine.call(3, 1), 3);
+  machine.queue->wait_until_idle();
+  EXPECT_FALSE((*machine.module->code(0))->compiled);
+  EXPECT_EQ(machine.call(30, 1), 435);
+  machine.queue->wait_until_idle();
+  EXPECT_TRUE((*machine.module->code(0))->compiled);
 }
 
 // One call that goes on until it is stopped.

@@ -493,7 +493,7 @@ void compile_loops(const BytecodeModule& module) {
 
 Comparison compare_machines(const Program& program, Ways ways) {
   Comparison comparison;
-  const auto queue = std::make_shared<CompileQueue>();
+  const auto queue = std::make_shared<CompileQueue>(ways.sampling);
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
     Result<Ref<BytecodeModule>> module = BytecodeModule::load(Bytes::own(parts.build()), known_types(),

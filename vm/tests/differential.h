@@ -23,6 +23,7 @@ struct Comparison {
 struct Ways {
   bool fuse = true;
   bool tiers = false;
+  Sampling sampling = {};  // with `tiers`
 };
 // Built with HALYARD_TEST_COMPILED, the machine runs as machine code what the compiler takes.
 Comparison compare_machines(const Program& program, Ways ways = {});

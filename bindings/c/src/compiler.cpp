@@ -18,9 +18,9 @@ halyard_status_t halyard_compiler_stats(halyard_compiler_stats_t* stats) {
 
 halyard_status_t halyard_compiler_find(const char** name, const char** path) {
   return halyard::guarded([&]() -> halyard::Result<> {
-    const halyard::vm::Compiler* const compiler = HALYARD_TRY(halyard::vm::Compiler::find());
-    if (name) *name = compiler->name().data();
-    if (path) *path = compiler->path().c_str();
+    const auto* const compiler = HALYARD_TRY(halyard::vm::Compiler::describe());
+    if (name) *name = compiler->name.c_str();
+    if (path) *path = compiler->path.c_str();
     return {};
   });
 }

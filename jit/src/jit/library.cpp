@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "halyard/abi.h"
 #include "jit/engine.h"
 #include "vm/compile/words.h"
 
@@ -33,9 +34,19 @@ void release(void* handle) {
 
 void stats(halyard_jit_stats_t* stats) { Engine::stats(*stats); }
 
+HALYARD_NOTE_PLAIN_ __attribute__((used, aligned(4), section(HALYARD_JIT_NOTE_SECTION)))
+const halyard_jit_note_record_t note = {
+    8,
+    sizeof(halyard_jit_note_t),
+    HALYARD_NOTE_TYPE_COMPILER,
+    HALYARD_NOTE_OWNER,
+    {HALYARD_JIT_ABI,
+     {static_cast<uint32_t>(vm::kCodeFormat), static_cast<uint32_t>(vm::kCodeFormat >> 32)},
+     "LLVM " LLVM_VERSION_STRING}};
+
 constexpr halyard_jit_table_t kTable = {
     .struct_size = sizeof(halyard_jit_table_t),
-    .compiler = "LLVM " LLVM_VERSION_STRING,
+    .compiler = note.description.compiler,
     .compile = compile,
     .release = release,
     .stats = stats,

@@ -50,9 +50,12 @@ Registers::Registers(std::span<const Word> words, std::span<const uint16_t> list
       forms_(words.size() * slots),
       constants_(words.size() * slots),
       single_((slots + 1) / 2),
-      pair_((slots + 1) / 2) {
+      pair_((slots + 1) / 2),
+      float_(slots),
+      double_(slots) {
   for (uint32_t at = 0; at < words.size(); at += vm::word_count(words[at])) starts_.push_back(at);
   find_uses();
+  spread_floats();
   find_live();
   find_forms();
   find_constants();
@@ -60,8 +63,25 @@ Registers::Registers(std::span<const Word> words, std::span<const uint16_t> list
 
 void Registers::note(uint32_t slot, Bank bank) {
   (vm::is_wide(bank) ? pair_ : single_)[slot / 2] = true;
-  floats_ |= bank == Bank::f32;
-  doubles_ |= bank == Bank::f64;
+  if (bank == Bank::f32) float_[slot] = true;
+  if (bank == Bank::f64) double_[slot] = true;
+}
+
+// Where one register of a move holds a float, the other does: else the float would pass through bits.
+void Registers::spread_floats() {
+  const auto join = [](std::vector<bool>& holds, uint16_t a, uint16_t b) {
+    if (holds[a] == holds[b]) return false;
+    holds[a] = holds[b] = true;
+    return true;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const uint32_t at : starts_) {
+      const Word* const word = &words_[at];
+      if (is(word, DecodedOp::move_32)) changed |= join(float_, word->a, word->b);
+      if (is(word, DecodedOp::move_64)) changed |= join(double_, word->a, word->b);
+    }
+  }
 }
 
 void Registers::find_uses() {

@@ -35,8 +35,10 @@ class Registers {
   // Whether some instruction takes the slot, or the other of its pair, by itself; whether one takes the pair.
   bool has_single(uint32_t slot) const { return single_[slot / 2]; }
   bool has_pair(uint32_t slot) const { return pair_[slot / 2]; }
-  bool has_floats() const { return floats_; }
-  bool has_doubles() const { return doubles_; }
+  // Whether the slot ever holds a float, or the pair that begins there a double, as far as compiled code is
+  // concerned.
+  bool holds_float(uint32_t slot) const { return float_[slot]; }
+  bool holds_double(uint32_t slot) const { return double_[slot]; }
 
  private:
   struct Known {
@@ -46,6 +48,7 @@ class Registers {
   };
 
   void find_uses();
+  void spread_floats();
   void find_live();
   void find_forms();
   void find_constants();
@@ -63,8 +66,8 @@ class Registers {
   std::vector<Known> constants_;
   std::vector<bool> single_;
   std::vector<bool> pair_;
-  bool floats_ = false;
-  bool doubles_ = false;
+  std::vector<bool> float_;
+  std::vector<bool> double_;
 };
 
 }  // namespace halyard::jit

@@ -1,5 +1,7 @@
 // What each instruction becomes. Floats are added in the program's order and rounded each time, as the
 // interpreter does.
+#include <bit>
+
 #include "jit/translator.h"
 
 namespace halyard::jit {
@@ -180,15 +182,17 @@ void Translator::emit_division(Value* x, Value* y, bool is_signed, bool remainde
   set(result, b_.CreateSelect(negates, b_.CreateSub(zero, x), b_.CreateSDiv(x, divisor)));
 }
 
-// A constant that LLVM does not know: it would take x * 1 for x, though the processor gives another NaN for
-// some.
+// A constant that LLVM does not know. What it knows of floats it computes itself, and differently from the
+// processor where a NaN is concerned: it takes x * 1 and x - -y for x and x + y, and 0 / 0 for another NaN.
 Value* Translator::opaque(llvm::Type* type, uint64_t bits) {
-  llvm::Constant* const value = llvm::ConstantExpr::getBitCast(
-      llvm::ConstantInt::get(b_.getIntNTy(type->getPrimitiveSizeInBits()), bits), type);
-  auto* const variable = new llvm::GlobalVariable(
-      module_, type, false, llvm::GlobalValue::ExternalLinkage, value,
-      "constant" + std::to_string(module_.global_size()) + "." + function_->getName());
-  variable->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  llvm::GlobalVariable*& variable = opaque_[{type, bits}];
+  if (!variable) {
+    llvm::Constant* const value = llvm::ConstantExpr::getBitCast(
+        llvm::ConstantInt::get(b_.getIntNTy(type->getPrimitiveSizeInBits()), bits), type);
+    variable = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::ExternalLinkage, value,
+                                        "constant" + std::to_string(opaque_.size()));
+    variable->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  }
   llvm::LoadInst* const load = b_.CreateLoad(type, variable);
   load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   return load;
@@ -205,6 +209,24 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   call->setDoesNotAccessMemory();
   call->addFnAttr(llvm::Attribute::WillReturn);
   return call;
+}
+
+// Up or down to an integer. A signaling NaN becomes quiet or not, depending on how the host was built.
+Value* Translator::rounded(Op op, llvm::Intrinsic::ID id, Value* x) {
+  Value* const integer = unary(id, x);
+  const void* const function = source_.helpers[static_cast<size_t>(op)];
+  if (!function) return integer;
+  bool keeps = false;
+  if (x->getType()->isFloatTy()) {
+    const auto signaling = std::bit_cast<float>(0x7F800001u);
+    const float given = reinterpret_cast<float (*)(float)>(function)(signaling);
+    keeps = std::bit_cast<uint32_t>(given) == std::bit_cast<uint32_t>(signaling);
+  } else {
+    const auto signaling = std::bit_cast<double>(uint64_t{0x7FF0000000000001});
+    const double given = reinterpret_cast<double (*)(double)>(function)(signaling);
+    keeps = std::bit_cast<uint64_t>(given) == std::bit_cast<uint64_t>(signaling);
+  }
+  return keeps ? b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, integer) : integer;
 }
 
 // The nearest integer, halves away from zero; the least one where it does not fit. Of f32 and f64.
@@ -224,11 +246,12 @@ bool Translator::emit_float(Op op, const Word* word) {
   const uint16_t a = word->a;
   const uint16_t b = word->b;
   const uint16_t c = word->c;
+  constexpr uint32_t kSign32 = 1u << 31;
+  constexpr uint64_t kSign64 = uint64_t{1} << 63;
   const auto even = [&](Value* x) {
     // Half to even, and -0.5 becomes +0.
     Value* const half = b_.CreateFCmpOEQ(x, llvm::ConstantFP::get(x->getType(), -0.5));
-    return b_.CreateSelect(half, llvm::ConstantFP::get(x->getType(), 0.0),
-                           unary(llvm::Intrinsic::roundeven, x));
+    return b_.CreateSelect(half, opaque(x->getType(), 0), unary(llvm::Intrinsic::roundeven, x));
   };
   const auto least = [&](Value* x, Value* y) { return b_.CreateSelect(b_.CreateFCmpOLT(y, x), y, x); };
   const auto most = [&](Value* x, Value* y) { return b_.CreateSelect(b_.CreateFCmpOLT(x, y), y, x); };
@@ -258,101 +281,101 @@ bool Translator::emit_float(Op op, const Word* word) {
       set(word[1].op, fma(f64(a), f64(b), f64(c)));
       return true;
     case Op::abs_f32:
-      one(b_.CreateAnd(i32(a), 0x7FFFFFFFu));
+      set_bits_of_float(b, b_.CreateAnd(i32(a), opaque(b_.getInt32Ty(), ~kSign32)));
       return true;
     case Op::neg_f32:
-      one(b_.CreateXor(i32(a), 0x80000000u));
+      set_bits_of_float(b, b_.CreateXor(i32(a), opaque(b_.getInt32Ty(), kSign32)));
       return true;
     case Op::abs_f64:
-      one(b_.CreateAnd(i64(a), ~(uint64_t{1} << 63)));
+      set_bits_of_float(b, b_.CreateAnd(i64(a), opaque(b_.getInt64Ty(), ~kSign64)));
       return true;
     case Op::neg_f64:
-      one(b_.CreateXor(i64(a), uint64_t{1} << 63));
+      set_bits_of_float(b, b_.CreateXor(i64(a), opaque(b_.getInt64Ty(), kSign64)));
       return true;
-#define FLOATS(f)                             \
-  case Op::add_##f:                           \
-    two(b_.CreateFAdd(f(a), f(b)));           \
-    return true;                              \
-  case Op::sub_##f:                           \
-    two(b_.CreateFSub(f(a), f(b)));           \
-    return true;                              \
-  case Op::mul_##f:                           \
-    two(b_.CreateFMul(f(a), f(b)));           \
-    return true;                              \
-  case Op::div_##f:                           \
-    two(b_.CreateFDiv(f(a), f(b)));           \
-    return true;                              \
-  case Op::min_##f:                           \
-    two(least(f(a), f(b)));                   \
-    return true;                              \
-  case Op::max_##f:                           \
-    two(most(f(a), f(b)));                    \
-    return true;                              \
-  case Op::cmp_eq_##f##_o:                    \
-    two(bit(b_.CreateFCmpOEQ(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_eq_##f##_u:                    \
-    two(bit(b_.CreateFCmpUEQ(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_ne_##f##_o:                    \
-  case Op::cmp_ne_##f##_u:                    \
-    two(bit(b_.CreateFCmpUNE(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_lt_##f##_o:                    \
-    two(bit(b_.CreateFCmpOLT(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_lt_##f##_u:                    \
-    two(bit(b_.CreateFCmpULT(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_lte_##f##_o:                   \
-    two(bit(b_.CreateFCmpOLE(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_lte_##f##_u:                   \
-    two(bit(b_.CreateFCmpULE(f(a), f(b))));   \
-    return true;                              \
-  case Op::cmp_nan_##f:                       \
-    one(bit(b_.CreateFCmpUNO(f(a), f(a))));   \
-    return true;                              \
-  case Op::ceil_##f:                          \
-    one(unary(llvm::Intrinsic::ceil, f(a)));  \
-    return true;                              \
-  case Op::floor_##f:                         \
-    one(unary(llvm::Intrinsic::floor, f(a))); \
-    return true;                              \
-  case Op::round_##f:                         \
-    one(unary(llvm::Intrinsic::round, f(a))); \
-    return true;                              \
-  case Op::round_##f##_even:                  \
-    one(even(f(a)));                          \
-    return true;                              \
-  case Op::sqrt_##f:                          \
-    one(unary(llvm::Intrinsic::sqrt, f(a)));  \
-    return true;                              \
-  case Op::rsqrt_##f:                         \
-    one(rsqrt(f(a)));                         \
-    return true;                              \
-  case Op::rem_##f:                           \
-  case Op::atan2_##f:                         \
-  case Op::pow_##f: {                         \
-    Value* const x = f(a);                    \
-    two(helper(op, x->getType(), {x, f(b)})); \
-    return true;                              \
-  }                                           \
-  case Op::atan_##f:                          \
-  case Op::cos_##f:                           \
-  case Op::sin_##f:                           \
-  case Op::exp_##f:                           \
-  case Op::exp2_##f:                          \
-  case Op::expm1_##f:                         \
-  case Op::log_##f:                           \
-  case Op::log10_##f:                         \
-  case Op::log1p_##f:                         \
-  case Op::log2_##f:                          \
-  case Op::tanh_##f:                          \
-  case Op::erf_##f: {                         \
-    Value* const x = f(a);                    \
-    one(helper(op, x->getType(), {x}));       \
-    return true;                              \
+#define FLOATS(f)                                   \
+  case Op::add_##f:                                 \
+    two(b_.CreateFAdd(f(a), f(b)));                 \
+    return true;                                    \
+  case Op::sub_##f:                                 \
+    two(b_.CreateFSub(f(a), f(b)));                 \
+    return true;                                    \
+  case Op::mul_##f:                                 \
+    two(b_.CreateFMul(f(a), f(b)));                 \
+    return true;                                    \
+  case Op::div_##f:                                 \
+    two(b_.CreateFDiv(f(a), f(b)));                 \
+    return true;                                    \
+  case Op::min_##f:                                 \
+    two(least(f(a), f(b)));                         \
+    return true;                                    \
+  case Op::max_##f:                                 \
+    two(most(f(a), f(b)));                          \
+    return true;                                    \
+  case Op::cmp_eq_##f##_o:                          \
+    two(bit(b_.CreateFCmpOEQ(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_eq_##f##_u:                          \
+    two(bit(b_.CreateFCmpUEQ(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_ne_##f##_o:                          \
+  case Op::cmp_ne_##f##_u:                          \
+    two(bit(b_.CreateFCmpUNE(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_lt_##f##_o:                          \
+    two(bit(b_.CreateFCmpOLT(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_lt_##f##_u:                          \
+    two(bit(b_.CreateFCmpULT(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_lte_##f##_o:                         \
+    two(bit(b_.CreateFCmpOLE(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_lte_##f##_u:                         \
+    two(bit(b_.CreateFCmpULE(f(a), f(b))));         \
+    return true;                                    \
+  case Op::cmp_nan_##f:                             \
+    one(bit(b_.CreateFCmpUNO(f(a), f(a))));         \
+    return true;                                    \
+  case Op::ceil_##f:                                \
+    one(rounded(op, llvm::Intrinsic::ceil, f(a)));  \
+    return true;                                    \
+  case Op::floor_##f:                               \
+    one(rounded(op, llvm::Intrinsic::floor, f(a))); \
+    return true;                                    \
+  case Op::round_##f:                               \
+    one(unary(llvm::Intrinsic::round, f(a)));       \
+    return true;                                    \
+  case Op::round_##f##_even:                        \
+    one(even(f(a)));                                \
+    return true;                                    \
+  case Op::sqrt_##f:                                \
+    one(unary(llvm::Intrinsic::sqrt, f(a)));        \
+    return true;                                    \
+  case Op::rsqrt_##f:                               \
+    one(rsqrt(f(a)));                               \
+    return true;                                    \
+  case Op::rem_##f:                                 \
+  case Op::atan2_##f:                               \
+  case Op::pow_##f: {                               \
+    Value* const x = f(a);                          \
+    two(helper(op, x->getType(), {x, f(b)}));       \
+    return true;                                    \
+  }                                                 \
+  case Op::atan_##f:                                \
+  case Op::cos_##f:                                 \
+  case Op::sin_##f:                                 \
+  case Op::exp_##f:                                 \
+  case Op::exp2_##f:                                \
+  case Op::expm1_##f:                               \
+  case Op::log_##f:                                 \
+  case Op::log10_##f:                               \
+  case Op::log1p_##f:                               \
+  case Op::log2_##f:                                \
+  case Op::tanh_##f:                                \
+  case Op::erf_##f: {                               \
+    Value* const x = f(a);                          \
+    one(helper(op, x->getType(), {x}));             \
+    return true;                                    \
   }
       // clang-format off
       FLOATS(f32)
@@ -370,25 +393,31 @@ bool Translator::emit_conversion(Op op, const Word* word) {
   llvm::Type* const f32_type = b_.getFloatTy();
   llvm::Type* const f64_type = b_.getDoubleTy();
   const auto low = [&](Value* wide) { return b_.CreateTrunc(wide, b_.getInt32Ty()); };
+  // Hidden: of a counter LLVM may know the value.
+  const auto number = [&](Value* value) {
+    llvm::Type* const bits = b_.getIntNTy(value->getType()->getPrimitiveSizeInBits());
+    set_bits_of_float(b, hidden(b_.CreateBitCast(value, bits)));
+  };
   switch (op) {
       // clang-format off
     case Op::bitcast_i32_f32: case Op::bitcast_f32_i32: set(b, i32(a)); return true;
     case Op::bitcast_i64_f64: case Op::bitcast_f64_i64: set(b, i64(a)); return true;
-    case Op::cast_si32_f32: set(b, b_.CreateSIToFP(i32(a), f32_type)); return true;
-    case Op::cast_ui32_f32: set(b, b_.CreateUIToFP(i32(a), f32_type)); return true;
-    case Op::cast_si64_f32: set(b, b_.CreateSIToFP(i64(a), f32_type)); return true;
-    case Op::cast_ui64_f32: set(b, b_.CreateUIToFP(i64(a), f32_type)); return true;
-    case Op::cast_si32_f64: set(b, b_.CreateSIToFP(i32(a), f64_type)); return true;
-    case Op::cast_ui32_f64: set(b, b_.CreateUIToFP(i32(a), f64_type)); return true;
-    case Op::cast_si64_f64: set(b, b_.CreateSIToFP(i64(a), f64_type)); return true;
-    case Op::cast_ui64_f64: set(b, b_.CreateUIToFP(i64(a), f64_type)); return true;
+    case Op::cast_si32_f32: number(b_.CreateSIToFP(i32(a), f32_type)); return true;
+    case Op::cast_ui32_f32: number(b_.CreateUIToFP(i32(a), f32_type)); return true;
+    case Op::cast_si64_f32: number(b_.CreateSIToFP(i64(a), f32_type)); return true;
+    case Op::cast_ui64_f32: number(b_.CreateUIToFP(i64(a), f32_type)); return true;
+    case Op::cast_si32_f64: number(b_.CreateSIToFP(i32(a), f64_type)); return true;
+    case Op::cast_ui32_f64: number(b_.CreateUIToFP(i32(a), f64_type)); return true;
+    case Op::cast_si64_f64: number(b_.CreateSIToFP(i64(a), f64_type)); return true;
+    case Op::cast_ui64_f64: number(b_.CreateUIToFP(i64(a), f64_type)); return true;
     case Op::cast_f32_si32: case Op::cast_f32_ui32: set(b, low(to_i64(f32(a)))); return true;
     case Op::cast_f32_si64: set(b, to_i64(f32(a))); return true;
     case Op::cast_f32_ui64: set(b, helper(op, b_.getInt64Ty(), {f32(a)})); return true;
     // The operand is narrowed to f32 first.
     case Op::cast_f64_si32: case Op::cast_f64_ui32: set(b, low(to_i64(b_.CreateFPTrunc(f64(a), f32_type)))); return true;
     case Op::cast_f64_si64: case Op::cast_f64_ui64: set(b, to_i64(f64(a))); return true;
-    case Op::trunc_f64_f32: set(b, b_.CreateFPTrunc(f64(a), f32_type)); return true;
+    // Hidden: of an extended float LLVM would take the float, but a signaling NaN comes back quiet.
+    case Op::trunc_f64_f32: set(b, b_.CreateFPTrunc(as_float(i64(a)), f32_type)); return true;
     case Op::ext_f32_f64: set(b, b_.CreateFPExt(f32(a), f64_type)); return true;
     // clang-format on
     default:
@@ -426,10 +455,10 @@ void Translator::emit_store(const Word* word, uint32_t at, llvm::Type* type, Val
 bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {
   // Floats are stored in the form in which they are there: bits that were put together stay what they are.
   const auto bits_or_number = [&](uint16_t slot) {
-    return registers_.forms(at)[slot] == Form::i32 ? i32(slot) : f32(slot);
+    return registers_.forms(at)[slot] == Form::i32 ? maybe_hidden(i32(slot)) : f32(slot);
   };
   const auto wide_bits_or_number = [&](uint16_t slot) {
-    return registers_.forms(at)[slot] == Form::f64 ? f64(slot) : i64(slot);
+    return registers_.forms(at)[slot] == Form::f64 ? f64(slot) : maybe_hidden(i64(slot));
   };
   const auto store = [&](Value* value) { emit_store(word, at, value->getType(), value); };
   switch (op) {
@@ -444,8 +473,8 @@ bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {
     case Op::buffer_load_f64: emit_load(word, at, b_.getDoubleTy(), 0); return true;
     case Op::buffer_store_i8: emit_store(word, at, b_.getInt8Ty(), i32(word->c)); return true;
     case Op::buffer_store_i16: emit_store(word, at, b_.getInt16Ty(), i32(word->c)); return true;
-    case Op::buffer_store_i32: store(i32(word->c)); return true;
-    case Op::buffer_store_i64: store(i64(word->c)); return true;
+    case Op::buffer_store_i32: store(maybe_hidden(i32(word->c))); return true;
+    case Op::buffer_store_i64: store(maybe_hidden(i64(word->c))); return true;
     case Op::buffer_store_f32: store(bits_or_number(word->c)); return true;
     case Op::buffer_store_f64: store(wide_bits_or_number(word->c)); return true;
     // clang-format on
@@ -472,7 +501,7 @@ bool Translator::emit_global(Op op, const Word* word, uint32_t at) {
     return true;
   };
   const auto store = [&](Value* value, Value* address) {
-    b_.CreateAlignedStore(value, address, llvm::Align(1));
+    b_.CreateAlignedStore(maybe_hidden(value), address, llvm::Align(1));
     return true;
   };
   switch (op) {

@@ -39,7 +39,12 @@ class Translator {
                                                {pointer, pointer, pointer, pointer, b_.getInt32Ty()}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kFunction, module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
+    // A host built with -fsanitize=function looks for a type in the 8 bytes before a function that it calls;
+    // code may begin where its mapping does. 16 keep the function aligned.
+    function_->setPrefixData(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(b_.getInt64Ty(), 2)));
     for (unsigned i : {0u, 1u}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
+    for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at]))
+      loads_floats_ |= loads_float(&words_[at]);
   }
 
   void run() {
@@ -87,6 +92,20 @@ class Translator {
            !is(word, DecodedOp::enter_compiled);
   }
 
+  static bool loads_float(const Word* word) {
+    switch (word->op < vm::kOpCount ? static_cast<Op>(word->op) : Op::kCount) {
+      case Op::buffer_load_f32:
+      case Op::buffer_load_f64:
+      case Op::global_load_f32:
+      case Op::global_load_f64:
+      case Op::global_load_indirect_f32:
+      case Op::global_load_indirect_f64:
+        return true;
+      default:
+        return false;
+    }
+  }
+
   // ---- variables
 
   void make_variables() {
@@ -99,11 +118,11 @@ class Translator {
       const bool has_pair = registers_.has_pair(slot) && slot + (slot % 2 == 0 ? 1u : 0u) < slots;
       if (registers_.has_single(slot) || !has_pair) {
         i32_[slot] = b_.CreateAlloca(b_.getInt32Ty());
-        if (registers_.has_floats()) f32_[slot] = b_.CreateAlloca(b_.getFloatTy());
+        if (registers_.holds_float(slot)) f32_[slot] = b_.CreateAlloca(b_.getFloatTy());
       }
       if (!has_pair || slot % 2 != 0) continue;
       i64_[slot] = b_.CreateAlloca(b_.getInt64Ty());
-      if (registers_.has_doubles()) f64_[slot] = b_.CreateAlloca(b_.getDoubleTy());
+      if (registers_.holds_double(slot)) f64_[slot] = b_.CreateAlloca(b_.getDoubleTy());
     }
     buffers_.resize(source_.ref_slots);
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) note_buffers(&words_[at]);
@@ -139,26 +158,32 @@ class Translator {
 
   void set_single(uint32_t slot, Value* bits, Value* number) {
     b_.CreateStore(bits, i32_[slot]);
-    if (f32_[slot]) b_.CreateStore(number ? number : b_.CreateBitCast(bits, b_.getFloatTy()), f32_[slot]);
+    if (f32_[slot]) b_.CreateStore(number ? number : as_float(bits), f32_[slot]);
     const uint32_t pair = slot & ~1u;
     if (!i64_[pair]) return;
     Value* const low = b_.CreateZExt(i32(static_cast<uint16_t>(pair)), b_.getInt64Ty());
     Value* const high = b_.CreateZExt(i32(static_cast<uint16_t>(pair + 1)), b_.getInt64Ty());
     Value* const both = b_.CreateOr(low, b_.CreateShl(high, 32));
     b_.CreateStore(both, i64_[pair]);
-    if (f64_[pair]) b_.CreateStore(b_.CreateBitCast(both, b_.getDoubleTy()), f64_[pair]);
+    if (f64_[pair]) b_.CreateStore(as_float(both), f64_[pair]);
   }
   void set_pair(uint32_t slot, Value* bits, Value* number) {
     b_.CreateStore(bits, i64_[slot]);
-    if (f64_[slot]) b_.CreateStore(number ? number : b_.CreateBitCast(bits, b_.getDoubleTy()), f64_[slot]);
+    if (f64_[slot]) b_.CreateStore(number ? number : as_float(bits), f64_[slot]);
     if (!i32_[slot]) return;
     Value* const low = b_.CreateTrunc(bits, b_.getInt32Ty());
     Value* const high = b_.CreateTrunc(b_.CreateLShr(bits, 32), b_.getInt32Ty());
     b_.CreateStore(low, i32_[slot]);
     b_.CreateStore(high, i32_[slot + 1]);
-    if (!f32_[slot]) return;
-    b_.CreateStore(b_.CreateBitCast(low, b_.getFloatTy()), f32_[slot]);
-    b_.CreateStore(b_.CreateBitCast(high, b_.getFloatTy()), f32_[slot + 1]);
+    if (f32_[slot]) b_.CreateStore(as_float(low), f32_[slot]);
+    if (f32_[slot + 1]) b_.CreateStore(as_float(high), f32_[slot + 1]);
+  }
+  // A float, or double, whose bits were computed, from some that LLVM does not know.
+  void set_bits_of_float(uint16_t slot, Value* bits) {
+    const bool wide = bits->getType()->isIntegerTy(64);
+    Value* const number = b_.CreateBitCast(bits, wide ? b_.getDoubleTy() : b_.getFloatTy());
+    if (wide) return set_pair(slot, bits, number);
+    set_single(slot, bits, number);
   }
   void set(uint16_t slot, Value* value) {
     llvm::Type* const type = value->getType();
@@ -385,9 +410,19 @@ class Translator {
   void emit_store(const Word* word, uint32_t at, llvm::Type* type, Value* value);
   Value* element(const Word* word, uint32_t at, Value* length, uint32_t size);
   void emit_division(Value* x, Value* y, bool is_signed, bool remainder, uint16_t result, uint32_t at);
+  Value* rounded(Op op, llvm::Intrinsic::ID id, Value* x);
   Value* to_i64(Value* number);
   Value* helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
   Value* opaque(llvm::Type* type, uint64_t bits);
+  // The same bits, of which LLVM knows nothing (opaque()).
+  Value* hidden(Value* bits) { return b_.CreateXor(bits, opaque(bits->getType(), 0)); }
+  // The float, or double, with these bits.
+  Value* as_float(Value* bits) {
+    return b_.CreateBitCast(hidden(bits),
+                            bits->getType()->isIntegerTy(32) ? b_.getFloatTy() : b_.getDoubleTy());
+  }
+  // Bits on their way to memory, from which they may come back as a float.
+  Value* maybe_hidden(Value* bits) { return loads_floats_ ? hidden(bits) : bits; }
   Value* bit(Value* condition) { return b_.CreateZExt(condition, b_.getInt32Ty()); }
   Value* unary(llvm::Intrinsic::ID id, Value* x) { return b_.CreateUnaryIntrinsic(id, x); }
 
@@ -401,6 +436,8 @@ class Translator {
   std::vector<BasicBlock*> blocks_;  // by the word that they begin with
   std::vector<BasicBlock*> block_order_;
   std::map<uint32_t, BasicBlock*> exits_;
+  std::map<std::pair<llvm::Type*, uint64_t>, llvm::GlobalVariable*> opaque_;  // by what they hold
+  bool loads_floats_ = false;                                                 // from buffers or globals
   std::vector<Value*> i32_;  // variables by slot, of pairs by the even one; null where that form is not used
   std::vector<Value*> f32_;
   std::vector<Value*> i64_;

@@ -58,9 +58,9 @@ extern "C" {
 HALYARD_API const char* halyard_version(void);
 
 /* The library that compiles bytecode for devices which are told to (docs/jit.md): its name with a version,
- * and its path; either may be null. Opens it; both live as long as the process. NOT_FOUND: none is installed,
- * which is no fault; UNAVAILABLE: what it needs is missing; INCOMPATIBLE: it is of another build. Any thread.
- */
+ * and its path; either may be null. Reads the library's note and loads nothing; both texts live as long as
+ * the process. NOT_FOUND: none is installed, which is no fault; INCOMPATIBLE: it is of another build;
+ * INVALID_ARGUMENT: its file is damaged. Any thread. */
 HALYARD_API halyard_status_t halyard_compiler_find(const char** name, const char** path);
 
 typedef struct halyard_compiler_stats {
@@ -181,8 +181,9 @@ typedef struct halyard_instance_options {
  *
  * FAILED_PRECONDITION: asio_version is not the one that Halyard was built with (the message names both):
  * layouts differ between versions. INVALID_ARGUMENT: a context and HALYARD_INSTANCE_RUN_BY_EMBEDDER, or both
- * HALYARD_INSTANCE_JIT_*. HALYARD_INSTANCE_JIT_ALWAYS fails as halyard_compiler_find does; with
- * HALYARD_INSTANCE_JIT_AUTO everything is interpreted where there is no compiler. */
+ * HALYARD_INSTANCE_JIT_*. HALYARD_INSTANCE_JIT_ALWAYS opens the compiler: it fails as halyard_compiler_find
+ * does, and with UNAVAILABLE where LLVM is missing. With HALYARD_INSTANCE_JIT_AUTO everything is interpreted
+ * where there is no compiler. */
 HALYARD_API halyard_status_t halyard_instance_create(const halyard_instance_options_t* options,
                                                      halyard_instance_t* out);
 

@@ -7,7 +7,7 @@
 
 namespace halyard::vm {
 
-CompileQueue::CompileQueue() = default;
+CompileQueue::CompileQueue(Sampling sampling) : sampling_(sampling) {}
 
 CompileQueue::~CompileQueue() {
   std::deque<Job> dropped;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/object.h"
+#include "vm/compile/heat.h"
 
 namespace halyard::vm {
 
@@ -16,11 +17,14 @@ class BytecodeModule;
 
 class CompileQueue {
  public:
-  CompileQueue();
+  explicit CompileQueue(Sampling sampling = {});
   CompileQueue(const CompileQueue&) = delete;
   CompileQueue& operator=(const CompileQueue&) = delete;
   // Waits for the function being compiled and drops the queued ones.
   ~CompileQueue();
+
+  // For the modules that are loaded with this queue.
+  const Sampling& sampling() const { return sampling_; }
 
   // Keeps the module alive until it is compiled. Thread-safe. No effect without memory or a thread: the
   // function stays interpreted.
@@ -36,6 +40,7 @@ class CompileQueue {
   };
   void work();
 
+  const Sampling sampling_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;

@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 constexpr char kFile[] = "halyard-jit-llvm.so";
 constexpr PluginKind kCompilerPlugin = {.what = "compiler",
                                         .abi = "compiler ABI",
-                                        .note_type = 0,
-                                        .note_size = 0,
-                                        .note_macro = "",
+                                        .note_type = HALYARD_NOTE_TYPE_COMPILER,
+                                        .note_size = sizeof(halyard_jit_note_t),
+                                        .note_macro = "a record of halyard_jit_note_t",
                                         .negotiate_symbol = "halyard_jit_negotiate",
                                         .export_macro = "for export"};
 constexpr size_t kReasonBytes = 256;
@@ -64,6 +64,34 @@ const halyard_jit_layout_t& layout() {
 
 }  // namespace
 
+Result<Compiler::Description> Compiler::look_for() {
+  std::string looked_at;
+  for (const std::string& path : places()) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) {
+      looked_at += fmt::format("{}'{}'", looked_at.empty() ? "" : ", ", path);
+      continue;
+    }
+    const auto note = HALYARD_TRY(read_note<halyard_jit_note_t>(path, kCompilerPlugin));
+    const uint64_t format = note.code_format[0] | uint64_t{note.code_format[1]} << 32;
+    if (note.abi != HALYARD_JIT_ABI || format != kCodeFormat)
+      return fail(Code::INCOMPATIBLE,
+                  "compiler '{}' is of another build of Halyard (compiler ABI {}, this Halyard has {}{}); "
+                  "install the one of the same build",
+                  path, note.abi, int{HALYARD_JIT_ABI},
+                  note.abi == HALYARD_JIT_ABI ? ", and another format of decoded code" : "");
+    return Description{std::string(padded_text(note.compiler)), path};
+  }
+  return fail(Code::NOT_FOUND, "there is no compiler '{}' (looked for {}); everything is interpreted", kFile,
+              looked_at);
+}
+
+Result<const Compiler::Description*> Compiler::describe() {
+  static const Result<Description>& found = *new Result<Description>(look_for());  // not destroyed at exit
+  if (!found) return fail(found.error().code(), "{}", found.error().message());
+  return &*found;
+}
+
 Result<Compiler> Compiler::open(const std::string& path) {
   void* const symbol = HALYARD_TRY(open_plugin(path, kCompilerPlugin));
   const halyard_jit_request_t request = {sizeof request, HALYARD_JIT_ABI, kCodeFormat};
@@ -73,24 +101,14 @@ Result<Compiler> Compiler::open(const std::string& path) {
     return fail(Code::INCOMPATIBLE, "compiler '{}' refuses this host: {}; install the one of the same build",
                 path, padded_text(reply.refusal));
   Compiler compiler;
-  compiler.path_ = path;
   compiler.table_ = reply.table;
   return compiler;
 }
 
-Result<Compiler> Compiler::look_for() {
-  std::string looked_at;
-  for (const std::string& path : places()) {
-    std::error_code error;
-    if (fs::is_regular_file(path, error)) return open(path);
-    looked_at += fmt::format("{}'{}'", looked_at.empty() ? "" : ", ", path);
-  }
-  return fail(Code::NOT_FOUND, "there is no compiler '{}' (looked for {}); everything is interpreted", kFile,
-              looked_at);
-}
-
 Result<const Compiler*> Compiler::find() {
-  static const Result<Compiler>& found = *new Result<Compiler>(look_for());  // not destroyed at exit
+  const Description& description = *HALYARD_TRY(describe());
+  static const Result<Compiler>& found =
+      *new Result<Compiler>(open(description.path));  // not destroyed at exit
   if (!found) return fail(found.error().code(), "{}", found.error().message());
   return &*found;
 }

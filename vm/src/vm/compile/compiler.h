@@ -14,14 +14,17 @@ namespace halyard::vm {
 class Compiler {
  public:
   // The one of the installation that this code is part of; looked for once. NOT_FOUND: there is none, with
-  // the places that were looked at; UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build.
-  // Any thread.
+  // the places that were looked at; UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build;
+  // INVALID_ARGUMENT: its file is damaged. Any thread.
   static Result<const Compiler*> find();
 
-  const std::string& path() const { return path_; }
-  std::string_view name() const {
-    return table_->compiler;
-  }  // with its version, for people; ends with a zero
+  struct Description {
+    std::string name;  // with its version, for people
+    std::string path;
+  };
+  // What the note of that library says; nothing of it runs, and LLVM is not loaded. Looked for once.
+  // NOT_FOUND and INCOMPATIBLE as from find(); INVALID_ARGUMENT: the file is damaged. Any thread.
+  static Result<const Description*> describe();
 
   // Counters of this process, for all libraries that contain the VM; zero if no compiler is loaded.
   // Thread-safe.
@@ -32,10 +35,9 @@ class Compiler {
   Result<CompiledFunction> compile(const FunctionCode& code, const std::string& cache = {}) const;
 
  private:
+  static Result<Description> look_for();
   static Result<Compiler> open(const std::string& path);
-  static Result<Compiler> look_for();
 
-  std::string path_;
   const halyard_jit_table_t* table_ = nullptr;
 };
 

@@ -13,10 +13,6 @@ namespace halyard::vm {
 
 namespace {
 
-// 4 million branches take about 30 ms, loading LLVM and compiling 30 to 100 ms. Programs that run for less
-// time never pay for the compiler; longer ones lose little before they gain.
-constexpr uint32_t kHot = 8000;
-constexpr uint32_t kLong = 2000;  // late samples that show a frame staying in a long loop
 // The search for the head of an outermost loop looks at this many branches in a row, then pauses.
 constexpr uint32_t kSearch = 512;
 
@@ -56,8 +52,9 @@ const Word* move_over(Stack& stack, const FunctionCode& to, const Word* word) {
 }  // namespace
 
 const Word* sample(Stack& stack, const Word* ip) {
-  stack.budget = sample_every.load(std::memory_order_relaxed);
   const FunctionCode& code = *stack.top->code;
+  const Sampling& sampling = code.module->sampling();
+  stack.budget = sampling.branches;
   if (!code.heat) return nullptr;
   Heat& heat = *code.heat;
   const FunctionCode* const for_calls = heat.for_calls.load(std::memory_order_acquire);
@@ -65,7 +62,7 @@ const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode* const for_loops = heat.for_loops.load(std::memory_order_acquire);
   if (!for_loops) {
     std::atomic<uint32_t>& samples = for_calls ? heat.late_samples : heat.samples;
-    if (samples.fetch_add(1, std::memory_order_relaxed) + 1 == (for_calls ? kLong : kHot))
+    if (samples.fetch_add(1, std::memory_order_relaxed) + 1 == (for_calls ? sampling.late : sampling.hot))
       code.module->ask_for_code(code.function, for_calls != nullptr);
     return nullptr;
   }

@@ -1,5 +1,5 @@
-// Heat: samples of the interpreted function, and its compiled versions. The interpreter takes a sample at
-// every sample_every-th branch of a stack (Stack::budget).
+// Heat: samples of the interpreted function, and its compiled versions. The interpreter takes a sample every
+// Sampling::branches branches of a stack (Stack::budget).
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,12 @@ struct FunctionCode;
 struct Stack;
 struct Word;
 
-// Branches between two samples. Tests lower it.
-inline std::atomic<uint32_t> sample_every = 512;
+// When functions are compiled; chosen with the compile queue.
+struct Sampling {
+  uint32_t branches = 512;  // between two samples
+  uint32_t hot = 8000;      // samples of a function before it is compiled
+  uint32_t late = 2000;     // samples of frames still interpreted then, before it is compiled for long loops
+};
 
 // One per function of a module with a compile queue. Thread-safe.
 struct Heat {

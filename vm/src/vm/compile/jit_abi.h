@@ -1,4 +1,4 @@
-/* What the host and a compiler library say to each other: one function that negotiates and a table of two.
+/* What the host and a compiler library say to each other: a note, one function that negotiates, and a table.
  * Plain C. The compiler reads decoded code (vm/decode/code.h), so both sides must have been built from the
  * same tables: `code_format` says which. Nothing here is public; the two are installed together. */
 #pragma once
@@ -11,6 +11,24 @@ extern "C" {
 #endif
 
 enum { HALYARD_JIT_ABI = 2 };
+
+/* The note of a compiler library (halyard/abi.h): what it is, before any of its code runs. Fixed size. */
+#define HALYARD_NOTE_TYPE_COMPILER 4u
+#define HALYARD_JIT_NOTE_SECTION ".note.halyard.compiler"
+typedef struct halyard_jit_note_t {
+  uint32_t abi;            /* HALYARD_JIT_ABI */
+  uint32_t code_format[2]; /* low and high half */
+  char compiler[52];       /* name and version, for people; padded with zeros */
+} halyard_jit_note_t;
+
+/* The note's record in the file. */
+typedef struct halyard_jit_note_record_t {
+  uint32_t owner_size;
+  uint32_t description_size;
+  uint32_t type;
+  char owner[8];
+  halyard_jit_note_t description;
+} halyard_jit_note_record_t;
 
 /* A compiled function. Runs from the numbered entry on with the registers of a frame and returns the number
  * of the word at which the interpreter goes on; the frame then holds what the interpreter would have put

@@ -351,7 +351,10 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
   module->cache_ = options.cache;
   module->tracer_ = options.tracer;
   HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
-  if (options.queue) module->heat_ = std::make_unique<Heat[]>(module->functions_.size());
+  if (options.queue) {
+    module->heat_ = std::make_unique<Heat[]>(module->functions_.size());
+    module->sampling_ = options.queue->sampling();
+  }
   if (options.verify_eagerly)
     for (uint32_t i = 0; i < module->functions_.size(); ++i) HALYARD_TRY(module->code(i));
   return module;

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/tracer.h"
+#include "vm/compile/heat.h"
 #include "vm/module/module.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
@@ -24,7 +25,6 @@ namespace halyard::vm {
 class CompileQueue;  // vm/compile/compile_queue.h
 class CompiledFunction;
 class Compiler;       // vm/compile/compiler.h
-struct Heat;          // vm/compile/heat.h
 struct FunctionCode;  // decoded, vm/decode/code.h (`Code` is the status code)
 
 enum Feature : uint32_t { kFeatureF32 = 1, kFeatureF64 = 2, kFeatureYield = 4, kFeatureUnwind = 8 };
@@ -91,6 +91,7 @@ class BytecodeModule final : public Module {
 
   // Null without a compile queue.
   const Heat* heat(uint32_t function) const;
+  const Sampling& sampling() const { return sampling_; }  // the compile queue's
 
   BytecodeModule();
   ~BytecodeModule();
@@ -105,6 +106,7 @@ class BytecodeModule final : public Module {
   bool fuse_ = true;
   const Compiler* compiler_ = nullptr;
   std::weak_ptr<CompileQueue> queue_;
+  Sampling sampling_;
   std::string cache_;
   Ref<Tracer> tracer_;
   Result<CompiledFunction> compile(const Compiler& compiler, const FunctionCode& code) const;

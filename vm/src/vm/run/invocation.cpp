@@ -263,6 +263,7 @@ Result<Outcome> Invocation::go_on() {
       outcome = run_traced(stack);
     } else {
       const bool sampled = !stack.native && stack.top->code->heat != nullptr;
+      if (sampled) stack.budget = std::min(stack.budget, stack.top->code->module->sampling().branches);
       outcome = stack.native ? call_native_entry(stack)
                 : stack.stop ? (sampled ? interpret_kernel_sampled(stack) : interpret_kernel(stack))
                              : (sampled ? interpret_sampled(stack) : interpret(stack));

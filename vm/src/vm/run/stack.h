@@ -43,10 +43,10 @@ struct Stack {
   std::atomic<uint32_t> interrupted = 0;  // otherwise the Code to stop with, set by any thread
   const uint32_t* stop = nullptr;         // of a kernel: the word that stops its work (base/work_scope.h)
   Invocation* invocation = nullptr;
-  uint32_t budget = sample_every;  // branches until the next sample
-  uint32_t searched = 0;           // branches looked at in search of a loop's head
-  Tracer* tracer = nullptr;        // the context's; null: none
-  uint64_t trace_flow = 0;         // the trace flow from the suspension of the call to its continuation
+  uint32_t budget = Sampling{}.branches;  // branches until the next sample
+  uint32_t searched = 0;                  // branches looked at in search of a loop's head
+  Tracer* tracer = nullptr;               // the context's; null: none
+  uint64_t trace_flow = 0;  // the trace flow from the suspension of the call to its continuation
   Limits limits;
   Charge charge;
   Status error;                    // the failure of an instruction

@@ -18,7 +18,7 @@ namespace halyard::inline HALYARD_CPP_FORM {
 inline const char* version() noexcept { return halyard_version(); }
 
 // The library that compiles bytecode (docs/jit.md): its name with a version, and its path. They live as long
-// as the process. NOT_FOUND: none is installed; UNAVAILABLE, INCOMPATIBLE.
+// as the process. Loads nothing. NOT_FOUND: none is installed; INCOMPATIBLE: it is of another build.
 struct Compiler {
   const char* name;
   const char* path;

@@ -1,0 +1,63 @@
+"""What hal-info says of the compiler, from the note of its library: LLVM is not loaded for that. Skipped where this build has
+no compiler."""
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import vmrun
+
+LIBRARY = os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")
+MODULE = "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n  %i0 = vm.const.i32 7\n  vm.return %i0\n}\n"
+
+
+def compiler_line(done):
+    found = re.search(r"^compiler: .*$", done.stdout, re.MULTILINE)
+    return found.group(0) if found else ""
+
+
+def main():
+    if not os.path.exists(LIBRARY):
+        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
+    checks = vmrun.Checks()
+    loader = dict(os.environ, LD_DEBUG="files")
+    done = vmrun.run("hal-info", env=loader)
+    line = compiler_line(done)
+    checks.check("its name and path", None if re.match(r"compiler: LLVM \d+\.\d+\.\d+, /.*/halyard-jit-llvm\.so$", line)
+                 else f"found {line!r}")
+    checks.check("not loaded", None if "halyard-jit-llvm" not in done.stderr else "the loader opened it")
+    with tempfile.TemporaryDirectory() as folder:
+        module = os.path.join(folder, "f.vmasm")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(MODULE)
+        done = vmrun.run("vm-run", f"--module={module}", "--function=f", "--jit=always", "--jit_cache=", env=loader)
+        checks.check("the loader would tell", None if "halyard-jit-llvm" in done.stderr else "it does not name what it opens")
+
+        # Another installation, with another compiler.
+        lib = os.path.join(folder, "lib")
+        os.makedirs(os.path.join(lib, "halyard"))
+        for name in os.listdir(os.path.join(vmrun.BUILD, "lib")):
+            if name.startswith("libhalyard.so"):
+                shutil.copy(os.path.join(vmrun.BUILD, "lib", name), lib, follow_symlinks=False)
+        other = os.path.join(lib, "halyard", "halyard-jit-llvm.so")
+        good = open(LIBRARY, "rb").read()
+        at = re.search(rb"Halyard\0(.{12})LLVM ", good, re.DOTALL).start(1)  # the note's first number
+        for name, bytes_, text in [
+                ("cut off", good[:1000], "is damaged"), ("not a library", b"text", "no ELF file"),
+                ("another version", good[:at] + b"\x63" + good[at + 1:], "compiler ABI 99"),
+                ("another format of code", good[:at + 4] + bytes([good[at + 4] ^ 1]) + good[at + 5:], "another format of decoded code")]:
+            with open(other, "wb") as file:
+                file.write(bytes_)
+            done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
+            line = compiler_line(done)
+            checks.check(name, None if line.startswith("compiler: none; ") and text in line and other in line
+                         else f"found {line!r}", done)
+        os.remove(other)
+        done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
+        checks.check("none", None if "everything is interpreted" in compiler_line(done) else f"found {compiler_line(done)!r}", done)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
