@@ -72,8 +72,8 @@ class Server:
         return 0.0
 
     def stop(self, how=signal.SIGTERM, timeout=120):
-        """The exit status."""
-        if self.process.poll() is None:
+        """The exit status, after a signal unless `how` is None."""
+        if how is not None and self.process.poll() is None:
             self.process.send_signal(how)
         code = self.process.wait(timeout)
         self.reader.join(timeout)

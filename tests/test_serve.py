@@ -530,7 +530,6 @@ class Batches(Folder):
             self.assertEqual(server.infer("mul", **mul([1, 2, 3, 4, 5], [1, 1, 1, 1, 1]))[0], 200)
 
     def test_one_that_is_wrong_fails_alone(self):
-        # The program takes i8 tensors whose sum of rows it asserts to be the second one's: here the failing row is its length.
         with start(f"--model=mul={MUL}", "--batch=64", "--batch_delay=300ms", "--threads=1") as server:
             outcomes = {}
 
@@ -572,7 +571,9 @@ class Operations(Folder):
             with start(f"--model=mul={MUL}", f"--unix_socket={path}") as server:
                 self.assertEqual(server.addresses, ["unix:" + path])
                 self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
-                status, _, document = ask(UnixConnection(path), "/v2/models/mul/infer", "POST", json.dumps(mul([2], [4])))
+                connection = UnixConnection(path)
+                status, _, document = ask(connection, "/v2/models/mul/infer", "POST", json.dumps(mul([2], [4])))
+                connection.close()
                 self.assertEqual((status, document["outputs"][0]["data"]), (200, [8]))
                 done = vmrun.run("vm-serve", f"--model=mul={MUL}", f"--unix_socket={path}")
                 self.assertIsNone(vmrun.why_bad_failure(done, "ALREADY_EXISTS"))
@@ -600,7 +601,9 @@ class Operations(Folder):
             self.assertIn(b"Connection: close\r\n", answer)
             self.assertIn(b'"data":[15]', answer)
             self.assertTrue(read_all(running).startswith(b"HTTP/1.1 504"))
-            self.assertEqual(server.stop(), 0)
+            self.assertEqual(server.stop(None), 0)
+            for connection in (idle, running, half):
+                connection.close()
             self.assertEqual(server.events("ended")[0]["cancelled"], False)
 
     def test_the_end_has_a_limit(self):
@@ -611,6 +614,7 @@ class Operations(Folder):
             wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 1, "the call")
             self.assertEqual(server.stop(), 1)
             self.assertEqual(server.events("ended")[0]["cancelled"], True)
+            running.close()
 
     def test_a_second_signal_ends_it_at_once(self):
         loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
@@ -621,12 +625,17 @@ class Operations(Folder):
             server.process.send_signal(signal.SIGTERM)
             wait_until(lambda: server.events("draining"), "the first signal")
             self.assertEqual(server.stop(), 128 + signal.SIGTERM)
+            running.close()
 
     def model(self, name, version, factor):
         """A version that gives its argument times a factor."""
         return self.write(f"{name}/{version}/model.vmasm",
                           "vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n"
                           f"  %i1 = vm.const.i32 {factor}\n  %i0 = vm.mul.i32 %i0, %i1\n  vm.return %i0\n}}\n")
+
+    def text_of(self, name):
+        with open(os.path.join(self.folder, name)) as file:
+            return file.read()
 
     def ask_for(self, server, model, value=3):
         status, document = server.infer(model, [tensor("input0", "INT32", [value])])
@@ -677,7 +686,7 @@ class Operations(Folder):
             # What no longer loads goes on as it was; what is gone is gone; what is mended is ready.
             reloads = server.metric("halyard_reloads_total")
             self.write("a/10/model.vmasm", "broken")
-            self.write("c/1/model.vmasm", open(os.path.join(self.folder, "b/old/model.vmasm")).read())
+            self.write("c/1/model.vmasm", self.text_of("b/old/model.vmasm"))
             os.remove(os.path.join(self.folder, "a/1/model.vmasm"))
             os.rmdir(os.path.join(self.folder, "a/1"))
             server.process.send_signal(signal.SIGHUP)
@@ -713,7 +722,7 @@ class Operations(Folder):
     def test_log_lines(self):
         with start(f"--model=mul={MUL}", "--log_requests") as server:
             server.infer("mul", **mul([1], [2]))
-            server.get("/v2/none\n"[:8])
+            server.get("/v2/none")
             self.assertEqual(server.stop(), 0)
             for line in server.log:
                 event = json.loads(line)
