@@ -47,6 +47,7 @@ constexpr asio::use_awaitable_t<Executor> use_task;
 
 asio::awaitable<void, Executor> echo(Socket socket) {
   boost::beast::flat_buffer buffer;
+  buffer.reserve(64 << 10);  // Beast reads into what there is
   error_code error;
   for (;;) {
     http::request_parser<http::string_body> parser;

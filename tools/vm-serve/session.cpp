@@ -35,6 +35,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr uint32_t kMostHeader = 16 << 10;   // bytes
+constexpr size_t kFirstRead = 8 << 10;       // Beast reads into what there is
 constexpr size_t kPiece = 64 << 10;          // of a body without a length
 constexpr size_t kMostSkipped = 256 << 10;   // of a refused body, so that the connection can be kept
 constexpr uint64_t kLeastRate = 64 << 10;    // bytes in a second that bodies and answers must make on the average
@@ -62,7 +63,9 @@ std::string_view view_of(beast::string_view text) { return {text.data(), text.si
 class Connection final : public Session, public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server& server, SessionSocket socket)
-      : server_(server), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
+      : server_(server), socket_(std::move(socket)), timer_(socket_.get_executor()) {
+    buffer_.reserve(kFirstRead);
+  }
   ~Connection() override {
     if (is_listed_) server_.remove(this);
   }

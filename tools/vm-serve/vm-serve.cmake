@@ -13,3 +13,8 @@ halyard_add_tests(
 if(TARGET halyard_serve_tests)
   target_include_directories(halyard_serve_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/vm-serve")
 endif()
+
+# Tools are small code; what every request goes through is fast code.
+foreach(source IN ITEMS documents endpoints infer_request job output response route scheduler session tensor)
+  set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
+endforeach()
