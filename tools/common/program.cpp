@@ -226,9 +226,14 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
 }
 
 Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
+  return of(flags, program, flags[flag::parameters]);
+}
+
+Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program,
+                                                                 const std::vector<std::string>& parameter_files) {
   auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
   for (const auto& device : program.devices) made->devices_.push_back(device.get());
-  for (const std::string& parameters : flags[flag::parameters]) {
+  for (const std::string& parameters : parameter_files) {
     const size_t equals = parameters.find('=');
     made->scopes_.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
     made->paths_.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));

@@ -1,0 +1,61 @@
+// Memory for requests, reserved before it is allocated, so that no number of clients makes the process grow beyond
+// its limit.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace halyard::tools::serve {
+
+// Any thread. Reservations must not outlive it.
+class Budget {
+ public:
+  // Counts what is reserved in `used`, which must live as long.
+  Budget(uint64_t limit, std::atomic<int64_t>& used) : limit_(limit), used_(used) {}
+
+  bool reserve(uint64_t size) {
+    if (size > limit_) return false;
+    int64_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (static_cast<uint64_t>(used) > limit_ - size) return false;
+    } while (!used_.compare_exchange_weak(used, used + static_cast<int64_t>(size), std::memory_order_relaxed));
+    return true;
+  }
+  void release(uint64_t size) { used_.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed); }
+  uint64_t limit() const { return limit_; }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<int64_t>& used_;
+};
+
+// What one request has reserved. One thread.
+class Reservation {
+ public:
+  Reservation() = default;
+  explicit Reservation(Budget& budget) : budget_(&budget) {}
+  Reservation(Reservation&& other) noexcept
+      : budget_(std::exchange(other.budget_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Reservation& operator=(Reservation&& other) noexcept {
+    std::swap(budget_, other.budget_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Reservation() {
+    if (size_ > 0) budget_->release(size_);
+  }
+
+  // Reserves more. False: there is no room.
+  bool add(uint64_t size) {
+    if (!budget_->reserve(size)) return false;
+    size_ += size;
+    return true;
+  }
+
+ private:
+  Budget* budget_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+}  // namespace halyard::tools::serve

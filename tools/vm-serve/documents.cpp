@@ -1,0 +1,193 @@
+// Texts are put together directly: a document of a large tensor would take many times its memory.
+#include "documents.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "common/json.h"
+
+namespace halyard::tools::serve {
+
+namespace {
+
+template <typename T>
+T load(const std::byte* source) {
+  T value;
+  std::memcpy(&value, source, sizeof value);
+  return value;
+}
+
+template <typename T>
+void append_number(std::string& text, T value) {
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  text.append(digits, static_cast<size_t>(end - digits));
+}
+
+// The shortest number that reads back as the same. JSON has no infinities and no NaN: they are strings.
+template <typename T>
+void append_real(std::string& text, T value) {
+  if (std::isfinite(value)) {
+    append_number(text, value);
+  } else {
+    text += std::isnan(value) ? "\"NaN\"" : value < 0 ? "\"-Infinity\"" : "\"Infinity\"";
+  }
+}
+
+template <typename Append>
+void append_each(std::string& text, std::span<const std::byte> bytes, size_t size, Append&& append) {
+  for (size_t i = 0; i + size <= bytes.size(); i += size) {
+    if (i > 0) text += ',';
+    append(bytes.data() + i);
+  }
+}
+
+template <typename T>
+void append_integers(std::string& text, std::span<const std::byte> bytes) {
+  append_each(text, bytes, sizeof(T), [&](const std::byte* at) { append_number(text, load<T>(at)); });
+}
+
+void append_elements(std::string& text, const DataType& type, std::span<const std::byte> bytes) {
+  switch (type.kind) {
+    case NumberKind::boolean:
+      return append_each(text, bytes, 1, [&](const std::byte* at) { text += *at != std::byte{0} ? "true" : "false"; });
+    case NumberKind::signed_integer:
+      switch (type.size) {
+        case 1:
+          return append_each(text, bytes, 1, [&](const std::byte* at) { append_number(text, int{load<int8_t>(at)}); });
+        case 2:
+          return append_integers<int16_t>(text, bytes);
+        case 4:
+          return append_integers<int32_t>(text, bytes);
+        default:
+          return append_integers<int64_t>(text, bytes);
+      }
+    case NumberKind::unsigned_integer:
+      switch (type.size) {
+        case 1:
+          return append_each(text, bytes, 1, [&](const std::byte* at) { append_number(text, int{load<uint8_t>(at)}); });
+        case 2:
+          return append_integers<uint16_t>(text, bytes);
+        case 4:
+          return append_integers<uint32_t>(text, bytes);
+        default:
+          return append_integers<uint64_t>(text, bytes);
+      }
+    case NumberKind::real:
+      switch (type.size) {
+        case 8:
+          return append_each(text, bytes, 8, [&](const std::byte* at) { append_real(text, load<double>(at)); });
+        case 4:
+          return append_each(text, bytes, 4, [&](const std::byte* at) { append_real(text, load<float>(at)); });
+        default: {
+          // Every 16-bit float is a float, whose digits are fewer than a double's.
+          const bool is_f16 = type.name == "FP16";
+          return append_each(text, bytes, 2, [&](const std::byte* at) {
+            const auto bits = load<uint16_t>(at);
+            append_real(text, static_cast<float>(is_f16 ? from_f16(bits) : from_bf16(bits)));
+          });
+        }
+      }
+  }
+}
+
+void append_shape(std::string& text, std::span<const int64_t> shape) {
+  text += '[';
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ',';
+    append_number(text, shape[i]);
+  }
+  text += ']';
+}
+
+void append_names(std::string& text, std::span<const std::string> names) {
+  text += '[';
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += ',';
+    text += json_string(names[i]);
+  }
+  text += ']';
+}
+
+void append_tensors(std::string& text, std::span<const TensorSpec> tensors) {
+  text += '[';
+  for (const TensorSpec& tensor : tensors) {
+    if (&tensor != tensors.data()) text += ',';
+    text += R"({"name":)" + json_string(tensor.name) + R"(,"datatype":")" + std::string(tensor.type->name) +
+            R"(","shape":)";
+    append_shape(text, tensor.shape);
+    text += '}';
+  }
+  text += ']';
+}
+
+std::string_view truth(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string error_document(std::string_view text) { return R"({"error":)" + json_string(text) + "}\n"; }
+
+std::string live_document() { return "{\"live\":true}\n"; }
+std::string ready_document(bool is_ready) {
+  return fmt::format("{{\"live\":true,\"ready\":{}}}\n", truth(is_ready));
+}
+std::string model_ready_document(std::string_view model, bool is_ready) {
+  return fmt::format("{{\"name\":{},\"ready\":{}}}\n", json_string(model), truth(is_ready));
+}
+
+std::string server_document(std::string_view version) {
+  return fmt::format("{{\"name\":\"halyard\",\"version\":{},\"extensions\":[\"binary_tensor_data\"]}}\n",
+                     json_string(version));
+}
+
+std::string models_document(std::span<const std::string> names) {
+  std::string text = R"({"models":)";
+  append_names(text, names);
+  return text + "}\n";
+}
+
+std::string model_document(const ModelSpec& model, std::span<const std::string> versions) {
+  std::string text = R"({"name":)" + json_string(model.name) + R"(,"versions":)";
+  append_names(text, versions);
+  text += R"(,"platform":"iree_vmfb","inputs":)";
+  append_tensors(text, model.inputs);
+  text += R"(,"outputs":)";
+  append_tensors(text, model.outputs);
+  return text + "}\n";
+}
+
+std::string infer_document(const ModelSpec& model, const std::optional<std::string>& id,
+                           std::span<const OutputTensor> outputs) {
+  size_t size = 256;
+  for (const OutputTensor& output : outputs) size += 128 + (output.is_binary ? 0 : 4 * output.bytes.size());
+  std::string text;
+  text.reserve(size);
+  text += R"({"model_name":)" + json_string(model.name) + R"(,"model_version":)" + json_string(model.version);
+  if (id) text += R"(,"id":)" + json_string(*id);
+  text += R"(,"outputs":[)";
+  for (const OutputTensor& output : outputs) {
+    if (&output != outputs.data()) text += ',';
+    text += R"({"name":)" + json_string(output.spec->name) + R"(,"shape":)";
+    append_shape(text, output.shape);
+    text += R"(,"datatype":")" + std::string(output.spec->type->name) + '"';
+    if (output.is_binary) {
+      text += R"(,"parameters":{"binary_data_size":)";
+      append_number(text, output.bytes.size());
+      text += "}}";
+    } else {
+      text += R"(,"data":[)";
+      append_elements(text, *output.spec->type, output.bytes);
+      text += "]}";
+    }
+  }
+  return text + "]}";
+}
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,40 @@
+// The JSON objects that the server answers with: metadata, states, inference responses, errors.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor.h"
+
+namespace halyard::tools::serve {
+
+// "{"error":"..."}"; the text may have any bytes.
+std::string error_document(std::string_view text);
+
+// {"live":true}, {"live":true,"ready":true}, {"name":"m","ready":true}
+std::string live_document();
+std::string ready_document(bool is_ready);
+std::string model_ready_document(std::string_view model, bool is_ready);
+
+std::string server_document(std::string_view version);
+// {"models":["a","b"]}
+std::string models_document(std::span<const std::string> names);
+std::string model_document(const ModelSpec& model, std::span<const std::string> versions);
+
+struct OutputTensor {
+  const TensorSpec* spec = nullptr;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+  bool is_binary = false;  // the bytes follow the document, in the order of the outputs
+};
+std::string infer_document(const ModelSpec& model, const std::optional<std::string>& id,
+                           std::span<const OutputTensor> outputs);
+
+// A JSON string with its quotes.
+std::string json_string(std::string_view text);
+
+}  // namespace halyard::tools::serve

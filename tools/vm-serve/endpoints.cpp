@@ -1,0 +1,86 @@
+// One function for each endpoint.
+#include "endpoints.h"
+
+#include "page.h"
+
+namespace halyard::tools::serve {
+
+namespace {
+
+Response metrics_of(Server& server) {
+  std::vector<Metrics::DeviceMemory> devices;
+  for (const auto& device : server.runtime.program.devices) {
+    halyard_memory_use_t use = {};
+    use.struct_size = sizeof use;
+    if (check(halyard_device_memory(device.get(), &use)))
+      devices.push_back({halyard_device_uri(device.get()), use.host_live, use.device_live});
+  }
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = server.metrics.text(devices)};
+}
+
+Response models_of(Server& server) {
+  std::vector<std::string> names;
+  for (const auto& [name, versions] : *server.repository.models()) names.push_back(name);
+  return {.body = models_document(names)};
+}
+
+Response metadata_of(Server& server, const Model& model) {
+  std::vector<std::string> versions;
+  const auto models = server.repository.models();
+  if (const auto found = models->find(model.spec().name); found != models->end())
+    for (const auto& [version, entry] : found->second)
+      if (entry.model) versions.push_back(version);
+  return {.body = model_document(model.spec(), versions)};
+}
+
+}  // namespace
+
+Response answer(Server& server, const Route& route) {
+  switch (route.endpoint) {
+    case Endpoint::page:
+      return {.content_type = "text/html; charset=utf-8", .headers = std::string(kPageHeaders), .body = std::string(kPage)};
+    case Endpoint::metrics:
+      return metrics_of(server);
+    case Endpoint::server_metadata:
+      return {.body = server_document(halyard_version())};
+    case Endpoint::live:
+      return {.body = live_document()};
+    case Endpoint::ready: {
+      const bool is_ready = !server.is_draining() && server.repository.is_ready();
+      Response response{.status = is_ready ? 200u : 503u, .body = ready_document(is_ready)};
+      return response;
+    }
+    case Endpoint::models:
+      return models_of(server);
+    case Endpoint::model_metadata:
+    case Endpoint::model_ready: {
+      const auto model = server.repository.find(route.model, route.version);
+      if (route.endpoint == Endpoint::model_ready) {
+        if (!model && model.error().code == HALYARD_NOT_FOUND) return error_response(404, model.error().text);
+        const bool is_ready = model && (*model)->is_ready && !server.is_draining();
+        return {.status = is_ready ? 200u : 503u, .body = model_ready_document(route.model, is_ready)};
+      }
+      if (!model) return error_response(status_of_request(model.error().code), model.error().text);
+      return metadata_of(server, **model);
+    }
+    case Endpoint::infer:
+      break;
+  }
+  return error_response(500, "unreachable");
+}
+
+Response refusal(const Route& route) {
+  switch (route.status) {
+    case 404:
+      return error_response(404, "no such path; GET /v2 is where the protocol begins, GET / shows what there is");
+    case 405: {
+      Response response = error_response(405, fmt::format("this path takes {}", route.allow));
+      response.headers = fmt::format("Allow: {}\r\n", route.allow);
+      return response;
+    }
+    default:
+      return error_response(400, "the path is malformed");
+  }
+}
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,585 @@
+// A SAX handler that follows the places of an inference request. Elements of tensors are converted as they are
+// read if the data type stands before them, as it usually does, and else at the end of the input.
+#include "infer_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "common/json.h"
+
+namespace halyard::tools::serve {
+
+namespace {
+
+constexpr int kMostDepth = 64;
+
+// A value of "data", or of another member, as JSON has it.
+struct Scalar {
+  enum class Kind : uint8_t { null, boolean, signed_integer, unsigned_integer, real } kind = Kind::null;
+  union {
+    bool boolean;
+    int64_t signed_integer;
+    uint64_t unsigned_integer;
+    double real;
+  };
+  static Scalar of(bool value) {
+    Scalar made{.kind = Kind::boolean, .unsigned_integer = 0};
+    made.boolean = value;
+    return made;
+  }
+  static Scalar of(int64_t value) { return {.kind = Kind::signed_integer, .signed_integer = value}; }
+  static Scalar of(uint64_t value) { return {.kind = Kind::unsigned_integer, .unsigned_integer = value}; }
+  static Scalar of(double value) { return {.kind = Kind::real, .real = value}; }
+};
+
+// The value as an integer, if it is one.
+template <typename T>
+bool to_integer(const Scalar& value, T* out) {
+  switch (value.kind) {
+    case Scalar::Kind::unsigned_integer:
+      *out = static_cast<T>(value.unsigned_integer);
+      return std::in_range<T>(value.unsigned_integer);
+    case Scalar::Kind::signed_integer:
+      *out = static_cast<T>(value.signed_integer);
+      return std::in_range<T>(value.signed_integer);
+    case Scalar::Kind::real: {  // 1.0, or 1e3
+      constexpr double kExact = 9007199254740992.0;
+      if (!(std::fabs(value.real) <= kExact) || std::trunc(value.real) != value.real) return false;
+      *out = static_cast<T>(static_cast<int64_t>(value.real));
+      return std::in_range<T>(static_cast<int64_t>(value.real));
+    }
+    default:
+      return false;
+  }
+}
+
+bool to_real(const Scalar& value, double* out) {
+  switch (value.kind) {
+    case Scalar::Kind::unsigned_integer:
+      *out = static_cast<double>(value.unsigned_integer);
+      return true;
+    case Scalar::Kind::signed_integer:
+      *out = static_cast<double>(value.signed_integer);
+      return true;
+    case Scalar::Kind::real:
+      *out = value.real;
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+void store(std::byte* target, T value) {
+  std::memcpy(target, &value, sizeof value);
+}
+
+template <typename T>
+bool store_integer(const Scalar& value, std::byte* target) {
+  T number = 0;
+  if (!to_integer(value, &number)) return false;
+  store(target, number);
+  return true;
+}
+
+bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
+  double number = 0;
+  if (!to_real(value, &number)) return false;
+  const bool is_finite = std::isfinite(number);
+  switch (type.size) {
+    case 8:
+      store(target, number);
+      return true;
+    case 4: {
+      // Beyond the largest float the conversion is undefined; what would be rounded to infinity is an error.
+      if (is_finite && std::fabs(number) > std::numeric_limits<float>::max()) return false;
+      store(target, static_cast<float>(number));
+      return true;
+    }
+    default: {
+      const bool is_f16 = type.name == "FP16";
+      const uint16_t bits = is_f16 ? to_f16(number) : to_bf16(number);
+      if (is_finite && !std::isfinite(is_f16 ? from_f16(bits) : from_bf16(bits))) return false;
+      store(target, bits);
+      return true;
+    }
+  }
+}
+
+// False: the value is none of that type.
+bool store_element(const DataType& type, const Scalar& value, std::byte* target) {
+  switch (type.kind) {
+    case NumberKind::boolean: {
+      uint8_t bit = 0;
+      if (value.kind == Scalar::Kind::boolean) {
+        bit = value.boolean ? 1 : 0;
+      } else if (!to_integer(value, &bit) || bit > 1) {
+        return false;
+      }
+      store(target, bit);
+      return true;
+    }
+    case NumberKind::signed_integer:
+      switch (type.size) {
+        case 1:
+          return store_integer<int8_t>(value, target);
+        case 2:
+          return store_integer<int16_t>(value, target);
+        case 4:
+          return store_integer<int32_t>(value, target);
+        default:
+          return store_integer<int64_t>(value, target);
+      }
+    case NumberKind::unsigned_integer:
+      switch (type.size) {
+        case 1:
+          return store_integer<uint8_t>(value, target);
+        case 2:
+          return store_integer<uint16_t>(value, target);
+        case 4:
+          return store_integer<uint32_t>(value, target);
+        default:
+          return store_integer<uint64_t>(value, target);
+      }
+    case NumberKind::real:
+      return store_real(type, value, target);
+  }
+  return false;
+}
+
+std::string names_of(const std::vector<TensorSpec>& tensors) {
+  std::string names;
+  for (const TensorSpec& tensor : tensors) names += (names.empty() ? "'" : ", '") + tensor.name + "'";
+  return names.empty() ? "none" : names;
+}
+
+// Where the reader is. What it does not know is skipped.
+enum class Place {
+  outside,
+  request,
+  request_parameters,
+  inputs,
+  input,
+  input_parameters,
+  shape,
+  data,
+  outputs,
+  output,
+  output_parameters,
+};
+
+class Reader {
+ public:
+  Reader(const ModelSpec& model, size_t json_size) : model_(model), json_size_(json_size) {}
+
+  Result<InferRequest> finish() {
+    if (failure_) return std::unexpected(*std::move(failure_));
+    if (!has_inputs_)
+      return fail(HALYARD_INVALID_ARGUMENT, "the request has no member 'inputs'; expected the model's: {}",
+                  names_of(model_.inputs));
+    for (size_t i = 0; i < model_.inputs.size(); ++i) {
+      const bool is_given = std::ranges::any_of(
+          request_.inputs, [&](const RequestInput& input) { return input.index == i; });
+      if (!is_given)
+        return fail(HALYARD_INVALID_ARGUMENT, "the request lacks input '{}'; model '{}' takes {}",
+                    model_.inputs[i].name, model_.name, names_of(model_.inputs));
+    }
+    if (!has_outputs_)
+      for (size_t i = 0; i < model_.outputs.size(); ++i) request_.outputs.push_back({i, binary_output_});
+    for (size_t i = 0; i < chosen_.size(); ++i) request_.outputs[i].is_binary = chosen_[i].value_or(binary_output_);
+    return std::move(request_);
+  }
+
+  // ---- Events of nlohmann's SAX parser; false ends it.
+
+  bool null() { return skips() || scalar(Scalar{}); }
+  bool boolean(bool value) { return skips() || scalar(Scalar::of(value)); }
+  bool number_integer(int64_t value) { return skips() || scalar(Scalar::of(value)); }
+  bool number_unsigned(uint64_t value) { return skips() || scalar(Scalar::of(value)); }
+  bool number_float(double value, const std::string&) { return skips() || scalar(Scalar::of(value)); }
+  template <typename T>
+  bool binary(T&) {
+    return wrong("binary values are not JSON");
+  }
+
+  bool string(std::string& value) {
+    if (skips()) return true;
+    switch (place_) {
+      case Place::request:
+        if (key_ == "id") {
+          request_.id = std::move(value);
+          return true;
+        }
+        return true;
+      case Place::input:
+        if (key_ == "name") name_ = std::move(value);
+        if (key_ == "datatype") return set_datatype(value);
+        if (key_ == "shape" || key_ == "data") return wrong("'{}' of an input is a string; expected an array", key_);
+        return true;
+      case Place::output:
+        if (key_ == "name") name_ = std::move(value);
+        return true;
+      case Place::data: {
+        double number = 0;
+        if (value == "NaN") {
+          number = std::numeric_limits<double>::quiet_NaN();
+        } else if (value == "Infinity") {
+          number = std::numeric_limits<double>::infinity();
+        } else if (value == "-Infinity") {
+          number = -std::numeric_limits<double>::infinity();
+        } else {
+          return wrong("'data' of input '{}' has a string; expected numbers, or \"NaN\", \"Infinity\" and "
+                       "\"-Infinity\" for floats",
+                       name_);
+        }
+        return element(Scalar::of(number));
+      }
+      default:
+        return is_in_parameters() || unexpected_value("a string");
+    }
+  }
+
+  bool start_object(size_t) {
+    if (!deeper()) return false;
+    if (skips()) return skip_deeper();
+    switch (place_) {
+      case Place::outside:
+        return enter(Place::request);
+      case Place::request:
+        return key_ == "parameters" ? enter(Place::request_parameters) : known_or_skip("an object");
+      case Place::inputs:
+        begin_input();
+        return enter(Place::input);
+      case Place::input:
+        return key_ == "parameters" ? enter(Place::input_parameters) : known_or_skip("an object");
+      case Place::outputs:
+        name_.clear();
+        binary_.reset();
+        return enter(Place::output);
+      case Place::output:
+        return key_ == "parameters" ? enter(Place::output_parameters) : known_or_skip("an object");
+      default:
+        return is_in_parameters() ? skip_deeper() : unexpected_value("an object");
+    }
+  }
+  bool key(std::string& name) {
+    if (skip_depth_ == 0) key_ = std::move(name);
+    return true;
+  }
+  bool end_object() {
+    --depth_;
+    if (skip_depth_ > 0) return --skip_depth_, true;
+    switch (place_) {
+      case Place::request:
+        return enter(Place::outside);
+      case Place::request_parameters:
+        return enter(Place::request);
+      case Place::input_parameters:
+        return enter(Place::input);
+      case Place::output_parameters:
+        return enter(Place::output);
+      case Place::input:
+        place_ = Place::inputs;
+        return end_input();
+      case Place::output:
+        place_ = Place::outputs;
+        return end_output();
+      default:
+        return wrong("unexpected end of an object");
+    }
+  }
+
+  bool start_array(size_t) {
+    if (!deeper()) return false;
+    if (skips()) return skip_deeper();
+    switch (place_) {
+      case Place::outside:
+        return wrong("the request is an array; expected an object with the member 'inputs'");
+      case Place::request:
+        if (key_ == "inputs") {
+          if (std::exchange(has_inputs_, true)) return wrong("the request has 'inputs' twice");
+          return enter(Place::inputs);
+        }
+        if (key_ == "outputs") {
+          if (std::exchange(has_outputs_, true)) return wrong("the request has 'outputs' twice");
+          return enter(Place::outputs);
+        }
+        return known_or_skip("an array");
+      case Place::input:
+        if (key_ == "shape") {
+          if (std::exchange(has_shape_, true)) return wrong("an input has 'shape' twice");
+          return enter(Place::shape);
+        }
+        if (key_ == "data") {
+          if (std::exchange(has_data_, true)) return wrong("an input has 'data' twice");
+          data_depth_ = 0;
+          return enter(Place::data);
+        }
+        return known_or_skip("an array");
+      case Place::data:
+        ++data_depth_;
+        return true;
+      case Place::output:
+        return known_or_skip("an array");
+      default:
+        return is_in_parameters() ? skip_deeper() : unexpected_value("an array");
+    }
+  }
+  bool end_array() {
+    --depth_;
+    if (skip_depth_ > 0) return --skip_depth_, true;
+    switch (place_) {
+      case Place::inputs:
+      case Place::outputs:
+        return enter(Place::request);
+      case Place::shape:
+        return enter(Place::input);
+      case Place::data:
+        if (data_depth_ > 0) return --data_depth_, true;
+        return enter(Place::input);
+      default:
+        return wrong("unexpected end of an array");
+    }
+  }
+
+  template <typename Exception>
+  bool parse_error(size_t position, const std::string&, const Exception& error) {
+    std::string_view why = error.what();  // "[json.exception.parse_error.101] parse error at ...: syntax error ..."
+    if (const size_t found = why.find("] "); found != std::string_view::npos) why.remove_prefix(found + 2);
+    if (const size_t found = why.find(": "); found != std::string_view::npos) why.remove_prefix(found + 2);
+    return wrong("the request is no JSON at byte {}: {}", position, why);
+  }
+
+ private:
+  template <typename... Args>
+  bool wrong(fmt::format_string<Args...> format, Args&&... args) {
+    if (!failure_) failure_ = Failure{HALYARD_INVALID_ARGUMENT, fmt::format(format, std::forward<Args>(args)...)};
+    return false;
+  }
+  bool out_of_memory() {
+    failure_ = Failure{HALYARD_RESOURCE_EXHAUSTED, "out of memory for the request's tensors"};
+    return false;
+  }
+
+  bool deeper() {
+    if (++depth_ <= kMostDepth) return true;
+    return wrong("the request nests deeper than {}", kMostDepth);
+  }
+  bool skips() const { return skip_depth_ > 0; }
+  bool skip_deeper() { return ++skip_depth_, true; }
+  bool enter(Place place) {
+    place_ = place;
+    return true;
+  }
+  bool is_in_parameters() const {
+    return place_ == Place::request_parameters || place_ == Place::input_parameters ||
+           place_ == Place::output_parameters;
+  }
+  bool unexpected_value(std::string_view found) {
+    switch (place_) {
+      case Place::outside:
+        return wrong("the request is {}; expected an object with the member 'inputs'", found);
+      case Place::inputs:
+        return wrong("'inputs' has {}; expected objects", found);
+      case Place::outputs:
+        return wrong("'outputs' has {}; expected objects", found);
+      case Place::shape:
+        return wrong("'shape' of an input has {}; expected whole numbers", found);
+      case Place::data:
+        return wrong("'data' of input '{}' has {}; expected numbers", name_, found);
+      default:
+        return wrong("found {} where the protocol has none", found);
+    }
+  }
+  // A structured member of an object: known ones must have another type.
+  bool known_or_skip(std::string_view found) {
+    const bool is_known = place_ == Place::request
+                              ? key_ == "id" || key_ == "inputs" || key_ == "outputs" || key_ == "parameters"
+                              : key_ == "name" || key_ == "datatype" || key_ == "shape" || key_ == "data" ||
+                                    key_ == "parameters";
+    if (is_known) return wrong("'{}' is {}, which the protocol does not allow", key_, found);
+    return skip_deeper();
+  }
+
+  bool scalar(const Scalar& value) {
+    switch (place_) {
+      case Place::data:
+        return element(value);
+      case Place::shape: {
+        int64_t size = 0;
+        if (!to_integer(value, &size) || size < 0)
+          return wrong("'shape' of an input has a dimension that is no whole number from 0 on");
+        if (input_.shape.size() == kMostDimensions)
+          return wrong("'shape' of an input has more than {} dimensions", kMostDimensions);
+        input_.shape.push_back(size);
+        return true;
+      }
+      case Place::request_parameters:
+        if (key_ == "binary_data_output") {
+          if (value.kind != Scalar::Kind::boolean) return wrong("'binary_data_output' must be true or false");
+          binary_output_ = value.boolean;
+        }
+        return true;
+      case Place::output_parameters:
+        if (key_ == "binary_data") {
+          if (value.kind != Scalar::Kind::boolean) return wrong("'binary_data' must be true or false");
+          binary_ = value.boolean;
+        }
+        return true;
+      case Place::input_parameters:
+        if (key_ == "binary_data_size") {
+          uint64_t size = 0;
+          if (!to_integer(value, &size)) return wrong("'binary_data_size' must be a number of bytes");
+          binary_size_ = size;
+        }
+        return true;
+      case Place::request:
+      case Place::input:
+      case Place::output: {
+        static constexpr std::string_view kKnown[] = {"id",   "inputs",   "outputs", "parameters", "name",
+                                                      "data", "datatype", "shape"};
+        if (value.kind == Scalar::Kind::null && (key_ == "id" || key_ == "outputs" || key_ == "parameters"))
+          return true;  // as if it were not there
+        if (std::ranges::find(kKnown, key_) != std::end(kKnown))
+          return wrong("'{}' is a number, a truth value or null, which the protocol does not allow", key_);
+        return true;
+      }
+      default:
+        return unexpected_value("a number, a truth value or null");
+    }
+  }
+
+  void begin_input() {
+    input_ = RequestInput();
+    name_.clear();
+    type_ = nullptr;
+    has_shape_ = has_data_ = false;
+    binary_size_.reset();
+    pending_.clear();
+  }
+  bool set_datatype(std::string_view name) {
+    type_ = datatype_named(name);
+    if (type_) return true;
+    std::string known;
+    for (const DataType& type : datatypes()) known += (known.empty() ? "" : ", ") + std::string(type.name);
+    return wrong("input '{}' has the datatype '{}'; this server has {}", name_, name, known);
+  }
+
+  // Memory grows with what is read, not with what the shape promises.
+  bool element(const Scalar& value) {
+    if (!type_) {
+      pending_.push_back(value);
+      return true;
+    }
+    const size_t end = input_.data.size();
+    if (end == 0 && has_shape_) {
+      const auto count = element_count(input_.shape, type_->size);
+      if (count && !input_.data.reserve(std::min<uint64_t>(*count, json_size_ / 2 + 1) * type_->size))
+        return out_of_memory();
+    }
+    if (!input_.data.resize(end + type_->size)) return out_of_memory();
+    if (store_element(*type_, value, input_.data.data() + end)) return true;
+    return wrong("element {} of input '{}' is no {}", end / type_->size, name_, type_->name);
+  }
+
+  bool end_input() {
+    const auto spec = std::ranges::find(model_.inputs, name_, &TensorSpec::name);
+    if (name_.empty()) return wrong("an input has no 'name'; model '{}' takes {}", model_.name, names_of(model_.inputs));
+    if (spec == model_.inputs.end())
+      return wrong("model '{}' has no input '{}'; it takes {}", model_.name, name_, names_of(model_.inputs));
+    input_.index = static_cast<size_t>(spec - model_.inputs.begin());
+    for (const RequestInput& other : request_.inputs)
+      if (other.index == input_.index) return wrong("the request has input '{}' twice", name_);
+    if (!type_) return wrong("input '{}' has no 'datatype'; expected {}", name_, spec->type->name);
+    if (!has_shape_) return wrong("input '{}' has no 'shape'; expected {}", name_, shape_text(spec->shape));
+    if (!is_accepted(spec->element_type, *type_))
+      return wrong("input '{}' is {}; model '{}' takes {}", name_, type_->name, model_.name, spec->type->name);
+    if (!spec->matches(input_.shape))
+      return wrong("input '{}' has the shape {}; model '{}' takes {}", name_, shape_text(input_.shape), model_.name,
+                   shape_text(spec->shape));
+    const auto count = element_count(input_.shape, type_->size);
+    if (!count) return wrong("input '{}' has the shape {}, which is too large", name_, shape_text(input_.shape));
+    input_.byte_size = *count * type_->size;
+    for (const Scalar& value : pending_)
+      if (!element(value)) return false;
+    pending_ = {};
+    if (has_data_ && binary_size_)
+      return wrong("input '{}' has both 'data' and 'binary_data_size'; expected one of them", name_);
+    if (binary_size_) {
+      if (*binary_size_ != input_.byte_size)
+        return wrong("input '{}' has binary_data_size {}; {} elements of {} have {} bytes", name_, *binary_size_, *count,
+                     type_->name, input_.byte_size);
+      input_.is_binary = true;
+    } else if (!has_data_) {
+      return wrong("input '{}' has neither 'data' nor the parameter 'binary_data_size'", name_);
+    } else if (input_.data.size() != input_.byte_size) {
+      return wrong("'data' of input '{}' has {} elements; its shape {} has {}", name_,
+                   input_.data.size() / type_->size, shape_text(input_.shape), *count);
+    }
+    request_.inputs.push_back(std::move(input_));
+    input_ = RequestInput();
+    return true;
+  }
+
+  bool end_output() {
+    const auto spec = std::ranges::find(model_.outputs, name_, &TensorSpec::name);
+    if (spec == model_.outputs.end())
+      return wrong("model '{}' has no output '{}'; it gives {}", model_.name, name_, names_of(model_.outputs));
+    const auto index = static_cast<size_t>(spec - model_.outputs.begin());
+    for (const RequestOutput& other : request_.outputs)
+      if (other.index == index) return wrong("the request names output '{}' twice", name_);
+    request_.outputs.push_back({index, false});
+    chosen_.push_back(binary_);
+    return true;
+  }
+
+  const ModelSpec& model_;
+  const size_t json_size_;
+  InferRequest request_;
+  std::optional<Failure> failure_;
+  Place place_ = Place::outside;
+  int depth_ = 0;
+  int skip_depth_ = 0;
+  std::string key_;
+  bool has_inputs_ = false;
+  bool has_outputs_ = false;
+  bool binary_output_ = false;
+  std::vector<std::optional<bool>> chosen_;  // "binary_data" of each output of the request
+
+  // The input or output that is being read.
+  RequestInput input_;
+  std::string name_;
+  const DataType* type_ = nullptr;
+  bool has_shape_ = false;
+  bool has_data_ = false;
+  int data_depth_ = 0;
+  std::optional<uint64_t> binary_size_;
+  std::optional<bool> binary_;
+  std::vector<Scalar> pending_;  // data that came before the data type
+};
+
+}  // namespace
+
+uint64_t InferRequest::binary_size() const {
+  uint64_t size = 0;
+  for (const RequestInput& input : inputs)
+    if (input.is_binary) size += std::min(input.byte_size, std::numeric_limits<uint64_t>::max() - size);
+  return size;
+}
+
+Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model) {
+  Reader reader(model, json.size());
+  try {
+    Json::sax_parse(json.begin(), json.end(), &reader);
+    return reader.finish();
+  } catch (const std::bad_alloc&) {
+    return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for the request");
+  }
+}
+
+}  // namespace halyard::tools::serve

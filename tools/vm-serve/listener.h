@@ -1,0 +1,48 @@
+// Sockets that clients connect to: TCP, Unix, and those that the process was started with.
+#pragma once
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server.h"
+
+namespace halyard::tools::serve {
+
+// A listening socket and how it is shown: "http://127.0.0.1:8080", "unix:/run/serve.sock".
+struct Listening {
+  int descriptor;
+  std::string address;
+};
+
+// `port` 0: any. INVALID_ARGUMENT: no such address; ALREADY_EXISTS: it is in use; PERMISSION_DENIED.
+Result<Listening> listen_tcp(const std::string& host, uint64_t port);
+// Replaces a socket that nobody listens on. Others of the same user and group may connect.
+Result<Listening> listen_unix(const std::string& path);
+// For a socket that is listening already.
+Listening inherited(int descriptor);
+
+// Accepts connections, each as a session. One thread, except stop().
+class Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  Listener(Server& server, int descriptor);
+  void start();
+  // Any thread.
+  void stop();
+
+ private:
+  using Executor = boost::asio::io_context::executor_type;
+  void accept();
+
+  Server& server_;
+  boost::asio::strand<Executor> strand_;
+  boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, boost::asio::strand<Executor>> acceptor_;
+  boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, boost::asio::strand<Executor>> pause_;
+};
+
+}  // namespace halyard::tools::serve

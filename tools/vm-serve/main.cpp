@@ -1,0 +1,316 @@
+// vm-serve: answers requests for models over HTTP, in the Open Inference Protocol (KServe V2).
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "common/program.h"
+#include "common/interrupt.h"
+#include "common/program_flags.h"
+#include "listener.h"
+#include "repository.h"
+#include "scheduler.h"
+#include "serve_flags.h"
+#include "server.h"
+#include "systemd.h"
+
+namespace halyard::tools {
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace serve;
+
+constexpr const Flag* kModelFlags[] = {&flag::served_model, &flag::models, &flag::batch, &flag::batch_delay,
+                                       &flag::watch};
+constexpr const Flag* kConnectionFlags[] = {&flag::host, &flag::port, &flag::unix_socket, &flag::max_connections,
+                                            &flag::idle_timeout};
+constexpr const Flag* kLimitFlags[] = {&flag::threads,         &flag::contexts, &flag::queue,
+                                       &flag::request_timeout, &flag::max_body, &flag::max_request_memory,
+                                       &flag::drain_timeout};
+constexpr const Flag* kServedLoadingFlags[] = {&flag::parameters, &flag::parameter_mode, &flag::module_mode,
+                                               &flag::verify,     &flag::max_memory,     &flag::trace};
+constexpr const Flag* kLogFlags[] = {&flag::log_requests};
+
+constexpr FlagGroup kGroups[] = {
+    {"Models", kModelFlags},
+    {"Connections", kConnectionFlags},
+    {"Limits", kLimitFlags},
+    {"Logs", kLogFlags},
+    {"Devices", kDeviceFlags},
+    {"Loading", kServedLoadingFlags},
+    {"From other runtimes", kForeignFlags},
+};
+
+constexpr ExitCode kExitCodes[] = {
+    {0, "Ended by SIGTERM or Ctrl-C; every request that was accepted has been answered."},
+    {1, "It could not start, or requests were cancelled at --drain_timeout; standard error says which."},
+    {kInterrupted, "Ended by a second Ctrl-C."},
+    {kTerminated, "Ended by a second SIGTERM."},
+};
+
+constexpr ToolDescription kTool = {
+    "vm-serve",
+    "vm-serve --model=NAME=FILE [--model=...] | --models=FOLDER [flags]",
+    "Serves models over HTTP, in the Open Inference Protocol (KServe V2) with binary tensors. GET / is a page to try "
+    "them,\nGET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server when the requests that "
+    "it has are\nanswered. More: docs/serving.md.",
+    kGroups,
+    "  vm-serve --model=mul=examples/inline_mul.vmasm\n"
+    "  curl http://127.0.0.1:8080/v2/models/mul/infer -d '{\"inputs\": [\n"
+    "    {\"name\": \"input0\", \"datatype\": \"FP32\", \"shape\": [2], \"data\": [3, 4]},\n"
+    "    {\"name\": \"input1\", \"datatype\": \"FP32\", \"shape\": [2], \"data\": [10, 100]}]}'\n"
+    "  vm-serve --models=/srv/models --device=local-task --port=9000 --batch=64 --batch_delay=2ms\n"
+    "  vm-serve --model=net=net.vmfb --parameters=model=net.irpa --unix_socket=/run/halyard/serve.sock\n",
+    kExitCodes};
+
+// Values of flags, with their defaults.
+struct Settings {
+  ServerLimits limits;
+  ScheduleLimits schedule;
+  uint64_t request_memory = 0;
+  Clock::duration drain{};
+  std::optional<Clock::duration> watch;
+  std::vector<ModelSource> models;
+  std::map<std::string, uint64_t> batches;
+};
+
+Result<size_t> at_least_one(const Flags& flags, const Number& flag) {
+  const uint64_t number = TOOL_TRY(flags[flag]);
+  if (number == 0) return wrong_value(flag, "0", "at least 1");
+  return number;
+}
+
+Result<Clock::duration> duration_of(const Flags& flags, const Duration& flag, Clock::duration otherwise) {
+  const auto given = TOOL_TRY(flags[flag]);
+  return given ? std::chrono::duration_cast<Clock::duration>(*given) : otherwise;
+}
+
+Result<std::map<std::string, uint64_t>> batches_of(const Flags& flags) {
+  std::map<std::string, uint64_t> batches;
+  for (const std::string& text : flags[flag::batch]) {
+    const size_t equals = text.find('=');
+    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+    const std::string_view number = std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1);
+    uint64_t rows = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rows);
+    if (number.empty() || error != std::errc() || end != number.data() + number.size() || rows == 0)
+      return wrong_value(flag::batch, text, "a number of rows from 1 on, for one model as NAME=N");
+    batches[name] = rows;
+  }
+  return batches;
+}
+
+Result<Settings> settings_of(const Flags& flags) {
+  using std::chrono::seconds;
+  Settings settings;
+  for (const std::string& text : flags[flag::served_model])
+    settings.models.push_back(TOOL_TRY(parse_model_flag(text)));
+  if (settings.models.empty() && !flags.has(flag::models))
+    return fail(HALYARD_INVALID_ARGUMENT, "no model given; name one with {}=NAME=FILE, or a folder with {}=FOLDER",
+                flag::served_model, flag::models);
+  settings.batches = TOOL_TRY(batches_of(flags));
+  settings.schedule.calls = flags.has(flag::threads) ? TOOL_TRY(at_least_one(flags, flag::threads))
+                                                     : std::max(std::thread::hardware_concurrency(), 1u);
+  settings.schedule.contexts =
+      flags.has(flag::contexts) ? TOOL_TRY(at_least_one(flags, flag::contexts)) : settings.schedule.calls;
+  settings.schedule.queue = TOOL_TRY(at_least_one(flags, flag::queue));
+  settings.schedule.batch_delay = TOOL_TRY(duration_of(flags, flag::batch_delay, {}));
+  settings.limits.body = TOOL_TRY(flags[flag::max_body]).value_or(64 << 20);
+  settings.limits.connections = TOOL_TRY(at_least_one(flags, flag::max_connections));
+  settings.limits.request = TOOL_TRY(duration_of(flags, flag::request_timeout, seconds(60)));
+  settings.limits.idle = TOOL_TRY(duration_of(flags, flag::idle_timeout, seconds(75)));
+  settings.request_memory = TOOL_TRY(flags[flag::max_request_memory]).value_or(1 << 30);
+  settings.drain = TOOL_TRY(duration_of(flags, flag::drain_timeout, seconds(30)));
+  if (flags.has(flag::watch)) settings.watch = TOOL_TRY(duration_of(flags, flag::watch, {}));
+  return settings;
+}
+
+Result<std::vector<Listening>> listen(const Flags& flags) {
+  std::vector<Listening> sockets;
+  for (const int descriptor : TOOL_TRY(inherited_sockets())) sockets.push_back(inherited(descriptor));
+  if (flags.has(flag::unix_socket)) sockets.push_back(TOOL_TRY(listen_unix(flags[flag::unix_socket])));
+  if (sockets.empty() || flags.has(flag::port))
+    sockets.push_back(TOOL_TRY(listen_tcp(flags[flag::host], TOOL_TRY(flags[flag::port]))));
+  return sockets;
+}
+
+// Every connection is a descriptor.
+void raise_descriptor_limit() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Signals, reloading, and the way out. All on the threads of the io_context, but for the loading of models.
+class Operations {
+ public:
+  Operations(Server& server, std::vector<std::shared_ptr<Listener>> listeners, const Settings& settings,
+             const Notifier& notifier)
+      : server_(server),
+        listeners_(std::move(listeners)),
+        settings_(settings),
+        notifier_(notifier),
+        strand_(server.runtime.io.get_executor()),
+        ending_(strand_, SIGTERM, SIGINT),
+        hangup_(strand_, SIGHUP),
+        drain_timer_(strand_),
+        watch_timer_(strand_),
+        watchdog_timer_(strand_) {}
+
+  void start() {
+    await_end();
+    await_hangup();
+    if (settings_.watch) await_change();
+    if (notifier_.watchdog()) feed_watchdog();
+  }
+  // When nothing runs any longer.
+  void finish() { loader_.join(); }
+  bool has_cancelled() const { return has_cancelled_; }
+
+ private:
+  void await_end() {
+    ending_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      if (std::exchange(is_ending_, true)) std::_Exit(128 + signal);
+      await_end();
+      server_.log.info("draining", {{"connections", server_.metrics.connections.load()}});
+      notifier_.send("STOPPING=1\nSTATUS=Answering the last requests");
+      for (const auto& listener : listeners_) listener->stop();
+      drain_timer_.expires_after(settings_.drain);
+      drain_timer_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) cancel_all();
+      });
+      server_.drain([this] { server_.runtime.io.stop(); });
+    });
+  }
+
+  void cancel_all() {
+    has_cancelled_ = true;
+    server_.log.warning("cancelled", {{"connections", server_.metrics.connections.load()}});
+    server_.close_all();
+    drain_timer_.expires_after(std::chrono::seconds(5));
+    drain_timer_.async_wait([this](const boost::system::error_code& stopped) {
+      if (!stopped) server_.runtime.io.stop();
+    });
+  }
+
+  void await_hangup() {
+    hangup_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      await_hangup();
+      asio::post(loader_, [this] {
+        notifier_.send_reloading();
+        server_.repository.reload(false);
+        notifier_.send("READY=1");
+      });
+    });
+  }
+
+  void await_change() {
+    watch_timer_.expires_after(*settings_.watch);
+    watch_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error || is_ending_) return;
+      asio::post(loader_, [this] {
+        server_.repository.reload(true);
+        asio::post(strand_, [this] { await_change(); });
+      });
+    });
+  }
+
+  void feed_watchdog() {
+    notifier_.send("WATCHDOG=1");
+    watchdog_timer_.expires_after(*notifier_.watchdog());
+    watchdog_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) feed_watchdog();
+    });
+  }
+
+  using Executor = asio::strand<asio::io_context::executor_type>;
+  using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
+
+  Server& server_;
+  const std::vector<std::shared_ptr<Listener>> listeners_;
+  const Settings& settings_;
+  const Notifier& notifier_;
+  Executor strand_;
+  asio::basic_signal_set<Executor> ending_;
+  asio::basic_signal_set<Executor> hangup_;
+  Timer drain_timer_;
+  Timer watch_timer_;
+  Timer watchdog_timer_;
+  asio::thread_pool loader_{1};
+  bool is_ending_ = false;
+  std::atomic<bool> has_cancelled_ = false;
+};
+
+// The threads of the server are more than calls may run, so that one is always there for other requests.
+void run_threads(asio::io_context& io, size_t calls) {
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < calls; ++i) threads.emplace_back([&io] { io.run(); });
+  io.run();
+  for (std::thread& thread : threads) thread.join();
+}
+
+Result<int> vm_serve(const Flags& flags) {
+  const Settings settings = TOOL_TRY(settings_of(flags));
+  ::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  const Notifier notifier;
+  std::vector<Listening> sockets = TOOL_TRY(listen(flags));
+
+  Program program;
+  TOOL_TRY(make_instance(flags, program));
+  Metrics metrics;
+  Log log(metrics);
+  asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
+  const Runtime runtime{flags, program, metrics, io};
+  Scheduler scheduler(runtime, log, settings.schedule);
+  Repository repository(runtime, scheduler, log, settings.models, flags[flag::models], settings.batches);
+  TOOL_TRY(repository.start());
+  Server server(runtime, scheduler, repository, metrics, log, settings.limits, settings.request_memory);
+  server.logs_requests = flags[flag::log_requests];
+
+  std::vector<std::shared_ptr<Listener>> listeners;
+  for (const Listening& socket : sockets) {
+    listeners.push_back(std::make_shared<Listener>(server, socket.descriptor));
+    listeners.back()->start();
+    fmt::print("vm-serve: {}\n", socket.address);
+    log.info("listening", {{"address", socket.address}});
+  }
+  std::fflush(stdout);
+  for (const auto& [name, versions] : *repository.models())
+    for (const auto& [version, entry] : versions)
+      if (!entry.model)
+        log.error("model_failed", {{"model", name}, {"version", version}, {"error", entry.why}});
+  Operations operations(server, std::move(listeners), settings, notifier);
+  operations.start();
+  notifier.send(fmt::format("READY=1\nSTATUS=Serving {} models", repository.models()->size()));
+
+  run_threads(io, settings.schedule.calls);
+  operations.finish();
+  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  if (flags.has(flag::unix_socket)) ::unlink(flags[flag::unix_socket].c_str());
+  log.info("ended", {{"cancelled", operations.has_cancelled()}});
+  return operations.has_cancelled() ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  return halyard::tools::run_tool(halyard::tools::kTool, argc, argv, halyard::tools::vm_serve);
+}

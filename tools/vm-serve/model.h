@@ -1,0 +1,105 @@
+// One version of a model: the loaded module, what it takes and gives, and contexts in which it is called.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/program.h"
+#include "halyard/asio.hpp"
+#include "metrics.h"
+#include "tensor.h"
+
+namespace halyard::tools::serve {
+
+// Where a version of a model comes from.
+struct ModelSource {
+  std::string name;
+  std::string version;
+  std::string file;
+  std::string function;                 // "": the only one
+  std::vector<std::string> parameters;  // "[SCOPE=]FILE"
+  uint64_t batch = 0;                   // rows of a batch; 0 and 1: no batches
+  bool is_named = false;                // by a flag, so that it must load for the server to start
+
+  bool operator==(const ModelSource&) const = default;
+};
+
+// What all models share.
+struct Runtime {
+  const Flags& flags;
+  Program& program;  // instance and devices
+  Metrics& metrics;
+  boost::asio::io_context& io;  // its threads run the calls
+
+  halyard_device_t device() const { return program.devices.empty() ? nullptr : program.devices.front().get(); }
+};
+
+using AsyncCall = halyard::BasicAsyncCall<boost::asio::io_context::executor_type>;
+
+// A context and what is needed to call the model's function in it. One call at a time.
+struct Worker {
+  halyard::Context context;
+  halyard::Handle<halyard_function_t> function;
+  AsyncCall call;
+  std::vector<halyard::Value> results;
+  halyard::Fence signal;  // of the call that runs, if the function is asynchronous
+  size_t live_jobs = 0;   // of that call, which nobody has abandoned; guarded by the scheduler's mutex
+};
+
+struct Job;
+
+class Model {
+ public:
+  // Loads the module and reads the signature. INVALID_ARGUMENT: several functions and none chosen, or one whose
+  // arguments and results are not tensors and numbers with types of the protocol.
+  static Result<std::shared_ptr<Model>> load(const Runtime& runtime, const ModelSource& source);
+
+  const ModelSpec& spec() const { return spec_; }
+  const ModelSource& source() const { return source_; }
+  ModelMetrics& metrics() const { return *metrics_; }
+  const Handle<halyard_module_t>& module() const { return module_; }
+  bool is_async() const { return is_async_; }
+  // Whether the first dimension of every argument and result is dynamic, and batches are wanted.
+  bool has_batches() const { return has_batches_.load(std::memory_order_relaxed); }
+  void stop_batches() { has_batches_.store(false, std::memory_order_relaxed); }
+
+  // Makes the options of contexts, once the devices are open.
+  Result<> prepare(const Runtime& runtime);
+  // Makes a context, which runs the module's initializers: this may take long. Any thread.
+  Result<std::unique_ptr<Worker>> make_worker(const Runtime& runtime) const;
+
+  // False after a context could not be made, until one can.
+  std::atomic<bool> is_ready = false;
+
+  // Guarded by the scheduler's mutex.
+  struct Schedule {
+    std::vector<std::unique_ptr<Worker>> idle;
+    size_t workers = 0;  // idle, running, and being made
+    std::deque<std::shared_ptr<Job>> queue;
+    uint64_t queued_rows = 0;
+    bool is_listed = false;  // among the models with a queue
+    std::optional<Clock::time_point> batch_due;
+  } schedule;
+
+ private:
+  Model() = default;
+  Result<> read_signature();
+
+  ModelSource source_;
+  ModelSpec spec_;
+  Handle<halyard_module_t> module_;
+  std::unique_ptr<const ContextOptions> options_;
+  std::shared_ptr<ModelMetrics> metrics_;
+  std::string function_;
+  uint32_t function_index_ = 0;
+  bool is_async_ = false;
+  std::atomic<bool> has_batches_ = false;
+};
+
+}  // namespace halyard::tools::serve

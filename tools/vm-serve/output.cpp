@@ -1,0 +1,59 @@
+// Mapping of results.
+#include "output.h"
+
+#include <cstring>
+
+namespace halyard::tools::serve {
+
+namespace {
+
+Result<Bytes> bytes_of_number(const halyard_value_t& value, const TensorSpec& spec) {
+  Bytes bytes;
+  if (!bytes.resize(spec.type->size)) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for a number");
+  // All members of the union begin at the same address.
+  std::memcpy(bytes.data(), &value.i64, bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
+  Output output;
+  if (spec.is_number) {
+    output.shape_ = {1};
+    output.copy_ = TOOL_TRY(bytes_of_number(value.raw(), spec));
+    output.bytes_ = output.copy_.span();
+    return output;
+  }
+  if (value.is_null())
+    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned null for '{}' instead of a tensor", spec.name);
+  halyard_view_info_t info = {};
+  info.struct_size = sizeof info;
+  TOOL_TRY(check(halyard_view_info(value.raw().object, &info)));
+  if (datatype_of(info.element_type) != spec.type)
+    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned another element type for '{}' than it declares",
+                spec.name);
+  output.shape_.assign(info.shape, info.shape + info.rank);
+  const auto count = element_count(output.shape_, spec.type->size);
+  if (!count || *count * spec.type->size > info.byte_length)
+    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned {} bytes for '{}' with the shape {}",
+                info.byte_length, spec.name, shape_text(output.shape_));
+  const size_t size = *count * spec.type->size;
+  if (size == 0) return output;
+
+  const halyard::Tensor tensor(halyard::share, value.raw().object);
+  auto mapping = tensor.map_bytes(halyard::Access::read);
+  if (mapping) {
+    output.mapping_.emplace(*std::move(mapping));
+    output.bytes_ = std::span<const std::byte>(output.mapping_->elements()).first(size);
+    return output;
+  }
+  // Memory that only the device sees.
+  if (!output.copy_.resize(size))
+    return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for the {} bytes of '{}'", size, spec.name);
+  TOOL_TRY(check(halyard_view_read(value.raw().object, 0, output.copy_.data(), size)));
+  output.bytes_ = output.copy_.span();
+  return output;
+}
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,31 @@
+// Results of a call as bytes of a response: in place where the host sees the device's memory, else a copy.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "documents.h"
+#include "halyard/halyard.hpp"
+#include "infer_request.h"
+
+namespace halyard::tools::serve {
+
+// The bytes live as long as this.
+class Output {
+ public:
+  // INVALID_ARGUMENT, FAILED_PRECONDITION: the model has returned something else than it declares.
+  static Result<Output> of(const TensorSpec& spec, const halyard::Value& value);
+
+  OutputTensor tensor(const TensorSpec& spec, bool is_binary) const {
+    return {.spec = &spec, .shape = shape_, .bytes = bytes_, .is_binary = is_binary};
+  }
+
+ private:
+  std::vector<int64_t> shape_;
+  std::span<const std::byte> bytes_;
+  std::optional<halyard::Mapping<std::byte>> mapping_;
+  Bytes copy_;
+};
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,332 @@
+// Looking for models, and exchanging them as a whole.
+#include "repository.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "common/json.h"
+#include "common/program.h"
+#include "route.h"
+
+namespace halyard::tools::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<uint64_t> as_number(const std::string& text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Which file it is and when it was written; "" if there is none.
+std::string stamp_of(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return "";
+  return fmt::format("{}:{}:{}:{}.{};", path, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
+}
+
+std::string stamp_of(const ModelSource& source) {
+  std::string stamp = stamp_of(source.file);
+  for (const std::string& parameters : source.parameters)
+    stamp += stamp_of(parameters.substr(parameters.find('=') + 1));
+  return stamp;
+}
+
+// The entries of a folder, sorted; hidden ones are left out.
+Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (!entry->path().filename().native().starts_with('.')) entries.push_back(entry->path());
+  if (error) return fail(HALYARD_NOT_FOUND, "cannot read the folder '{}': {}", folder.native(), error.message());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+bool is_module(const fs::path& path) { return path.extension() == ".vmfb" || path.extension() == ".vmasm"; }
+bool is_parameters(const fs::path& path) {
+  return path.extension() == ".irpa" || path.extension() == ".gguf" || path.extension() == ".safetensors";
+}
+
+Result<> read_settings(const fs::path& path, ModelSource& source) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.good() && !file.eof()) return fail(HALYARD_NOT_FOUND, "cannot read '{}'", path.native());
+  const auto wrong = [&](std::string_view what) {
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "'{}': {}; expected such as {{\"function\": \"main\", \"batch\": 8, \"parameters\": [{{\"scope\": \"\", "
+                "\"file\": \"weights.irpa\"}}]}}",
+                path.native(), what);
+  };
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return wrong("no JSON object");
+  for (const auto& [key, value] : json.items()) {
+    if (key == "function" && value.is_string()) {
+      source.function = value;
+    } else if (key == "batch" && value.is_number_unsigned()) {
+      source.batch = value;
+    } else if (key == "parameters" && value.is_array()) {
+      source.parameters.clear();
+      for (const Json& each : value) {
+        if (!each.is_object() || !each.contains("file") || !each["file"].is_string())
+          return wrong("an entry of \"parameters\" has no \"file\"");
+        const Json scope = each.value("scope", Json(""));
+        if (!scope.is_string()) return wrong("a \"scope\" is no string");
+        source.parameters.push_back(scope.get<std::string>() + "=" +
+                                    (path.parent_path() / each["file"].get<std::string>()).native());
+      }
+    } else {
+      return wrong(fmt::format("unknown member \"{}\", or of another type", key));
+    }
+  }
+  return {};
+}
+
+Result<> read_version(const fs::path& folder, ModelSource& source) {
+  std::vector<fs::path> modules;
+  for (const fs::path& path : TOOL_TRY(entries_of(folder))) {
+    if (is_module(path)) modules.push_back(path);
+    if (is_parameters(path)) source.parameters.push_back(path.stem().native() + "=" + path.native());
+  }
+  if (modules.size() > 1) std::erase_if(modules, [](const fs::path& path) { return path.stem() != "model"; });
+  if (modules.size() != 1)
+    return fail(HALYARD_NOT_FOUND, "'{}' has {} modules; expected one, or one that is named model.vmfb",
+                folder.native(), modules.empty() ? "no" : "several");
+  source.file = modules.front().native();
+  if (const fs::path settings = folder / "model.json"; fs::exists(settings))
+    TOOL_TRY(read_settings(settings, source));
+  return {};
+}
+
+}  // namespace
+
+bool VersionOrder::operator()(const std::string& one, const std::string& two) const {
+  const auto first = as_number(one), second = as_number(two);
+  if (first && second && *first != *second) return *first < *second;
+  if (first.has_value() != second.has_value()) return first.has_value();
+  return one < two;
+}
+
+Result<ModelSource> parse_model_flag(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--model={}: expected NAME[/VERSION][:FUNCTION]=FILE, such as --model=mul=simple_mul.vmfb; names have "
+                "letters, digits, '_', '-' and '.'",
+                text);
+  };
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals + 1 == text.size()) return wrong();
+  ModelSource source;
+  source.file = text.substr(equals + 1);
+  source.version = "1";
+  source.is_named = true;
+  std::string_view name = text.substr(0, equals);
+  if (const size_t colon = name.find(':'); colon != std::string_view::npos) {
+    source.function = name.substr(colon + 1);
+    if (source.function.empty()) return wrong();
+    name = name.substr(0, colon);
+  }
+  if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
+    source.version = name.substr(slash + 1);
+    name = name.substr(0, slash);
+  }
+  source.name = name;
+  if (!is_name(source.name) || !is_name(source.version)) return wrong();
+  return source;
+}
+
+Result<std::vector<FoundModel>> find_models(const std::string& folder) {
+  std::vector<FoundModel> found;
+  for (const fs::path& model : TOOL_TRY(entries_of(folder))) {
+    if (!fs::is_directory(model) || !is_name(model.filename().native())) continue;
+    const auto versions = entries_of(model);
+    if (!versions) continue;
+    for (const fs::path& version : *versions) {
+      if (!fs::is_directory(version) || !is_name(version.filename().native())) continue;
+      FoundModel each;
+      each.source.name = model.filename();
+      each.source.version = version.filename();
+      if (auto read = read_version(version, each.source); !read) each.failure = std::move(read).error();
+      each.stamp = stamp_of(each.source) + stamp_of((version / "model.json").native());
+      found.push_back(std::move(each));
+    }
+  }
+  return found;
+}
+
+Repository::Repository(const Runtime& runtime, Scheduler& scheduler, Log& log, std::vector<ModelSource> named,
+                       std::string folder, std::map<std::string, uint64_t> batches)
+    : runtime_(runtime),
+      scheduler_(scheduler),
+      log_(log),
+      named_(std::move(named)),
+      folder_(std::move(folder)),
+      batches_(std::move(batches)),
+      models_(std::make_shared<Models>()) {}
+
+std::vector<FoundModel> Repository::look() const {
+  std::vector<FoundModel> found;
+  for (const ModelSource& source : named_) {
+    found.push_back({.source = source, .stamp = stamp_of(source)});
+    found.back().source.parameters = runtime_.flags[flag::parameters];
+  }
+  if (!folder_.empty()) {
+    if (auto models = find_models(folder_)) {
+      found.insert(found.end(), std::make_move_iterator(models->begin()), std::make_move_iterator(models->end()));
+    } else {
+      log_.error("folder_failed", {{"folder", folder_}, {"error", models.error().line()}});
+    }
+  }
+  for (FoundModel& each : found) {
+    if (each.source.batch != 0) continue;
+    auto batch = batches_.find(each.source.name);
+    if (batch == batches_.end()) batch = batches_.find("");
+    if (batch != batches_.end()) each.source.batch = batch->second;
+  }
+  return found;
+}
+
+Result<> Repository::prepare(Model& model) {
+  TOOL_TRY(model.prepare(runtime_));
+  scheduler_.add_worker(model, TOOL_TRY(model.make_worker(runtime_)));
+  model.is_ready = true;
+  return {};
+}
+
+Result<> Repository::start() {
+  if (!folder_.empty()) TOOL_TRY(entries_of(folder_));
+  Models models;
+  for (FoundModel& each : look()) {
+    Entry entry{.source = each.source, .stamp = each.stamp};
+    if (!each.failure) {
+      auto loaded = Model::load(runtime_, each.source);
+      if (loaded) {
+        entry.model = *std::move(loaded);
+        runtime_.program.modules.push_back(entry.model->module());
+      } else {
+        each.failure = std::move(loaded).error();
+      }
+    }
+    if (each.failure) {
+      if (each.source.is_named) return std::unexpected(*std::move(each.failure));
+      entry.why = each.failure->line();
+    }
+    seen_[each.source.file] = each.stamp;
+    if (!models[each.source.name].emplace(each.source.version, std::move(entry)).second)
+      return fail(HALYARD_ALREADY_EXISTS, "model '{}' has version '{}' twice; give them names of their own",
+                  each.source.name, each.source.version);
+  }
+  TOOL_TRY(open_devices(runtime_.flags, runtime_.program));
+  runtime_.program.modules.clear();
+  for (auto& [name, versions] : models) {
+    for (auto& [version, entry] : versions) {
+      if (!entry.model) continue;
+      if (auto done = prepare(*entry.model); !done) {
+        if (entry.source.is_named) return done;
+        entry.why = done.error().line();
+        entry.model = nullptr;
+      }
+    }
+  }
+  publish(std::move(models));
+  return {};
+}
+
+void Repository::reload(bool only_if_steady) {
+  const std::shared_ptr<const Models> before = this->models();
+  Models models;
+  bool has_changed = false;
+  size_t count = 0;
+  for (FoundModel& each : look()) {
+    const Entry* old = nullptr;
+    if (const auto versions = before->find(each.source.name); versions != before->end())
+      if (const auto version = versions->second.find(each.source.version); version != versions->second.end())
+        old = &version->second;
+    Entry entry{.source = each.source, .stamp = each.stamp};
+    const bool is_same = old && old->source == each.source && old->stamp == each.stamp;
+    const bool is_steady = std::exchange(seen_[each.source.file], each.stamp) == each.stamp;
+    ++count;
+    if (is_same || (only_if_steady && !is_steady)) {
+      if (!old) continue;
+      entry = *old;
+    } else {
+      has_changed = true;
+      if (!each.failure) {
+        auto loaded = Model::load(runtime_, each.source);
+        Result<> done = loaded ? prepare(**loaded) : std::unexpected(loaded.error());
+        if (done) {
+          entry.model = *std::move(loaded);
+          log_.info("model_loaded", {{"model", each.source.name}, {"version", each.source.version}});
+        } else {
+          each.failure = std::move(done).error();
+        }
+      }
+      if (each.failure) {
+        runtime_.metrics.failed_reloads.fetch_add(1, std::memory_order_relaxed);
+        log_.error("model_failed", {{"model", each.source.name},
+                                    {"version", each.source.version},
+                                    {"error", each.failure->line()}});
+        entry.why = each.failure->line();
+        if (old) entry.model = old->model;  // what there was goes on
+      }
+    }
+    models[each.source.name].emplace(each.source.version, std::move(entry));
+  }
+  size_t count_before = 0;
+  for (const auto& [name, versions] : *before) count_before += versions.size();
+  if (only_if_steady && !has_changed && count == count_before) return;
+  runtime_.metrics.reloads.fetch_add(1, std::memory_order_relaxed);
+  log_.info("reloaded", {{"models", models.size()}});
+  publish(std::move(models));
+}
+
+void Repository::publish(Models models) {
+  auto published = std::make_shared<const Models>(std::move(models));
+  const std::lock_guard lock(mutex_);
+  models_.swap(published);
+}
+
+std::shared_ptr<const Repository::Models> Repository::models() const {
+  const std::lock_guard lock(mutex_);
+  return models_;
+}
+
+Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const std::string& version) const {
+  const auto models = this->models();
+  const auto versions = models->find(name);
+  if (versions == models->end())
+    return fail(HALYARD_NOT_FOUND, "there is no model '{}'; GET /v2/models lists them", name);
+  const Entry* found = nullptr;
+  if (version.empty()) {
+    // The last that works.
+    for (const auto& [each, entry] : versions->second)
+      if (entry.model || !found) found = &entry;
+  } else if (const auto place = versions->second.find(version); place != versions->second.end()) {
+    found = &place->second;
+  } else {
+    return fail(HALYARD_NOT_FOUND, "model '{}' has no version '{}'; GET /v2/models/{} lists them", name, version, name);
+  }
+  if (!found->model)
+    return fail(HALYARD_UNAVAILABLE, "version '{}' of model '{}' could not be loaded: {}", found->source.version, name,
+                found->why);
+  return found->model;
+}
+
+bool Repository::is_ready() const {
+  for (const auto& [name, versions] : *models())
+    for (const auto& [version, entry] : versions)
+      if (!entry.model || !entry.model->is_ready) return false;
+  return true;
+}
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,103 @@
+// Header lines.
+#include "response.h"
+
+#include <fmt/chrono.h>
+
+namespace halyard::tools::serve {
+
+namespace {
+
+// "Sun, 06 Nov 1994 08:49:37 GMT", once a second for each thread.
+std::string_view date_of(std::chrono::system_clock::time_point now) {
+  thread_local std::time_t last = 0;
+  thread_local std::string text;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  if (seconds != last || text.empty()) {
+    text = fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(seconds));
+    last = seconds;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view reason_of(unsigned status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Error";
+  }
+}
+
+size_t Response::content_length() const {
+  size_t size = body.size();
+  for (const auto& part : tail) size += part.size();
+  return size;
+}
+
+std::string Response::head(std::chrono::system_clock::time_point now) const {
+  return fmt::format("HTTP/1.1 {} {}\r\nServer: halyard\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}\r\n",
+                     status, reason_of(status), date_of(now), content_type, content_length(), headers,
+                     closes ? "Connection: close\r\n" : "");
+}
+
+Response error_response(unsigned status, std::string_view text) {
+  Response response{.status = status, .body = error_document(text)};
+  if (status == 503) response.headers = "Retry-After: 1\r\n";
+  return response;
+}
+
+unsigned status_of_request(halyard_status_code_t code) {
+  switch (code) {
+    case HALYARD_NOT_FOUND:
+      return 404;
+    case HALYARD_RESOURCE_EXHAUSTED:
+      return 413;
+    case HALYARD_UNAVAILABLE:
+      return 503;
+    default:
+      return 400;
+  }
+}
+
+unsigned status_of_call(halyard_status_code_t code) {
+  switch (code) {
+    // What programs answer to arguments that do not fit each other.
+    case HALYARD_INVALID_ARGUMENT:
+    case HALYARD_OUT_OF_RANGE:
+      return 400;
+    case HALYARD_DEADLINE_EXCEEDED:
+      return 504;
+    case HALYARD_UNAVAILABLE:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,350 @@
+// The life of a job: submit, choose, launch, run, call, finish, end.
+#include "scheduler.h"
+
+#include <algorithm>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/post.hpp>
+
+namespace halyard::tools::serve {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// After these the context may be of no use any longer: its device is lost, its memory is damaged.
+bool breaks_context(halyard_status_code_t code) {
+  return code == HALYARD_UNAVAILABLE || code == HALYARD_INTERNAL || code == HALYARD_DATA_LOSS ||
+         code == HALYARD_ABORTED || code == HALYARD_UNKNOWN;
+}
+
+Failure failure_of(const halyard::Error& error) {
+  return {.code = halyard_status_code(error.status()), .text = std::string(error.message())};
+}
+
+}  // namespace
+
+bool Scheduler::is_full(const Model& model) const {
+  const std::lock_guard lock(mutex_);
+  return model.schedule.queue.size() >= limits_.queue;
+}
+
+bool Scheduler::submit(const std::shared_ptr<Job>& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    Model::Schedule& schedule = job->model->schedule;
+    if (schedule.queue.size() >= limits_.queue) return false;
+    job->queued_at = Clock::now();
+    schedule.queue.push_back(job);
+    schedule.queued_rows += job->rows();
+    job->model->metrics().queued.fetch_add(1, std::memory_order_relaxed);
+    if (!std::exchange(schedule.is_listed, true)) waiting_.push_back(job->model);
+  }
+  pump();
+  return true;
+}
+
+void Scheduler::abandon(const std::shared_ptr<Job>& job, Failure why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (job->state == Job::State::over) return;
+    if (job->state == Job::State::waiting) {
+      Model::Schedule& schedule = job->model->schedule;
+      if (std::erase(schedule.queue, job) > 0) {
+        schedule.queued_rows -= job->rows();
+        job->model->metrics().queued.fetch_sub(1, std::memory_order_relaxed);
+      }
+    } else if (job->worker && --job->worker->live_jobs == 0) {
+      job->worker->call.cancel();  // under the mutex, so that the worker has not yet begun another job
+    }
+    job->worker = nullptr;
+  }
+  end(job, std::move(why), {});
+}
+
+void Scheduler::add_worker(Model& model, std::unique_ptr<Worker> worker) {
+  const std::lock_guard lock(mutex_);
+  ++model.schedule.workers;
+  model.metrics().contexts.fetch_add(1, std::memory_order_relaxed);
+  model.schedule.idle.push_back(std::move(worker));
+}
+
+// The next jobs of the model; nothing if a batch may still grow.
+Scheduler::Jobs Scheduler::take_jobs(Model& model) {
+  Model::Schedule& schedule = model.schedule;
+  const auto take_first = [&](Jobs& jobs) {
+    jobs.push_back(std::move(schedule.queue.front()));
+    schedule.queue.pop_front();
+    schedule.queued_rows -= jobs.back()->rows();
+  };
+  Jobs jobs;
+  const uint64_t most = model.source().batch;
+  const bool alone = !model.has_batches() || schedule.queue.front()->never_batched || schedule.queue.front()->rows() == 0;
+  if (!alone) {
+    const Clock::time_point due = schedule.queue.front()->queued_at + limits_.batch_delay;
+    if (schedule.queued_rows < most && limits_.batch_delay.count() > 0 && Clock::now() < due) {
+      schedule.batch_due = due;
+      return {};
+    }
+  }
+  schedule.batch_due.reset();
+  take_first(jobs);
+  if (alone) return jobs;
+  uint64_t rows = jobs.front()->rows();
+  while (!schedule.queue.empty()) {
+    const Job& next = *schedule.queue.front();
+    if (next.never_batched || next.rows() == 0 || rows + next.rows() > most || !next.fits(*jobs.front())) break;
+    rows += next.rows();
+    take_first(jobs);
+  }
+  return jobs;
+}
+
+std::vector<Scheduler::Start> Scheduler::choose() {
+  std::vector<Start> starts;
+  size_t passed = 0;  // models in a row that could not start anything
+  while (running_ < limits_.calls && !waiting_.empty() && passed < waiting_.size()) {
+    const std::shared_ptr<Model> model = std::move(waiting_.front());
+    waiting_.pop_front();
+    Model::Schedule& schedule = model->schedule;
+    if (schedule.queue.empty()) {
+      schedule.is_listed = false;
+      continue;
+    }
+    const bool can_run = !schedule.idle.empty() || schedule.workers < limits_.contexts;
+    Jobs jobs = can_run ? take_jobs(*model) : Jobs();
+    if (schedule.queue.empty()) {
+      schedule.is_listed = false;
+    } else {
+      waiting_.push_back(model);
+    }
+    if (jobs.empty()) {
+      ++passed;
+      continue;
+    }
+    passed = 0;
+    Start start{.model = model, .worker = nullptr, .jobs = std::move(jobs)};
+    if (!schedule.idle.empty()) {
+      start.worker = std::move(schedule.idle.back());  // the one used last, whose memory is warm
+      schedule.idle.pop_back();
+    } else {
+      ++schedule.workers;
+    }
+    const Clock::time_point now = Clock::now();
+    for (const auto& job : start.jobs) {
+      job->state = Job::State::running;
+      job->queue_time = now - job->queued_at;
+      model->metrics().queued.fetch_sub(1, std::memory_order_relaxed);
+      model->metrics().queue_seconds.add(job->queue_time);
+    }
+    ++running_;
+    model->metrics().running.fetch_add(1, std::memory_order_relaxed);
+    starts.push_back(std::move(start));
+  }
+  set_timer();
+  return starts;
+}
+
+void Scheduler::set_timer() {
+  Clock::time_point due = Clock::time_point::max();
+  for (const auto& model : waiting_)
+    if (model->schedule.batch_due) due = std::min(due, *model->schedule.batch_due);
+  if (due == timer_due_) return;
+  timer_due_ = due;
+  timer_.cancel();
+  if (due == Clock::time_point::max()) return;
+  timer_.expires_at(due);
+  timer_.async_wait([this, due](const boost::system::error_code& error) {
+    if (error) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (timer_due_ == due) timer_due_ = Clock::time_point::max();
+    }
+    pump();
+  });
+}
+
+void Scheduler::pump() {
+  std::vector<Start> starts;
+  {
+    const std::lock_guard lock(mutex_);
+    starts = choose();
+  }
+  for (Start& start : starts) launch(std::move(start));
+}
+
+void Scheduler::launch(Start start) {
+  if (start.worker) return run(std::move(start));
+  // Initializers of a program may take long: not on the way of the request that came last.
+  asio::post(runtime_.io, [this, held = std::make_shared<Start>(std::move(start))] {
+    auto made = held->model->make_worker(runtime_);
+    if (made) {
+      held->model->is_ready = true;
+      held->worker = *std::move(made);
+      held->model->metrics().contexts.fetch_add(1, std::memory_order_relaxed);
+      return run(std::move(*held));
+    }
+    const Failure& failure = made.error();
+    bool is_last = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_last = held->model->schedule.workers == 1;
+    }
+    log_.error("context_failed", {{"model", held->model->spec().name},
+                                  {"version", held->model->spec().version},
+                                  {"error", failure.line()}});
+    // With other contexts the model still works; its jobs wait no longer than the failed attempt took.
+    if (is_last) held->model->is_ready = false;
+    for (const auto& job : held->jobs)
+      end(job, Failure{HALYARD_UNAVAILABLE, "the model could not be started: " + failure.text}, {});
+    give_back(*held, false);
+  });
+}
+
+void Scheduler::run(Start start) {
+  const auto held = std::make_shared<Start>(std::move(start));
+  {
+    const std::lock_guard lock(mutex_);
+    held->worker->live_jobs = 0;
+    for (const auto& job : held->jobs) {
+      if (job->state != Job::State::running) continue;
+      job->worker = held->worker.get();
+      ++held->worker->live_jobs;
+    }
+  }
+  if (held->worker->live_jobs == 0) return give_back(*held, true);
+  const bool is_batch = held->jobs.size() > 1;
+  const ModelSpec& spec = held->model->spec();
+  uint64_t rows = 0;
+  for (const auto& job : held->jobs) rows += job->rows();
+  auto arguments = [&]() -> Result<std::vector<halyard::Value>> {
+    if (!is_batch) return arguments_of(spec, runtime_.device(), held->jobs.front()->inputs);
+    std::vector<RequestInput> all = TOOL_TRY(joined(spec, held->jobs));
+    return arguments_of(spec, runtime_.device(), all);
+  }();
+  if (arguments && held->model->is_async()) {
+    Handle<halyard_object_t> fence;
+    const Result<> made = check(halyard_fence_create(runtime_.device(), fence.out()));
+    if (made) {
+      const std::lock_guard lock(mutex_);
+      held->worker->signal = halyard::Fence(halyard::share, fence.get());
+      arguments->emplace_back();
+      arguments->emplace_back(held->worker->signal);
+    } else {
+      arguments = std::unexpected(made.error());
+    }
+  }
+  if (!arguments) return finish(*held, std::move(arguments).error(), {});
+  call(held, *std::move(arguments), rows);
+  // What was abandoned before the call could be cancelled.
+  const std::lock_guard lock(mutex_);
+  if (held->worker && held->worker->live_jobs == 0) held->worker->call.cancel();
+}
+
+void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> arguments, uint64_t rows) {
+  const Clock::time_point begin = Clock::now();
+  if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
+  Worker& worker = *start->worker;
+  const auto executor = runtime_.io.get_executor();
+  auto ended = [this, start, begin](const halyard::Fence& signal, const halyard::expected<void, halyard::Error>& done) {
+    std::optional<Failure> failure;
+    if (!done) failure = failure_of(done.error());
+    if (failure || !signal) return finish(*start, std::move(failure), Clock::now() - begin);
+    halyard::async_wait(runtime_.io.get_executor(), signal,
+                        [this, start, begin](const halyard::expected<void, halyard::Error>& reached) {
+                          std::optional<Failure> late;
+                          if (!reached) late = failure_of(reached.error());
+                          finish(*start, std::move(late), Clock::now() - begin);
+                        });
+  };
+  halyard::async_call_into(
+      worker.call, worker.function, std::move(arguments), std::span<halyard::Value>(worker.results),
+      asio::bind_executor(executor, [ended = std::move(ended), signal = worker.signal](
+                                        const halyard::expected<void, halyard::Error>& done) { ended(signal, done); }));
+}
+
+void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::duration time) {
+  const bool is_batch = start.jobs.size() > 1;
+  std::vector<halyard::Value> results(start.model->spec().outputs.size());
+  {
+    // From here on the worker is not the jobs' any longer: abandon() leaves it alone.
+    const std::lock_guard lock(mutex_);
+    for (const auto& job : start.jobs) job->worker = nullptr;
+    start.worker->live_jobs = start.jobs.size();  // no longer counted
+    start.worker->signal = {};
+    std::swap(results, start.worker->results);
+  }
+  start.model->metrics().call_seconds.add(time);
+  std::vector<std::vector<halyard::Value>> parts;
+  if (!failure && is_batch) {
+    auto made = split(results, start.jobs);
+    if (made) {
+      parts = *std::move(made);
+    } else {
+      start.model->stop_batches();
+      log_.warning("batches_stopped", {{"model", start.model->spec().name}, {"error", made.error().line()}});
+    }
+  } else if (!failure) {
+    parts.push_back(std::move(results));
+  }
+  const bool is_usable = !failure || !breaks_context(failure->code);
+  if (is_batch && parts.empty()) {
+    // One request must not fail the others: each runs alone.
+    run_apart(start);
+  } else {
+    for (size_t i = 0; i < start.jobs.size(); ++i) {
+      start.jobs[i]->call_time = time;
+      if (failure) {
+        end(start.jobs[i], failure, {});
+      } else {
+        end(start.jobs[i], std::nullopt, std::move(parts[i]));
+      }
+    }
+  }
+  give_back(start, is_usable);
+}
+
+void Scheduler::run_apart(Start& start) {
+  const std::lock_guard lock(mutex_);
+  Model::Schedule& schedule = start.model->schedule;
+  for (const auto& job : start.jobs) {
+    if (job->state == Job::State::over) continue;
+    job->state = Job::State::waiting;
+    job->never_batched = true;
+    schedule.queue.push_front(job);
+    schedule.queued_rows += job->rows();
+    start.model->metrics().queued.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (!schedule.queue.empty() && !std::exchange(schedule.is_listed, true)) waiting_.push_back(start.model);
+}
+
+void Scheduler::give_back(Start& start, bool is_usable) {
+  std::unique_ptr<Worker> dropped;  // without the mutex
+  {
+    const std::lock_guard lock(mutex_);
+    Model::Schedule& schedule = start.model->schedule;
+    if (start.worker && is_usable) {
+      schedule.idle.push_back(std::move(start.worker));
+    } else {
+      if (start.worker) start.model->metrics().contexts.fetch_sub(1, std::memory_order_relaxed);
+      dropped = std::move(start.worker);
+      --schedule.workers;
+    }
+    --running_;
+  }
+  start.model->metrics().running.fetch_sub(1, std::memory_order_relaxed);
+  dropped.reset();
+  pump();
+}
+
+void Scheduler::end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
+                    std::vector<halyard::Value> results) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(job->state, Job::State::over) == Job::State::over) return;
+  }
+  job->failure = std::move(failure);
+  job->results = std::move(results);
+  std::exchange(job->done, nullptr)();
+}
+
+}  // namespace halyard::tools::serve

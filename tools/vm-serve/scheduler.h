@@ -1,0 +1,75 @@
+// Which job runs when, and in which context: a bounded queue for each model, contexts that are made when they are
+// needed, a limit of calls at once for all models, and batches.
+//
+// Calls run on the threads of the io_context. They are fewer than those threads, so that a model that computes, or
+// loops, never keeps the server from answering other requests.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "job.h"
+#include "log.h"
+#include "model.h"
+
+namespace halyard::tools::serve {
+
+struct ScheduleLimits {
+  size_t calls = 1;     // at once, of all models
+  size_t contexts = 1;  // of one model
+  size_t queue = 256;   // jobs of one model that wait
+  Clock::duration batch_delay{};
+};
+
+// Any thread.
+class Scheduler {
+ public:
+  Scheduler(const Runtime& runtime, Log& log, ScheduleLimits limits)
+      : runtime_(runtime), log_(log), limits_(limits), timer_(runtime.io) {}
+
+  // Whether a job of the model would be refused now.
+  bool is_full(const Model& model) const;
+  // False: the queue is full, and nothing has happened. Otherwise job->done will be called once, maybe in here.
+  bool submit(const std::shared_ptr<Job>& job);
+  // The job is over with this failure, unless it already was. Its call is cancelled; it keeps its context until it
+  // has ended.
+  void abandon(const std::shared_ptr<Job>& job, Failure why);
+  // Gives a worker that was made before there was a job.
+  void add_worker(Model& model, std::unique_ptr<Worker> worker);
+
+ private:
+  using Jobs = std::vector<std::shared_ptr<Job>>;
+  struct Start {
+    std::shared_ptr<Model> model;
+    std::unique_ptr<Worker> worker;  // null: to be made first
+    Jobs jobs;
+  };
+
+  std::vector<Start> choose();  // with the mutex
+  Jobs take_jobs(Model& model);
+  void pump();
+  void launch(Start start);
+  void run(Start start);
+  void call(std::shared_ptr<Start> start, std::vector<halyard::Value> arguments, uint64_t rows);
+  void finish(Start& start, std::optional<Failure> failure, Clock::duration time);
+  void run_apart(Start& start);
+  void give_back(Start& start, bool is_usable);
+  void end(const std::shared_ptr<Job>& job, std::optional<Failure> failure, std::vector<halyard::Value> results);
+  void set_timer();
+
+  const Runtime& runtime_;
+  Log& log_;
+  const ScheduleLimits limits_;
+  mutable std::mutex mutex_;
+  size_t running_ = 0;
+  std::deque<std::shared_ptr<Model>> waiting_;  // models with a queue, in turns
+  boost::asio::steady_timer timer_;             // of the first batch that is due; with the mutex
+  Clock::time_point timer_due_ = Clock::time_point::max();
+};
+
+}  // namespace halyard::tools::serve

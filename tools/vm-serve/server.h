@@ -1,0 +1,71 @@
+// What connections share: models, limits, metrics, and whether the server is on its way out.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "budget.h"
+#include "log.h"
+#include "metrics.h"
+#include "model.h"
+#include "repository.h"
+#include "scheduler.h"
+
+namespace halyard::tools::serve {
+
+struct ServerLimits {
+  uint64_t body = 0;            // bytes of one request's body
+  size_t connections = 0;       // open at once
+  Clock::duration request{};    // from the end of the header until the model has answered
+  Clock::duration idle{};       // between requests, header included
+};
+
+class Session;
+
+class Server {
+ public:
+  Server(const Runtime& runtime, Scheduler& scheduler, Repository& repository, Metrics& metrics, Log& log,
+         ServerLimits limits, uint64_t request_memory)
+      : runtime(runtime),
+        scheduler(scheduler),
+        repository(repository),
+        metrics(metrics),
+        log(log),
+        limits(limits),
+        budget(request_memory, metrics.request_bytes) {}
+
+  const Runtime& runtime;
+  Scheduler& scheduler;
+  Repository& repository;
+  Metrics& metrics;
+  Log& log;
+  const ServerLimits limits;
+  Budget budget;
+  bool logs_requests = false;
+
+  // Any thread. Idle connections are closed, others after their answer; `drained` is called once when there is none.
+  void drain(std::function<void()> drained);
+  bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
+  // Closes every connection.
+  void close_all();
+
+  // Of a session, when it begins and ends. False: there are too many.
+  bool add(Session* session, std::weak_ptr<Session> reference);
+  void remove(Session* session);
+
+ private:
+  void for_each(void (Session::*action)());
+
+  std::atomic<bool> is_draining_ = false;
+  std::mutex mutex_;
+  std::unordered_map<Session*, std::weak_ptr<Session>> sessions_;
+  std::function<void()> drained_;
+};
+
+}  // namespace halyard::tools::serve

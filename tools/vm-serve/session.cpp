@@ -1,0 +1,522 @@
+// A coroutine for each connection, on a strand of its own. Boost.Beast reads headers and chunks; a body whose length
+// is known is read from the socket straight into the memory of its tensors.
+#include "session.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <charconv>
+#include <cstring>
+
+#include "endpoints.h"
+#include "job.h"
+
+namespace halyard::tools::serve {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+namespace {
+
+constexpr uint32_t kMostHeader = 16 << 10;   // bytes
+constexpr size_t kFirstRead = 8 << 10;       // Beast reads into what there is
+constexpr size_t kPiece = 64 << 10;          // of a body without a length
+constexpr size_t kMostSkipped = 256 << 10;   // of a refused body, so that the connection can be kept
+constexpr uint64_t kLeastRate = 64 << 10;    // bytes in a second that bodies and answers must make on the average
+constexpr std::chrono::seconds kGrace(10);   // before that counts
+constexpr std::chrono::seconds kLinger(2);   // for the client to read an answer behind which the connection closes
+// Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that come before
+// their type.
+constexpr uint64_t kJsonFactor = 10;
+
+template <typename T = void>
+using Task = asio::awaitable<T, SessionExecutor>;
+constexpr asio::use_awaitable_t<SessionExecutor> use_task;
+
+Clock::duration time_for(uint64_t bytes) { return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate); }
+
+std::optional<uint64_t> as_size(std::string_view text) {
+  uint64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return size;
+}
+
+std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
+
+class Connection final : public Session, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Server& server, SessionSocket socket)
+      : server_(server), socket_(std::move(socket)), timer_(socket_.get_executor()) {
+    buffer_.reserve(kFirstRead);
+  }
+  ~Connection() override {
+    if (is_listed_) server_.remove(this);
+  }
+
+  bool list() { return is_listed_ = server_.add(this, weak_from_this()); }
+
+  void drain() override {
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_if_idle(); });
+  }
+  void close() override {
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+      if (self->job_) self->server_.scheduler.abandon(self->job_, {HALYARD_CANCELLED, "the server ends"});
+      self->close_socket();
+    });
+  }
+
+  Task<> run() {
+    for (;;) {
+      parser_.emplace();
+      parser_->header_limit(kMostHeader);
+      parser_->body_limit(server_.limits.body);
+      is_idle_ = true;
+      if (server_.is_draining()) close_if_idle();
+      expire_after(server_.limits.idle);
+      co_await http::async_read_header(socket_, buffer_, *parser_, asio::redirect_error(use_task, error_));
+      is_idle_ = false;
+      begin_ = Clock::now();
+      if (error_) {
+        if (const unsigned status = status_of_header()) {
+          Response response = error_response(status, "the header is no HTTP/1.1 that this server takes: " + error_.message());
+          response.closes = true;
+          co_await write(response, false);
+          co_await linger();
+        }
+        break;
+      }
+      if (!co_await serve()) break;
+    }
+    timer_.cancel();
+    close_socket();
+  }
+
+ private:
+  // ---- Time limits: one timer, which is set again only where a deadline is nearer than the one it waits for
+
+  void expire_after(Clock::duration time) { expire_at(Clock::now() + time); }
+  void expire_at(Clock::time_point deadline) {
+    deadline_ = deadline;
+    if (deadline_ >= armed_) return;
+    arm();
+  }
+  void arm() {
+    armed_ = deadline_;
+    timer_.expires_at(armed_);
+    timer_.async_wait([weak = weak_from_this()](const error_code& error) {
+      const auto self = weak.lock();
+      if (error || !self) return;
+      self->armed_ = Clock::time_point::max();
+      if (Clock::now() < self->deadline_) return self->arm();
+      self->expire();
+    });
+  }
+  void expire() {
+    if (job_) {
+      server_.scheduler.abandon(job_, {HALYARD_DEADLINE_EXCEEDED, "the model has not answered in time"});
+    } else {
+      close_socket();
+    }
+  }
+
+  void close_socket() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+  // A request that has arrived, but was not yet read, is still answered.
+  void close_if_idle() {
+    error_code ignored;
+    if (is_idle_ && buffer_.size() == 0 && socket_.available(ignored) == 0) close_socket();
+  }
+
+  // The answer to a header that Beast refuses; 0: none, because the client is gone.
+  unsigned status_of_header() const {
+    if (error_ == http::error::header_limit || error_ == http::error::buffer_overflow) return 431;
+    if (error_ == http::error::body_limit) return 413;
+    if (error_ == http::error::bad_version) return 505;
+    if (error_ == http::error::end_of_stream || error_ == http::error::partial_message) return 0;
+    return error_.category() == http::make_error_code(http::error::bad_method).category() ? 400 : 0;
+  }
+
+  // ---- One request. False: the connection ends.
+
+  Task<bool> serve() {
+    auto& message = parser_->get();
+    const bool is_chunked = parser_->chunked();
+    remaining_ = parser_->content_length().value_or(0);
+    const std::string method(view_of(message.method_string()));
+    const std::string target(view_of(message.target()));
+    const Route route = route_of(method, target);
+    keep_alive_ = message.keep_alive();
+    awaits_continue_ = message.version() >= 11 && beast::iequals(message[http::field::expect], "100-continue");
+
+    Response response;
+    if (is_chunked && message.count(http::field::content_length) > 0) {
+      response = error_response(400, "the header has both Content-Length and Transfer-Encoding; expected one of them");
+      response.closes = true;
+    } else if (message.version() >= 11 && message.count(http::field::host) != 1) {
+      response = error_response(400, "the header has no Host, or several; HTTP/1.1 needs one");
+      response.closes = true;
+    } else if (route.status != 200) {
+      response = refusal(route);
+    } else if (route.endpoint != Endpoint::infer) {
+      response = answer(server_, route);
+    } else {
+      response = co_await infer(route);
+    }
+    job_ = nullptr;
+
+    // What is left of a body stands before the next request.
+    bool has_rest = false;
+    if (!response.closes && keep_alive_) {
+      has_rest = !co_await skip_body();
+      if (error_) co_return false;
+    }
+    response.closes |= !keep_alive_ || has_rest || server_.is_draining();
+    const bool is_written = co_await write(response, route.is_head);
+    const Clock::duration time = Clock::now() - begin_;
+    server_.metrics.count_response(response.status);
+    if (server_.logs_requests || response.status >= 500)
+      log_request(method, target, response, time);
+    if (!is_written) co_return false;
+    if (!response.closes) co_return true;
+    co_await linger();
+    co_return false;
+  }
+
+  void log_request(std::string_view method, std::string_view target, const Response& response, Clock::duration time) {
+    constexpr size_t kMostTarget = 256;
+    Json error;
+    if (response.status >= 400) error = response.body.substr(0, 512);
+    server_.log.info("request", {{"method", method.substr(0, 16)},
+                                 {"target", target.substr(0, kMostTarget)},
+                                 {"status", response.status},
+                                 {"bytes", response.content_length()},
+                                 {"milliseconds", std::chrono::duration<double, std::milli>(time).count()},
+                                 {"answer", std::move(error)}});
+  }
+
+  // ---- Inference
+
+  Task<Response> infer(const Route& route) {
+    auto found = server_.repository.find(route.model, route.version);
+    if (!found) co_return error_response(status_of_request(found.error().code), found.error().text);
+    const std::shared_ptr<Model> model = *std::move(found);
+    // Nobody needs to send a body for a queue that is full.
+    if (server_.scheduler.is_full(*model)) co_return full(*model);
+
+    auto job = std::make_shared<Job>();
+    job->model = model;
+    job->reservation = Reservation(server_.budget);
+    std::string json;
+    std::optional<Response> wrong = co_await read_json(*job, json);
+    if (wrong) co_return std::move(*wrong);
+    auto request = parse_infer_request(json, model->spec());
+    json = {};
+    if (!request) {
+      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
+      co_return error_response(status_of_request(request.error().code), request.error().text);
+    }
+    wrong = co_await read_tensors(*request, *job);
+    if (wrong) co_return std::move(*wrong);
+    std::ranges::sort(request->inputs, {}, &RequestInput::index);
+    job->inputs = std::move(request->inputs);
+
+    const bool is_accepted = co_await call(job);
+    if (!is_accepted) co_return full(*model);
+    co_return respond(*model, *request, *job);
+  }
+
+  static Response full(const Model& model) {
+    model.metrics().rejected.fetch_add(1, std::memory_order_relaxed);
+    return error_response(503, fmt::format("the queue of model '{}' is full; try again", model.spec().name));
+  }
+
+  Response no_room() const {
+    return error_response(503, "the server holds as many bytes of requests as it may; try again");
+  }
+
+  // The JSON object of the request: all of the body, or as much as Inference-Header-Content-Length says.
+  Task<std::optional<Response>> read_json(Job& job, std::string& json) {
+    auto& message = parser_->get();
+    constexpr const char* kHeaderSize = "Inference-Header-Content-Length";
+    const auto encoding = message[http::field::content_encoding];
+    if (!encoding.empty() && !beast::iequals(encoding, "identity"))
+      co_return error_response(415, "the body is compressed; expected it as it is");
+    const bool is_chunked = parser_->chunked();
+    std::optional<uint64_t> size;
+    if (const size_t count = message.count(kHeaderSize); count > 0) {
+      size = as_size(view_of(message[kHeaderSize]));
+      if (!size || count > 1 || (!is_chunked && *size > remaining_) || *size > server_.limits.body)
+        co_return error_response(400, fmt::format("{} is '{}'; expected the bytes of the JSON object, at most those of the "
+                                                  "body",
+                                                  kHeaderSize, view_of(message[kHeaderSize]).substr(0, 64)));
+      has_tensors_ = true;
+    } else {
+      has_tensors_ = false;
+      if (!is_chunked) size = remaining_;
+    }
+    if (size && !job.reservation.add(*size * kJsonFactor)) co_return no_room();
+    if (!is_chunked && has_tensors_ && !job.reservation.add(remaining_ - *size)) co_return no_room();
+    co_await send_continue();
+    if (error_) co_return error_response(400, "");
+    expire_after(time_for(is_chunked ? server_.limits.body : remaining_));
+    if (size) {
+      json.resize(*size);
+      if (!co_await read_exactly(json.data(), json.size())) co_return cut_short();
+      co_return std::nullopt;
+    }
+    while (!parser_->is_done()) {
+      const size_t before = json.size();
+      if (!job.reservation.add(kPiece * kJsonFactor)) co_return no_room();
+      json.resize(before + kPiece);
+      const size_t read = co_await read_some(json.data() + before, kPiece);
+      json.resize(before + read);
+      if (error_) co_return cut_short();
+    }
+    co_return std::nullopt;
+  }
+
+  // The binary tensors. Their sizes are checked before memory is allocated for them.
+  Task<std::optional<Response>> read_tensors(InferRequest& request, Job& job) {
+    const uint64_t size = request.binary_size();
+    const bool is_chunked = parser_->chunked();
+    if (!has_tensors_ && size > 0)
+      co_return error_response(400, "an input has binary_data_size, but the header has no Inference-Header-Content-Length");
+    if (!is_chunked && size != remaining_)
+      co_return error_response(400, fmt::format("{} bytes follow the JSON object; the inputs' binary_data_size add up to {}",
+                                                remaining_, size));
+    if (is_chunked && size > server_.limits.body)
+      co_return error_response(413, fmt::format("the inputs have {} bytes; the server takes {}", size, server_.limits.body));
+    if (is_chunked && !job.reservation.add(size)) co_return no_room();
+    for (RequestInput& input : request.inputs) {
+      if (!input.is_binary) continue;
+      if (!input.data.resize(input.byte_size)) co_return error_response(503, "out of memory for the tensors");
+      if (!co_await read_exactly(reinterpret_cast<char*>(input.data.data()), input.byte_size)) co_return cut_short();
+      if (job.model->spec().inputs[input.index].type->kind == NumberKind::boolean)
+        for (std::byte& byte : input.data.span())
+          if (byte != std::byte{0}) byte = std::byte{1};
+    }
+    if (is_chunked && has_tensors_) {
+      char further = 0;
+      const size_t read = parser_->is_done() ? 0 : co_await read_some(&further, 1);
+      if (read > 0) co_return error_response(400, "more bytes follow the JSON object than the inputs' binary_data_size say");
+      if (error_) co_return cut_short();
+    }
+    co_return std::nullopt;
+  }
+
+  Response cut_short() const {
+    Response response = error_ == http::error::body_limit
+                            ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
+                            : error_response(400, "the body is shorter than its header says, or malformed");
+    response.closes = true;
+    return response;
+  }
+
+  // False: the queue is full.
+  Task<bool> call(const std::shared_ptr<Job>& job) {
+    bool is_accepted = true;
+    job_ = job;
+    expire_at(begin_ + server_.limits.request);
+    const SessionExecutor executor = socket_.get_executor();
+    co_await asio::async_initiate<const asio::use_awaitable_t<SessionExecutor>, void()>(
+        [&](auto handler) {
+          job->done = [handler = std::move(handler), executor]() mutable {
+            // The coroutine must not go on in the function that suspends it.
+            if (executor.running_in_this_thread()) return asio::post(executor, std::move(handler));
+            asio::dispatch(executor, std::move(handler));
+          };
+          if (server_.scheduler.submit(job)) return;
+          is_accepted = false;
+          std::exchange(job->done, nullptr)();
+        },
+        use_task);
+    job_ = nullptr;
+    co_return is_accepted;
+  }
+
+  Response respond(const Model& model, const InferRequest& request, Job& job) {
+    ModelMetrics& metrics = model.metrics();
+    if (!job.failure) {
+      auto response = response_of(model.spec(), request, job);
+      if (response) {
+        metrics.succeeded.fetch_add(1, std::memory_order_relaxed);
+        metrics.request_seconds.add(Clock::now() - begin_);
+        return *std::move(response);
+      }
+      job.failure = std::move(response).error();
+    }
+    const unsigned status = status_of_call(job.failure->code);
+    (status == 504 ? metrics.timed_out : metrics.failed).fetch_add(1, std::memory_order_relaxed);
+    metrics.request_seconds.add(Clock::now() - begin_);
+    return error_response(status, job.failure->line());
+  }
+
+  static Result<Response> response_of(const ModelSpec& model, const InferRequest& request, Job& job) {
+    Response response;
+    std::vector<OutputTensor> tensors;
+    response.outputs.reserve(request.outputs.size());
+    bool has_binary = false;
+    for (const RequestOutput& wanted : request.outputs) {
+      const TensorSpec& spec = model.outputs[wanted.index];
+      response.outputs.push_back(TOOL_TRY(Output::of(spec, job.results[wanted.index])));
+      tensors.push_back(response.outputs.back().tensor(spec, wanted.is_binary));
+      has_binary |= wanted.is_binary;
+      if (wanted.is_binary) response.tail.push_back(tensors.back().bytes);
+    }
+    response.body = infer_document(model, request.id, tensors);
+    response.results = std::move(job.results);
+    if (has_binary) {
+      response.content_type = kBinary;
+      response.headers = fmt::format("Inference-Header-Content-Length: {}\r\n", response.body.size());
+    }
+    return response;
+  }
+
+  // ---- Bytes
+
+  Task<> send_continue() {
+    error_ = {};
+    if (!std::exchange(awaits_continue_, false)) co_return;
+    expire_after(kGrace);
+    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    co_await asio::async_write(socket_, asio::buffer(kContinue), asio::redirect_error(use_task, error_));
+  }
+
+  // So many bytes of the body, of either form. False: there are fewer, or the connection has failed.
+  Task<bool> read_exactly(char* target, size_t size) {
+    error_ = {};
+    if (parser_->chunked()) {
+      while (size > 0 && !error_ && !parser_->is_done()) {
+        const size_t read = co_await read_some(target, size);
+        target += read;
+        size -= read;
+      }
+      co_return size == 0 && !error_;
+    }
+    if (size > remaining_) co_return false;
+    remaining_ -= size;
+    const size_t buffered = std::min(size, buffer_.size());
+    if (buffered > 0) {
+      std::memcpy(target, buffer_.data().data(), buffered);
+      buffer_.consume(buffered);
+    }
+    if (buffered < size)
+      co_await asio::async_read(socket_, asio::buffer(target + buffered, size - buffered),
+                                asio::redirect_error(use_task, error_));
+    co_return !error_;
+  }
+
+  // Up to so many bytes of a body in chunks; 0 at its end and at errors.
+  Task<size_t> read_some(char* target, size_t size) {
+    auto& body = parser_->get().body();
+    body.data = target;
+    body.size = size;
+    body.more = true;
+    error_ = {};
+    while (body.size == size && !parser_->is_done() && !error_) {
+      co_await http::async_read_some(socket_, buffer_, *parser_, asio::redirect_error(use_task, error_));
+      if (error_ == http::error::need_buffer) error_ = {};
+    }
+    co_return size - body.size;
+  }
+
+  // Reads what is left of a small body. False: there is more, or the client waits to be told to send it.
+  Task<bool> skip_body() {
+    error_ = {};
+    if (awaits_continue_) co_return false;
+    const bool is_chunked = parser_->chunked();
+    if (!is_chunked && remaining_ == 0) co_return true;
+    if (!is_chunked && remaining_ > kMostSkipped) co_return false;
+    expire_after(kGrace);
+    std::vector<char> piece(kPiece);
+    size_t skipped = 0;
+    while (is_chunked ? !parser_->is_done() : remaining_ > 0) {
+      if (skipped >= kMostSkipped) co_return false;
+      if (is_chunked) {
+        skipped += co_await read_some(piece.data(), piece.size());
+      } else {
+        co_await read_exactly(piece.data(), std::min<uint64_t>(piece.size(), remaining_));
+      }
+      if (error_ == http::error::body_limit) {
+        error_ = {};
+        co_return false;
+      }
+      if (error_) co_return false;
+    }
+    co_return true;
+  }
+
+  Task<bool> write(const Response& response, bool is_head) {
+    const std::string head = response.head(std::chrono::system_clock::now());
+    std::vector<asio::const_buffer> buffers = {asio::buffer(head)};
+    if (!is_head) {
+      buffers.push_back(asio::buffer(response.body));
+      for (const auto& part : response.tail) buffers.push_back(asio::buffer(part.data(), part.size()));
+    }
+    expire_after(time_for(response.content_length()));
+    error_code error;
+    co_await asio::async_write(socket_, buffers, asio::redirect_error(use_task, error));
+    co_return !error;
+  }
+
+  // Closes in one direction and reads on for a while: a connection that is closed with bytes unread loses the answer.
+  Task<> linger() {
+    error_code error;
+    socket_.shutdown(asio::socket_base::shutdown_send, error);
+    expire_after(kLinger);
+    std::vector<char> piece(kPiece);
+    for (size_t skipped = 0; !error && skipped < server_.limits.body;)
+      skipped += co_await socket_.async_read_some(asio::buffer(piece), asio::redirect_error(use_task, error));
+  }
+
+  Server& server_;
+  SessionSocket socket_;
+  asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, SessionExecutor> timer_;
+  Clock::time_point deadline_ = Clock::time_point::max();
+  Clock::time_point armed_ = Clock::time_point::max();
+  beast::flat_buffer buffer_{kPiece};
+  std::optional<http::request_parser<http::buffer_body>> parser_;
+  error_code error_;
+  std::shared_ptr<Job> job_;  // that is waited for
+  Clock::time_point begin_;
+  uint64_t remaining_ = 0;  // bytes of a body with a length
+  bool has_tensors_ = false;
+  bool keep_alive_ = false;
+  bool awaits_continue_ = false;
+  bool is_idle_ = true;
+  bool is_listed_ = false;
+};
+
+}  // namespace
+
+void Session::start(Server& server, SessionSocket socket) {
+  const auto executor = socket.get_executor();
+  const auto connection = std::make_shared<Connection>(server, std::move(socket));
+  if (!connection->list()) {
+    server.metrics.refused_connections.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  server.metrics.accepted.fetch_add(1, std::memory_order_relaxed);
+  asio::co_spawn(executor, [connection] { return connection->run(); }, asio::detached);
+}
+
+}  // namespace halyard::tools::serve

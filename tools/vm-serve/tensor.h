@@ -1,0 +1,86 @@
+// Tensors of requests and responses: what a model takes and gives, and bytes that devices can use in place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datatype.h"
+
+namespace halyard::tools::serve {
+
+inline constexpr int64_t kAnySize = -1;
+inline constexpr size_t kMostDimensions = 32;
+
+// An argument or a result of a model.
+struct TensorSpec {
+  std::string name;
+  const DataType* type = nullptr;
+  uint32_t element_type = 0;   // as the program declares it
+  std::vector<int64_t> shape;  // kAnySize for a dynamic dimension; {1} for a number
+  bool any_shape = false;      // not even the number of dimensions is known
+  bool is_number = false;      // passed by value, not as a tensor; requests may give it the shape [] or [1]
+
+  // Whether a tensor of this shape can be passed.
+  bool matches(std::span<const int64_t> given) const;
+};
+
+struct ModelSpec {
+  std::string name;
+  std::string version;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+};
+
+// Elements of a tensor. Nothing if a dimension is negative, there are too many, or the bytes of such a tensor
+// cannot be counted in 63 bits.
+std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t element_size);
+
+// "[2,-1]"
+std::string shape_text(std::span<const int64_t> shape);
+
+// Uninitialized memory that grows; it begins at a multiple of 64, so that local devices use it without a copy.
+class Bytes {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  Bytes() = default;
+  Bytes(Bytes&& other) noexcept
+      : data_(std::move(other.data_)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Bytes& operator=(Bytes&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+
+  // False: no memory. What was there stays; the rest is uninitialized.
+  [[nodiscard]] bool resize(size_t size);
+  [[nodiscard]] bool reserve(size_t capacity);
+  std::byte* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+  std::span<std::byte> span() const { return {data_.get(), size_}; }
+  // Gives the memory away, to be given to std::free.
+  std::byte* release() {
+    size_ = capacity_ = 0;
+    return data_.release();
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace halyard::tools::serve

@@ -1,0 +1,76 @@
+// Paths and methods.
+#include "route.h"
+
+#include <gtest/gtest.h>
+
+namespace halyard::tools::serve {
+namespace {
+
+TEST(Route, PathsOfTheProtocol) {
+  struct Case {
+    std::string_view method, target;
+    Endpoint endpoint;
+    std::string_view model, version;
+  };
+  for (const Case& each : {
+           Case{"GET", "/", Endpoint::page, "", ""},
+           Case{"GET", "/v2", Endpoint::server_metadata, "", ""},
+           Case{"GET", "/v2/", Endpoint::server_metadata, "", ""},
+           Case{"GET", "/v2?x=/y", Endpoint::server_metadata, "", ""},
+           Case{"HEAD", "/v2", Endpoint::server_metadata, "", ""},
+           Case{"GET", "http://host:80/v2", Endpoint::server_metadata, "", ""},
+           Case{"GET", "http://host", Endpoint::page, "", ""},
+           Case{"GET", "/metrics", Endpoint::metrics, "", ""},
+           Case{"GET", "/v2/health/live", Endpoint::live, "", ""},
+           Case{"GET", "/v2/health/ready", Endpoint::ready, "", ""},
+           Case{"GET", "/v2/models", Endpoint::models, "", ""},
+           Case{"GET", "/v2/models/m", Endpoint::model_metadata, "m", ""},
+           Case{"GET", "/v2/models/m%2E1", Endpoint::model_metadata, "m.1", ""},
+           Case{"GET", "/v2/models/m/versions/3", Endpoint::model_metadata, "m", "3"},
+           Case{"GET", "/v2/models/m/ready", Endpoint::model_ready, "m", ""},
+           Case{"GET", "/v2/models/m/versions/3/ready", Endpoint::model_ready, "m", "3"},
+           Case{"POST", "/v2/models/m/infer", Endpoint::infer, "m", ""},
+           Case{"POST", "/v2/models/m/versions/3/infer", Endpoint::infer, "m", "3"},
+           Case{"POST", "/v2/models/versions/infer", Endpoint::infer, "versions", ""},
+       }) {
+    const Route route = route_of(each.method, each.target);
+    EXPECT_EQ(route.status, 200u) << each.target;
+    EXPECT_EQ(route.endpoint, each.endpoint) << each.target;
+    EXPECT_EQ(route.model, each.model) << each.target;
+    EXPECT_EQ(route.version, each.version) << each.target;
+    EXPECT_EQ(route.is_head, each.method == "HEAD");
+  }
+}
+
+TEST(Route, Refusals) {
+  EXPECT_EQ(route_of("GET", "/v1").status, 404u);
+  EXPECT_EQ(route_of("GET", "/v2/models/m/versions").status, 404u);
+  EXPECT_EQ(route_of("GET", "/v2/models/m/versions/").status, 404u);
+  EXPECT_EQ(route_of("GET", "/v2/models//ready").status, 404u);
+  EXPECT_EQ(route_of("GET", "/v2/models/m/other").status, 404u);
+  EXPECT_EQ(route_of("GET", "/v2/models/m/ready/more").status, 404u);
+  EXPECT_EQ(route_of("GET", "/v2/V2").status, 404u);
+  EXPECT_EQ(route_of("GET", "/a/b/c/d/e/f/g/h/i/j").status, 404u);
+  EXPECT_EQ(route_of("GET", "*").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/%zz").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/%4").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/a%00b").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/a%0Ab").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/m/infer").status, 405u);
+  EXPECT_EQ(route_of("GET", "/v2/models/m/infer").allow, "POST");
+  EXPECT_EQ(route_of("POST", "/v2").status, 405u);
+  EXPECT_EQ(route_of("DELETE", "/v2/models/m").allow, "GET, HEAD");
+}
+
+TEST(Route, Names) {
+  EXPECT_TRUE(is_name("bert-base_v1.5"));
+  EXPECT_FALSE(is_name(""));
+  EXPECT_FALSE(is_name("."));
+  EXPECT_FALSE(is_name("..x"));
+  EXPECT_FALSE(is_name("a/b"));
+  EXPECT_FALSE(is_name("a b"));
+  EXPECT_FALSE(is_name(std::string(129, 'a')));
+}
+
+}  // namespace
+}  // namespace halyard::tools::serve
