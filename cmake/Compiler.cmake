@@ -38,6 +38,19 @@ else()
   add_compile_options(-Wshadow)
 endif()
 
+# The same source gives the same bytes, whichever folder it is in: file names in debug information and messages begin with
+# that of an installed source tree. Of two names that match the later one counts.
+if(HALYARD_REPRODUCIBLE)
+  set(halyard_prefix_maps "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/halyard-${PROJECT_VERSION}"
+                          "-ffile-prefix-map=${PROJECT_BINARY_DIR}=/usr/src/halyard-${PROJECT_VERSION}/build")
+  add_compile_options(${halyard_prefix_maps})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # with -flto g++ 12 does not tell the assembler
+    string(REPLACE "-ffile-prefix-map=" "-Wa,--debug-prefix-map=" assembler_maps "${halyard_prefix_maps}")
+    add_compile_options(${assembler_maps})
+  endif()
+  add_link_options(${halyard_prefix_maps}) # for link-time optimization
+endif()
+
 # Targets that do not use a library of a linked layer (libffi: only native modules do) do not need it at run time.
 add_link_options("LINKER:--as-needed")
 
