@@ -5,15 +5,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
                       "Name another compiler with -DCMAKE_CXX_COMPILER=...")
 endif()
 
-if(NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
-  math(EXPR bits "${CMAKE_SIZEOF_VOID_P} * 8")
-  message(FATAL_ERROR "The target has ${bits}-bit addresses; expected 64 bits: the structs of the driver ABI and the registers "
-                      "that hold pointers are designed for them (docs/porting.md)")
-endif()
-if(CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
-  message(FATAL_ERROR "The target is big-endian; expected little-endian: module data are used in place (docs/porting.md)")
-endif()
-
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -47,6 +38,19 @@ else()
   add_compile_options(-Wshadow)
 endif()
 
+# The same source gives the same bytes, whichever folder it is in: file names in debug information and messages begin with
+# that of an installed source tree. Of two names that match the later one counts.
+if(HALYARD_REPRODUCIBLE)
+  set(halyard_prefix_maps "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/halyard-${PROJECT_VERSION}"
+                          "-ffile-prefix-map=${PROJECT_BINARY_DIR}=/usr/src/halyard-${PROJECT_VERSION}/build")
+  add_compile_options(${halyard_prefix_maps})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # with -flto g++ 12 does not tell the assembler
+    string(REPLACE "-ffile-prefix-map=" "-Wa,--debug-prefix-map=" assembler_maps "${halyard_prefix_maps}")
+    add_compile_options(${assembler_maps})
+  endif()
+  add_link_options(${halyard_prefix_maps}) # for link-time optimization
+endif()
+
 # Targets that do not use a library of a linked layer (libffi: only native modules do) do not need it at run time.
 add_link_options("LINKER:--as-needed")
 
@@ -54,7 +58,7 @@ add_link_options("LINKER:--as-needed")
 # The C library has to know of it: glibc from 2.36 on.
 include(CheckLinkerFlag)
 include(CheckCXXSourceCompiles)
-check_linker_flag(CXX "LINKER:-z,pack-relative-relocs" HALYARD_LINKER_PACKS_RELOCATIONS)
+check_linker_flag(CXX "LINKER:--fatal-warnings,-z,pack-relative-relocs" HALYARD_LINKER_PACKS_RELOCATIONS)
 check_cxx_source_compiles("#include <features.h>
 #if !__GLIBC_PREREQ(2, 36)
 #error older

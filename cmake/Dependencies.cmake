@@ -96,6 +96,11 @@ set_target_properties(
 
 find_program(HALYARD_CCACHE ccache)
 if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER "${HALYARD_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${HALYARD_CCACHE}")
+  set(launcher "${HALYARD_CCACHE}")
+  if(HALYARD_REPRODUCIBLE)
+    # ccache would make file names relative to the folder of the build where it has a base_dir, which shows in debug information.
+    set(launcher "${CMAKE_COMMAND}" -E env CCACHE_BASEDIR= "${HALYARD_CCACHE}")
+  endif()
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -4,8 +4,10 @@
 #   halyard_add_header_tests(header include-directory...)
 #     the header alone, as C11 and as C++17, both pedantic.
 set(HALYARD_TEST_TIMEOUT 300)
+set(HALYARD_TEST_ENVIRONMENT "HALYARD_BUILD=${PROJECT_BINARY_DIR}" "HALYARD_SOURCE=${PROJECT_SOURCE_DIR}")
 if(CMAKE_CROSSCOMPILING)
   set(HALYARD_TEST_TIMEOUT 1200) # an emulator
+  list(APPEND HALYARD_TEST_ENVIRONMENT "HALYARD_EMULATED=1") # for tests of what the emulator does not do (docs/porting.md)
 endif()
 if(HALYARD_SANITIZE STREQUAL "thread")
   # ThreadSanitizer of g++ 12 does not support the address space randomization of newer kernels.
@@ -36,7 +38,7 @@ function(halyard_add_tests name)
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${HALYARD_TEST_TIMEOUT} ENVIRONMENT
-               "HALYARD_BUILD=${PROJECT_BINARY_DIR};HALYARD_SOURCE=${PROJECT_SOURCE_DIR};${arg_ENVIRONMENT}")
+               "${HALYARD_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
 endfunction()
 
 function(halyard_add_header_tests header)

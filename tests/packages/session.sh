@@ -7,6 +7,15 @@ all_files() { find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 unset HALYARD_DRIVER_PATH || true
 
+# Built for an older Debian, a package may need a library that this one no longer has.
+for file in /packages/*.deb; do
+  if ! apt-get -s install /packages/libhalyard0_*.deb /packages/halyard-tools_*.deb /packages/libhalyard-dev_*.deb "$file" >/tmp/apt.log 2>&1; then
+    say "not installable here: $(basename "$file"): $(sed -n 's/.*Depends: \([^ ]*\).*/\1/p' /tmp/apt.log | tail -n 1)"
+    case $(basename "$file") in libhalyard0_* | halyard-tools_* | libhalyard-dev_* | halyard-vulkan_*) exit 1 ;; esac
+    rm "$file"
+  fi
+done
+
 # What the packages need, so that the time below is theirs alone, and what a developer has.
 needed=$(apt-get -s install /packages/*.deb | sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -v -E '^(libhalyard|halyard-|python3-halyard)')
 apt-get -q -y --no-install-recommends install $needed gcc libc6-dev cmake ninja-build pkg-config >/tmp/apt.log 2>&1 || { tail /tmp/apt.log; exit 1; }

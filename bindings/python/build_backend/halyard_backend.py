@@ -40,6 +40,7 @@ def build():
     """Builds what the wheel holds, and returns the build folder."""
     folder = pathlib.Path(os.environ.get("HALYARD_WHEEL_BUILD", SOURCE / "build" / "wheel"))
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DHALYARD_TESTS=OFF", "-DHALYARD_BENCHMARKS=OFF",
+               "-DHALYARD_REPRODUCIBLE=ON",
                # Libraries look beside themselves, and drivers two folders up.
                "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN;$ORIGIN/../.."]
     environment = {**os.environ, "CMAKE_GENERATOR": os.environ.get("CMAKE_GENERATOR", "Ninja")}

@@ -373,6 +373,9 @@ TEST(VmvxInstructionSets, AreFoundByName) {
     ASSERT_NE(find_kernels(name), nullptr);
     EXPECT_EQ(find_kernels(name)->instructions, name);
   }
+#if defined(__aarch64__)
+  EXPECT_EQ(names, (std::vector<std::string_view>{"neon", "scalar"}));
+#endif
   EXPECT_EQ(find_kernels("avx9000"), nullptr);
   EXPECT_EQ(find_kernels(""), nullptr);
 }
