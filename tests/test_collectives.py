@@ -152,6 +152,39 @@ def check_same_bits(checks, available):
             checks.check(f"{count} ranks of {mpi} compute the bits of {count} threads", wrong, done)
 
 
+def devices():
+    """Those that run programs with collectives here; the last one may be Vulkan's."""
+    found = ["local-sync", "local-task"]
+    return found + ["vulkan"] if "\nvulkan://" in "\n" + vmrun.run("hal-info").stdout else found
+
+
+def check_devices(checks, available):
+    """Collectives that a device executes as recordings give the bits of those without a device."""
+    local = subprocess.run([EXERCISE, "local", "3"], text=True, capture_output=True, timeout=LONGEST)
+    expected = sorted(local.stdout.splitlines())
+    for device in devices():
+        done = subprocess.run([EXERCISE, "local", "3", f"--device={device}"], env=ENVIRONMENT, text=True, capture_output=True,
+                              timeout=LONGEST)
+        checks.check(f"3 threads on {device}", None if sorted(done.stdout.splitlines()) == expected else
+                     f"expected {local.stdout}", done)
+        for mpi in available:
+            done = launch(mpi, [3, EXERCISE, "mpi", f"--device={device}"])
+            found = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+            checks.check(f"3 ranks of {mpi} on {device}", None if done.returncode == 0 and found == expected else
+                         f"expected {local.stdout}", done)
+    if "vulkan" in devices():
+        for mpi in available:
+            done = launch(mpi, [2, VM_RUN, "--device=vulkan://%l", f"--module={ALL_REDUCE}", "--function=sum", "--input=4xf32=%r"])
+            lines = by_rank(done.stdout, 2)
+            # One device: the second process has no vulkan://1.
+            wrong = None if "vulkan://1" in done.stderr or values(lines[1]) == ["4xf32=1 1 1 1"] else f"found {lines}"
+            checks.check(f"{mpi}: %l names the device", wrong, done)
+            done = launch(mpi, [2, VM_RUN, "--device=vulkan", f"--module={ALL_REDUCE}", "--function=sum", "--input=4xf32=%r"])
+            lines = by_rank(done.stdout, 2)
+            checks.check(f"{mpi}: a program on vulkan", None if values(lines[0]) == values(lines[1]) == ["4xf32=1 1 1 1"] else
+                         f"found {lines}", done)
+
+
 def lacks(text, *parts):
     missing = [part for part in parts if part not in text]
     return f"lacks {missing}" if missing else None
@@ -316,6 +349,7 @@ def main():
         vmrun.skip("no MPI with a provider and a launcher is here")
     checks = vmrun.Checks()
     check_same_bits(checks, available)
+    check_devices(checks, available)
     with tempfile.TemporaryDirectory() as folder:
         for mpi in available:
             check_vm_run(checks, mpi, folder)
