@@ -48,7 +48,7 @@ Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
     if (!entry->path().filename().native().starts_with('.')) entries.push_back(entry->path());
-  if (error) return fail(HALYARD_NOT_FOUND, "cannot read the folder '{}': {}", folder.native(), error.message());
+  if (error) return fail(HALYARD_NOT_FOUND, "cannot read the folder '{}': {}; check the path", folder.native(), error.message());
   std::ranges::sort(entries);
   return entries;
 }
