@@ -23,16 +23,18 @@ void write_requests(const std::filesystem::path& folder) {
     write(which, R"({"id":"1","inputs":[)" + input("x", R"("data":[[0],[1]])") + "]}");
     write(which, R"({"inputs":[{"data":[1,0],"name":"x","shape":[1,2],"datatype":")" + type +
                      R"("}],"outputs":[{"name":"x","parameters":{"binary_data":true}}]})");
-    const size_t size = type == "BOOL" || type.ends_with("T8")        ? 1
-                        : type.ends_with("16")                        ? 2
-                        : type.ends_with("32")                        ? 4
-                                                                      : 8;
-    write(which, R"({"inputs":[)" + input("x", R"("parameters":{"binary_data_size":)" + std::to_string(2 * size) + "}") +
+    const size_t size = type == "BOOL" || type.ends_with("T8") ? 1
+                        : type.ends_with("16")                 ? 2
+                        : type.ends_with("32")                 ? 4
+                                                               : 8;
+    write(which, R"({"inputs":[)" +
+                     input("x", R"("parameters":{"binary_data_size":)" + std::to_string(2 * size) + "}") +
                      R"(],"parameters":{"binary_data_output":true}})");
     all += (all.empty() ? "" : ",") + input(type, R"("data":[0,1])");
   }
   write(0, R"({"inputs":[)" + all + R"(,{"name":"n","datatype":"INT32","shape":[],"data":[7]}]})");
-  for (const char* path : {"/", "/v2", "/v2/health/live", "/v2/models/m%2e/versions/1/infer", "http://h/v2/models/m/ready?x"})
+  for (const char* path :
+       {"/", "/v2", "/v2/health/live", "/v2/models/m%2e/versions/1/infer", "http://h/v2/models/m/ready?x"})
     write(15, path);
 }
 

@@ -1,5 +1,5 @@
-// An arbitrary path, or an arbitrary inference request for a model with every type of the protocol. What is accepted
-// must be consistent, and its answer must be JSON.
+// An arbitrary path, or an arbitrary inference request for a model with every type of the protocol. What is
+// accepted must be consistent, and its answer must be JSON.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,11 +19,15 @@ namespace {
 ModelSpec make_model() {
   ModelSpec model{.name = "m", .version = "1", .inputs = {}, .outputs = {}};
   for (const DataType& type : datatypes()) {
-    TensorSpec spec{.name = std::string(type.name), .type = &type, .element_type = type.element_type, .shape = {kAnySize, kAnySize}};
+    TensorSpec spec{.name = std::string(type.name),
+                    .type = &type,
+                    .element_type = type.element_type,
+                    .shape = {kAnySize, kAnySize}};
     if (model.inputs.empty()) spec.any_shape = true;
     model.inputs.push_back(spec);
   }
-  TensorSpec number{.name = "n", .type = datatype_named("INT32"), .element_type = HALYARD_ELEMENT_I32, .shape = {1}};
+  TensorSpec number{
+      .name = "n", .type = datatype_named("INT32"), .element_type = HALYARD_ELEMENT_I32, .shape = {1}};
   number.is_number = true;
   model.inputs.push_back(number);
   model.outputs = model.inputs;
@@ -46,7 +50,8 @@ void check_request(std::string_view json, const ModelSpec& model) {
   auto request = parse_infer_request(json, model);
   if (!request) {
     if (request.error().text.empty()) halyard::fuzz::finding("a failure without a message");
-    if (!nlohmann::json::accept(error_document(request.error().text))) halyard::fuzz::finding("an error that is no JSON");
+    if (!nlohmann::json::accept(error_document(request.error().text)))
+      halyard::fuzz::finding("an error that is no JSON");
     return;
   }
   if (!nlohmann::json::accept(json)) halyard::fuzz::finding("a request was accepted that is no JSON");
@@ -55,15 +60,18 @@ void check_request(std::string_view json, const ModelSpec& model) {
   for (const RequestInput& input : request->inputs) {
     const TensorSpec& spec = model.inputs[input.index];
     const auto count = element_count(input.shape, spec.type->size);
-    if (!count || *count * spec.type->size != input.byte_size) halyard::fuzz::finding("a tensor of another size than its shape");
+    if (!count || *count * spec.type->size != input.byte_size)
+      halyard::fuzz::finding("a tensor of another size than its shape");
     if (input.is_binary ? input.data.size() != 0 : input.data.size() != input.byte_size)
       halyard::fuzz::finding("a tensor has not as many bytes as it says");
     if (!input.is_binary)
-      outputs.push_back({.spec = &spec, .shape = input.shape, .bytes = input.data.span(), .is_binary = false});
+      outputs.push_back(
+          {.spec = &spec, .shape = input.shape, .bytes = input.data.span(), .is_binary = false});
   }
   for (const RequestOutput& output : request->outputs)
     if (output.index >= model.outputs.size()) halyard::fuzz::finding("an output that the model has not");
-  if (!nlohmann::json::accept(infer_document(model, request->id, outputs))) halyard::fuzz::finding("an answer that is no JSON");
+  if (!nlohmann::json::accept(infer_document(model, request->id, outputs)))
+    halyard::fuzz::finding("an answer that is no JSON");
 }
 
 }  // namespace
