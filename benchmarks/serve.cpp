@@ -1,10 +1,10 @@
-// Both ends of a measurement of vm-serve: an HTTP server of Boost.Beast that echoes bodies, and a client that repeats one
-// request on many connections. benchmarks/serve.py runs them.
+// Both ends of a measurement of vm-serve: an HTTP server of Boost.Beast that echoes bodies, and a client that
+// repeats one request on many connections. benchmarks/serve.py runs them.
 //
 //   serve echo                                   prints its port, and serves until its standard input ends
 //   serve load PORT CONNECTIONS SECONDS PATH [HEADER:VALUE] < BODY
-//                                                prints {"requests": ..., "failures": ..., "seconds": ..., "median_us": ...,
-//                                                "p99_us": ...}
+//                                                prints {"requests": ..., "failures": ..., "seconds": ...,
+//                                                "median_us": ..., "p99_us": ...}
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -83,7 +83,8 @@ int serve_echo() {
   char byte = 0;
   input.async_read_some(asio::buffer(&byte, 1), [&](const error_code&, size_t) { io.stop(); });
   std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::max(std::thread::hardware_concurrency(), 2u); ++i) threads.emplace_back([&] { io.run(); });
+  for (unsigned i = 1; i < std::max(std::thread::hardware_concurrency(), 2u); ++i)
+    threads.emplace_back([&] { io.run(); });
   io.run();
   for (std::thread& thread : threads) thread.join();
   return 0;
@@ -112,13 +113,15 @@ asio::awaitable<void> repeat(tcp::socket socket, Load& load) {
   std::vector<char> buffer(256 << 10);
   while (Clock::now() < load.end) {
     const Clock::time_point begin = Clock::now();
-    co_await asio::async_write(socket, asio::buffer(load.request), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(socket, asio::buffer(load.request),
+                               asio::redirect_error(asio::use_awaitable, error));
     size_t filled = 0, header = 0, body = 0, received = 0;
     bool is_good = false;
     while (!error && (header == 0 || received < header + body)) {
       if (header != 0) filled = 0;  // bytes of the body are counted, not kept
-      const size_t read = co_await socket.async_read_some(asio::buffer(buffer.data() + filled, buffer.size() - filled),
-                                                          asio::redirect_error(asio::use_awaitable, error));
+      const size_t read =
+          co_await socket.async_read_some(asio::buffer(buffer.data() + filled, buffer.size() - filled),
+                                          asio::redirect_error(asio::use_awaitable, error));
       filled += read;
       received += read;
       if (header == 0) header = header_of({buffer.data(), filled}, &body, &is_good);
@@ -137,7 +140,8 @@ int run_load(int argc, char** argv) {
   const double seconds = std::atof(argv[4]);
   const std::string body{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
   Load load;
-  load.request = std::string("POST ") + argv[5] + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  load.request = std::string("POST ") + argv[5] +
+                 " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   if (argc > 6) load.request += std::string(argv[6]) + "\r\n";
   load.request += "\r\n" + body;
   asio::io_context io(1);
@@ -155,9 +159,12 @@ int run_load(int argc, char** argv) {
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   std::ranges::sort(load.microseconds);
   const size_t count = load.microseconds.size();
-  const auto at = [&](double part) { return count ? load.microseconds[static_cast<size_t>(part * static_cast<double>(count - 1))] : 0.0f; };
-  std::printf("{\"requests\": %zu, \"failures\": %zu, \"seconds\": %.3f, \"median_us\": %.1f, \"p99_us\": %.1f}\n", count,
-              load.failures, took, at(0.5), at(0.99));
+  const auto at = [&](double part) {
+    return count ? load.microseconds[static_cast<size_t>(part * static_cast<double>(count - 1))] : 0.0f;
+  };
+  std::printf(
+      "{\"requests\": %zu, \"failures\": %zu, \"seconds\": %.3f, \"median_us\": %.1f, \"p99_us\": %.1f}\n",
+      count, load.failures, took, at(0.5), at(0.99));
   return 0;
 }
 
@@ -167,6 +174,7 @@ int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "echo") return serve_echo();
   if (what == "load" && argc >= 6) return run_load(argc, argv);
-  std::fprintf(stderr, "usage: serve echo | serve load PORT CONNECTIONS SECONDS PATH [HEADER:VALUE] < BODY\n");
+  std::fprintf(stderr,
+               "usage: serve echo | serve load PORT CONNECTIONS SECONDS PATH [HEADER:VALUE] < BODY\n");
   return 1;
 }

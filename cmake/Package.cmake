@@ -60,7 +60,7 @@ halyard_package(
   NAME halyard-tools
   SECTION devel
   SUMMARY "run, measure, inspect and assemble .vmfb modules"
-  DESCRIPTION "The commands vm-run, vm-bench, vm-check, vm-dump, vm-as and hal-info, with\nmanual pages and completions for bash and zsh."
+  DESCRIPTION "The commands vm-run, vm-serve, vm-bench, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages and completions for bash and zsh."
   DEPENDS "libhalyard0 ${same}")
 halyard_package(
   vulkan

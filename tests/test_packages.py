@@ -21,7 +21,8 @@ DOC = "/usr/share/doc/{name}/(copyright|changelog.gz)"
 FILES = {
     "libhalyard0": f"{MULTIARCH}/(libhalyard.so.[0-9.]+|halyard/drivers/halyard-driver-local.so)",
     "halyard-tools": "/usr/bin/(vm-[a-z]+|hal-info)|/usr/share/man/man1/(vm-[a-z]+|hal-info).1.gz|"
-                     "/usr/share/bash-completion/completions/[a-z-]+|/usr/share/zsh/vendor-completions/_[a-z-]+",
+                     "/usr/share/bash-completion/completions/[a-z-]+|/usr/share/zsh/vendor-completions/_[a-z-]+|"
+                     "/usr/lib/systemd/system/halyard-serve.(service|socket)",
     "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
     "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm.so",
     "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",

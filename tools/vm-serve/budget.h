@@ -1,5 +1,5 @@
-// Memory for requests, reserved before it is allocated, so that no number of clients makes the process grow beyond
-// its limit.
+// Memory for requests, reserved before it is allocated, so that no number of clients makes the process grow
+// beyond its limit.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,8 @@ class Budget {
     int64_t used = used_.load(std::memory_order_relaxed);
     do {
       if (static_cast<uint64_t>(used) > limit_ - size) return false;
-    } while (!used_.compare_exchange_weak(used, used + static_cast<int64_t>(size), std::memory_order_relaxed));
+    } while (
+        !used_.compare_exchange_weak(used, used + static_cast<int64_t>(size), std::memory_order_relaxed));
     return true;
   }
   void release(uint64_t size) { used_.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed); }

@@ -65,11 +65,12 @@ uint16_t encode(const Format& format, double value) {
   const double size = std::fabs(value);
   if (std::isinf(size)) return static_cast<uint16_t>(sign | format.infinity);
   if (size == 0) return static_cast<uint16_t>(sign);
-  // In units of the last place; nearbyint rounds ties to even. A fraction that is rounded up to the next power of
-  // two, and a subnormal number to the first normal one, carry into the exponent.
+  // In units of the last place; nearbyint rounds ties to even. A fraction that is rounded up to the next
+  // power of two, and a subnormal number to the first normal one, carry into the exponent.
   const int exponent = std::max(std::ilogb(size), format.least_exponent);
   const auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(size, format.fraction - exponent)));
-  const uint64_t encoded = (static_cast<uint64_t>(exponent - format.least_exponent) << format.fraction) + units;
+  const uint64_t encoded =
+      (static_cast<uint64_t>(exponent - format.least_exponent) << format.fraction) + units;
   return static_cast<uint16_t>(sign | std::min<uint64_t>(encoded, format.infinity));
 }
 

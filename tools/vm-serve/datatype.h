@@ -1,4 +1,5 @@
-// Data types of tensors in the Open Inference Protocol, and the element types of programs that they stand for.
+// Data types of tensors in the Open Inference Protocol, and the element types of programs that they stand
+// for.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ struct DataType {
 std::span<const DataType> datatypes();
 // Null if the protocol has no such type.
 const DataType* datatype_named(std::string_view name);
-// The type that metadata show for elements of a program; integers without a sign are shown as signed. Null if the
-// protocol has none (4-bit integers, 8-bit floats, complex numbers).
+// The type that metadata show for elements of a program; integers without a sign are shown as signed. Null if
+// the protocol has none (4-bit integers, 8-bit floats, complex numbers).
 const DataType* datatype_of(uint32_t element_type);
-// Whether the bytes of a tensor of type `given` are what a program takes that declares `element_type`. Integers
-// that are declared without a sign may be given with either.
+// Whether the bytes of a tensor of type `given` are what a program takes that declares `element_type`.
+// Integers that are declared without a sign may be given with either.
 bool is_accepted(uint32_t element_type, const DataType& given);
 
 // 16-bit floats: the value, and the nearest one (ties to even). Values beyond the largest become infinity.

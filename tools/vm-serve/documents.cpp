@@ -53,11 +53,13 @@ void append_integers(std::string& text, std::span<const std::byte> bytes) {
 void append_elements(std::string& text, const DataType& type, std::span<const std::byte> bytes) {
   switch (type.kind) {
     case NumberKind::boolean:
-      return append_each(text, bytes, 1, [&](const std::byte* at) { text += *at != std::byte{0} ? "true" : "false"; });
+      return append_each(text, bytes, 1,
+                         [&](const std::byte* at) { text += *at != std::byte{0} ? "true" : "false"; });
     case NumberKind::signed_integer:
       switch (type.size) {
         case 1:
-          return append_each(text, bytes, 1, [&](const std::byte* at) { append_number(text, int{load<int8_t>(at)}); });
+          return append_each(text, bytes, 1,
+                             [&](const std::byte* at) { append_number(text, int{load<int8_t>(at)}); });
         case 2:
           return append_integers<int16_t>(text, bytes);
         case 4:
@@ -68,7 +70,8 @@ void append_elements(std::string& text, const DataType& type, std::span<const st
     case NumberKind::unsigned_integer:
       switch (type.size) {
         case 1:
-          return append_each(text, bytes, 1, [&](const std::byte* at) { append_number(text, int{load<uint8_t>(at)}); });
+          return append_each(text, bytes, 1,
+                             [&](const std::byte* at) { append_number(text, int{load<uint8_t>(at)}); });
         case 2:
           return append_integers<uint16_t>(text, bytes);
         case 4:
@@ -79,9 +82,11 @@ void append_elements(std::string& text, const DataType& type, std::span<const st
     case NumberKind::real:
       switch (type.size) {
         case 8:
-          return append_each(text, bytes, 8, [&](const std::byte* at) { append_real(text, load<double>(at)); });
+          return append_each(text, bytes, 8,
+                             [&](const std::byte* at) { append_real(text, load<double>(at)); });
         case 4:
-          return append_each(text, bytes, 4, [&](const std::byte* at) { append_real(text, load<float>(at)); });
+          return append_each(text, bytes, 4,
+                             [&](const std::byte* at) { append_real(text, load<float>(at)); });
         default: {
           // Every 16-bit float is a float, whose digits are fewer than a double's.
           const bool is_f16 = type.name == "FP16";

@@ -38,7 +38,9 @@ Response metadata_of(Server& server, const Model& model) {
 Response answer(Server& server, const Route& route) {
   switch (route.endpoint) {
     case Endpoint::page:
-      return {.content_type = "text/html; charset=utf-8", .headers = std::string(kPageHeaders), .body = std::string(kPage)};
+      return {.content_type = "text/html; charset=utf-8",
+              .headers = std::string(kPageHeaders),
+              .body = std::string(kPage)};
     case Endpoint::metrics:
       return metrics_of(server);
     case Endpoint::server_metadata:
@@ -72,7 +74,8 @@ Response answer(Server& server, const Route& route) {
 Response refusal(const Route& route) {
   switch (route.status) {
     case 404:
-      return error_response(404, "no such path; GET /v2 is where the protocol begins, GET / shows what there is");
+      return error_response(404,
+                            "no such path; GET /v2 is where the protocol begins, GET / shows what there is");
     case 405: {
       Response response = error_response(405, fmt::format("this path takes {}", route.allow));
       response.headers = fmt::format("Allow: {}\r\n", route.allow);

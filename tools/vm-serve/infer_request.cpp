@@ -1,5 +1,5 @@
-// A SAX handler that follows the places of an inference request. Elements of tensors are converted as they are
-// read if the data type stands before them, as it usually does, and else at the end of the input.
+// A SAX handler that follows the places of an inference request. Elements of tensors are converted as they
+// are read if the data type stands before them, as it usually does, and else at the end of the input.
 #include "infer_request.h"
 
 #include <fmt/format.h>
@@ -183,15 +183,16 @@ class Reader {
       return fail(HALYARD_INVALID_ARGUMENT, "the request has no member 'inputs'; expected the model's: {}",
                   names_of(model_.inputs));
     for (size_t i = 0; i < model_.inputs.size(); ++i) {
-      const bool is_given = std::ranges::any_of(
-          request_.inputs, [&](const RequestInput& input) { return input.index == i; });
+      const bool is_given =
+          std::ranges::any_of(request_.inputs, [&](const RequestInput& input) { return input.index == i; });
       if (!is_given)
         return fail(HALYARD_INVALID_ARGUMENT, "the request lacks input '{}'; model '{}' takes {}",
                     model_.inputs[i].name, model_.name, names_of(model_.inputs));
     }
     if (!has_outputs_)
       for (size_t i = 0; i < model_.outputs.size(); ++i) request_.outputs.push_back({i, binary_output_});
-    for (size_t i = 0; i < chosen_.size(); ++i) request_.outputs[i].is_binary = chosen_[i].value_or(binary_output_);
+    for (size_t i = 0; i < chosen_.size(); ++i)
+      request_.outputs[i].is_binary = chosen_[i].value_or(binary_output_);
     return std::move(request_);
   }
 
@@ -219,7 +220,8 @@ class Reader {
       case Place::input:
         if (key_ == "name") name_ = std::move(value);
         if (key_ == "datatype") return set_datatype(value);
-        if (key_ == "shape" || key_ == "data") return wrong("'{}' of an input is a string; expected an array", key_);
+        if (key_ == "shape" || key_ == "data")
+          return wrong("'{}' of an input is a string; expected an array", key_);
         return true;
       case Place::output:
         if (key_ == "name") name_ = std::move(value);
@@ -233,9 +235,10 @@ class Reader {
         } else if (value == "-Infinity") {
           number = -std::numeric_limits<double>::infinity();
         } else {
-          return wrong("'data' of input '{}' has a string; expected numbers, or \"NaN\", \"Infinity\" and "
-                       "\"-Infinity\" for floats",
-                       name_);
+          return wrong(
+              "'data' of input '{}' has a string; expected numbers, or \"NaN\", \"Infinity\" and "
+              "\"-Infinity\" for floats",
+              name_);
         }
         return element(Scalar::of(number));
       }
@@ -349,7 +352,8 @@ class Reader {
 
   template <typename Exception>
   bool parse_error(size_t position, const std::string&, const Exception& error) {
-    std::string_view why = error.what();  // "[json.exception.parse_error.101] parse error at ...: syntax error ..."
+    std::string_view why =
+        error.what();  // "[json.exception.parse_error.101] parse error at ...: syntax error ..."
     if (const size_t found = why.find("] "); found != std::string_view::npos) why.remove_prefix(found + 2);
     if (const size_t found = why.find(": "); found != std::string_view::npos) why.remove_prefix(found + 2);
     return wrong("the request is no JSON at byte {}: {}", position, why);
@@ -358,7 +362,8 @@ class Reader {
  private:
   template <typename... Args>
   bool wrong(fmt::format_string<Args...> format, Args&&... args) {
-    if (!failure_) failure_ = Failure{HALYARD_INVALID_ARGUMENT, fmt::format(format, std::forward<Args>(args)...)};
+    if (!failure_)
+      failure_ = Failure{HALYARD_INVALID_ARGUMENT, fmt::format(format, std::forward<Args>(args)...)};
     return false;
   }
   bool out_of_memory() {
@@ -441,8 +446,8 @@ class Reader {
       case Place::request:
       case Place::input:
       case Place::output: {
-        static constexpr std::string_view kKnown[] = {"id",   "inputs",   "outputs", "parameters", "name",
-                                                      "data", "datatype", "shape"};
+        static constexpr std::string_view kKnown[] = {"id",   "inputs", "outputs",  "parameters",
+                                                      "name", "data",   "datatype", "shape"};
         if (value.kind == Scalar::Kind::null && (key_ == "id" || key_ == "outputs" || key_ == "parameters"))
           return true;  // as if it were not there
         if (std::ranges::find(kKnown, key_) != std::end(kKnown))
@@ -489,7 +494,8 @@ class Reader {
 
   bool end_input() {
     const auto spec = std::ranges::find(model_.inputs, name_, &TensorSpec::name);
-    if (name_.empty()) return wrong("an input has no 'name'; model '{}' takes {}", model_.name, names_of(model_.inputs));
+    if (name_.empty())
+      return wrong("an input has no 'name'; model '{}' takes {}", model_.name, names_of(model_.inputs));
     if (spec == model_.inputs.end())
       return wrong("model '{}' has no input '{}'; it takes {}", model_.name, name_, names_of(model_.inputs));
     input_.index = static_cast<size_t>(spec - model_.inputs.begin());
@@ -498,12 +504,14 @@ class Reader {
     if (!type_) return wrong("input '{}' has no 'datatype'; expected {}", name_, spec->type->name);
     if (!has_shape_) return wrong("input '{}' has no 'shape'; expected {}", name_, shape_text(spec->shape));
     if (!is_accepted(spec->element_type, *type_))
-      return wrong("input '{}' is {}; model '{}' takes {}", name_, type_->name, model_.name, spec->type->name);
+      return wrong("input '{}' is {}; model '{}' takes {}", name_, type_->name, model_.name,
+                   spec->type->name);
     if (!spec->matches(input_.shape))
-      return wrong("input '{}' has the shape {}; model '{}' takes {}", name_, shape_text(input_.shape), model_.name,
-                   shape_text(spec->shape));
+      return wrong("input '{}' has the shape {}; model '{}' takes {}", name_, shape_text(input_.shape),
+                   model_.name, shape_text(spec->shape));
     const auto count = element_count(input_.shape, type_->size);
-    if (!count) return wrong("input '{}' has the shape {}, which is too large", name_, shape_text(input_.shape));
+    if (!count)
+      return wrong("input '{}' has the shape {}, which is too large", name_, shape_text(input_.shape));
     input_.byte_size = *count * type_->size;
     for (const Scalar& value : pending_)
       if (!element(value)) return false;
@@ -512,8 +520,8 @@ class Reader {
       return wrong("input '{}' has both 'data' and 'binary_data_size'; expected one of them", name_);
     if (binary_size_) {
       if (*binary_size_ != input_.byte_size)
-        return wrong("input '{}' has binary_data_size {}; {} elements of {} have {} bytes", name_, *binary_size_, *count,
-                     type_->name, input_.byte_size);
+        return wrong("input '{}' has binary_data_size {}; {} elements of {} have {} bytes", name_,
+                     *binary_size_, *count, type_->name, input_.byte_size);
       input_.is_binary = true;
     } else if (!has_data_) {
       return wrong("input '{}' has neither 'data' nor the parameter 'binary_data_size'", name_);
@@ -529,7 +537,8 @@ class Reader {
   bool end_output() {
     const auto spec = std::ranges::find(model_.outputs, name_, &TensorSpec::name);
     if (spec == model_.outputs.end())
-      return wrong("model '{}' has no output '{}'; it gives {}", model_.name, name_, names_of(model_.outputs));
+      return wrong("model '{}' has no output '{}'; it gives {}", model_.name, name_,
+                   names_of(model_.outputs));
     const auto index = static_cast<size_t>(spec - model_.outputs.begin());
     for (const RequestOutput& other : request_.outputs)
       if (other.index == index) return wrong("the request names output '{}' twice", name_);

@@ -1,5 +1,6 @@
-// The inference request of the Open Inference Protocol: the JSON object, and the announced binary tensors behind
-// it (binary tensor data extension). Specified by the protocol's inference_rest.md and its OpenAPI text.
+// The inference request of the Open Inference Protocol: the JSON object, and the announced binary tensors
+// behind it (binary tensor data extension). Specified by the protocol's inference_rest.md and its OpenAPI
+// text.
 #pragma once
 
 #include <optional>
@@ -33,11 +34,11 @@ struct InferRequest {
   uint64_t binary_size() const;  // bytes of all binary tensors; saturates
 };
 
-// Reads and checks a request for a model. The members of objects may come in any order; unknown ones are ignored,
-// as the protocol says. No memory is reserved because of a number in the request: data that stand in the JSON
-// object take at most eight times its size, binary tensors are only announced.
-// INVALID_ARGUMENT: malformed JSON, with its place, or a request that does not fit the model;
-// RESOURCE_EXHAUSTED: out of memory.
+// Reads and checks a request for a model. The members of objects may come in any order; unknown ones are
+// ignored, as the protocol says. No memory is reserved because of a number in the request: data that stand in
+// the JSON object take at most eight times its size, binary tensors are only announced. INVALID_ARGUMENT:
+// malformed JSON, with its place, or a request that does not fit the model; RESOURCE_EXHAUSTED: out of
+// memory.
 Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model);
 
 }  // namespace halyard::tools::serve

@@ -73,8 +73,9 @@ Result<std::vector<halyard::Value>> arguments_of(const ModelSpec& model, halyard
     const size_t size = input.data.size();
     std::byte* const bytes = input.data.release();
     const halyard_release_fn let_go = [](void* memory) { std::free(memory); };
-    const Result<> done = check(halyard_view_import(device, spec.element_type, input.shape.data(), input.shape.size(),
-                                                    bytes, size, 0, let_go, bytes, nullptr, &made));
+    const Result<> done =
+        check(halyard_view_import(device, spec.element_type, input.shape.data(), input.shape.size(), bytes,
+                                  size, 0, let_go, bytes, nullptr, &made));
     if (!done) {
       std::free(bytes);
       return std::unexpected(done.error());
@@ -126,8 +127,8 @@ Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard
       shape.front() = static_cast<int64_t>(jobs[i]->rows());
       halyard_value_t part = {};
       part.kind = HALYARD_VALUE_OBJECT;
-      TOOL_TRY(check(halyard_view_part(result.raw().object, offset, info.element_type, shape.data(), shape.size(),
-                                       &part.object)));
+      TOOL_TRY(check(halyard_view_part(result.raw().object, offset, info.element_type, shape.data(),
+                                       shape.size(), &part.object)));
       parts[i].emplace_back(halyard::adopt, part);
       offset += row_size * jobs[i]->rows();
     }

@@ -1,4 +1,5 @@
-// One inference on its way through queue and call: what it was given, what came of it, and the handler that is told.
+// One inference on its way through queue and call: what it was given, what came of it, and the handler that
+// is told.
 #pragma once
 
 #include <functional>
@@ -6,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "budget.h"
 #include "common/failure.h"
 #include "halyard/halyard.hpp"
-#include "budget.h"
 #include "infer_request.h"
 #include "metrics.h"
 #include "model.h"
@@ -41,16 +42,17 @@ struct Job {
   bool fits(const Job& other) const;
 };
 
-// The arguments of a call, in host memory that the device uses in place where it can. The bytes of the inputs are
-// used up.
+// The arguments of a call, in host memory that the device uses in place where it can. The bytes of the inputs
+// are used up.
 Result<std::vector<halyard::Value>> arguments_of(const ModelSpec& model, halyard_device_t device,
                                                  std::vector<RequestInput>& inputs);
 
-// The inputs of several jobs that fit, one behind the other along the first dimension. Theirs stay as they are.
+// The inputs of several jobs that fit, one behind the other along the first dimension. Theirs stay as they
+// are.
 Result<std::vector<RequestInput>> joined(const ModelSpec& model, std::span<const std::shared_ptr<Job>> jobs);
 
-// The rows of each job, as views of parts of the results: nothing is copied. FAILED_PRECONDITION: a result does not
-// have as many rows as the arguments.
+// The rows of each job, as views of parts of the results: nothing is copied. FAILED_PRECONDITION: a result
+// does not have as many rows as the arguments.
 Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard::Value>& results,
                                                        std::span<const std::shared_ptr<Job>> jobs);
 

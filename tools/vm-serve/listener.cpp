@@ -40,10 +40,12 @@ class Descriptor {
 
 std::unexpected<Failure> cannot_listen(std::string_view address) {
   const int error = errno;
-  const halyard_status_code_t code = error == EADDRINUSE                   ? HALYARD_ALREADY_EXISTS
+  const halyard_status_code_t code = error == EADDRINUSE                 ? HALYARD_ALREADY_EXISTS
                                      : error == EACCES || error == EPERM ? HALYARD_PERMISSION_DENIED
-                                                                           : HALYARD_INVALID_ARGUMENT;
-  const char* const advice = error == EADDRINUSE ? "; choose another --port, or stop what uses it" : "";
+                                                                         : HALYARD_INVALID_ARGUMENT;
+  const char* const advice = error == EADDRINUSE ? "; choose another --port, or stop what uses it"
+                             : error == ENOENT   ? "; check the path"
+                                                 : "";
   return fail(code, "cannot listen on {}: {}{}", address, std::strerror(error), advice);
 }
 
@@ -56,20 +58,23 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
   char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
   ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
-  return address.ss_family == AF_INET6 ? fmt::format("http://[{}]:{}", host, port) : fmt::format("http://{}:{}", host, port);
+  return address.ss_family == AF_INET6 ? fmt::format("http://[{}]:{}", host, port)
+                                       : fmt::format("http://{}:{}", host, port);
 }
 
 }  // namespace
 
 Result<Listening> listen_tcp(const std::string& host, uint64_t port) {
-  if (port > 65535) return fail(HALYARD_INVALID_ARGUMENT, "--port={}: expected a number from 0 to 65535", port);
+  if (port > 65535)
+    return fail(HALYARD_INVALID_ARGUMENT, "--port={}: expected a number from 0 to 65535", port);
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const std::string number = std::to_string(port);
   if (const int error = ::getaddrinfo(host.c_str(), number.c_str(), &hints, &found))
-    return fail(HALYARD_INVALID_ARGUMENT, "--host={}: {}; expected an address of this machine, such as 127.0.0.1", host,
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "--host={}: {}; expected an address of this machine, such as 127.0.0.1", host,
                 ::gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, ::freeaddrinfo);
   const std::string shown = host + ":" + number;

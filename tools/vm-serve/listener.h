@@ -2,9 +2,9 @@
 #pragma once
 
 #include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <memory>
 #include <string>
@@ -41,8 +41,10 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   Server& server_;
   boost::asio::strand<Executor> strand_;
-  boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, boost::asio::strand<Executor>> acceptor_;
-  boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, boost::asio::strand<Executor>> pause_;
+  boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, boost::asio::strand<Executor>>
+      acceptor_;
+  boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, boost::asio::strand<Executor>>
+      pause_;
 };
 
 }  // namespace halyard::tools::serve

@@ -19,8 +19,8 @@ std::string timestamp() {
   const auto now = std::chrono::system_clock::now();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now);
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now - seconds).count();
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
-                     milliseconds);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)), milliseconds);
 }
 
 void write_all(std::string_view text) {
@@ -70,7 +70,8 @@ Log::~Log() {
   std::unique_lock lock(state_->mutex);
   state_->is_over = true;
   state_->changed.notify_all();
-  const bool ended = state_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return state_->has_ended; });
+  const bool ended =
+      state_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return state_->has_ended; });
   lock.unlock();
   if (ended) {
     thread_.join();

@@ -1,5 +1,6 @@
-// Structured log lines on standard error, one JSON object each. A thread of its own writes them, so that a terminal,
-// pipe or disk that is slow or full holds up nothing else: lines that find the buffer full are dropped and counted.
+// Structured log lines on standard error, one JSON object each. A thread of its own writes them, so that a
+// terminal, pipe or disk that is slow or full holds up nothing else: lines that find the buffer full are
+// dropped and counted.
 #pragma once
 
 #include <condition_variable>
@@ -28,8 +29,12 @@ class Log {
 
   // {"time":"2026-01-01T00:00:00.000Z","level":"info","event":"listening",...}
   void info(std::string_view event, std::initializer_list<Field> fields = {}) { add("info", event, fields); }
-  void warning(std::string_view event, std::initializer_list<Field> fields = {}) { add("warning", event, fields); }
-  void error(std::string_view event, std::initializer_list<Field> fields = {}) { add("error", event, fields); }
+  void warning(std::string_view event, std::initializer_list<Field> fields = {}) {
+    add("warning", event, fields);
+  }
+  void error(std::string_view event, std::initializer_list<Field> fields = {}) {
+    add("error", event, fields);
+  }
 
  private:
   struct State;

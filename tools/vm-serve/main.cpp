@@ -15,8 +15,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "common/program.h"
 #include "common/interrupt.h"
+#include "common/program.h"
 #include "common/program_flags.h"
 #include "listener.h"
 #include "repository.h"
@@ -34,8 +34,8 @@ using namespace serve;
 
 constexpr const Flag* kModelFlags[] = {&flag::served_model, &flag::models, &flag::batch, &flag::batch_delay,
                                        &flag::watch};
-constexpr const Flag* kConnectionFlags[] = {&flag::host, &flag::port, &flag::unix_socket, &flag::max_connections,
-                                            &flag::idle_timeout};
+constexpr const Flag* kConnectionFlags[] = {&flag::host, &flag::port, &flag::unix_socket,
+                                            &flag::max_connections, &flag::idle_timeout};
 constexpr const Flag* kLimitFlags[] = {&flag::threads,         &flag::contexts, &flag::queue,
                                        &flag::request_timeout, &flag::max_body, &flag::max_request_memory,
                                        &flag::drain_timeout};
@@ -63,8 +63,10 @@ constexpr ExitCode kExitCodes[] = {
 constexpr ToolDescription kTool = {
     "vm-serve",
     "vm-serve --model=NAME=FILE [--model=...] | --models=FOLDER [flags]",
-    "Serves models over HTTP, in the Open Inference Protocol (KServe V2) with binary tensors. GET / is a page to try "
-    "them,\nGET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server when the requests that "
+    "Serves models over HTTP, in the Open Inference Protocol (KServe V2) with binary tensors. GET / is a "
+    "page to try "
+    "them,\nGET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server when the "
+    "requests that "
     "it has are\nanswered. More: docs/serving.md.",
     kGroups,
     "  vm-serve --model=mul=examples/inline_mul.vmasm\n"
@@ -102,7 +104,8 @@ Result<std::map<std::string, uint64_t>> batches_of(const Flags& flags) {
   for (const std::string& text : flags[flag::batch]) {
     const size_t equals = text.find('=');
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
-    const std::string_view number = std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1);
+    const std::string_view number =
+        std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1);
     uint64_t rows = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rows);
     if (number.empty() || error != std::errc() || end != number.data() + number.size() || rows == 0)
@@ -118,8 +121,9 @@ Result<Settings> settings_of(const Flags& flags) {
   for (const std::string& text : flags[flag::served_model])
     settings.models.push_back(TOOL_TRY(parse_model_flag(text)));
   if (settings.models.empty() && !flags.has(flag::models))
-    return fail(HALYARD_INVALID_ARGUMENT, "no model given; name one with {}=NAME=FILE, or a folder with {}=FOLDER",
-                flag::served_model, flag::models);
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "no model given; name one with {}=NAME=FILE, or a folder with {}=FOLDER", flag::served_model,
+                flag::models);
   settings.batches = TOOL_TRY(batches_of(flags));
   settings.schedule.calls = flags.has(flag::threads) ? TOOL_TRY(at_least_one(flags, flag::threads))
                                                      : std::max(std::thread::hardware_concurrency(), 1u);

@@ -49,7 +49,8 @@ void Histogram::append_to(std::string& text, std::string_view name, std::string_
   uint64_t total = 0;
   for (size_t i = 0; i < bounds_.size(); ++i) {
     total += counts_[i].load(std::memory_order_relaxed);
-    fmt::format_to(std::back_inserter(text), "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma, bounds_[i], total);
+    fmt::format_to(std::back_inserter(text), "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma,
+                   bounds_[i], total);
   }
   total += counts_[bounds_.size()].load(std::memory_order_relaxed);
   fmt::format_to(std::back_inserter(text), "{}_bucket{{{}{}le=\"+Inf\"}} {}\n", name, labels, comma, total);
@@ -76,14 +77,15 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   };
   single("halyard_connections", "gauge", "Open connections.", connections.load());
   single("halyard_connections_accepted_total", "counter", "Connections that were accepted.", accepted.load());
-  single("halyard_connections_refused_total", "counter", "Connections that were closed because there were too many.",
-         refused_connections.load());
+  single("halyard_connections_refused_total", "counter",
+         "Connections that were closed because there were too many.", refused_connections.load());
   single("halyard_request_memory_bytes", "gauge", "Bytes reserved for requests that are read or run.",
          request_bytes.load());
   single("halyard_reloads_total", "counter", "Times that models were looked for again.", reloads.load());
-  single("halyard_reload_failures_total", "counter", "Models that could not be loaded then.", failed_reloads.load());
-  single("halyard_log_lines_dropped_total", "counter", "Log lines that were dropped because writing was too slow.",
-         dropped_log_lines.load());
+  single("halyard_reload_failures_total", "counter", "Models that could not be loaded then.",
+         failed_reloads.load());
+  single("halyard_log_lines_dropped_total", "counter",
+         "Log lines that were dropped because writing was too slow.", dropped_log_lines.load());
 
   begin_metric(text, "halyard_responses_total", "counter", "Responses by HTTP status.");
   for (size_t status = 0; status < kStatuses; ++status)
@@ -113,9 +115,11 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
                                                                    {"rejected", metrics.rejected.load()},
                                                                    {"timeout", metrics.timed_out.load()}};
          for (const auto& [outcome, count] : outcomes)
-           append_value(text, "halyard_model_requests_total", fmt::format("{},outcome=\"{}\"", labels, outcome), count);
+           append_value(text, "halyard_model_requests_total",
+                        fmt::format("{},outcome=\"{}\"", labels, outcome), count);
        });
-  const auto gauge = [&](std::string_view name, std::string_view help, std::atomic<int64_t> ModelMetrics::* member) {
+  const auto gauge = [&](std::string_view name, std::string_view help,
+                         std::atomic<int64_t> ModelMetrics::* member) {
     each(name, "gauge", help, [&](const ModelMetrics& metrics, const std::string& labels) {
       append_value(text, name, labels, (metrics.*member).load());
     });
@@ -130,9 +134,11 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   };
   histogram("halyard_model_request_seconds", "Time from a request's header to its response.",
             &ModelMetrics::request_seconds);
-  histogram("halyard_model_queue_seconds", "Time that requests waited for a context.", &ModelMetrics::queue_seconds);
+  histogram("halyard_model_queue_seconds", "Time that requests waited for a context.",
+            &ModelMetrics::queue_seconds);
   histogram("halyard_model_call_seconds", "Time of the calls.", &ModelMetrics::call_seconds);
-  histogram("halyard_model_batch_rows", "Rows of the calls of models with batches.", &ModelMetrics::batch_rows);
+  histogram("halyard_model_batch_rows", "Rows of the calls of models with batches.",
+            &ModelMetrics::batch_rows);
   return text;
 }
 

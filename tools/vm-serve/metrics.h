@@ -36,8 +36,8 @@ class Histogram {
 
 // Of one version of a model. It outlives reloads: counters never go back.
 struct ModelMetrics {
-  static constexpr std::array<double, 16> kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
-                                                      0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+  static constexpr std::array<double, 16> kSeconds = {
+      0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
   static constexpr std::array<double, 10> kRows = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
 
   std::atomic<uint64_t> succeeded = 0;

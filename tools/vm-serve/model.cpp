@@ -47,17 +47,20 @@ Result<TensorSpec> spec_of(const halyard_value_description_t& value, std::string
       spec.shape.assign(value.shape, value.shape + value.rank);
     }
   } else {
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "{} {} of function '{}' is {}; expected tensors and numbers: compile with iree-compile's declarations "
-                "(iree.abi.declaration), or serve another function",
-                role, index, function,
-                value.type.size > 0 ? fmt::format("'{}'", view(value.type)) : "no tensor that the module declares");
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "{} {} of function '{}' is {}; expected tensors and numbers: compile with iree-compile's "
+        "declarations "
+        "(iree.abi.declaration), or serve another function",
+        role, index, function,
+        value.type.size > 0 ? fmt::format("'{}'", view(value.type)) : "no tensor that the module declares");
   }
   spec.type = datatype_of(spec.element_type);
   if (!spec.type) {
     const Block<char> text(halyard_element_type_text(spec.element_type));
-    return fail(HALYARD_INVALID_ARGUMENT, "{} '{}' of function '{}' has elements of type {}, which the protocol has not",
-                role, spec.name, function, text ? text.get() : "?");
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "{} '{}' of function '{}' has elements of type {}, which the protocol has not", role,
+                spec.name, function, text ? text.get() : "?");
   }
   return spec;
 }
@@ -83,7 +86,8 @@ Result<std::shared_ptr<Model>> Model::load(const Runtime& runtime, const ModelSo
                                           TOOL_TRY(module_options(runtime.flags)), model->module_.out())));
   TOOL_TRY(model->read_signature());
   const auto is_dynamic = [](const TensorSpec& tensor) {
-    return !tensor.is_number && !tensor.any_shape && !tensor.shape.empty() && tensor.shape.front() == kAnySize;
+    return !tensor.is_number && !tensor.any_shape && !tensor.shape.empty() &&
+           tensor.shape.front() == kAnySize;
   };
   model->has_batches_ = source.batch > 1 && !model->spec_.inputs.empty() && !model->spec_.outputs.empty() &&
                         std::ranges::all_of(model->spec_.inputs, is_dynamic) &&
@@ -108,15 +112,17 @@ Result<> Model::read_signature() {
     function_index_ = i;
   }
   if (found == 0 && !source_.function.empty())
-    return fail(HALYARD_NOT_FOUND, "module '{}' has no function '{}'; it has {}", view(info.name), source_.function,
-                callable.empty() ? "none that can be called" : callable);
+    return fail(HALYARD_NOT_FOUND, "module '{}' has no function '{}'; it has {}", view(info.name),
+                source_.function, callable.empty() ? "none that can be called" : callable);
   if (found == 0)
-    return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports no function that can be called", view(info.name));
+    return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports no function that can be called",
+                view(info.name));
   if (found > 1)
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "module '{}' exports several functions: {}; choose one: --model={}:NAME=FILE, or \"function\" in "
-                "model.json",
-                view(info.name), callable, source_.name);
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "module '{}' exports several functions: {}; choose one: --model={}:NAME=FILE, or \"function\" in "
+        "model.json",
+        view(info.name), callable, source_.name);
 
   Handle<halyard_signature_t> signature;
   TOOL_TRY(check(halyard_module_signature(module_.get(), function_index_, signature.out())));
@@ -145,9 +151,10 @@ Result<> Model::read_signature() {
 Result<> Model::prepare(const Runtime& runtime) {
   const halyard_module_info_t info = TOOL_TRY(info_of(module_.get()));
   if (info.needs_devices && runtime.program.devices.empty())
-    return fail(HALYARD_FAILED_PRECONDITION,
-                "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
-                view(info.name));
+    return fail(
+        HALYARD_FAILED_PRECONDITION,
+        "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
+        view(info.name));
   options_ = TOOL_TRY(ContextOptions::of(runtime.flags, runtime.program, source_.parameters));
   return {};
 }
@@ -159,7 +166,9 @@ Result<std::unique_ptr<Worker>> Model::make_worker(const Runtime& runtime) const
   TOOL_TRY(check(halyard_context_find(context.get(), nullptr, function_.c_str(), function.out())));
   halyard::Context owned(halyard::share, context.get());
   auto call = AsyncCall::create(runtime.io.get_executor(), owned);
-  if (!call) return std::unexpected(Failure{halyard_status_code(call.error().status()), std::string(call.error().message())});
+  if (!call)
+    return std::unexpected(
+        Failure{halyard_status_code(call.error().status()), std::string(call.error().message())});
   auto worker = std::make_unique<Worker>(
       Worker{.context = std::move(owned),
              .function = halyard::Handle<halyard_function_t>(halyard::share, function.get()),

@@ -37,7 +37,9 @@ struct Runtime {
   Metrics& metrics;
   boost::asio::io_context& io;  // its threads run the calls
 
-  halyard_device_t device() const { return program.devices.empty() ? nullptr : program.devices.front().get(); }
+  halyard_device_t device() const {
+    return program.devices.empty() ? nullptr : program.devices.front().get();
+  }
 };
 
 using AsyncCall = halyard::BasicAsyncCall<boost::asio::io_context::executor_type>;
@@ -56,8 +58,8 @@ struct Job;
 
 class Model {
  public:
-  // Loads the module and reads the signature. INVALID_ARGUMENT: several functions and none chosen, or one whose
-  // arguments and results are not tensors and numbers with types of the protocol.
+  // Loads the module and reads the signature. INVALID_ARGUMENT: several functions and none chosen, or one
+  // whose arguments and results are not tensors and numbers with types of the protocol.
   static Result<std::shared_ptr<Model>> load(const Runtime& runtime, const ModelSource& source);
 
   const ModelSpec& spec() const { return spec_; }

@@ -26,13 +26,14 @@ Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
     return output;
   }
   if (value.is_null())
-    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned null for '{}' instead of a tensor", spec.name);
+    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned null for '{}' instead of a tensor",
+                spec.name);
   halyard_view_info_t info = {};
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_view_info(value.raw().object, &info)));
   if (datatype_of(info.element_type) != spec.type)
-    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned another element type for '{}' than it declares",
-                spec.name);
+    return fail(HALYARD_FAILED_PRECONDITION,
+                "the model has returned another element type for '{}' than it declares", spec.name);
   output.shape_.assign(info.shape, info.shape + info.rank);
   const auto count = element_count(output.shape_, spec.type->size);
   if (!count || *count * spec.type->size > info.byte_length)

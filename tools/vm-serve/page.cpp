@@ -1,4 +1,5 @@
-// HTML, with its style and script inside; their hashes are not needed, because nothing in it comes from a request.
+// HTML, with its style and script inside; their hashes are not needed, because nothing in it comes from a
+// request.
 #include "page.h"
 
 namespace halyard::tools::serve {

@@ -1,4 +1,5 @@
-// The page at "/": models, their states, and a form to try one. Everything is in it; it loads nothing from elsewhere.
+// The page at "/": models, their states, and a form to try one. Everything is in it; it loads nothing from
+// elsewhere.
 #pragma once
 
 #include <string_view>

@@ -48,7 +48,9 @@ Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
     if (!entry->path().filename().native().starts_with('.')) entries.push_back(entry->path());
-  if (error) return fail(HALYARD_NOT_FOUND, "cannot read the folder '{}': {}", folder.native(), error.message());
+  if (error)
+    return fail(HALYARD_NOT_FOUND, "cannot read the folder '{}': {}; check the path", folder.native(),
+                error.message());
   std::ranges::sort(entries);
   return entries;
 }
@@ -64,7 +66,8 @@ Result<> read_settings(const fs::path& path, ModelSource& source) {
   if (!file.good() && !file.eof()) return fail(HALYARD_NOT_FOUND, "cannot read '{}'", path.native());
   const auto wrong = [&](std::string_view what) {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "'{}': {}; expected such as {{\"function\": \"main\", \"batch\": 8, \"parameters\": [{{\"scope\": \"\", "
+                "'{}': {}; expected such as {{\"function\": \"main\", \"batch\": 8, \"parameters\": "
+                "[{{\"scope\": \"\", "
                 "\"file\": \"weights.irpa\"}}]}}",
                 path.native(), what);
   };
@@ -120,7 +123,8 @@ bool VersionOrder::operator()(const std::string& one, const std::string& two) co
 Result<ModelSource> parse_model_flag(std::string_view text) {
   const auto wrong = [&] {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "--model={}: expected NAME[/VERSION][:FUNCTION]=FILE, such as --model=mul=simple_mul.vmfb; names have "
+                "--model={}: expected NAME[/VERSION][:FUNCTION]=FILE, such as --model=mul=simple_mul.vmfb; "
+                "names have "
                 "letters, digits, '_', '-' and '.'",
                 text);
   };
@@ -182,7 +186,8 @@ std::vector<FoundModel> Repository::look() const {
   }
   if (!folder_.empty()) {
     if (auto models = find_models(folder_)) {
-      found.insert(found.end(), std::make_move_iterator(models->begin()), std::make_move_iterator(models->end()));
+      found.insert(found.end(), std::make_move_iterator(models->begin()),
+                   std::make_move_iterator(models->end()));
     } else {
       log_.error("folder_failed", {{"folder", folder_}, {"error", models.error().line()}});
     }
@@ -273,9 +278,9 @@ void Repository::reload(bool only_if_steady) {
       }
       if (each.failure) {
         runtime_.metrics.failed_reloads.fetch_add(1, std::memory_order_relaxed);
-        log_.error("model_failed", {{"model", each.source.name},
-                                    {"version", each.source.version},
-                                    {"error", each.failure->line()}});
+        log_.error(
+            "model_failed",
+            {{"model", each.source.name}, {"version", each.source.version}, {"error", each.failure->line()}});
         entry.why = each.failure->line();
         if (old) entry.model = old->model;  // what there was goes on
       }
@@ -314,11 +319,12 @@ Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const s
   } else if (const auto place = versions->second.find(version); place != versions->second.end()) {
     found = &place->second;
   } else {
-    return fail(HALYARD_NOT_FOUND, "model '{}' has no version '{}'; GET /v2/models/{} lists them", name, version, name);
+    return fail(HALYARD_NOT_FOUND, "model '{}' has no version '{}'; GET /v2/models/{} lists them", name,
+                version, name);
   }
   if (!found->model)
-    return fail(HALYARD_UNAVAILABLE, "version '{}' of model '{}' could not be loaded: {}", found->source.version, name,
-                found->why);
+    return fail(HALYARD_UNAVAILABLE, "version '{}' of model '{}' could not be loaded: {}",
+                found->source.version, name, found->why);
   return found->model;
 }
 

@@ -22,10 +22,10 @@ struct VersionOrder {
 // "NAME[/VERSION][:FUNCTION]=FILE"; without VERSION it is "1".
 Result<ModelSource> parse_model_flag(std::string_view text);
 
-// The versions below FOLDER/NAME/VERSION/: one file model.vmfb or model.vmasm, or the only one with such an ending.
-// Parameter files beside it (.irpa, .gguf, .safetensors) are of the scope that is their name. model.json may say
-// otherwise: {"function": "main", "batch": 8, "parameters": [{"scope": "", "file": "weights.irpa"}]}.
-// A version that is wrong has its reason as `failure`.
+// The versions below FOLDER/NAME/VERSION/: one file model.vmfb or model.vmasm, or the only one with such an
+// ending. Parameter files beside it (.irpa, .gguf, .safetensors) are of the scope that is their name.
+// model.json may say otherwise: {"function": "main", "batch": 8, "parameters": [{"scope": "", "file":
+// "weights.irpa"}]}. A version that is wrong has its reason as `failure`.
 struct FoundModel {
   ModelSource source;
   std::string stamp;  // changes with the files
@@ -48,12 +48,12 @@ class Repository {
   Repository(const Runtime& runtime, Scheduler& scheduler, Log& log, std::vector<ModelSource> named,
              std::string folder, std::map<std::string, uint64_t> batches);
 
-  // Loads everything and opens the devices. A model of a flag that does not load is a failure; one of the folder is
-  // not ready.
+  // Loads everything and opens the devices. A model of a flag that does not load is a failure; one of the
+  // folder is not ready.
   Result<> start();
-  // Looks for models again, and loads what is new or has changed; the others stay. Requests go on meanwhile, and those
-  // of a replaced model end in it. If `only_if_steady`, what has changed since the last look waits for the next one.
-  // One thread at a time.
+  // Looks for models again, and loads what is new or has changed; the others stay. Requests go on meanwhile,
+  // and those of a replaced model end in it. If `only_if_steady`, what has changed since the last look waits
+  // for the next one. One thread at a time.
   void reload(bool only_if_steady);
 
   // Any thread.

@@ -61,9 +61,10 @@ size_t Response::content_length() const {
 }
 
 std::string Response::head(std::chrono::system_clock::time_point now) const {
-  return fmt::format("HTTP/1.1 {} {}\r\nServer: halyard\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}\r\n",
-                     status, reason_of(status), date_of(now), content_type, content_length(), headers,
-                     closes ? "Connection: close\r\n" : "");
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nServer: halyard\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}\r\n",
+      status, reason_of(status), date_of(now), content_type, content_length(), headers,
+      closes ? "Connection: close\r\n" : "");
 }
 
 Response error_response(unsigned status, std::string_view text) {

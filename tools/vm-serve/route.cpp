@@ -32,7 +32,7 @@ std::optional<std::string> decoded(std::string_view text) {
 }
 
 std::string_view path_of(std::string_view target) {
-  if (!target.starts_with('/')) { // http://host/path
+  if (!target.starts_with('/')) {  // http://host/path
     const size_t scheme = target.find("://");
     if (scheme == std::string_view::npos) return target;
     const size_t slash = target.find('/', scheme + 3);
@@ -64,7 +64,9 @@ Route route_of(std::string_view method, std::string_view target) {
 
   Route route;
   bool is_infer = false;
-  const auto is = [&](size_t index, std::string_view text) { return index < parts.size() && parts[index] == text; };
+  const auto is = [&](size_t index, std::string_view text) {
+    return index < parts.size() && parts[index] == text;
+  };
   if (parts.empty()) {
     route.endpoint = Endpoint::page;
   } else if (parts.size() == 1 && is(0, "metrics")) {
@@ -111,8 +113,8 @@ bool is_name(std::string_view text) {
   constexpr size_t kLongest = 128;
   return !text.empty() && text.size() <= kLongest && text.front() != '.' &&
          std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-                  c == '.';
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                  c == '-' || c == '.';
          });
 }
 

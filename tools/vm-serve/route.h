@@ -28,12 +28,12 @@ struct Route {
   bool is_head = false;  // the answer has no body
 };
 
-// `target` as it stands in the request line: a path, maybe with a query, which is ignored, or an absolute URI. One
-// slash at the end is ignored.
+// `target` as it stands in the request line: a path, maybe with a query, which is ignored, or an absolute
+// URI. One slash at the end is ignored.
 Route route_of(std::string_view method, std::string_view target);
 
-// For a model's name, a version, or the name of a folder of one: 1 to 128 letters, digits, '_', '-' and '.', which
-// does not come first.
+// For a model's name, a version, or the name of a folder of one: 1 to 128 letters, digits, '_', '-' and '.',
+// which does not come first.
 bool is_name(std::string_view text);
 
 }  // namespace halyard::tools::serve

@@ -78,7 +78,8 @@ Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   };
   Jobs jobs;
   const uint64_t most = model.source().batch;
-  const bool alone = !model.has_batches() || schedule.queue.front()->never_batched || schedule.queue.front()->rows() == 0;
+  const bool alone =
+      !model.has_batches() || schedule.queue.front()->never_batched || schedule.queue.front()->rows() == 0;
   if (!alone) {
     const Clock::time_point due = schedule.queue.front()->queued_at + limits_.batch_delay;
     if (schedule.queued_rows < most && limits_.batch_delay.count() > 0 && Clock::now() < due) {
@@ -92,7 +93,8 @@ Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   uint64_t rows = jobs.front()->rows();
   while (!schedule.queue.empty()) {
     const Job& next = *schedule.queue.front();
-    if (next.never_batched || next.rows() == 0 || rows + next.rows() > most || !next.fits(*jobs.front())) break;
+    if (next.never_batched || next.rows() == 0 || rows + next.rows() > most || !next.fits(*jobs.front()))
+      break;
     rows += next.rows();
     take_first(jobs);
   }
@@ -245,7 +247,8 @@ void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> a
   if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
   Worker& worker = *start->worker;
   const auto executor = runtime_.io.get_executor();
-  auto ended = [this, start, begin](const halyard::Fence& signal, const halyard::expected<void, halyard::Error>& done) {
+  auto ended = [this, start, begin](const halyard::Fence& signal,
+                                    const halyard::expected<void, halyard::Error>& done) {
     std::optional<Failure> failure;
     if (!done) failure = failure_of(done.error());
     if (failure || !signal) return finish(*start, std::move(failure), Clock::now() - begin);
@@ -258,8 +261,9 @@ void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> a
   };
   halyard::async_call_into(
       worker.call, worker.function, std::move(arguments), std::span<halyard::Value>(worker.results),
-      asio::bind_executor(executor, [ended = std::move(ended), signal = worker.signal](
-                                        const halyard::expected<void, halyard::Error>& done) { ended(signal, done); }));
+      asio::bind_executor(executor,
+                          [ended = std::move(ended), signal = worker.signal](
+                              const halyard::expected<void, halyard::Error>& done) { ended(signal, done); }));
 }
 
 void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::duration time) {

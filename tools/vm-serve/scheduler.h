@@ -1,8 +1,8 @@
-// Which job runs when, and in which context: a bounded queue for each model, contexts that are made when they are
-// needed, a limit of calls at once for all models, and batches.
+// Which job runs when, and in which context: a bounded queue for each model, contexts that are made when they
+// are needed, a limit of calls at once for all models, and batches.
 //
-// Calls run on the threads of the io_context. They are fewer than those threads, so that a model that computes, or
-// loops, never keeps the server from answering other requests.
+// Calls run on the threads of the io_context. They are fewer than those threads, so that a model that
+// computes, or loops, never keeps the server from answering other requests.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -34,10 +34,11 @@ class Scheduler {
 
   // Whether a job of the model would be refused now.
   bool is_full(const Model& model) const;
-  // False: the queue is full, and nothing has happened. Otherwise job->done will be called once, maybe in here.
+  // False: the queue is full, and nothing has happened. Otherwise job->done will be called once, maybe in
+  // here.
   bool submit(const std::shared_ptr<Job>& job);
-  // The job is over with this failure, unless it already was. Its call is cancelled; it keeps its context until it
-  // has ended.
+  // The job is over with this failure, unless it already was. Its call is cancelled; it keeps its context
+  // until it has ended.
   void abandon(const std::shared_ptr<Job>& job, Failure why);
   // Gives a worker that was made before there was a job.
   void add_worker(Model& model, std::unique_ptr<Worker> worker);
@@ -59,7 +60,8 @@ class Scheduler {
   void finish(Start& start, std::optional<Failure> failure, Clock::duration time);
   void run_apart(Start& start);
   void give_back(Start& start, bool is_usable);
-  void end(const std::shared_ptr<Job>& job, std::optional<Failure> failure, std::vector<halyard::Value> results);
+  void end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
+           std::vector<halyard::Value> results);
   void set_timer();
 
   const Runtime& runtime_;

@@ -20,10 +20,10 @@
 namespace halyard::tools::serve {
 
 struct ServerLimits {
-  uint64_t body = 0;            // bytes of one request's body
-  size_t connections = 0;       // open at once
-  Clock::duration request{};    // from the end of the header until the model has answered
-  Clock::duration idle{};       // between requests, header included
+  uint64_t body = 0;          // bytes of one request's body
+  size_t connections = 0;     // open at once
+  Clock::duration request{};  // from the end of the header until the model has answered
+  Clock::duration idle{};     // between requests, header included
 };
 
 class Session;
@@ -49,7 +49,8 @@ class Server {
   Budget budget;
   bool logs_requests = false;
 
-  // Any thread. Idle connections are closed, others after their answer; `drained` is called once when there is none.
+  // Any thread. Idle connections are closed, others after their answer; `drained` is called once when there
+  // is none.
   void drain(std::function<void()> drained);
   bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
   // Closes every connection.

@@ -1,5 +1,5 @@
-// A coroutine for each connection, on a strand of its own. Boost.Beast reads headers and chunks; a body whose length
-// is known is read from the socket straight into the memory of its tensors.
+// A coroutine for each connection, on a strand of its own. Boost.Beast reads headers and chunks; a body whose
+// length is known is read from the socket straight into the memory of its tensors.
 #include "session.h"
 
 #include <netinet/in.h>
@@ -34,22 +34,26 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr uint32_t kMostHeader = 16 << 10;   // bytes
-constexpr size_t kFirstRead = 8 << 10;       // Beast reads into what there is
-constexpr size_t kPiece = 64 << 10;          // of a body without a length
-constexpr size_t kMostSkipped = 256 << 10;   // of a refused body, so that the connection can be kept
-constexpr uint64_t kLeastRate = 64 << 10;    // bytes in a second that bodies and answers must make on the average
-constexpr std::chrono::seconds kGrace(10);   // before that counts
-constexpr std::chrono::seconds kLinger(2);   // for the client to read an answer behind which the connection closes
-// Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that come before
-// their type.
+constexpr uint32_t kMostHeader = 16 << 10;  // bytes
+constexpr size_t kFirstRead = 8 << 10;      // Beast reads into what there is
+constexpr size_t kPiece = 64 << 10;         // of a body without a length
+constexpr size_t kMostSkipped = 256 << 10;  // of a refused body, so that the connection can be kept
+constexpr uint64_t kLeastRate =
+    64 << 10;  // bytes in a second that bodies and answers must make on the average
+constexpr std::chrono::seconds kGrace(10);  // before that counts
+constexpr std::chrono::seconds kLinger(
+    2);  // for the client to read an answer behind which the connection closes
+// Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that
+// come before their type.
 constexpr uint64_t kJsonFactor = 10;
 
 template <typename T = void>
 using Task = asio::awaitable<T, SessionExecutor>;
 constexpr asio::use_awaitable_t<SessionExecutor> use_task;
 
-Clock::duration time_for(uint64_t bytes) { return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate); }
+Clock::duration time_for(uint64_t bytes) {
+  return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
+}
 
 std::optional<uint64_t> as_size(std::string_view text) {
   uint64_t size = 0;
@@ -95,7 +99,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       begin_ = Clock::now();
       if (error_) {
         if (const unsigned status = status_of_header()) {
-          Response response = error_response(status, "the header is no HTTP/1.1 that this server takes: " + error_.message());
+          Response response =
+              error_response(status, "the header is no HTTP/1.1 that this server takes: " + error_.message());
           response.closes = true;
           co_await write(response, false);
           co_await linger();
@@ -165,11 +170,13 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const std::string target(view_of(message.target()));
     const Route route = route_of(method, target);
     keep_alive_ = message.keep_alive();
-    awaits_continue_ = message.version() >= 11 && beast::iequals(message[http::field::expect], "100-continue");
+    awaits_continue_ =
+        message.version() >= 11 && beast::iequals(message[http::field::expect], "100-continue");
 
     Response response;
     if (is_chunked && message.count(http::field::content_length) > 0) {
-      response = error_response(400, "the header has both Content-Length and Transfer-Encoding; expected one of them");
+      response = error_response(
+          400, "the header has both Content-Length and Transfer-Encoding; expected one of them");
       response.closes = true;
     } else if (message.version() >= 11 && message.count(http::field::host) != 1) {
       response = error_response(400, "the header has no Host, or several; HTTP/1.1 needs one");
@@ -193,15 +200,15 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const bool is_written = co_await write(response, route.is_head);
     const Clock::duration time = Clock::now() - begin_;
     server_.metrics.count_response(response.status);
-    if (server_.logs_requests || response.status >= 500)
-      log_request(method, target, response, time);
+    if (server_.logs_requests || response.status >= 500) log_request(method, target, response, time);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
     co_await linger();
     co_return false;
   }
 
-  void log_request(std::string_view method, std::string_view target, const Response& response, Clock::duration time) {
+  void log_request(std::string_view method, std::string_view target, const Response& response,
+                   Clock::duration time) {
     constexpr size_t kMostTarget = 256;
     Json error;
     if (response.status >= 400) error = response.body.substr(0, 512);
@@ -265,9 +272,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     if (const size_t count = message.count(kHeaderSize); count > 0) {
       size = as_size(view_of(message[kHeaderSize]));
       if (!size || count > 1 || (!is_chunked && *size > remaining_) || *size > server_.limits.body)
-        co_return error_response(400, fmt::format("{} is '{}'; expected the bytes of the JSON object, at most those of the "
-                                                  "body",
-                                                  kHeaderSize, view_of(message[kHeaderSize]).substr(0, 64)));
+        co_return error_response(
+            400, fmt::format("{} is '{}'; expected the bytes of the JSON object, at most those of the "
+                             "body",
+                             kHeaderSize, view_of(message[kHeaderSize]).substr(0, 64)));
       has_tensors_ = true;
     } else {
       has_tensors_ = false;
@@ -299,17 +307,21 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const uint64_t size = request.binary_size();
     const bool is_chunked = parser_->chunked();
     if (!has_tensors_ && size > 0)
-      co_return error_response(400, "an input has binary_data_size, but the header has no Inference-Header-Content-Length");
+      co_return error_response(
+          400, "an input has binary_data_size, but the header has no Inference-Header-Content-Length");
     if (!is_chunked && size != remaining_)
-      co_return error_response(400, fmt::format("{} bytes follow the JSON object; the inputs' binary_data_size add up to {}",
-                                                remaining_, size));
+      co_return error_response(
+          400, fmt::format("{} bytes follow the JSON object; the inputs' binary_data_size add up to {}",
+                           remaining_, size));
     if (is_chunked && size > server_.limits.body)
-      co_return error_response(413, fmt::format("the inputs have {} bytes; the server takes {}", size, server_.limits.body));
+      co_return error_response(
+          413, fmt::format("the inputs have {} bytes; the server takes {}", size, server_.limits.body));
     if (is_chunked && !job.reservation.add(size)) co_return no_room();
     for (RequestInput& input : request.inputs) {
       if (!input.is_binary) continue;
       if (!input.data.resize(input.byte_size)) co_return error_response(503, "out of memory for the tensors");
-      if (!co_await read_exactly(reinterpret_cast<char*>(input.data.data()), input.byte_size)) co_return cut_short();
+      if (!co_await read_exactly(reinterpret_cast<char*>(input.data.data()), input.byte_size))
+        co_return cut_short();
       if (job.model->spec().inputs[input.index].type->kind == NumberKind::boolean)
         for (std::byte& byte : input.data.span())
           if (byte != std::byte{0}) byte = std::byte{1};
@@ -317,16 +329,19 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     if (is_chunked && has_tensors_) {
       char further = 0;
       const size_t read = parser_->is_done() ? 0 : co_await read_some(&further, 1);
-      if (read > 0) co_return error_response(400, "more bytes follow the JSON object than the inputs' binary_data_size say");
+      if (read > 0)
+        co_return error_response(400,
+                                 "more bytes follow the JSON object than the inputs' binary_data_size say");
       if (error_) co_return cut_short();
     }
     co_return std::nullopt;
   }
 
   Response cut_short() const {
-    Response response = error_ == http::error::body_limit
-                            ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
-                            : error_response(400, "the body is shorter than its header says, or malformed");
+    Response response =
+        error_ == http::error::body_limit
+            ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
+            : error_response(400, "the body is shorter than its header says, or malformed");
     response.closes = true;
     return response;
   }
@@ -478,7 +493,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     co_return !error;
   }
 
-  // Closes in one direction and reads on for a while: a connection that is closed with bytes unread loses the answer.
+  // Closes in one direction and reads on for a while: a connection that is closed with bytes unread loses the
+  // answer.
   Task<> linger() {
     error_code error;
     socket_.shutdown(asio::socket_base::shutdown_send, error);

@@ -1,5 +1,5 @@
-// One connection: requests one after another, each answered before the next is read, so that pipelined requests are
-// answered in their order.
+// One connection: requests one after another, each answered before the next is read, so that pipelined
+// requests are answered in their order.
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -13,7 +13,8 @@
 namespace halyard::tools::serve {
 
 using SessionExecutor = boost::asio::strand<boost::asio::io_context::executor_type>;
-using SessionSocket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, SessionExecutor>;
+using SessionSocket =
+    boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, SessionExecutor>;
 
 class Session {
  public:

@@ -50,12 +50,13 @@ Result<std::vector<int>> inherited_sockets() {
   if (process.empty() || count.empty() || as_number(process) != static_cast<long>(::getpid())) return sockets;
   const auto number = as_number(count);
   if (!number || *number < 0 || *number > kMostSockets)
-    return fail(HALYARD_INVALID_ARGUMENT, "$LISTEN_FDS is '{}'; expected a number of sockets, at most {}", count,
-                kMostSockets);
+    return fail(HALYARD_INVALID_ARGUMENT, "$LISTEN_FDS is '{}'; expected a number of sockets, at most {}",
+                count, kMostSockets);
   for (int descriptor = kFirstDescriptor; descriptor < kFirstDescriptor + *number; ++descriptor) {
     if (!is_listening(descriptor))
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "descriptor {} of $LISTEN_FDS is no listening stream socket; expected ListenStream= in the socket unit",
+                  "descriptor {} of $LISTEN_FDS is no listening stream socket; expected ListenStream= in the "
+                  "socket unit",
                   descriptor);
     ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     sockets.push_back(descriptor);

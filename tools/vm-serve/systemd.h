@@ -1,5 +1,6 @@
-// What systemd tells a service, and is told: inherited sockets and notifications. Both are plain protocols: variables
-// of the environment and a datagram (sd_listen_fds(3), sd_notify(3)). Without systemd nothing happens.
+// What systemd tells a service, and is told: inherited sockets and notifications. Both are plain protocols:
+// variables of the environment and a datagram (sd_listen_fds(3), sd_notify(3)). Without systemd nothing
+// happens.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@
 
 namespace halyard::tools::serve {
 
-// The sockets that were passed to this process; none without $LISTEN_FDS. They are closed on exec from then on, and the
-// variables are removed. INVALID_ARGUMENT: a descriptor that is not a listening stream socket.
+// The sockets that were passed to this process; none without $LISTEN_FDS. They are closed on exec from then
+// on, and the variables are removed. INVALID_ARGUMENT: a descriptor that is not a listening stream socket.
 Result<std::vector<int>> inherited_sockets();
 
 class Notifier {

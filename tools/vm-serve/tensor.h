@@ -45,7 +45,8 @@ std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t e
 // "[2,-1]"
 std::string shape_text(std::span<const int64_t> shape);
 
-// Uninitialized memory that grows; it begins at a multiple of 64, so that local devices use it without a copy.
+// Uninitialized memory that grows; it begins at a multiple of 64, so that local devices use it without a
+// copy.
 class Bytes {
  public:
   static constexpr size_t kAlignment = 64;

@@ -18,3 +18,9 @@ endif()
 foreach(source IN ITEMS documents endpoints infer_request job output response route scheduler session tensor)
   set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 endforeach()
+
+# Units for systemd, which nothing enables.
+configure_file("${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.service.in"
+               "${PROJECT_BINARY_DIR}/share/systemd/halyard-serve.service" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/share/systemd/halyard-serve.service"
+              "${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.socket" DESTINATION "lib/systemd/system")

@@ -12,8 +12,8 @@ namespace halyard::tools::serve {
 namespace {
 
 TEST(DataType, NamesOfTheProtocol) {
-  for (const char* name : {"BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "BF16",
-                           "FP32", "FP64"}) {
+  for (const char* name : {"BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
+                           "FP16", "BF16", "FP32", "FP64"}) {
     const DataType* const type = datatype_named(name);
     ASSERT_TRUE(type) << name;
     EXPECT_EQ(type->name, name);

@@ -12,7 +12,10 @@ namespace halyard::tools::serve {
 namespace {
 
 TensorSpec tensor(std::string name, uint32_t element_type, std::vector<int64_t> shape) {
-  return {.name = std::move(name), .type = datatype_of(element_type), .element_type = element_type, .shape = std::move(shape)};
+  return {.name = std::move(name),
+          .type = datatype_of(element_type),
+          .element_type = element_type,
+          .shape = std::move(shape)};
 }
 
 // Two inputs and two outputs.
@@ -24,7 +27,10 @@ ModelSpec model() {
 }
 
 ModelSpec model_of(uint32_t element_type) {
-  return {.name = "m", .version = "1", .inputs = {tensor("x", element_type, {kAnySize})}, .outputs = {tensor("y", element_type, {kAnySize})}};
+  return {.name = "m",
+          .version = "1",
+          .inputs = {tensor("x", element_type, {kAnySize})},
+          .outputs = {tensor("y", element_type, {kAnySize})}};
 }
 
 std::string why_not(std::string_view json, const ModelSpec& spec = model()) {
@@ -43,7 +49,8 @@ std::vector<T> elements(const RequestInput& input) {
 
 // A request for model_of(...) with this data.
 std::string of_data(std::string_view type, std::string_view shape, std::string_view data) {
-  return fmt::format(R"({{"inputs":[{{"name":"x","shape":{},"datatype":"{}","data":{}}}]}})", shape, type, data);
+  return fmt::format(R"({{"inputs":[{{"name":"x","shape":{},"datatype":"{}","data":{}}}]}})", shape, type,
+                     data);
 }
 
 constexpr std::string_view kBoth = R"({"id": "42", "inputs": [
@@ -118,13 +125,15 @@ TEST(InferRequest, EveryTypeAtItsEdges) {
            Case{HALYARD_ELEMENT_BOOL, "BOOL", "[true,false,1,0]", "[-1]", "[2]"},
            Case{HALYARD_ELEMENT_I8, "INT8", "[-128,127,0,1.0]", "[-129]", "[128]"},
            Case{HALYARD_ELEMENT_I16, "INT16", "[-32768,32767,0,1]", "[-32769]", "[32768]"},
-           Case{HALYARD_ELEMENT_I32, "INT32", "[-2147483648,2147483647,0,1e3]", "[-2147483649]", "[2147483648]"},
-           Case{HALYARD_ELEMENT_I64, "INT64", "[-9223372036854775808,9223372036854775807,0,1]", "[-9223372036854775809]",
-                "[9223372036854775808]"},
+           Case{HALYARD_ELEMENT_I32, "INT32", "[-2147483648,2147483647,0,1e3]", "[-2147483649]",
+                "[2147483648]"},
+           Case{HALYARD_ELEMENT_I64, "INT64", "[-9223372036854775808,9223372036854775807,0,1]",
+                "[-9223372036854775809]", "[9223372036854775808]"},
            Case{HALYARD_ELEMENT_UI8, "UINT8", "[0,255,1,2]", "[-1]", "[256]"},
            Case{HALYARD_ELEMENT_UI16, "UINT16", "[0,65535,1,2]", "[-1]", "[65536]"},
            Case{HALYARD_ELEMENT_UI32, "UINT32", "[0,4294967295,1,2]", "[-1]", "[4294967296]"},
-           Case{HALYARD_ELEMENT_UI64, "UINT64", "[0,18446744073709551615,1,2]", "[-1]", "[18446744073709551616]"},
+           Case{HALYARD_ELEMENT_UI64, "UINT64", "[0,18446744073709551615,1,2]", "[-1]",
+                "[18446744073709551616]"},
            Case{HALYARD_ELEMENT_F16, "FP16", R"([65504,-0.0,1e-8,"NaN"])", "[-65520]", "[65520]"},
            Case{HALYARD_ELEMENT_BF16, "BF16", R"([3.38e38,0,1,"-Infinity"])", "[-3.4e38]", "[3.4e38]"},
            Case{HALYARD_ELEMENT_F32, "FP32", R"([3.4e38,0,1,"Infinity"])", "[-1e39]", "[1e39]"},
@@ -156,41 +165,61 @@ TEST(InferRequest, WhatDoesNotFitTheModel) {
   EXPECT_EQ(replaced("\"y\"", "\"x\""), "the request has input 'x' twice");
   EXPECT_NE(replaced("FP32", "float").find("'float'; this server has BOOL, INT8"), std::string::npos);
   EXPECT_EQ(replaced("-2,", "-2.5,"), "element 1 of input 'y' is no INT32");
-  EXPECT_EQ(replaced("[2, 2]", "[2, -2]"), "'shape' of an input has a dimension that is no whole number from 0 on");
+  EXPECT_EQ(replaced("[2, 2]", "[2, -2]"),
+            "'shape' of an input has a dimension that is no whole number from 0 on");
   EXPECT_EQ(why_not(R"({"inputs": []})"), "the request lacks input 'x'; model 'm' takes 'x', 'y'");
   EXPECT_EQ(why_not("{}"), "the request has no member 'inputs'; expected the model's: 'x', 'y'");
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
   EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32"}]})", spec),
             "input 'x' has neither 'data' nor the parameter 'binary_data_size'");
-  EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":5}}]})", spec),
-            "input 'x' has binary_data_size 5; 1 elements of FP32 have 4 bytes");
-  EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"parameters":{"binary_data_size":4}}]})", spec),
-            "input 'x' has both 'data' and 'binary_data_size'; expected one of them");
-  EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]})", spec),
-            "model 'm' has no output 'z'; it gives 'y'");
-  EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]})", spec),
-            "the request names output 'y' twice");
+  EXPECT_EQ(
+      why_not(
+          R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":5}}]})",
+          spec),
+      "input 'x' has binary_data_size 5; 1 elements of FP32 have 4 bytes");
+  EXPECT_EQ(
+      why_not(
+          R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"parameters":{"binary_data_size":4}}]})",
+          spec),
+      "input 'x' has both 'data' and 'binary_data_size'; expected one of them");
+  EXPECT_EQ(
+      why_not(
+          R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]})",
+          spec),
+      "model 'm' has no output 'z'; it gives 'y'");
+  EXPECT_EQ(
+      why_not(
+          R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]})",
+          spec),
+      "the request names output 'y' twice");
 }
 
 TEST(InferRequest, NoMemoryForPromises) {
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F64);
-  EXPECT_EQ(why_not(of_data("FP64", "[1000000000000]", "[1]"), spec), "'data' of input 'x' has 1 elements; its shape [1000000000000] has 1000000000000");
-  EXPECT_EQ(why_not(of_data("FP64", "[9223372036854775807]", "[1]"), spec), "input 'x' has the shape [9223372036854775807], which is too large");
+  EXPECT_EQ(why_not(of_data("FP64", "[1000000000000]", "[1]"), spec),
+            "'data' of input 'x' has 1 elements; its shape [1000000000000] has 1000000000000");
+  EXPECT_EQ(why_not(of_data("FP64", "[9223372036854775807]", "[1]"), spec),
+            "input 'x' has the shape [9223372036854775807], which is too large");
   EXPECT_NE(why_not(of_data("FP64", "[18446744073709551616]", "[1]"), spec), "accepted");
 }
 
 TEST(InferRequest, MalformedJson) {
-  for (const char* json : {"", " ", "{", "[", "}", "nul", "{\"inputs\":}", "{\"inputs\":[}", "{\"inputs\":[]}x", "{\"a\":1e999}",
-                           "{\"inputs\":[],}", "{'inputs':[]}", "\"\\ud800\"", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":\"\t\"}"}) {
+  for (const char* json : {"", " ", "{", "[", "}", "nul", "{\"inputs\":}", "{\"inputs\":[}",
+                           "{\"inputs\":[]}x", "{\"a\":1e999}", "{\"inputs\":[],}", "{'inputs':[]}",
+                           "\"\\ud800\"", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":\"\t\"}"}) {
     EXPECT_NE(why_not(json), "accepted") << json;
   }
   EXPECT_EQ(why_not("[]"), "the request is an array; expected an object with the member 'inputs'");
-  EXPECT_EQ(why_not("7"), "the request is a number, a truth value or null; expected an object with the member 'inputs'" ) << "a number";
-  for (const char* json : {R"({"inputs":{}})", R"({"inputs":[1]})", R"({"inputs":[[]]})", R"({"inputs":"x"})", R"({"id":1,"inputs":[]})",
-                           R"({"inputs":[{"name":1}]})", R"({"inputs":[{"name":"x","shape":"1"}]})", R"({"inputs":[{"shape":[[1]]}]})",
-                           R"({"inputs":[{"shape":[1],"shape":[1]}]})", R"({"inputs":[],"inputs":[]})", R"({"outputs":[1],"inputs":[]})",
-                           R"({"parameters":{"binary_data_output":1},"inputs":[]})", R"({"inputs":[{"data":{}}]})",
-                           R"({"inputs":[{"parameters":{"binary_data_size":-1}}]})"})
+  EXPECT_EQ(why_not("7"),
+            "the request is a number, a truth value or null; expected an object with the member 'inputs'")
+      << "a number";
+  for (const char* json :
+       {R"({"inputs":{}})", R"({"inputs":[1]})", R"({"inputs":[[]]})", R"({"inputs":"x"})",
+        R"({"id":1,"inputs":[]})", R"({"inputs":[{"name":1}]})", R"({"inputs":[{"name":"x","shape":"1"}]})",
+        R"({"inputs":[{"shape":[[1]]}]})", R"({"inputs":[{"shape":[1],"shape":[1]}]})",
+        R"({"inputs":[],"inputs":[]})", R"({"outputs":[1],"inputs":[]})",
+        R"({"parameters":{"binary_data_output":1},"inputs":[]})", R"({"inputs":[{"data":{}}]})",
+        R"({"inputs":[{"parameters":{"binary_data_size":-1}}]})"})
     EXPECT_NE(why_not(json), "accepted") << json;
 }
 
@@ -216,9 +245,14 @@ TEST(Documents, InferenceResponse) {
   const float sums[] = {0.1f, -1e30f};
   const std::vector<OutputTensor> outputs = {
       {.spec = &spec.outputs[0], .shape = {2}, .bytes = std::as_bytes(std::span(sums))},
-      {.spec = &spec.outputs[1], .shape = {1}, .bytes = std::as_bytes(std::span(sums)).first(1), .is_binary = true}};
+      {.spec = &spec.outputs[1],
+       .shape = {1},
+       .bytes = std::as_bytes(std::span(sums)).first(1),
+       .is_binary = true}};
   EXPECT_EQ(infer_document(spec, "a\"b\xff", outputs),
-            R"({"model_name":"m","model_version":"1","id":"a\"b)" "\xEF\xBF\xBD" R"(","outputs":[{"name":"sum","shape":[2],"datatype":"FP32","data":[0.1,-1e+30]},)"
+            R"({"model_name":"m","model_version":"1","id":"a\"b)"
+            "\xEF\xBF\xBD"
+            R"(","outputs":[{"name":"sum","shape":[2],"datatype":"FP32","data":[0.1,-1e+30]},)"
             R"({"name":"mask","shape":[1],"datatype":"BOOL","parameters":{"binary_data_size":1}}]})");
 }
 
@@ -226,16 +260,20 @@ TEST(Documents, WhatJsonHasNoNumberFor) {
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F64);
   const double values[] = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
                            std::numeric_limits<double>::quiet_NaN(), -0.0};
-  const std::vector<OutputTensor> outputs = {{.spec = spec.outputs.data(), .shape = {4}, .bytes = std::as_bytes(std::span(values))}};
-  EXPECT_NE(infer_document(spec, std::nullopt, outputs).find(R"("data":["Infinity","-Infinity","NaN",-0])"), std::string::npos);
+  const std::vector<OutputTensor> outputs = {
+      {.spec = spec.outputs.data(), .shape = {4}, .bytes = std::as_bytes(std::span(values))}};
+  EXPECT_NE(infer_document(spec, std::nullopt, outputs).find(R"("data":["Infinity","-Infinity","NaN",-0])"),
+            std::string::npos);
 }
 
 TEST(Documents, Metadata) {
   const std::vector<std::string> versions = {"1", "2"};
-  EXPECT_EQ(model_document(model(), versions),
-            R"({"name":"m","versions":["1","2"],"platform":"iree_vmfb","inputs":[{"name":"x","datatype":"FP32","shape":[2,-1]},)"
-            R"({"name":"y","datatype":"INT32","shape":[3]}],"outputs":[{"name":"sum","datatype":"FP32","shape":[2]},)"
-            R"({"name":"mask","datatype":"BOOL","shape":[1]}]})" "\n");
+  EXPECT_EQ(
+      model_document(model(), versions),
+      R"({"name":"m","versions":["1","2"],"platform":"iree_vmfb","inputs":[{"name":"x","datatype":"FP32","shape":[2,-1]},)"
+      R"({"name":"y","datatype":"INT32","shape":[3]}],"outputs":[{"name":"sum","datatype":"FP32","shape":[2]},)"
+      R"({"name":"mask","datatype":"BOOL","shape":[1]}]})"
+      "\n");
 }
 
 }  // namespace
