@@ -9,8 +9,8 @@
 
 namespace halyard::local::vmvx {
 
-// The approximate number of steps in one piece: well below a second.
-inline constexpr uint64_t kMostInPiece = uint64_t{1} << 28;
+// The approximate number of steps in one piece: well below a second, even in plain loops.
+inline constexpr uint64_t kMostInPiece = uint64_t{1} << 24;
 
 // Calls `piece(row, rows, column, columns)`, which returns a Result<>, for all positions, row by row. `each`:
 // steps for one position.
