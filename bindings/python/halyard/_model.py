@@ -49,13 +49,13 @@ class Model:
 
         self.instance = instance
         sources = source if isinstance(source, (list, tuple)) else [source]
-        self._programs = native_programs(instance, functions)
-        self._programs += [Program(instance, item, verify=verify, preload=preload, native=native) for item in sources]
+        self._programs = [Program(instance, item, verify=verify, preload=preload, native=native) for item in sources]
         self.program = self._programs[-1]
         needs_device = any(program.info()["needs_devices"] for program in self._programs)
         if devices is None:
             devices = [] if device is None and not needs_device else [device]
         self.devices = [self._open(item) for item in devices]
+        self._programs = native_programs(instance, functions, self.devices[0] if self.devices else None) + self._programs
         self._options = {"max_memory": max_memory, "max_stack": max_stack,
                          "max_time_ns": int(timeout * 1e9) if timeout is not None else 0, "preload": preload}
         if capture is not None:

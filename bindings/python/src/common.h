@@ -74,6 +74,7 @@ typedef struct {
   uint32_t element_type;  // of 'r': 0 where not known
   int rank;               // of 'r': -1 where not known
   int64_t* shape;         // -1: any size
+  int list_depth;         // so many lists, one in another, of what the above says; 0: no list
   PyObject* name;         // str
 } argument_t;
 
@@ -197,6 +198,15 @@ int view_of_literal(const view_request_t* request, PyObject* value, halyard_obje
 PyObject* place_of(const view_request_t* request);
 int check_shape(const view_request_t* request, const int64_t* shape, int rank);
 int check_element(const view_request_t* request, uint32_t found);
+
+// ---- lists.c
+// What Python gives where a program expects an object: None, tensors and all that makes one, other objects of
+// programs, lists and tuples (as vm.list). 0, or -1 with an exception set.
+int object_of_value(module_state* state, halyard_device_t device, PyObject* item, halyard_object_t* out);
+// A new vm.list of anything: ints are i64, floats f64.
+int list_of_values(module_state* state, halyard_device_t device, PyObject* values, halyard_object_t* out);
+// Takes over the element's object, also on failure.
+int append_to_list(module_state* state, halyard_object_t list, halyard_value_t* element);
 
 // ---- call.c
 // Arguments as the function declares them; `values` has room. 0, or -1 with an exception set and nothing to
