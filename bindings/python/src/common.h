@@ -22,6 +22,7 @@ typedef struct module_state {
   PyTypeObject* device_type;
   PyTypeObject* program_type;
   PyTypeObject* trace_type;
+  PyTypeObject* channels_type;
   PyTypeObject* context_type;
   PyTypeObject* function_type;
   PyTypeObject* call_type;
@@ -58,6 +59,11 @@ typedef struct {
   PyObject_HEAD
   halyard_trace_t handle;
 } TraceObject;
+
+typedef struct {
+  PyObject_HEAD
+  halyard_channels_t handle;
+} ChannelsObject;
 
 typedef struct {
   PyObject_HEAD
@@ -246,6 +252,7 @@ void interrupt_end(void);
 int add_element_types(PyObject* module, module_state* state);
 int add_instance_types(PyObject* module, module_state* state);
 int add_program_types(PyObject* module, module_state* state);
+int add_channels_types(PyObject* module, module_state* state);
 int add_context_types(PyObject* module, module_state* state);
 int add_call_types(PyObject* module, module_state* state);
 int add_tensor_types(PyObject* module, module_state* state);
