@@ -48,6 +48,7 @@ class Track:
     name: str
     parent: int = 0
     kind: str = "track"  # process, thread, counter
+    process: int = 0  # its number, of processes and threads
 
 
 @dataclass
@@ -73,16 +74,19 @@ class Slice:
 
 
 class Trace:
-    def __init__(self, path):
+    """A file of one process; or the files of several, one after another, with a packet sequence for each."""
+
+    def __init__(self, path, processes=1):
         self.tracks = {}
         self.events = []
-        names, categories = {}, {}
+        interned_names = {}  # by sequence: names, categories
         with open(path, "rb") as file:
             data = file.read()
-        first, sequence = True, None
+        begun = set()  # sequences
         for number, packet in fields(data):
             assert number == 1, f"field {number} of the trace is no packet"
             content = message(packet)
+            names, categories = interned_names.setdefault(content[10], ({}, {}))
             for interned in (value for key, value in fields(packet) if key == 12):
                 for key, entry in fields(interned):
                     entry = message(entry)
@@ -90,21 +94,21 @@ class Trace:
             if 60 in content:
                 self._describe(content[60])
             if 11 in content:
-                sequence = sequence or content[10]
-                assert content[10] == sequence, "every event is of the one sequence"
-                assert bool(content[13] & 1) == first, "state is cleared with the first event only"
-                first = False
+                assert bool(content[13] & 1) == (content[10] not in begun), "state is cleared with the first event only"
+                begun.add(content[10])
                 self._event(content, names, categories)
+        assert len(interned_names) == processes, f"{len(interned_names)} sequences, of {processes} processes"
 
     def _describe(self, data):
         content = message(data)
         track = Track(content.get(2, b"").decode(), content.get(5, 0))
         if 3 in content:
-            track = Track(message(content[3])[6].decode(), 0, "process")
+            track = Track(message(content[3])[6].decode(), 0, "process", message(content[3])[1])
         elif 4 in content:
-            track = Track(message(content[4])[5].decode(), 1, "thread")
+            track = Track(message(content[4])[5].decode(), 1, "thread", message(content[4])[1])
         elif 8 in content:
             track.kind = "counter"
+        assert content[1] not in self.tracks, "each track is described once"
         self.tracks[content[1]] = track
 
     def _event(self, content, names, categories):

@@ -2,6 +2,9 @@
 #include "hal/view/buffer_view.h"
 #include "handles.h"
 #include "shared_memory.h"
+#include "vm/native/module_services.h"
+#include "vm/native/scalars.h"
+#include "vm/native/value.h"
 #include "vm/object/list.h"
 
 using namespace halyard;
@@ -22,6 +25,30 @@ void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, con
   *out = new (block) halyard_tensor_t{
       sizeof(halyard_tensor_t),  type, shape.size(), reinterpret_cast<const int64_t*>(shape_copy), size,
       data ? data_copy : nullptr};
+}
+
+Result<vm::Variant> element_from(const vm::List& list, const halyard_value_t* value) {
+  if (!value) return fail(Code::INVALID_ARGUMENT, "expected a value for a list, found a null pointer");
+  if (value->kind > HALYARD_VALUE_I16)
+    return fail(Code::INVALID_ARGUMENT, "expected a value of a kind HALYARD_VALUE_*, found {}", value->kind);
+  const vm::ValueType kept = list.element().value;
+  if (!vm::is_number(value->kind) || kept == vm::ValueType::none) return vm::to_variant(*value);
+  // vm.list.set would store zero, or fewer bits, where the number does not fit.
+  const bool keeps_floats = kept == vm::ValueType::f32 || kept == vm::ValueType::f64;
+  std::optional<vm::Variant> number =
+      vm::exact_number(*value, keeps_floats ? vm::ValueType::f64 : vm::ValueType::i64);
+  if (number && !keeps_floats) {
+    const unsigned bits = kept == vm::ValueType::i8    ? 8
+                          : kept == vm::ValueType::i16 ? 16
+                          : kept == vm::ValueType::i32 ? 32
+                                                       : 64;
+    const auto whole = static_cast<int64_t>(number->bits());
+    if (bits < 64 && (whole < -(int64_t{1} << (bits - 1)) || whole >= int64_t{1} << (bits - 1)))
+      number.reset();
+  }
+  if (number) return *number;
+  return fail(Code::INVALID_ARGUMENT, "expected a number that a list of {} holds, found {}",
+              vm::type_text(kept), vm::value_text(*value));
 }
 
 }  // namespace
@@ -73,6 +100,36 @@ halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* ou
     *out = give<halyard_object_t>(
         Ref<hal::Buffer>::share(&HALYARD_TRY(checked<hal::BufferView>(view))->buffer()));
     return {};
+  });
+}
+
+halyard_status_t halyard_list_create(uint32_t element_kind, halyard_object_t* out) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    return to_result(Status::adopt(vm::module_services().list_create(element_kind, out)));
+  });
+}
+
+halyard_status_t halyard_list_append(halyard_object_t handle, const halyard_value_t* value) {
+  return guarded([&]() -> Result<> {
+    vm::List* const list = HALYARD_TRY(checked<vm::List>(handle));
+    const vm::Variant element = HALYARD_TRY(element_from(*list, value));
+    const uint32_t size = list->size();
+    HALYARD_TRY(to_result(Status::adopt(vm::module_services().list_resize(handle, uint64_t{size} + 1))));
+    Result<> set = list->set(size, element);
+    if (!set) HALYARD_TRY(list->resize(size, size));
+    return set;
+  });
+}
+
+halyard_status_t halyard_list_set(halyard_object_t handle, size_t index, const halyard_value_t* value) {
+  return guarded([&]() -> Result<> {
+    vm::List* const list = HALYARD_TRY(checked<vm::List>(handle));
+    const vm::Variant element = HALYARD_TRY(element_from(*list, value));
+    if (index >= list->size())
+      return fail(Code::OUT_OF_RANGE, "element {} of a list of {} is to be set; append it", index,
+                  list->size());
+    return list->set(static_cast<uint32_t>(index), element);
   });
 }
 

@@ -151,6 +151,7 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
   NULLS(halyard_view_buffer(view, NULL));
   NULLS(halyard_view_to_dlpack(view, 0, NULL));
   NULLS(halyard_view_to_dlpack_unversioned(view, 0, NULL));
+  NULLS(halyard_list_create(HALYARD_VALUE_NULL, NULL));
   NULLS(halyard_list_size(view, NULL));
   NULLS(halyard_list_get(view, 0, NULL));
   NULLS(halyard_fence_create(device, NULL));

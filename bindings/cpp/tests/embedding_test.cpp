@@ -111,6 +111,15 @@ TEST(Values, OwnTheirObjects) {
   EXPECT_EQ(list[0].as<int32_t>(), 2);
   EXPECT_TRUE(list[1].is_null());
   EXPECT_EQ(code_of([&] { list[2]; }), StatusCode::OUT_OF_RANGE);
+  const List made = List::create(HALYARD_VALUE_I64);
+  made.append(int64_t{1} << 40);
+  made.append(int64_t{2});
+  made.set(1, int64_t{3});
+  EXPECT_EQ(made.size(), 2u);
+  EXPECT_EQ(made[0].as<int64_t>(), int64_t{1} << 40);
+  EXPECT_EQ(made[1].as<int64_t>(), 3);
+  EXPECT_EQ(code_of([&] { made.set(2, int64_t{0}); }), StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(code_of([&] { made.append(list); }), StatusCode::FAILED_PRECONDITION);
 }
 
 TEST(Tensors, OfElements) {

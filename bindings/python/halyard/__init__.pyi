@@ -78,6 +78,17 @@ class Program:
     def prepare(self) -> None: ...
 
 @final
+class Channels:
+    def __new__(
+        cls, library: str | PathLike[str] = ..., *, rank: int = -1, rank_count: int = -1
+    ) -> Channels: ...
+    @classmethod
+    def local(cls, count: int, /) -> list[Channels]: ...
+    def world(self) -> dict[str, Any]: ...
+    def import_communicator(self, id: str, handle: int, kind: str = "MPI_Comm") -> None: ...
+    def set_timeout(self, seconds: float | None, /) -> None: ...
+
+@final
 class Context:
     def __new__(
         cls,
@@ -92,6 +103,7 @@ class Context:
         lead_device: int = 0,
         capture_path: str | PathLike[str] = ...,
         preload: bool = False,
+        channels: Channels | None = None,
     ) -> Context: ...
 
 @final
@@ -191,6 +203,7 @@ def load(
     verify: bool = False,
     preload: bool = False,
     native: bool = False,
+    channels: Channels | None = None,
 ) -> Model: ...
 def function(
     convention: str, *, module: str = "host", name: str | None = None

@@ -8,7 +8,7 @@ from ._signature import Signature
 
 
 def load(source, *, device=None, devices=None, parameters=None, functions=(), instance=None, threads="lock",
-         max_memory=0, max_stack=0, timeout=None, capture=None, verify=False, preload=False, native=False):
+         max_memory=0, max_stack=0, timeout=None, capture=None, verify=False, preload=False, native=False, channels=None):
     """Loads a program and makes it ready to run.
 
     source      a path (.vmfb, .vmasm), the bytes of a module, or a list of those: later ones may import from earlier
@@ -26,17 +26,18 @@ def load(source, *, device=None, devices=None, parameters=None, functions=(), in
     verify      verifies every function now
     preload     reads files into memory: they may change or go afterwards
     native      also takes native modules (shared libraries) for `source`
+    channels    a halyard.Channels: the rank that it is in a program of several. Default: what the launcher (mpirun) says
     """
     return Model(source, device=device, devices=devices, parameters=parameters, functions=functions, instance=instance,
                  threads=threads, max_memory=max_memory, max_stack=max_stack, timeout=timeout, capture=capture,
-                 verify=verify, preload=preload, native=native)
+                 verify=verify, preload=preload, native=native, channels=channels)
 
 
 class Model:
     """A program that is ready to run; its functions are its attributes. Made by halyard.load."""
 
     def __init__(self, source, *, device, devices, parameters, functions, instance, threads, max_memory, max_stack,
-                 timeout, capture, verify, preload, native):
+                 timeout, capture, verify, preload, native, channels):
         if threads not in ("lock", "context"):
             raise ValueError(f"threads must be 'lock' or 'context', not {threads!r}")
         if instance is None:
@@ -49,15 +50,17 @@ class Model:
 
         self.instance = instance
         sources = source if isinstance(source, (list, tuple)) else [source]
-        self._programs = native_programs(instance, functions)
-        self._programs += [Program(instance, item, verify=verify, preload=preload, native=native) for item in sources]
+        self._programs = [Program(instance, item, verify=verify, preload=preload, native=native) for item in sources]
         self.program = self._programs[-1]
         needs_device = any(program.info()["needs_devices"] for program in self._programs)
         if devices is None:
             devices = [] if device is None and not needs_device else [device]
         self.devices = [self._open(item) for item in devices]
+        self._programs = native_programs(instance, functions, self.devices[0] if self.devices else None) + self._programs
         self._options = {"max_memory": max_memory, "max_stack": max_stack,
                          "max_time_ns": int(timeout * 1e9) if timeout is not None else 0, "preload": preload}
+        if channels is not None:
+            self._options["channels"] = channels
         if capture is not None:
             self._options["capture_path"] = capture
         self._signatures = {}

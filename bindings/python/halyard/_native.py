@@ -27,7 +27,8 @@ def function(convention, *, module="host", name=None):
 
     The program imports it as `host.add` with that calling convention: i and I are integers of 32 and 64 bits, f and F
     floats of 32 and 64 bits, r objects; "_" parts arguments from results. It is called on the thread that runs the
-    program. An exception fails the call.
+    program. For r it may return a Tensor, an array (numpy, the buffer protocol, DLPack), a number (a tensor of rank 0), a
+    list or tuple (a list of the program's, in which ints are i64 and floats f64), or None. An exception fails the call.
     """
     def decorate(callable):
         return NativeFunction(callable, convention, module, name or callable.__name__)
@@ -35,8 +36,8 @@ def function(convention, *, module="host", name=None):
     return decorate
 
 
-def native_programs(instance, functions):
-    """A Program for each module that the functions belong to."""
+def native_programs(instance, functions, device):
+    """A Program for each module that the functions belong to. Arrays that they return go to the device (None: the host)."""
     from ._halyard import native_module
 
     modules = {}
@@ -44,4 +45,4 @@ def native_programs(instance, functions):
         if not isinstance(item, NativeFunction):
             raise TypeError(f"functions must be made with @halyard.function; {item!r} is not")
         modules.setdefault(item.module, {})[item.name] = (item.convention, item.callable)
-    return [native_module(instance, name, table) for name, table in modules.items()]
+    return [native_module(instance, name, table, device) for name, table in modules.items()]

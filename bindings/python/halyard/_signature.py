@@ -79,6 +79,16 @@ def parse_declaration(text):
 # ---- Structures: a type of the description is a name ("i32"), or a list that begins with its kind.
 
 
+def _list(kind):
+    """(what a py_homogeneous_list holds in the end, how many lists are around it); (kind, 0) for anything else."""
+    if not (isinstance(kind, list) and kind[0] == "py_homogeneous_list"):
+        return kind, 0
+    inner, depth = _list(kind[1])
+    if _is_structured(inner):
+        raise TypeError("lists of structures are no values of programs")
+    return inner, depth + 1
+
+
 def _leaves(kind):
     """The types of the flat values, in order."""
     if isinstance(kind, list) and kind[0] in ("slist", "stuple"):
@@ -87,6 +97,7 @@ def _leaves(kind):
         return [leaf for _, inner in kind[1:] for leaf in _leaves(inner)]
     if isinstance(kind, list) and kind[0] == "named":
         return _leaves(kind[2])
+    _list(kind)
     return [kind]
 
 
@@ -155,11 +166,12 @@ class Signature:
         leaves = [leaf for kind in described[0] for leaf in _leaves(kind)] if described else None
         self.arguments = tuple(self._argument(index, kind, declared, leaves) for index, kind in enumerate(kinds))
         if not self.declaration:
-            takes = ", ".join(f"{name}: {_SCALARS.get(kind, 'object')}" for name, kind, _, _ in self.arguments)
+            takes = ", ".join(f"{name}: {'list of ' * sum(depth)}{_SCALARS.get(kind, 'object')}"
+                              for name, kind, _, _, *depth in self.arguments)
             gives = ", ".join(_SCALARS.get(kind, "object") for kind in results if kind != "v")
             self.declaration = f"{self.name}({takes}) -> ({gives})"
         # Then the keyword argument `timeout` is the function's own, and not the time limit of a call.
-        self.has_timeout = "timeout" in [name for name, _, _, _ in self.arguments] + self._structured_names()
+        self.has_timeout = "timeout" in [argument[0] for argument in self.arguments] + self._structured_names()
 
     def _described(self, abi, count):
         """(arguments, results) of the frontend's description; None where there is none that fits."""
@@ -184,9 +196,14 @@ class Signature:
     def _argument(self, index, kind, declared, leaves):
         name, text = declared[0][index] if declared else (f"arg{index}", "")
         element, shape = _tensor(text)
-        if shape is None and leaves:
-            element, shape = _array(leaves[index])
-        return name or f"arg{index}", kind, element, shape
+        depth = 0
+        if leaves:
+            leaf, depth = _list(leaves[index])
+            if shape is None:
+                element, shape = _array(leaf)
+            if depth:
+                kind = {scalar: letter for letter, scalar in _SCALARS.items()}.get(leaf if isinstance(leaf, str) else "", "r")
+        return (name or f"arg{index}", kind, element, shape) + ((depth,) if depth else ())
 
     def prepare(self):
         """A function of structured arguments that gives flat ones; None where they are flat already."""

@@ -87,7 +87,36 @@ static int convert_reference(FunctionObject* function, const argument_t* argumen
 }
 
 static int convert_argument(FunctionObject* function, const argument_t* argument, PyObject* value,
+                            halyard_value_t* out);
+
+// A list of values that are all of one kind.
+static int convert_list(FunctionObject* function, const argument_t* argument, PyObject* value,
+                        halyard_value_t* out) {
+  if (!PyList_Check(value) && !PyTuple_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "%U(): argument '%U' must be a list, not %R", function->name,
+                 argument->name, Py_TYPE(value));
+    return -1;
+  }
+  module_state* state = state_of((PyObject*)function);
+  argument_t inner = *argument;
+  --inner.list_depth;
+  out->kind = HALYARD_VALUE_OBJECT;
+  if (raise_status(state, halyard_list_create(HALYARD_VALUE_NULL, &out->object)) < 0) return -1;
+  int failed = 0;
+  for (Py_ssize_t i = 0; !failed && i < PySequence_Size(value); ++i) {
+    PyObject* item = PySequence_GetItem(value, i);
+    halyard_value_t element = {.kind = HALYARD_VALUE_NULL};
+    failed = !item || convert_argument(function, &inner, item, &element) < 0 ||
+             append_to_list(state, out->object, &element) < 0;
+    Py_XDECREF(item);
+  }
+  if (failed) halyard_release(out->object);
+  return failed ? -1 : 0;
+}
+
+static int convert_argument(FunctionObject* function, const argument_t* argument, PyObject* value,
                             halyard_value_t* out) {
+  if (argument->list_depth > 0) return convert_list(function, argument, value, out);
   switch (argument->kind) {
     case 'i':
       return convert_integer(function, argument, value, 32, out);
@@ -372,12 +401,13 @@ static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObje
 
 // ---- The type
 
-// (name, kind, element type, shape or None)
+// (name, kind, element type, shape or None[, depth of lists])
 static int read_argument(PyObject* given, argument_t* argument) {
   PyObject *name, *shape;
   int kind;
   unsigned int element_type;
-  if (!PyArg_ParseTuple(given, "UCIO", &name, &kind, &element_type, &shape)) return -1;
+  if (!PyArg_ParseTuple(given, "UCIO|i", &name, &kind, &element_type, &shape, &argument->list_depth))
+    return -1;
   argument->kind = (char)kind;
   argument->element_type = element_type;
   argument->rank = -1;

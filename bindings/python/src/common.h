@@ -22,6 +22,7 @@ typedef struct module_state {
   PyTypeObject* device_type;
   PyTypeObject* program_type;
   PyTypeObject* trace_type;
+  PyTypeObject* channels_type;
   PyTypeObject* context_type;
   PyTypeObject* function_type;
   PyTypeObject* call_type;
@@ -61,6 +62,11 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
+  halyard_channels_t handle;
+} ChannelsObject;
+
+typedef struct {
+  PyObject_HEAD
   halyard_context_t handle;
   halyard_device_t device;  // the first one, owned; null: a program without devices
   PyThread_type_lock lock;  // held by the call under way
@@ -74,6 +80,7 @@ typedef struct {
   uint32_t element_type;  // of 'r': 0 where not known
   int rank;               // of 'r': -1 where not known
   int64_t* shape;         // -1: any size
+  int list_depth;         // so many lists, one in another, of what the above says; 0: no list
   PyObject* name;         // str
 } argument_t;
 
@@ -198,6 +205,15 @@ PyObject* place_of(const view_request_t* request);
 int check_shape(const view_request_t* request, const int64_t* shape, int rank);
 int check_element(const view_request_t* request, uint32_t found);
 
+// ---- lists.c
+// What Python gives where a program expects an object: None, tensors and all that makes one, other objects of
+// programs, lists and tuples (as vm.list). 0, or -1 with an exception set.
+int object_of_value(module_state* state, halyard_device_t device, PyObject* item, halyard_object_t* out);
+// A new vm.list of anything: ints are i64, floats f64.
+int list_of_values(module_state* state, halyard_device_t device, PyObject* values, halyard_object_t* out);
+// Takes over the element's object, also on failure.
+int append_to_list(module_state* state, halyard_object_t list, halyard_value_t* element);
+
 // ---- call.c
 // Arguments as the function declares them; `values` has room. 0, or -1 with an exception set and nothing to
 // release.
@@ -236,6 +252,7 @@ void interrupt_end(void);
 int add_element_types(PyObject* module, module_state* state);
 int add_instance_types(PyObject* module, module_state* state);
 int add_program_types(PyObject* module, module_state* state);
+int add_channels_types(PyObject* module, module_state* state);
 int add_context_types(PyObject* module, module_state* state);
 int add_call_types(PyObject* module, module_state* state);
 int add_tensor_types(PyObject* module, module_state* state);

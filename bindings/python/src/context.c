@@ -69,18 +69,25 @@ static int parameter_files(PyObject* sequence, PyObject** keep, halyard_paramete
 static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"instance",     "programs",  "devices",     "parameters",
                           "max_memory",   "max_stack", "max_time_ns", "lead_device",
-                          "capture_path", "preload",   NULL};
+                          "capture_path", "preload",   "channels",    NULL};
   module_state* state = PyType_GetModuleState(type);
   InstanceObject* instance;
-  PyObject *programs, *devices, *parameters, *capture = NULL;
+  PyObject *programs, *devices, *parameters, *capture = NULL, *channels = Py_None;
   unsigned long long max_memory = 0, max_stack = 0, max_time = 0;
   unsigned int lead = 0;
   int preload = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&p:Context", names, state->instance_type,
-                                   &instance, &programs, &devices, &parameters, &max_memory, &max_stack,
-                                   &max_time, &lead, PyUnicode_FSConverter, &capture, &preload))
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&pO:Context", names,
+                                   state->instance_type, &instance, &programs, &devices, &parameters,
+                                   &max_memory, &max_stack, &max_time, &lead, PyUnicode_FSConverter, &capture,
+                                   &preload, &channels))
     return NULL;
+  if (channels != Py_None && Py_TYPE(channels) != state->channels_type) {
+    Py_XDECREF(capture);
+    return PyErr_Format(PyExc_TypeError, "channels must be a halyard.Channels or None, not %R",
+                        Py_TYPE(channels));
+  }
   halyard_context_options_t options = {.struct_size = sizeof options};
+  if (channels != Py_None) options.channels = ((ChannelsObject*)channels)->handle;
   options.max_memory = max_memory;
   options.max_stack = max_stack;
   options.max_time_ns = max_time;

@@ -35,9 +35,9 @@ static int execute(PyObject* module) {
   }
   if (close_at_exit(module) < 0 || add_errors(module, state) < 0 || add_element_types(module, state) < 0 ||
       add_instance_types(module, state) < 0 || add_program_types(module, state) < 0 ||
-      add_context_types(module, state) < 0 || add_call_types(module, state) < 0 ||
-      add_tensor_types(module, state) < 0 || add_async_types(module, state) < 0 ||
-      add_text_functions(module) < 0)
+      add_channels_types(module, state) < 0 || add_context_types(module, state) < 0 ||
+      add_call_types(module, state) < 0 || add_tensor_types(module, state) < 0 ||
+      add_async_types(module, state) < 0 || add_text_functions(module) < 0)
     return -1;
   return PyModule_AddStringConstant(module, "version", halyard_version());
 }
@@ -49,6 +49,7 @@ static int execute(PyObject* module) {
   DO(device_type)           \
   DO(program_type)          \
   DO(trace_type)            \
+  DO(channels_type)         \
   DO(context_type)          \
   DO(function_type)         \
   DO(call_type)             \

@@ -10,8 +10,9 @@ typedef struct {
   deferred_t deferred;  // first, so that one is the other
   deferred_list* list;
   module_state* state;
-  PyObject* extension;  // keeps `state`
-  PyObject* callables;  // list, in the order of the exports
+  PyObject* extension;      // keeps `state`
+  PyObject* callables;      // list, in the order of the exports
+  halyard_device_t device;  // where arrays that they return go; owned; null: memory of the host
 } native_user;
 
 static halyard_status_t out_of_memory(module_state* state) {
@@ -20,7 +21,7 @@ static halyard_status_t out_of_memory(module_state* state) {
 }
 
 // What the callable returned, as the values that the program expects.
-static int take_results(module_state* state, PyObject* returned, halyard_module_call_t* call) {
+static int take_results(const native_user* self, PyObject* returned, halyard_module_call_t* call) {
   const uint32_t count = call->result_count;
   if (count == 0) return 0;
   PyObject* all = count == 1 ? PyTuple_Pack(1, returned) : PySequence_Tuple(returned);
@@ -53,18 +54,7 @@ static int take_results(module_state* state, PyObject* returned, halyard_module_
         out->f64 = PyFloat_AsDouble(item);
         break;
       default:
-        out->object = NULL;
-        if (item == Py_None) break;
-        if (Py_TYPE(item) == state->tensor_type) {
-          out->object = ((TensorObject*)item)->handle;
-        } else if (Py_TYPE(item) == state->object_type) {
-          out->object = ((ObjectObject*)item)->handle;
-        } else {
-          PyErr_Format(PyExc_TypeError,
-                       "result %u must be a halyard.Tensor, a halyard.Object or None, not %R", i,
-                       Py_TYPE(item));
-        }
-        halyard_retain(out->object);
+        object_of_value(self->state, self->device, item, &out->object);
     }
     failed = PyErr_Occurred() != NULL;
     if (failed) {
@@ -100,7 +90,7 @@ static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
   } else {
     PyObject* callable = PyList_GetItem(self->callables, (Py_ssize_t)call->export_index);
     PyObject* returned = PyObject_Call(callable, arguments, NULL);
-    if (!returned || take_results(self->state, returned, call) < 0) status = status_of_exception(self->state);
+    if (!returned || take_results(self, returned, call) < 0) status = status_of_exception(self->state);
     Py_XDECREF(returned);
     Py_DECREF(arguments);
   }
@@ -112,6 +102,7 @@ static void free_user(deferred_t* item) {
   native_user* self = (native_user*)item;
   Py_DECREF(self->callables);
   Py_DECREF(self->extension);
+  halyard_release(self->device);
   forget_deferred(self->list);
   free(self);
 }
@@ -127,9 +118,12 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
   InstanceObject* instance;
   const char* name;
   PyObject* functions;
-  if (!PyArg_ParseTuple(arguments, "O!sO!:native_module", state->instance_type, &instance, &name,
-                        &PyDict_Type, &functions))
+  PyObject* device = Py_None;
+  if (!PyArg_ParseTuple(arguments, "O!sO!|O:native_module", state->instance_type, &instance, &name,
+                        &PyDict_Type, &functions, &device))
     return NULL;
+  if (device != Py_None && Py_TYPE(device) != state->device_type)
+    return PyErr_Format(PyExc_TypeError, "device must be a halyard.Device or None, not %R", Py_TYPE(device));
   const Py_ssize_t count = PyDict_Size(functions);
   halyard_module_export_t* exports = PyMem_Calloc((size_t)count + 1, sizeof *exports);
   native_user* user = calloc(1, sizeof *user);
@@ -155,6 +149,8 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
     user->state = state;
     user->extension = Py_NewRef(module);
     user->callables = Py_NewRef(callables);
+    if (device != Py_None) user->device = ((DeviceObject*)device)->handle;
+    halyard_retain(user->device);
     const halyard_module_definition_t definition = {.struct_size = sizeof definition,
                                                     .abi_version = HALYARD_MODULE_ABI_V1,
                                                     .name = name,
@@ -167,6 +163,7 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
     if (raise_status(state, halyard_module_create_native(instance->handle, &definition, &handle)) < 0) {
       Py_DECREF(user->extension);
       Py_DECREF(user->callables);
+      halyard_release(user->device);
       forget_deferred(user->list);
     } else {
       user = NULL;  // the module's now

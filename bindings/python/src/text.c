@@ -77,7 +77,8 @@ static PyMethodDef functions[] = {
      "describe(data, *, json=False)\n--\n\nWhat the module is: who made it, what it needs, its functions and "
      "executables."},
     {"native_module", native_module, METH_VARARGS,
-     "native_module(instance, name, functions)\n--\n\nA Program of Python functions: {\"name\": (convention, "
+     "native_module(instance, name, functions, device=None)\n--\n\nA Program of Python functions: {\"name\": "
+     "(convention, "
      "callable)}."},
     {NULL, NULL, 0, NULL}};
 

@@ -673,6 +673,18 @@ HALYARD_API halyard_status_t halyard_view_text(halyard_object_t view, uint64_t m
 /* The view's buffer. */
 HALYARD_API halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* out);
 
+/* A new vm.list, which is empty: of one kind of number (HALYARD_VALUE_I8, _I16, _I32, _I64, _F32, _F64), or
+ * with HALYARD_VALUE_NULL of anything, nulls and other lists too. For arguments of functions; lists are
+ * shared with the program, and not synchronized: one thread at a time. INVALID_ARGUMENT: another kind. */
+HALYARD_API halyard_status_t halyard_list_create(uint32_t element_kind, halyard_object_t* out);
+/* Adds an element to the end, or replaces one. A number becomes one of the list's kind; floats are rounded.
+ * An object is borrowed: the list takes a reference of its own. FAILED_PRECONDITION: an object for a list of
+ * numbers; INVALID_ARGUMENT: a number that the list's kind cannot hold, an unknown kind of value, or not a
+ * list; OUT_OF_RANGE: no such element; RESOURCE_EXHAUSTED: more than 2^28 elements. A failure changes
+ * nothing. */
+HALYARD_API halyard_status_t halyard_list_append(halyard_object_t list, const halyard_value_t* value);
+HALYARD_API halyard_status_t halyard_list_set(halyard_object_t list, size_t index,
+                                              const halyard_value_t* value);
 /* Elements of a vm.list. get: the value's object, if any, is owned by the caller. */
 HALYARD_API halyard_status_t halyard_list_size(halyard_object_t list, size_t* size);
 HALYARD_API halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_value_t* value);

@@ -343,6 +343,19 @@ class List : public Object {
  public:
   using Object::Object;
 
+  // An empty one: of numbers of a kind HALYARD_VALUE_*, or of anything. INVALID_ARGUMENT.
+  static Result<List> create(uint32_t element_kind = HALYARD_VALUE_NULL) {
+    halyard_object_t list = nullptr;
+    return detail::finish(halyard_list_create(element_kind, &list), [&] { return List(adopt, list); });
+  }
+  // FAILED_PRECONDITION: an object for a list of numbers.
+  Result<void> append(const Value& value) const {
+    return detail::finish(halyard_list_append(get(), &value.raw()));
+  }
+  // OUT_OF_RANGE too.
+  Result<void> set(size_t index, const Value& value) const {
+    return detail::finish(halyard_list_set(get(), index, &value.raw()));
+  }
   Result<size_t> size() const {
     size_t size = 0;
     return detail::finish(halyard_list_size(get(), &size), [&] { return size; });

@@ -1,0 +1,137 @@
+/* Lists that an embedder makes: kinds of elements, conversions, lists within lists, and a program that gets
+ * one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "halyard/halyard.h"
+
+static const char kProgram[] =
+    "vm.module @m\n"
+    "vm.export @second\n"
+    "vm.func @second(%r0: !vm.list<i32>) -> (i32) {\n"
+    "  %i0 = vm.const.i32 1\n"
+    "  %i1 = vm.list.get.i32 %r0, %i0\n"
+    "  vm.return %i1\n"
+    "}\n";
+
+static halyard_value_t i32(int32_t number) {
+  halyard_value_t value = {0};
+  value.kind = HALYARD_VALUE_I32;
+  value.i32 = number;
+  return value;
+}
+
+static halyard_value_t f64(double number) {
+  halyard_value_t value = {0};
+  value.kind = HALYARD_VALUE_F64;
+  value.f64 = number;
+  return value;
+}
+
+static halyard_value_t object(halyard_object_t handle) {
+  halyard_value_t value = {0};
+  value.kind = handle ? HALYARD_VALUE_OBJECT : HALYARD_VALUE_NULL;
+  value.object = handle;
+  return value;
+}
+
+static void numbers(void) {
+  halyard_object_t list = NULL;
+  if (!OK(halyard_list_create(HALYARD_VALUE_I32, &list))) return;
+  EXPECT(strcmp(halyard_object_type(list), "vm.list") == 0);
+  size_t size = 1;
+  if (OK(halyard_list_size(list, &size))) EXPECT(size == 0);
+  halyard_value_t value = i32(-7);
+  OK(halyard_list_append(list, &value));
+  value.kind = HALYARD_VALUE_I64; /* becomes an i32 */
+  value.i64 = 2;
+  OK(halyard_list_append(list, &value));
+  halyard_value_t found = {0};
+  if (OK(halyard_list_get(list, 0, &found))) EXPECT(found.kind == HALYARD_VALUE_I32 && found.i32 == -7);
+  if (OK(halyard_list_get(list, 1, &found))) EXPECT(found.kind == HALYARD_VALUE_I32 && found.i32 == 2);
+  value = i32(5);
+  OK(halyard_list_set(list, 0, &value));
+  if (OK(halyard_list_get(list, 0, &found))) EXPECT(found.i32 == 5);
+  FAILS(halyard_list_set(list, 2, &value), HALYARD_OUT_OF_RANGE, "element 2 of a list of 2");
+  value = object(list);
+  FAILS(halyard_list_append(list, &value), HALYARD_FAILED_PRECONDITION, "the list holds values");
+  value = f64(2.5);
+  FAILS(halyard_list_append(list, &value), HALYARD_INVALID_ARGUMENT, "found f64 2.5");
+  value.kind = HALYARD_VALUE_I64;
+  value.i64 = INT64_C(1) << 31;
+  FAILS(halyard_list_set(list, 0, &value), HALYARD_INVALID_ARGUMENT, "found i64 2147483648");
+  value.kind = 99;
+  FAILS(halyard_list_append(list, &value), HALYARD_INVALID_ARGUMENT, "found 99");
+  FAILS(halyard_list_append(list, NULL), HALYARD_INVALID_ARGUMENT, "null pointer");
+  if (OK(halyard_list_size(list, &size))) EXPECT(size == 2); /* a failure changes nothing */
+  halyard_release(list);
+  FAILS(halyard_list_create(HALYARD_VALUE_OBJECT, &list), HALYARD_INVALID_ARGUMENT, "kind");
+}
+
+static void anything(void) {
+  halyard_object_t list = NULL;
+  halyard_object_t inner = NULL;
+  if (!OK(halyard_list_create(HALYARD_VALUE_NULL, &list)) ||
+      !OK(halyard_list_create(HALYARD_VALUE_I64, &inner)))
+    return;
+  halyard_value_t value = object(inner);
+  OK(halyard_list_append(list, &value));
+  halyard_release(inner); /* the list has a reference of its own */
+  value = object(NULL);
+  OK(halyard_list_append(list, &value));
+  value = f64(2.5);
+  OK(halyard_list_append(list, &value));
+  halyard_value_t found = {0};
+  if (OK(halyard_list_get(list, 0, &found))) {
+    EXPECT(found.kind == HALYARD_VALUE_OBJECT && strcmp(halyard_object_type(found.object), "vm.list") == 0);
+    halyard_release(found.object);
+  }
+  if (OK(halyard_list_get(list, 1, &found))) EXPECT(found.kind == HALYARD_VALUE_NULL);
+  if (OK(halyard_list_get(list, 2, &found))) EXPECT(found.kind == HALYARD_VALUE_F64 && found.f64 == 2.5);
+  halyard_release(list);
+}
+
+static void argument(void) {
+  halyard_instance_t instance = NULL;
+  void* bytes = NULL;
+  size_t byte_count = 0;
+  halyard_module_t module = NULL;
+  OK(halyard_instance_create(NULL, &instance));
+  if (!OK(halyard_assemble(kProgram, sizeof kProgram - 1, NULL, &bytes, &byte_count)) ||
+      !OK(halyard_module_load_memory(instance, bytes, byte_count, HALYARD_MODULE_PRELOAD, &module)))
+    return;
+  halyard_free(bytes);
+  halyard_context_options_t options = {0};
+  options.struct_size = sizeof options;
+  options.modules = &module;
+  options.module_count = 1;
+  halyard_context_t context = NULL;
+  halyard_function_t second = NULL;
+  halyard_call_t call = NULL;
+  halyard_object_t list = NULL;
+  if (OK(halyard_context_create(instance, &options, &context)) &&
+      OK(halyard_context_find(context, NULL, "second", &second)) && OK(halyard_call_create(context, &call)) &&
+      OK(halyard_list_create(HALYARD_VALUE_I32, &list))) {
+    for (int32_t i = 0; i < 3; ++i) {
+      const halyard_value_t value = i32(i * 10);
+      OK(halyard_list_append(list, &value));
+    }
+    const halyard_value_t given = object(list);
+    halyard_value_t result = {0};
+    if (OK(halyard_call_invoke(call, second, &given, 1, &result, 1))) EXPECT(result.i32 == 10);
+  }
+  halyard_release(list);
+  halyard_release(call);
+  halyard_release(second);
+  halyard_release(context);
+  halyard_release(module);
+  halyard_release(instance);
+}
+
+int main(void) {
+  numbers();
+  anything();
+  argument();
+  return failures != 0;
+}

@@ -1,0 +1,108 @@
+"""Lists of programs (vm.list): as arguments and results that a description declares, and from functions of Python."""
+import json
+
+import pytest
+
+import halyard
+
+LISTS = """
+vm.module @lists
+vm.import @host.give cconv "0i_r"
+vm.export @pass
+vm.attr @pass "iree.abi" ABI
+vm.func @pass(%r0: !vm.list<?>) -> (!vm.list<?>) {
+  vm.return %r0
+}
+vm.export @second
+vm.attr @second "iree.abi" SECOND
+vm.func @second(%r0: !vm.list<?>) -> (i32) {
+  %i0 = vm.const.i32 1
+  %i1 = vm.list.get.i32 %r0, %i0
+  vm.return %i1
+}
+vm.export @give
+vm.func @give(%i0: i32) -> (!vm.opaque) {
+  %r0 = vm.call @host.give(%i0)
+  vm.return %r0
+}
+"""
+
+
+def lists(kind, give=lambda number: None, **options):
+    def quoted(abi):
+        return "e" + json.dumps(json.dumps(abi))
+
+    abi = {"a": [["py_homogeneous_list", kind]], "r": [["py_homogeneous_list", kind]], "v": 1}
+    second = {"a": [["py_homogeneous_list", "i32"]], "r": ["i32"], "v": 1}
+    text = LISTS.replace("ABI", quoted(abi)).replace("SECOND", quoted(second))
+    return halyard.load(halyard.assemble(text), functions=[halyard.function("0i_r", name="give")(give)], **options)
+
+
+@pytest.mark.parametrize("kind, value", [("i32", [1, -2, 3]), ("i64", [2**40]), ("f32", [0.5, 2.0]), ("f64", [0.1]),
+                                         ("i32", []), (["py_homogeneous_list", "i32"], [[1], [], [2, 3]])])
+def test_lists_come_back(kind, value):
+    assert lists(kind)["pass"](value) == value
+    assert lists(kind)["pass"](tuple(value)) == value
+
+
+def test_lists_of_arrays():
+    model = lists(["ndarray", "f32", 1, None])
+    one, two = model["pass"]([[1, 2], halyard.Tensor([3.0, 4.0, 5.0])])
+    assert one.dtype == two.dtype == "float32" and one.tolist() == [1.0, 2.0] and two.tolist() == [3.0, 4.0, 5.0]
+    with pytest.raises(halyard.InvalidArgumentError, match="shape"):
+        model["pass"]([[[1.0]]])
+
+
+def test_programs_read_them():
+    assert lists("i32").second([10, 20, 30]) == 20
+    assert "list of i32" in lists("i32").signature("second")
+
+
+def test_what_is_no_list():
+    model = lists("i32")
+    with pytest.raises(TypeError, match="argument 'arg0' must be a list"):
+        model.second(7)
+    with pytest.raises(TypeError, match="must be an int"):
+        model.second([1, "x"])
+    with pytest.raises(OverflowError):
+        model.second([1, 2**40])
+
+
+@pytest.mark.parametrize("device", [None, "local-sync", "local-task"])
+def test_functions_return_what_makes_a_tensor(device):
+    np = pytest.importorskip("numpy")
+
+    class OnlyDlpack:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **keywords):
+            return self.array.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    values = [np.arange(6, dtype=np.int32).reshape(2, 3), np.float64(2.5), 7, 1.5, bytearray(b"ab"),
+              OnlyDlpack(np.ones(3, np.float32)), halyard.Tensor([1.0]), None, [1, 2.5, [None, np.zeros(2, np.uint8)]], ()]
+    model = lists("i32", lambda number: values[number], device=device)
+    assert model.give(0).tolist() == [[0, 1, 2], [3, 4, 5]] and model.give(0).dtype == "int32"
+    assert model.give(1).item() == 2.5
+    assert model.give(2).item() == 7 and model.give(2).shape == ()
+    assert model.give(3).item() == 1.5
+    assert model.give(4).tolist() == [97, 98]
+    assert model.give(5).tolist() == [1.0, 1.0, 1.0]
+    assert model.give(6).tolist() == [1.0]
+    assert model.give(7) is None
+    number, real, inner = model.give(8)
+    assert (number, real, inner[0], inner[1].tolist()) == (1, 2.5, None, [0, 0])
+    assert model.give(9) == []
+
+
+def test_functions_return_what_makes_none():
+    endless = []
+    endless.append(endless)
+    values = [object(), [2**70], endless]
+    model = lists("i32", lambda number: values[number])
+    for number, error in enumerate(["TypeError", "OverflowError", "RecursionError"]):
+        with pytest.raises(halyard.Error, match=error):
+            model.give(number)
