@@ -1,5 +1,5 @@
-"""What hal-info says of the compiler, from the note of its library: LLVM is not loaded for that. Skipped where this build has
-no compiler."""
+"""What hal-info says of the compiler, from the note of its library: LLVM is not loaded for that. And what vm-dump --jit shows
+of functions. Skipped where this build has no compiler."""
 import os
 import re
 import shutil
@@ -10,6 +10,31 @@ import vmrun
 
 LIBRARY = os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")
 MODULE = "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n  %i0 = vm.const.i32 7\n  vm.return %i0\n}\n"
+
+LOOP = """
+vm.module @m
+vm.export @sum
+vm.export @nothing
+vm.export @straight
+vm.func @sum(%i0:1: i64) -> (i64) {
+  %i2:3 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i2:3 = vm.add.i64 %i2:3, %i6:7
+  %i8 = vm.cmp.lt.i64.s %i2:3, %i0:1
+  vm.cond_br %i8, ^bb1, ^bb2
+^bb2:
+  vm.return %i2:3
+}
+vm.func @nothing() -> () {
+  vm.return
+}
+vm.func @straight(%i0: i32) -> (i32) {
+  %i0 = vm.mul.i32 %i0, %i0
+  vm.return %i0
+}
+"""
 
 
 def compiler_line(done):
@@ -56,7 +81,41 @@ def main():
         os.remove(other)
         done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
         checks.check("none", None if "everything is interpreted" in compiler_line(done) else f"found {compiler_line(done)!r}", done)
+    explained(checks)
     return checks.finish()
+
+
+def explained(checks):
+    """vm-dump --jit"""
+    def expect(name, arguments, *parts, without=()):
+        done = vmrun.run("vm-dump", *arguments)
+        missing = [part for part in parts if not re.search(part, done.stdout, re.MULTILINE)]
+        wrong = f"lacks {missing}" if missing else None
+        if done.returncode != 0:
+            wrong = f"exit status {done.returncode}"
+        for part in without:
+            if part in done.stdout:
+                wrong = f"has {part!r}"
+        checks.check(name, wrong, done)
+
+    with tempfile.TemporaryDirectory() as folder:
+        module = os.path.join(folder, "m.vmasm")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(LOOP)
+        expect("every function", [module, "--jit"], r"^; m\.sum: compiled; \d+ words", r"^define .*i32 @halyard_run\(", r"^halyard_run:",
+               r"^; m\.nothing: .*stays interpreted: there is nothing in it that is compiled$",
+               r"^; m\.straight: compiled with jit=always; with jit=auto interpreted")
+        expect("one of them", [module, "--jit", "--function=sum"], r"^; m\.sum: compiled;", without=["m.nothing", "m.straight"])
+        for name, arguments, parts in [
+                ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),
+                ("two forms", ["--jit", "--json"], ["INVALID_ARGUMENT", "--json"]),
+                ("another two", ["--jit", "-d"], ["INVALID_ARGUMENT", "--disassemble"]),
+                ("a name for nothing", ["--function=sum"], ["INVALID_ARGUMENT", "add --jit"])]:
+            done = vmrun.run("vm-dump", module, *arguments)
+            checks.check(name, vmrun.why_bad_failure(done, *parts), done)
+    kernels = os.path.join(vmrun.fixtures() or "", "..", "bench", "kernels", "relu_bias.vmvx.vmfb")
+    if vmrun.fixtures() and os.path.exists(kernels):
+        expect("a kernel in a program", [kernels, "--jit"], r"^; module\.\w*relu_bias\w*: ", r"^; \S+dispatch\S*: compiled;", r"^halyard_run:")
 
 
 if __name__ == "__main__":

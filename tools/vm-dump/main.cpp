@@ -1,4 +1,5 @@
-// vm-dump: describes a module or disassembles it. Reads one file, prints one text.
+// vm-dump: describes a module, disassembles it, or shows what the compiler makes of it. Reads one file,
+// prints one text.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace halyard::tools {
 
 namespace {
 
-enum class Output { summary, disassembly, json };
+enum class Output { summary, disassembly, json, native };
 
 namespace flag {
 constexpr Toggle disassemble = {
@@ -27,14 +28,22 @@ constexpr Toggle json = {"json", "Prints the complete description as JSON. Also:
 constexpr Choice output = {"output", "metadata|disassembly|json",
                            "What to print; metadata, the default, is the summary.", "--output=disassembly",
                            Output::summary};
+constexpr Toggle jit = {
+    "jit",
+    "Prints what the compiler (docs/jit.md) makes of each function and bytecode kernel: LLVM's "
+    "representation and\nthe assembly for this processor, or why it stays interpreted.",
+    "--jit"};
+constexpr Text function = {"function", "NAME", "With --jit: only functions and kernels of this name.",
+                           "--function=main"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json, &flag::output};
+constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json,
+                                  &flag::output,      &flag::jit,     &flag::function};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
     "vm-dump",
-    "vm-dump FILE [--disassemble [--offsets] | --json]",
+    "vm-dump FILE [--disassemble [--offsets] | --json | --jit [--function=NAME]]",
     "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
     "it "
     "exports,\nits executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing of "
@@ -42,7 +51,8 @@ constexpr ToolDescription kTool = {
     kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
-    "  vm-dump model.vmfb --json | jq .made_by\n",
+    "  vm-dump model.vmfb --json | jq .made_by\n"
+    "  vm-dump model.vmfb --jit --function=main\n",
     kUsualExitCodes,
     "FILE"};
 
@@ -53,6 +63,12 @@ Result<Output> wanted_output(const Flags& flags) {
   if (disassemble && json)
     return fail(HALYARD_INVALID_ARGUMENT, "the disassembly has no JSON form; choose {} or {}",
                 flag::disassemble, flag::json);
+  if (flags[flag::jit] && (disassemble || json))
+    return fail(HALYARD_INVALID_ARGUMENT, "{} has a form of its own; choose {} or {}", flag::jit, flag::jit,
+                json ? flag::json : flag::disassemble);
+  if (flags.has(flag::function) && !flags[flag::jit])
+    return fail(HALYARD_INVALID_ARGUMENT, "{} is for native code; add {}", flag::function, flag::jit);
+  if (flags[flag::jit]) return Output::native;
   if (flags[flag::offsets] && !disassemble)
     return fail(HALYARD_INVALID_ARGUMENT, "{} is for the disassembly; add {}", flag::offsets,
                 flag::disassemble);
@@ -61,7 +77,7 @@ Result<Output> wanted_output(const Flags& flags) {
 
 // A file whose name ends in ".vmasm" is text, and is assembled first.
 Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
-                         bool offsets) {
+                         const Flags& flags) {
   void* assembled = nullptr;
   size_t assembled_size = 0;
   if (path.ends_with(".vmasm")) {
@@ -78,8 +94,12 @@ Result<std::string> dump(const std::string& path, std::span<const uint8_t> file,
   if (output == Output::disassembly) {
     halyard_disassemble_options_t options = {};
     options.struct_size = sizeof options;
-    options.flags = offsets ? HALYARD_DISASSEMBLE_OFFSETS : 0;
+    options.flags = flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0;
     TOOL_TRY(check(halyard_disassemble(file.data(), file.size(), &options, &text, &size)));
+  } else if (output == Output::native) {
+    const std::string name = flags.has(flag::function) ? std::string(flags[flag::function]) : "";
+    TOOL_TRY(check(halyard_compiler_explain(file.data(), file.size(), name.empty() ? nullptr : name.c_str(),
+                                            &text, &size)));
   } else {
     const uint32_t form = output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
     TOOL_TRY(check(halyard_module_describe(file.data(), file.size(), form, &text, &size)));
@@ -118,7 +138,7 @@ Result<int> dump_file(const Flags& flags) {
   const Output output = TOOL_TRY(wanted_output(flags));
   const std::string& path = inputs.front();
   const FileContents file = TOOL_TRY(FileContents::open(path));
-  Result<std::string> text = dump(path, file.bytes(), output, flags[flag::offsets]);
+  Result<std::string> text = dump(path, file.bytes(), output, flags);
   if (!text) {
     if (!path.ends_with(".vmasm")) text.error().text += fmt::format("; dumping '{}'", path);
     return std::unexpected(std::move(text).error());

@@ -1,7 +1,53 @@
 // The compiler of functions, as an embedder may ask for it.
 #include "vm/compile/compiler.h"
 
+#include <deque>
+
 #include "handles.h"
+#include "inspection.h"
+#include "vm/compile/words.h"
+#include "vm/decode/code.h"
+
+namespace halyard::c {
+
+namespace {
+
+// The functions of one module with the given name, or all of them. `found` grows by their number.
+Result<> explain_functions(const vm::Compiler& compiler, const vm::ModuleView& view, const char* wanted,
+                           std::string& text, size_t& found) {
+  const vm::BytecodeModule& module = view.module();
+  std::deque<std::string> made_up;
+  const std::vector<std::string_view> names = view.function_names(made_up);
+  for (uint32_t i = 0; i < names.size(); ++i) {
+    if (wanted && names[i] != wanted) continue;
+    ++found;
+    text += fmt::format("{}; {}.{}: ", text.empty() ? "" : "\n", module.name(), names[i]);
+    if (const Result<> verified = view.verify(i); !verified) {
+      text += fmt::format("cannot run: {}\n", verified.error().text());
+      continue;
+    }
+    const std::unique_ptr<vm::FunctionCode> code =
+        HALYARD_TRY(vm::decode_function(module, i, {.fuse = false, .entries = vm::Entries::calls}));
+    const Result<vm::Compiler::Explanation> explained = compiler.explain(*code);
+    if (!explained) {
+      text += fmt::format("{}\n", explained.error().message());
+      continue;
+    }
+    size_t entries = 0;
+    for (uint32_t at = 0; at < code->words.size(); at += vm::word_count(code->words[at]))
+      entries += code->words[at].op == static_cast<uint16_t>(vm::DecodedOp::enter_compiled);
+    text += fmt::format(
+        "compiled{}; {} words, entered in {} places\n\n; LLVM's representation\n{}\n# assembly\n{}",
+        code->has_compiled_loop ? ""
+                                : " with jit=always; with jit=auto interpreted, as no loop is compiled whole",
+        code->words.size(), entries, explained->ir, explained->assembly);
+  }
+  return {};
+}
+
+}  // namespace
+
+}  // namespace halyard::c
 
 halyard_status_t halyard_compiler_stats(halyard_compiler_stats_t* stats) {
   return halyard::guarded([&]() -> halyard::Result<> {
@@ -21,6 +67,31 @@ halyard_status_t halyard_compiler_find(const char** name, const char** path) {
     const auto* const compiler = HALYARD_TRY(halyard::vm::Compiler::describe());
     if (name) *name = compiler->name.c_str();
     if (path) *path = compiler->path.c_str();
+    return {};
+  });
+}
+
+halyard_status_t halyard_compiler_explain(const void* data, size_t size, const char* function, char** out,
+                                          size_t* out_size) {
+  using namespace halyard::c;
+  return halyard::guarded([&]() -> halyard::Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    HALYARD_TRY(check_array(data, size, "bytes"));
+    const halyard::vm::Compiler* const compiler = HALYARD_TRY(halyard::vm::Compiler::find());
+    const Inspection inspection =
+        HALYARD_TRY(inspect(halyard::Bytes::borrow({static_cast<const uint8_t*>(data), size}, {})));
+    std::string text;
+    size_t found = 0;
+    HALYARD_TRY(explain_functions(*compiler, inspection.view, function, text, found));
+    for (const Executable& executable : inspection.executables)
+      if (executable.module)
+        HALYARD_TRY(explain_functions(*compiler, *executable.module, function, text, found));
+    if (function && found == 0)
+      return halyard::fail(
+          halyard::Code::NOT_FOUND,
+          "no function or kernel of module '{}' has the name '{}'; its disassembly shows their names",
+          inspection.view.module().name(), function);
+    give_text(text, out, out_size);
     return {};
   });
 }

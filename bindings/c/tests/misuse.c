@@ -164,6 +164,7 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
   NULLS(halyard_assemble(kAdd, sizeof kAdd - 1, NULL, &data, NULL));
   NULLS(halyard_disassemble(numbers, sizeof numbers, NULL, NULL, NULL));
   NULLS(halyard_module_describe(numbers, sizeof numbers, HALYARD_DESCRIBE_TEXT, NULL, NULL));
+  NULLS(halyard_compiler_explain(numbers, sizeof numbers, NULL, NULL, NULL));
   NULLS(halyard_capture_open("x", 0, NULL));
   NULLS(halyard_replay_create(NULL, device, NULL));
 #undef NULLS

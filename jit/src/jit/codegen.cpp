@@ -29,8 +29,9 @@ class Passes : public llvm::legacy::PassManager {
 
 }  // namespace
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate_object(llvm::Module& module,
-                                                                    llvm::LLVMTargetMachine& machine) {
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate_code(llvm::Module& module,
+                                                                  llvm::LLVMTargetMachine& machine,
+                                                                  llvm::CodeGenFileType type) {
   const auto refused = [] {
     return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                    "LLVM cannot generate code for this processor");
@@ -47,9 +48,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate_object(llvm::Module
   if (config->addISelPasses()) return refused();
   config->addMachinePasses();
   config->setInitialized();
-  if (machine.addAsmPrinter(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile,
-                            information->getMMI().getContext()))
-    return refused();
+  if (machine.addAsmPrinter(passes, out, nullptr, type, information->getMMI().getContext())) return refused();
   passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), module.getModuleIdentifier(),

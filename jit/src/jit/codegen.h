@@ -1,4 +1,4 @@
-// From optimized functions to an object file in memory.
+// From optimized functions to an object file in memory, or to assembly.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -11,7 +11,8 @@
 namespace halyard::jit {
 
 // One thread at a time for each machine.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate_object(llvm::Module& module,
-                                                                    llvm::LLVMTargetMachine& machine);
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate_code(llvm::Module& module,
+                                                                  llvm::LLVMTargetMachine& machine,
+                                                                  llvm::CodeGenFileType type);
 
 }  // namespace halyard::jit

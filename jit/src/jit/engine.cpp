@@ -70,6 +70,7 @@ struct Engine::Parts {
   std::string build;  // of this library; empty: not known
 
   Digest key_of(const llvm::Module& module) const;
+  std::string translate_into(const halyard_jit_function_t& function, llvm::Module& module);
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> make_object(llvm::Module& module);
   llvm::Expected<orc::JITDylib*> symbols_of(const halyard_jit_function_t& function);
   llvm::Error link(const halyard_jit_function_t& function, std::unique_ptr<llvm::MemoryBuffer> object,
@@ -156,6 +157,18 @@ Digest Engine::Parts::key_of(const llvm::Module& module) const {
   return sha.final();
 }
 
+// Why the function is not translated, else empty.
+std::string Engine::Parts::translate_into(const halyard_jit_function_t& function, llvm::Module& module) {
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple().str());
+  std::string reason = translate(function, module);
+  if (!reason.empty()) return reason;
+  llvm::Function* const made = module.getFunction(kFunction);
+  made->addFnAttr("target-cpu", machine->getTargetCPU());
+  made->addFnAttr("target-features", machine->getTargetFeatureString());
+  return {};
+}
+
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Engine::Parts::make_object(llvm::Module& module) {
 #ifdef HALYARD_JIT_VERIFY
   if (llvm::verifyModule(module, &llvm::errs())) std::abort();
@@ -164,7 +177,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> Engine::Parts::make_object(l
 #ifdef HALYARD_JIT_VERIFY
   if (llvm::verifyModule(module, &llvm::errs())) std::abort();
 #endif
-  return generate_object(module, *machine);
+  return generate_code(module, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 
 bool Engine::compile(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason) {
@@ -183,13 +196,8 @@ bool Engine::compile(const halyard_jit_function_t& function, halyard_jit_code_t&
 bool Engine::make(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason) {
   llvm::LLVMContext context;
   llvm::Module module(function.name, context);
-  module.setDataLayout(parts_->machine->createDataLayout());
-  module.setTargetTriple(parts_->machine->getTargetTriple().str());
-  reason = translate(function, module);
+  reason = parts_->translate_into(function, module);
   if (!reason.empty()) return false;
-  llvm::Function* const made = module.getFunction(kFunction);
-  made->addFnAttr("target-cpu", parts_->machine->getTargetCPU());
-  made->addFnAttr("target-features", parts_->machine->getTargetFeatureString());
 
   std::optional<Cache> cache;
   Digest key = {};
@@ -218,6 +226,26 @@ bool Engine::make(const halyard_jit_function_t& function, halyard_jit_code_t& co
   }
   static_cast<Handle*>(code.handle)->name =
       announce(function.name, reinterpret_cast<uintptr_t>(code.run), size);
+  return true;
+}
+
+bool Engine::explain(const halyard_jit_function_t& function, const halyard_jit_explanation_t& explanation,
+                     std::string& reason) {
+  const std::lock_guard lock(parts_->mutex);
+  llvm::LLVMContext context;
+  llvm::Module module(function.name, context);
+  reason = parts_->translate_into(function, module);
+  if (!reason.empty()) return false;
+  parts_->pipeline->run(module);
+  std::string representation;
+  llvm::raw_string_ostream(representation) << module;
+  auto assembly = generate_code(module, *parts_->machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!assembly) {
+    reason = text_of(assembly.takeError());
+    return false;
+  }
+  explanation.take_ir(explanation.user, representation.data(), representation.size());
+  explanation.take_assembly(explanation.user, (*assembly)->getBufferStart(), (*assembly)->getBufferSize());
   return true;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "vm/compile/jit_abi.h"
+#include "vm/compile/jit_explain.h"
 
 namespace halyard::jit {
 
@@ -17,6 +17,9 @@ class Engine {
 
   // Any thread. False: the function stays interpreted, and `reason` says why.
   bool compile(const halyard_jit_function_t& function, halyard_jit_code_t& code, std::string& reason);
+  // The same without linking: the texts of halyard_jit_explain.
+  bool explain(const halyard_jit_function_t& function, const halyard_jit_explanation_t& explanation,
+               std::string& reason);
   // Gives back what compile() gave as the code's handle, and the memory of the code with it.
   void release(void* handle);
 

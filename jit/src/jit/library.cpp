@@ -56,6 +56,20 @@ constexpr halyard_jit_table_t kTable = {
 
 }  // namespace halyard::jit
 
+extern "C" __attribute__((visibility("default"))) int halyard_jit_explain(
+    const halyard_jit_function_t* function, const halyard_jit_explanation_t* explanation, char* reason,
+    size_t reason_size) {
+  std::string why;
+  try {
+    halyard::jit::Engine* const engine = halyard::jit::Engine::get(why);
+    if (engine && engine->explain(*function, *explanation, why)) return 1;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  std::snprintf(reason, reason_size, "%s", why.c_str());
+  return 0;
+}
+
 extern "C" __attribute__((visibility("default"))) int halyard_jit_negotiate(
     const halyard_jit_request_t* request, halyard_jit_reply_t* reply) {
   const char* why = nullptr;

@@ -757,6 +757,15 @@ enum {
 HALYARD_API halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t form, char** out,
                                                      size_t* out_size);
 
+/* What the compiler makes of the module's functions, and of the bytecode kernels in it (docs/jit.md): for
+ * each whether it becomes native code or why not, then LLVM's representation and the assembly for this
+ * processor. Text for people; compiles, which takes tens of milliseconds a function, and keeps nothing.
+ * `function`: only functions and kernels of this name, as the disassembly shows it; null: all. `out_size` may
+ * be null. *out ends in 0 and is to be given to halyard_free. Fails as HALYARD_INSTANCE_JIT_ALWAYS does where
+ * there is no compiler; NOT_FOUND: no function has the name. */
+HALYARD_API halyard_status_t halyard_compiler_explain(const void* data, size_t size, const char* function,
+                                                      char** out, size_t* out_size);
+
 /* ---- Captures: files that contexts with a capture_path write (docs/captures.md)
  * ------------------------------------------------------------------------------------------------------------------
  */

@@ -100,7 +100,13 @@ Result<Compiler> Compiler::open(const std::string& path) {
   if (reinterpret_cast<halyard_jit_negotiate_fn>(symbol)(&request, &reply) == 0 || !reply.table)
     return fail(Code::INCOMPATIBLE, "compiler '{}' refuses this host: {}; install the one of the same build",
                 path, padded_text(reply.refusal));
+  constexpr PluginKind kExplains = [] {
+    PluginKind kind = kCompilerPlugin;
+    kind.negotiate_symbol = "halyard_jit_explain";
+    return kind;
+  }();
   Compiler compiler;
+  compiler.explain_ = reinterpret_cast<halyard_jit_explain_fn>(HALYARD_TRY(open_plugin(path, kExplains)));
   compiler.table_ = reply.table;
   return compiler;
 }
@@ -126,32 +132,65 @@ halyard_jit_stats_t Compiler::stats() {
   return stats;
 }
 
-Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::string& cache) const {
-  std::string name = fmt::format("{}.{}", code.module->name(), code.module->function_name(code.function));
+namespace {
+
+// A function as the compiler takes it; refers to `code`, `name` and `cache`.
+halyard_jit_function_t described(const FunctionCode& code, const std::string& name,
+                                 const std::string& cache) {
   const std::span<const void* const> helpers = compiled_helpers();
   uint32_t entries = 0;
   for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
     entries += code.words[at].op == static_cast<uint16_t>(DecodedOp::enter_compiled);
-  const halyard_jit_function_t function = {.struct_size = sizeof function,
-                                           .name = name.c_str(),
-                                           .words = code.words.data(),
-                                           .word_count = code.words.size(),
-                                           .lists = code.lists.data(),
-                                           .value_slots = code.value_slots,
-                                           .ref_slots = code.ref_slots,
-                                           .entry_count = entries,
-                                           .global_bytes = code.module->global_bytes(),
-                                           .layout = &layout(),
-                                           .helpers = helpers.data(),
-                                           .helper_count = helpers.size(),
-                                           .put_ref = put_ref,
-                                           .cache = cache.empty() ? nullptr : cache.c_str()};
+  return {.struct_size = sizeof(halyard_jit_function_t),
+          .name = name.c_str(),
+          .words = code.words.data(),
+          .word_count = code.words.size(),
+          .lists = code.lists.data(),
+          .value_slots = code.value_slots,
+          .ref_slots = code.ref_slots,
+          .entry_count = entries,
+          .global_bytes = code.module->global_bytes(),
+          .layout = &layout(),
+          .helpers = helpers.data(),
+          .helper_count = helpers.size(),
+          .put_ref = put_ref,
+          .cache = cache.empty() ? nullptr : cache.c_str()};
+}
+
+std::string name_of(const FunctionCode& code) {
+  return fmt::format("{}.{}", code.module->name(), code.module->function_name(code.function));
+}
+
+std::unexpected<Status> stays_interpreted(const std::string& name, const char (&reason)[kReasonBytes]) {
+  return fail(Code::UNIMPLEMENTED, "function '{}' stays interpreted: {}", name, padded_text(reason));
+}
+
+}  // namespace
+
+Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::string& cache) const {
+  const std::string name = name_of(code);
+  const halyard_jit_function_t function = described(code, name, cache);
   halyard_jit_code_t made = {};
   made.struct_size = sizeof made;
   char reason[kReasonBytes] = {};
-  if (table_->compile(&function, &made, reason, sizeof reason) == 0)
-    return fail(Code::UNIMPLEMENTED, "function '{}' stays interpreted: {}", name, padded_text(reason));
+  if (table_->compile(&function, &made, reason, sizeof reason) == 0) return stays_interpreted(name, reason);
   return CompiledFunction(made.run, made.handle, table_->release);
+}
+
+Result<Compiler::Explanation> Compiler::explain(const FunctionCode& code) const {
+  const std::string name = name_of(code);
+  const halyard_jit_function_t function = described(code, name, {});
+  Explanation explanation;
+  const halyard_jit_explanation_t takers = {
+      .struct_size = sizeof takers,
+      .user = &explanation,
+      .take_ir = [](void* user, const char* text,
+                    size_t size) { static_cast<Explanation*>(user)->ir.assign(text, size); },
+      .take_assembly = [](void* user, const char* text,
+                          size_t size) { static_cast<Explanation*>(user)->assembly.assign(text, size); }};
+  char reason[kReasonBytes] = {};
+  if (explain_(&function, &takers, reason, sizeof reason) == 0) return stays_interpreted(name, reason);
+  return explanation;
 }
 
 }  // namespace halyard::vm

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "vm/compile/compiled_function.h"
+#include "vm/compile/jit_explain.h"
 #include "vm/decode/code.h"
 
 namespace halyard::vm {
@@ -34,11 +35,19 @@ class Compiler {
   // the compiler does not support the function; the message says why. Thread-safe.
   Result<CompiledFunction> compile(const FunctionCode& code, const std::string& cache = {}) const;
 
+  struct Explanation {
+    std::string ir;        // LLVM's representation, after all passes
+    std::string assembly;  // for this processor
+  };
+  // What compile() would make of it; keeps no code. The same statuses. Thread-safe.
+  Result<Explanation> explain(const FunctionCode& code) const;
+
  private:
   static Result<Description> look_for();
   static Result<Compiler> open(const std::string& path);
 
   const halyard_jit_table_t* table_ = nullptr;
+  halyard_jit_explain_fn explain_ = nullptr;
 };
 
 }  // namespace halyard::vm

@@ -41,6 +41,15 @@ inline Result<std::string> describe(std::span<const std::byte> module,
   return detail::finish(halyard_module_describe(module.data(), module.size(), form, &text, &size),
                         [&] { return detail::take_text(text, size); });
 }
+// What the compiler (docs/jit.md) makes of its functions and kernels, or of those with the given name, as
+// text.
+inline Result<std::string> explain_compilation(std::span<const std::byte> module,
+                                               CString function = nullptr) {
+  char* text = nullptr;
+  size_t size = 0;
+  return detail::finish(halyard_compiler_explain(module.data(), module.size(), function.get(), &text, &size),
+                        [&] { return detail::take_text(text, size); });
+}
 
 // What a function takes and gives (halyard/signature.h). Texts and shapes live as long as it. Any thread.
 class Signature : public Handle<halyard_signature_t> {
