@@ -3,6 +3,7 @@
 function(halyard_add_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "src/*.cpp")
+  halyard_choose_sources(sources)
   if(sources)
     add_library(${name} STATIC ${sources})
     halyard_lto_objects(${name})

@@ -2,8 +2,8 @@
 #include "plugins.h"
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
+#include <cstdio>
+#include <memory>
 #include <ranges>
 #include <system_error>
 
@@ -21,10 +21,27 @@ Code code_of(abi::PluginStatus status) {
   return status <= kLargestCode ? failure_code(static_cast<uint32_t>(status)) : Code::UNKNOWN;
 }
 
-Result<std::vector<uint8_t>> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+// Streams of C: those of C++ bring locales, which are most of a small static program.
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+Result<File> open_file(const std::string& path) {
+  File file(std::fopen(path.c_str(), "rbe"));
   if (!file) return fail(Code::NOT_FOUND, "cannot read the file: {}", std::generic_category().message(errno));
-  return std::vector<uint8_t>(std::istreambuf_iterator<char>(file), {});
+  return file;
+}
+
+Result<std::vector<uint8_t>> read_file(const std::string& path) {
+  const File file = HALYARD_TRY(open_file(path));
+  std::vector<uint8_t> bytes;
+  uint8_t part[4096];
+  while (const size_t size = std::fread(part, 1, sizeof part, file.get()))
+    bytes.insert(bytes.end(), part, part + size);
+  if (std::ferror(file.get()))
+    return fail(Code::NOT_FOUND, "cannot read the file: {}", std::generic_category().message(errno));
+  return bytes;
 }
 
 Result<std::unique_ptr<NativeCode>> load_code(std::string_view place) {
@@ -35,8 +52,7 @@ Result<std::unique_ptr<NativeCode>> load_code(std::string_view place) {
     return load_embedded_library(HALYARD_TRY(read_file(path)));
   // Without a slash, the name would be searched in the system's folders.
   if (!place.contains('/')) path = "./" + path;
-  if (!std::ifstream(path))
-    return fail(Code::NOT_FOUND, "cannot read the file: {}", std::generic_category().message(errno));
+  HALYARD_TRY(open_file(path));
   return load_system_library_file(path);
 }
 

@@ -1,0 +1,11 @@
+// Stands in for the interpreters that sample and trace in small builds (HALYARD_SMALL): nothing is compiled
+// there, and traces hold no calls of functions.
+#include "vm/run/interpreter.h"
+
+namespace halyard::vm {
+
+CallOutcome interpret_sampled(Stack& stack) { return interpret(stack); }
+CallOutcome interpret_kernel_sampled(Stack& stack) { return interpret_kernel(stack); }
+CallOutcome interpret_traced(Stack& stack) { return interpret(stack); }
+
+}  // namespace halyard::vm
