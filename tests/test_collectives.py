@@ -243,7 +243,8 @@ def check_thread_levels(checks, mpi, folder):
         create = "@hal.channel.create(%r0, %i2:3, %i4:5, %r1, %r1,"
         assert create in text
         text = text.replace(create, create.replace("%r1", "%r3", 1))
-        text = text.replace("  %r2 = vm.call @hal.channel.create", "  %r3 = vm.const.ref.rodata 0\n  %r2 = vm.call @hal.channel.create")
+        call = "  %r2 = vm.call @hal.channel.create"
+        text = text.replace(call, "  %r3 = vm.const.ref.rodata 0\n" + call)
         target.write(text.replace("vm.import @hal.devices.get", 'vm.rodata[0] = "mine"\nvm.import @hal.devices.get'))
     for level in "single", "funneled", "serialized", "multiple":
         done = launch(mpi, [3, "env", f"HALYARD_DRIVER_PATH={vmrun.DRIVERS}", os.path.join(tests, "embedder"), level, ALL_REDUCE,

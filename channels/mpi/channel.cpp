@@ -112,16 +112,16 @@ bool Channel::moves_bytes() const {
 void Channel::forget(const Operation& operation) {
   const auto forget_in = [&](auto& operations) {
     for (const std::unique_ptr<Operation>& each : operations)
-      if (each.get() == &operation) each->told = nullptr;
+      if (each.get() == &operation) each->ended = nullptr;
   };
   forget_in(queue_);
   forget_in(direct_);
   for (const Draining& draining : draining_)
-    if (draining.operation.get() == &operation) draining.operation->told = nullptr;
+    if (draining.operation.get() == &operation) draining.operation->ended = nullptr;
 }
 
 void Channel::end(std::unique_ptr<Operation> operation) {
-  if (operation->told) *operation->told = true;
+  if (operation->ended) *operation->ended = true;
   if (const halyard_collective_t* const collective = operation->collective())
     job().complete(*collective, operation->is_done() ? Failure() : broken_);
   if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // its sends may be under way

@@ -1,4 +1,4 @@
-// Collectives of all ranks: first messages, which settle small ones; then the bytes of large ones, either
+// Collectives of all ranks: first messages, which complete small ones; then the bytes of large ones, either
 // moved as they are, or reduced on the way (pipeline.h).
 #pragma once
 

@@ -199,7 +199,7 @@ void Job::run() {
     const bool moved = look() || !completions_.empty();
     const uint64_t end = now();
     if (end - advanced_at_ > kQuietNs) look_at_peers();
-    tell(lock);
+    report_completions(lock);
     if (moved) {
       moved_at = end;
       changed_.notify_all();
@@ -223,22 +223,22 @@ std::unique_lock<std::mutex> Job::lock() {
 bool Job::has_work() const {
   return std::any_of(channels_.begin(), channels_.end(),
                      [](const Channel* channel) { return channel->has_work(); }) ||
-         !buried_.empty();
+         !closing_.empty();
 }
 
 bool Job::advance() {
   bool moved = false;
   for (size_t i = 0; i < channels_.size(); ++i)  // it may grow meanwhile
     if (channels_[i]->has_work() && channels_[i]->advance()) moved = true;
-  for (size_t i = 0; i < buried_.size();) {
-    if (!buried_[i]->is_closed()) buried_[i]->close();
-    buried_[i]->advance();
-    if (!buried_[i]->is_idle()) {
+  for (size_t i = 0; i < closing_.size();) {
+    if (!closing_[i]->is_closed()) closing_[i]->close();
+    closing_[i]->advance();
+    if (!closing_[i]->is_idle()) {
       ++i;
       continue;
     }
-    const std::unique_ptr<Channel> gone = std::move(buried_[i]);
-    buried_.erase(buried_.begin() + static_cast<ptrdiff_t>(i));
+    const std::unique_ptr<Channel> gone = std::move(closing_[i]);
+    closing_.erase(closing_.begin() + static_cast<ptrdiff_t>(i));
   }
   return moved;
 }
@@ -273,10 +273,10 @@ void Job::look_at_peers() {
 
 void Job::remove(Channel& channel) { std::erase(channels_, &channel); }
 
-void Job::bury(std::unique_ptr<Channel> channel) {
+void Job::close_later(std::unique_ptr<Channel> channel) {
   if (any_thread_) channel->close();  // else the job's thread does
   if (channel->is_closed() && channel->is_idle()) return;
-  buried_.push_back(std::move(channel));
+  closing_.push_back(std::move(channel));
   wake_.notify_one();
 }
 
@@ -284,11 +284,11 @@ void Job::complete(const halyard_collective_t& collective, Failure failure) {
   completions_.push_back({collective, std::move(failure)});
 }
 
-void Job::tell(std::unique_lock<std::mutex>& lock) {
+void Job::report_completions(std::unique_lock<std::mutex>& lock) {
   if (completions_.empty()) return;
-  const std::vector<Completion> told = std::exchange(completions_, {});
+  const std::vector<Completion> ended = std::exchange(completions_, {});
   lock.unlock();
-  for (const Completion& each : told)
+  for (const Completion& each : ended)
     each.collective.completed(each.collective.user, to_status(*services_, each.failure));
   lock = this->lock();
 }
@@ -302,7 +302,7 @@ void Job::work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const b
     } while (!*done && (now() < until || now() - moved_at < patience_ns) && patience_ns != 0);
   }
   const bool wakes = has_work();
-  tell(lock);
+  report_completions(lock);
   if (wakes && has_work()) wake_.notify_one();
 }
 
@@ -324,7 +324,7 @@ Failure Job::import(std::unique_lock<std::mutex>& lock, const std::string& id, M
       return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
     if (is_done) break;
     const bool moved = advance();
-    tell(lock);
+    report_completions(lock);
     lock.unlock();
     pause.rest(moved);
     lock = this->lock();

@@ -46,7 +46,7 @@ class Job {
   // `patience_ns` until *done; hands the rest to the job's thread.
   void work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const bool* done);
   // Destroys the channel when nothing of it is under way any more.
-  void bury(std::unique_ptr<Channel> channel);
+  void close_later(std::unique_ptr<Channel> channel);
   std::condition_variable& changed() { return changed_; }  // when something has been done
   // Communicators of the embedder, by id.
   std::map<std::string, std::unique_ptr<Fabric>>& imports() { return imports_; }
@@ -64,7 +64,7 @@ class Job {
   bool moves_bytes() const;
   void look_at_peers();
   bool has_work() const;
-  void tell(std::unique_lock<std::mutex>& lock);  // releases it, and takes it again
+  void report_completions(std::unique_lock<std::mutex>& lock);  // releases it, and takes it again
   void leave();
   bool is_broken() const;
   void leave_broken();
@@ -94,7 +94,7 @@ class Job {
   std::unique_ptr<Fabric> world_;
   std::map<std::string, std::unique_ptr<Fabric>> imports_;
   std::vector<Channel*> channels_;
-  std::vector<std::unique_ptr<Channel>> buried_;
+  std::vector<std::unique_ptr<Channel>> closing_;
   struct Completion {
     halyard_collective_t collective;
     Failure failure;

@@ -37,8 +37,8 @@ class Operation {
   const Failure& failure() const { return failure_; }
   // Of the host; null for others.
   const halyard_collective_t* collective() const { return collective_; }
-  uint64_t added = 0;    // nanoseconds of CLOCK_MONOTONIC
-  bool* told = nullptr;  // set to true at the end, for a thread that stays
+  uint64_t added = 0;     // nanoseconds of CLOCK_MONOTONIC
+  bool* ended = nullptr;  // set to true at the end, for a thread that stays
 
  protected:
   void done() { is_done_ = true; }

@@ -189,7 +189,7 @@ void channel_close(halyard_provider_channel_t handle) noexcept {
     static_cast<void>(gone->channel.release());  // its requests went with MPI
     return;
   }
-  job.bury(std::move(gone->channel));
+  job.close_later(std::move(gone->channel));
 }
 
 halyard_status_t submit(halyard_provider_channel_t handle, const halyard_collective_t* collective) noexcept {
@@ -203,7 +203,7 @@ halyard_status_t submit(halyard_provider_channel_t handle, const halyard_collect
                                                : make_collective(channel, *collective);
     bool is_done = false;
     Operation* const added = operation.get();
-    if (collective->patience_ns != 0) added->told = &is_done;
+    if (collective->patience_ns != 0) added->ended = &is_done;
     channel.add(std::move(operation));
     job.work(lock, collective->patience_ns, &is_done);
     if (!is_done && collective->patience_ns != 0) channel.forget(*added);

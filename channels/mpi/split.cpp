@@ -39,7 +39,7 @@ class Split final : public Operation {
   void start() override {
     if (channel_.count() == 1) {
       if (!choose({own_})) return;
-      settle();
+      open_child();
       return done();
     }
     propose();
@@ -155,11 +155,11 @@ class Split final : public Operation {
       number_ = 0;
       return propose();
     }
-    settle();
+    open_child();
     done();
   }
 
-  void settle() {
+  void open_child() {
     channel_.fabric().taken.set(number_);
     if (child_) {
       std::vector<uint32_t> members;

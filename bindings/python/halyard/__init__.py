@@ -12,7 +12,8 @@ torch.from_dlpack and memoryview share its memory. Failures are subclasses of ha
 
 from ._halyard import (  # noqa: F401
     AbortedError, AlreadyExistsError, Call, CancelledError, Channels, Context, DataLossError, DeadlineExceededError,
-    DeferredError, Device, Error, FailedPreconditionError, Function, IncompatibleError, Instance, InternalError, InvalidArgumentError,
+    DeferredError, Device, Error, FailedPreconditionError, Function,
+    IncompatibleError, Instance, InternalError, InvalidArgumentError,
     NotFoundError, Object, OutOfRangeError, PermissionDeniedError, Program, ResourceExhaustedError, Tensor, Trace,
     UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError, Waker, assemble, describe, disassemble,
     element_types)

@@ -1,4 +1,5 @@
 """Programs of several ranks: threads of this process, and processes whose communicator mpi4py has made."""
+import json
 import os
 import pathlib
 import re
@@ -95,3 +96,43 @@ def test_a_communicator_of_mpi4py(tmp_path):
             code = 0
     text = output.read_text()
     assert code == 0 and sorted(re.findall(r"rank \d is done", text)) == [f"rank {i} is done" for i in range(3)], text
+
+
+FIXTURES = pathlib.Path(os.environ.get("HALYARD_FIXTURES", SOURCE.parent / "shared" / "fixtures")) / "collectives"
+
+
+def numbers(np, text):
+    """'2x2xf32=[1 2][3 4]' or '4xf32=1,2,3,4' as an array."""
+    sizes, name, elements = re.fullmatch(r"((?:\d+x)*)(\w+)=(.*)", text).groups()
+    shape = [int(size) for size in sizes.split("x")[:-1]]
+    dtype = {"f16": np.float16, "f32": np.float32, "i32": np.int32}[name]
+    values = [float(element) for element in re.split(r"[\s,\[\]]+", elements) if element]
+    return np.array(values * (int(np.prod(shape)) if len(values) == 1 else 1), dtype).reshape(shape)
+
+
+@pytest.mark.skipif(not FIXTURES.exists(), reason="the shared fixtures are not here")
+@pytest.mark.parametrize("device", ["local-sync", "local-task"])
+def test_compiled_programs_by_threads(device):
+    np = pytest.importorskip("numpy")
+    for case in json.loads((FIXTURES / "expected.json").read_text()):
+        ranks = halyard.Channels.local(case["world"])
+        module = case["modules"][0]
+        found = [None] * len(ranks)
+
+        def run(number):
+            model = halyard.load(FIXTURES / module, device=device, channels=ranks[number])
+            result = model[case["function"]](*(numbers(np, text) for text in case["ranks"][number]["inputs"]))
+            found[number] = result if isinstance(result, tuple) else (result,)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(ranks))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number, rank in enumerate(case["ranks"]):
+            for text, result in zip(rank["expected"], found[number], strict=True):
+                expected = numbers(np, text)
+                array = np.asarray(result)
+                assert not isinstance(result, halyard.Tensor) or array.dtype == expected.dtype, (case["name"], number)
+                assert array.shape == expected.shape, (case["name"], number)
+                np.testing.assert_allclose(array.astype(np.float64), expected.astype(np.float64), rtol=case["rtol"] or 1e-6)

@@ -45,8 +45,8 @@ struct LocalWorld::State {
   std::thread watcher;
   bool ends = false;
 
-  // Splits may resolve members, with what they queued, which may lead to more.
-  void settle(LocalOutcome& outcome) {
+  // Begins what was queued on members whose group is known now. That may complete more splits.
+  void begin_queued(LocalOutcome& outcome) {
     while (!outcome.resolved.empty()) {
       const std::shared_ptr<LocalMember> resolved = std::move(outcome.resolved.back());
       outcome.resolved.pop_back();
@@ -105,7 +105,7 @@ struct LocalWorld::State {
         return !group || !group->check_stops(outcome);
       });
       if (outcome.completions.empty() && outcome.resolved.empty()) continue;
-      settle(outcome);
+      begin_queued(outcome);
       lock.unlock();
       outcome.carry_out();
       lock.lock();
@@ -196,7 +196,7 @@ halyard_status_t changing(State& world, Change change) noexcept {
     {
       const std::lock_guard lock(world.mutex);
       HALYARD_TRY(change(outcome));
-      world.settle(outcome);
+      world.begin_queued(outcome);
     }
     outcome.carry_out();
     return {};
