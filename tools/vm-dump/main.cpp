@@ -68,10 +68,10 @@ Result<Output> wanted_output(const Flags& flags) {
                 json ? flag::json : flag::disassemble);
   if (flags.has(flag::function) && !flags[flag::jit])
     return fail(HALYARD_INVALID_ARGUMENT, "{} is for native code; add {}", flag::function, flag::jit);
-  if (flags[flag::jit]) return Output::native;
   if (flags[flag::offsets] && !disassemble)
     return fail(HALYARD_INVALID_ARGUMENT, "{} is for the disassembly; add {}", flag::offsets,
                 flag::disassemble);
+  if (flags[flag::jit]) return Output::native;
   return disassemble ? Output::disassembly : json ? Output::json : Output::summary;
 }
 
