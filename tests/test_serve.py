@@ -269,6 +269,8 @@ class Protocol(Folder):
         self.assertEqual((status, headers["Connection"]), (200, "close"))
         connection.close()
         self.assertTrue(raw(self.server, b"GET /v2 HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 OK\r\n"))
+        answers = raw(self.server, 2 * b"GET /v2 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        self.assertEqual(answers.count(b"Connection: keep-alive\r\n"), 2, answers)
 
     def test_pipelined_requests_are_answered_in_order(self):
         requests = b"".join(post(mul([i], [3], id=str(i))) + b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n" for i in range(30))
@@ -452,6 +454,12 @@ class Limits(Folder):
             status, headers, _ = server.get("/v2/models/mul/infer", "POST", json.dumps(mul([1] * 9000, [1] * 9000)))
             self.assertEqual((status, headers["Retry-After"]), (503, "1"))
             self.assertEqual(server.metric("halyard_request_memory_bytes"), 0)
+        # Chunks of a byte need no more than their bytes.
+        with start(f"--model=mul={MUL}", "--max_request_memory=1MiB") as server:
+            body = json.dumps(mul([1] * 50, [1] * 50)).encode()
+            chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer[:200])
 
     def test_memory_of_a_model(self):
         with start(f"--model=mul={MUL}", "--max_memory=1MiB") as server:

@@ -117,7 +117,8 @@ def main():
             try_it(1, "3", ["1, 2.5, -3", "10"])
             if screenshot:
                 height = browser.evaluate("document.documentElement.scrollHeight")
-                picture = browser.call("Page.captureScreenshot", clip={"x": 0, "y": 0, "width": 900, "height": height, "scale": 1})
+                picture = browser.call("Page.captureScreenshot", clip={"x": 0, "y": 0, "width": 900, "height": height, "scale": 1},
+                                       captureBeyondViewport=True)
                 with open(screenshot, "wb") as file:
                     file.write(base64.b64decode(picture["data"]))
             browser.evaluate("1")

@@ -181,8 +181,10 @@ Repository::Repository(const Runtime& runtime, Scheduler& scheduler, Log& log, s
 std::vector<FoundModel> Repository::look() const {
   std::vector<FoundModel> found;
   for (const ModelSource& source : named_) {
-    found.push_back({.source = source, .stamp = stamp_of(source)});
-    found.back().source.parameters = runtime_.flags[flag::parameters];
+    FoundModel each{.source = source};
+    each.source.parameters = runtime_.flags[flag::parameters];
+    each.stamp = stamp_of(each.source);
+    found.push_back(std::move(each));
   }
   if (!folder_.empty()) {
     if (auto models = find_models(folder_)) {

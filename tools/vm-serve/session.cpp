@@ -170,6 +170,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const std::string target(view_of(message.target()));
     const Route route = route_of(method, target);
     keep_alive_ = message.keep_alive();
+    const unsigned version = message.version();
     awaits_continue_ =
         message.version() >= 11 && beast::iequals(message[http::field::expect], "100-continue");
 
@@ -197,6 +198,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       if (error_) co_return false;
     }
     response.closes |= !keep_alive_ || has_rest || server_.is_draining();
+    // What HTTP/1.1 does unasked.
+    if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
     const bool is_written = co_await write(response, route.is_head);
     const Clock::duration time = Clock::now() - begin_;
     server_.metrics.count_response(response.status);
@@ -291,11 +294,13 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       if (!co_await read_exactly(json.data(), json.size())) co_return cut_short();
       co_return std::nullopt;
     }
+    size_t reserved = 0;  // bytes of text, in pieces, however small the chunks are
     while (!parser_->is_done()) {
       const size_t before = json.size();
-      if (!job.reservation.add(kPiece * kJsonFactor)) co_return no_room();
-      json.resize(before + kPiece);
-      const size_t read = co_await read_some(json.data() + before, kPiece);
+      if (before == reserved && !job.reservation.add(kPiece * kJsonFactor)) co_return no_room();
+      if (before == reserved) reserved += kPiece;
+      json.resize(reserved);
+      const size_t read = co_await read_some(json.data() + before, reserved - before);
       json.resize(before + read);
       if (error_) co_return cut_short();
     }
