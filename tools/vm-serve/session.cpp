@@ -42,6 +42,7 @@ constexpr uint64_t kLeastRate =
     64 << 10;  // bytes in a second that bodies and answers must make on the average
 constexpr std::chrono::seconds kGrace(10);  // before that counts
 constexpr std::chrono::seconds kLinger(
+    constexpr size_t kMostLingered = 16 << 20;  // bytes that are read and dropped meanwhile
     2);  // for the client to read an answer behind which the connection closes
 // Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that
 // come before their type.
@@ -505,7 +506,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     socket_.shutdown(asio::socket_base::shutdown_send, error);
     expire_after(kLinger);
     std::vector<char> piece(kPiece);
-    for (size_t skipped = 0; !error && skipped < server_.limits.body;)
+    for (size_t skipped = 0; !error && skipped < kMostLingered;)
       skipped += co_await socket_.async_read_some(asio::buffer(piece), asio::redirect_error(use_task, error));
   }
 
