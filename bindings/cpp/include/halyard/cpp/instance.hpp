@@ -14,7 +14,7 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// "0.1.0"
+// "0.2.0"
 inline const char* version() noexcept { return halyard_version(); }
 
 // The library that compiles bytecode (docs/jit.md): its name with a version, and its path. They live as long
