@@ -41,9 +41,10 @@ constexpr size_t kMostSkipped = 256 << 10;  // of a refused body, so that the co
 constexpr uint64_t kLeastRate =
     64 << 10;  // bytes in a second that bodies and answers must make on the average
 constexpr std::chrono::seconds kGrace(10);  // before that counts
-constexpr std::chrono::seconds kLinger(
-    constexpr size_t kMostLingered = 16 << 20;  // bytes that are read and dropped meanwhile
-    2);  // for the client to read an answer behind which the connection closes
+// For the client to read an answer behind which the connection closes; and bytes that are read and dropped
+// meanwhile.
+constexpr std::chrono::seconds kLinger(2);
+constexpr size_t kMostLingered = 16 << 20;
 // Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that
 // come before their type.
 constexpr uint64_t kJsonFactor = 10;
