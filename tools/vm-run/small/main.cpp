@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "../print.h"
 #include "common/convention.h"
 #include "common/failure.h"
 #include "common/inputs.h"
+#include "common/standard_streams.h"
+#include "vm-run/print.h"
 
 // The C++ library's own handler prints the demangled name of an exception; the demangler is 47 KB.
 namespace __cxxabiv1 {
@@ -249,7 +250,7 @@ int main_of(int argc, char** argv) {
   const Result<> done = options ? run(*options) : std::unexpected(options.error());
   if (done) return 0;
   std::fflush(stdout);
-  std::fprintf(stderr, "vm-run: %s\n", done.error().line().c_str());
+  print_error("vm-run: {}\n", done.error().line());
   return done.error().exit_code;
 }
 
