@@ -92,7 +92,7 @@ def check_results(checks, folder):
 
 def check_refusals(checks):
     for name, flags, parts in (
-            ("text", ["--module=examples/fib.vmasm"], ["UNIMPLEMENTED", "vm-as"]),
+            ("text", [f"--module={SOURCE}/examples/fib.vmasm"], ["UNIMPLEMENTED", "vm-as"]),
             ("a flag of the ordinary vm-run", ["--module=x.vmfb", "--capture=y"], ["INVALID_ARGUMENT", "--capture", "--help"]),
             ("no module", [], ["INVALID_ARGUMENT", "--module=FILE"]),
             ("a driver in a file", ["--module=x.vmfb", "--device=vulkan"], ["NOT_FOUND", "vulkan"])):

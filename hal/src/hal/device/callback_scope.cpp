@@ -37,6 +37,8 @@ void outside_of_callbacks(Loop& loop, Step& step) noexcept {
   loop.post(step);
 }
 
+bool is_in_callback() noexcept { return depth != 0; }
+
 void await_outside_of_callbacks(Loop& loop) {
   if (depth == 0) loop.drain();
 }

@@ -22,6 +22,8 @@ class CallbackScope {
 void run_step(Step& step) noexcept;
 // Runs the step now, or, within a scope, soon and on the loop.
 void outside_of_callbacks(Loop& loop, Step& step) noexcept;
+// Whether this thread is in a scope.
+bool is_in_callback() noexcept;
 // Blocks until the loop has run all steps posted so far; no effect within a scope.
 void await_outside_of_callbacks(Loop& loop);
 

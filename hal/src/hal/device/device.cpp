@@ -64,8 +64,9 @@ Device::~Device() {
 
 Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                  const std::vector<std::pair<std::string, std::string>>& options,
-                                 bool counts_objects, Ref<Loop> loop) {
+                                 bool counts_objects, Ref<Loop> loop, std::shared_ptr<void> while_open) {
   Ref<Device> device = make<Device>(std::move(library), std::move(kind), std::move(path), std::move(loop));
+  device->while_open_ = std::move(while_open);
   const halyard_driver_table_t& table = device->table();
   std::vector<halyard_option_t> given;
   for (const auto& [key, value] : options) given.push_back({text_of(key), text_of(value)});

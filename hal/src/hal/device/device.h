@@ -45,10 +45,11 @@ class Device final : public ObjectOf<Device>, Step {
   static const ObjectType kType;  // "hal.device"
 
   // `loop` closes the device if its last reference goes in a callback of its own driver; null: a loop of its
-  // own.
+  // own. `while_open` is released when the device has been closed and has released its library and loop.
   static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                   const std::vector<std::pair<std::string, std::string>>& options,
-                                  bool counts_objects = false, Ref<Loop> loop = {});
+                                  bool counts_objects = false, Ref<Loop> loop = {},
+                                  std::shared_ptr<void> while_open = {});
 
   const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
   const std::string& path() const { return path_; }
@@ -113,6 +114,7 @@ class Device final : public ObjectOf<Device>, Step {
   halyard_memory_request_t memory_request(uint64_t affinity, uint32_t memory_type, uint32_t usage,
                                           uint64_t size) const;
 
+  std::shared_ptr<void> while_open_;  // first, so that it is destroyed last
   Ref<Loop> loop_;
   Ref<DriverLibrary> library_;
   std::string kind_;

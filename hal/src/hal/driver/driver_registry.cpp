@@ -6,6 +6,8 @@
 #include <sys/auxv.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -109,12 +111,49 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
   return make<DriverRegistry>(std::move(options));
 }
 
-DriverRegistry::~DriverRegistry() { await_outside_of_callbacks(*loop_); }
+// Counts the devices of a registry that have not been closed; thread-safe.
+class DriverRegistry::OpenDevices {
+ public:
+  // What the device holds while it is open.
+  static std::shared_ptr<void> add(const std::shared_ptr<OpenDevices>& devices) {
+    return std::make_shared<One>(devices);
+  }
+  void await_none(std::chrono::milliseconds most) {
+    std::unique_lock lock(mutex_);
+    closed_.wait_for(lock, most, [this] { return count_ == 0; });
+  }
+
+ private:
+  struct One {
+    explicit One(std::shared_ptr<OpenDevices> devices) : all(std::move(devices)) {
+      const std::lock_guard lock(all->mutex_);
+      ++all->count_;
+    }
+    One(const One&) = delete;
+    One& operator=(const One&) = delete;
+    ~One() {
+      const std::lock_guard lock(all->mutex_);
+      --all->count_;
+      all->closed_.notify_all();
+    }
+    const std::shared_ptr<OpenDevices> all;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable closed_;
+  size_t count_ = 0;
+};
+
+DriverRegistry::~DriverRegistry() {
+  await_outside_of_callbacks(*loop_);
+  if (!is_in_callback()) open_devices_->await_none(std::chrono::milliseconds(100));
+}
 
 DriverRegistry::DriverRegistry(RegistryOptions options)
     : log_(std::move(options.log)),
       tracer_(std::move(options.tracer)),
       loop_(options.loop ? std::move(options.loop) : Loop::create()),
+      open_devices_(std::make_shared<OpenDevices>()),
       counts_objects_(options.counts_objects) {
   for (const LinkedDriver& driver : options.linked) add(driver);
   for (const std::string& library : options.libraries) add(Origin::embedder, absolute_path(library));
@@ -416,7 +455,7 @@ Result<Ref<Device>> DriverRegistry::open_device(std::string_view uri,
   parsed.options.insert(parsed.options.end(), options.begin(), options.end());
   Ref<DriverLibrary> library = HALYARD_TRY(library_for(parsed.kind));
   return Device::open(std::move(library), std::move(parsed.kind), std::move(parsed.path), parsed.options,
-                      counts_objects_, loop_);
+                      counts_objects_, loop_, OpenDevices::add(open_devices_));
 }
 
 }  // namespace halyard::hal

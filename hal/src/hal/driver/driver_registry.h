@@ -90,7 +90,9 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   Result<Ref<Device>> open_device(std::string_view uri, const std::vector<DeviceOption>& options = {});
 
   explicit DriverRegistry(RegistryOptions options);
-  // Waits until the loop has closed the devices whose last reference was their own work.
+  // Waits until the loop has closed the devices whose last reference was their own work, and at most 100 ms
+  // for devices that are still open: their last work may have signalled and still be about to release them.
+  // So a process that has released everything does not exit while a driver's thread closes a device.
   ~DriverRegistry();
 
  private:
@@ -103,6 +105,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   };
 
   static constexpr size_t kNoEntry = SIZE_MAX;
+  class OpenDevices;
   struct Trace {
     Step step;
     size_t entry = kNoEntry;  // the step's candidate
@@ -127,6 +130,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   DriverLog log_;
   Ref<Tracer> tracer_;
   Ref<Loop> loop_;
+  const std::shared_ptr<OpenDevices> open_devices_;
   const bool counts_objects_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;
