@@ -146,7 +146,7 @@ class DriverRegistry::OpenDevices {
 
 DriverRegistry::~DriverRegistry() {
   await_outside_of_callbacks(*loop_);
-  if (!is_in_callback()) open_devices_->await_none(std::chrono::milliseconds(100));
+  if (!is_in_callback()) open_devices_->await_none(std::chrono::milliseconds(500));
 }
 
 DriverRegistry::DriverRegistry(RegistryOptions options)
