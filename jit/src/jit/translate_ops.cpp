@@ -219,11 +219,11 @@ Value* Translator::rounded(Op op, llvm::Intrinsic::ID id, Value* x) {
   bool keeps = false;
   if (x->getType()->isFloatTy()) {
     const auto signaling = std::bit_cast<float>(0x7F800001u);
-    const float given = reinterpret_cast<float (*)(float)>(function)(signaling);
+    const float given = reinterpret_cast<float (*)(float)>(const_cast<void*>(function))(signaling);
     keeps = std::bit_cast<uint32_t>(given) == std::bit_cast<uint32_t>(signaling);
   } else {
     const auto signaling = std::bit_cast<double>(uint64_t{0x7FF0000000000001});
-    const double given = reinterpret_cast<double (*)(double)>(function)(signaling);
+    const double given = reinterpret_cast<double (*)(double)>(const_cast<void*>(function))(signaling);
     keeps = std::bit_cast<uint64_t>(given) == std::bit_cast<uint64_t>(signaling);
   }
   return keeps ? b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, integer) : integer;
