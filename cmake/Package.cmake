@@ -59,8 +59,16 @@ halyard_package(
   tools
   NAME halyard-tools
   SECTION devel
-  SUMMARY "run, measure, inspect and assemble .vmfb modules"
-  DESCRIPTION "The commands vm-run, vm-serve, vm-bench, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages and completions for bash and zsh."
+  SUMMARY "run, serve, inspect and assemble .vmfb modules"
+  DESCRIPTION "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages and completions for bash and zsh."
+  DEPENDS "libhalyard0 ${same}"
+  SUGGESTS "halyard-bench")
+halyard_package(
+  bench
+  NAME halyard-bench
+  SECTION devel
+  SUMMARY "measure .vmfb modules"
+  DESCRIPTION "The command vm-bench, with its manual page and completions for bash and zsh."
   DEPENDS "libhalyard0 ${same}")
 halyard_package(
   vulkan

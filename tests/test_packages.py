@@ -20,9 +20,11 @@ DOC = "/usr/share/doc/{name}/(copyright|changelog.gz)"
 # What each package may hold, as one expression for a whole path.
 FILES = {
     "libhalyard0": f"{MULTIARCH}/(libhalyard.so.[0-9.]+|halyard/drivers/halyard-driver-local.so)",
-    "halyard-tools": "/usr/bin/(vm-[a-z]+|hal-info)|/usr/share/man/man1/(vm-[a-z]+|hal-info).1.gz|"
-                     "/usr/share/bash-completion/completions/[a-z-]+|/usr/share/zsh/vendor-completions/_[a-z-]+|"
+    "halyard-tools": "/usr/bin/TOOL|/usr/share/man/man1/TOOL.1.gz|/usr/share/bash-completion/completions/TOOL|"
+                     "/usr/share/zsh/vendor-completions/_TOOL|".replace("TOOL", "(vm-(run|serve|check|dump|as)|hal-info)") +
                      "/usr/lib/systemd/system/halyard-serve.(service|socket)",
+    "halyard-bench": "/usr/bin/vm-bench|/usr/share/man/man1/vm-bench.1.gz|"
+                     "/usr/share/(bash-completion/completions/|zsh/vendor-completions/_)vm-bench",
     "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
     "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm.so",
     "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",

@@ -32,7 +32,9 @@ grep -qx '8xf32=10 20 30 40 50 60 70 80' /tmp/result
 say "tools"
 hal-info >/tmp/info
 grep -q local /tmp/info
-for tool in vm-run vm-serve vm-bench vm-check vm-dump vm-as hal-info hal-cts; do
+tools="vm-run vm-serve vm-check vm-dump vm-as hal-info hal-cts"
+if [ -e /packages/halyard-bench_*.deb ]; then tools="$tools vm-bench"; fi
+for tool in $tools; do
   "$tool" --help >/dev/null
   test -e "/usr/share/man/man1/$tool.1.gz"
   test -e "/usr/share/bash-completion/completions/$tool"

@@ -25,6 +25,7 @@
 #include <list>
 #include <utility>
 
+#include "common/descriptor.h"
 #include "common/interrupt.h"
 
 namespace halyard::tools {
@@ -38,24 +39,6 @@ using Limit = std::optional<std::chrono::nanoseconds>;
 std::unexpected<Failure> no_pipe() {
   return fail(HALYARD_RESOURCE_EXHAUSTED, "cannot make a pipe: {}", std::strerror(errno));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 struct Pipe {
   Descriptor reader;

@@ -31,4 +31,16 @@ Result<std::string> input_types(const halyard_function_description_t& function) 
   return types;
 }
 
+Result<Handle<halyard_object_t>> add_fences(halyard_device_t device, Arguments& arguments) {
+  arguments.add({});
+  Handle<halyard_object_t> signal;
+  TOOL_TRY(check(halyard_fence_create(device, signal.out())));
+  halyard_value_t fence = {};
+  fence.kind = HALYARD_VALUE_OBJECT;
+  fence.object = signal.get();
+  halyard_retain(fence.object);
+  arguments.add(fence);
+  return signal;
+}
+
 }  // namespace halyard::tools

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/failure.h"
+#include "common/inputs.h"
 
 namespace halyard::tools {
 
@@ -15,5 +16,9 @@ std::string convention_results(std::string_view convention);
 // The types of the arguments that --input flags give: all but the two fences of an asynchronous function.
 // INVALID_ARGUMENT: the number of arguments varies.
 Result<std::string> input_types(const halyard_function_description_t& function);
+
+// Adds the two fences of an asynchronous function: a null one to wait for, and a new one, which it returns,
+// to signal.
+Result<Handle<halyard_object_t>> add_fences(halyard_device_t device, Arguments& arguments);
 
 }  // namespace halyard::tools

@@ -9,23 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#include "common/descriptor.h"
+
 namespace halyard::tools {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ > STDERR_FILENO) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 std::unexpected<Failure> cannot(std::string_view what, const std::string& path, std::string_view kind = "") {
   const int error = errno;
@@ -55,7 +43,8 @@ Result<OpenFile> open_file(const std::string& path) {
 }
 
 Result<FileContents> FileContents::open(const std::string& path, std::string_view kind) {
-  const Descriptor file(path == kStandard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(path == kStandard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return cannot("open", path, kind);
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return cannot("read", path, kind);

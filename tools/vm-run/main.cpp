@@ -173,15 +173,7 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   std::fflush(stdout);
   TOOL_TRY(check_inputs(description, types, arguments));
   Handle<halyard_object_t> signal;
-  if (description.is_async) {  // wait for nothing, signal a new fence
-    arguments.add({});
-    TOOL_TRY(check(halyard_fence_create(device, signal.out())));
-    halyard_value_t fence = {};
-    fence.kind = HALYARD_VALUE_OBJECT;
-    fence.object = signal.get();
-    halyard_retain(fence.object);
-    arguments.add(fence);
-  }
+  if (description.is_async) signal = TOOL_TRY(add_fences(device, arguments));
   const auto time_limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
   const auto limit_ns = static_cast<uint64_t>(time_limit.count());
   const Arguments results = TOOL_TRY(call_and_wait(program, function.get(), arguments,

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/descriptor.h"
 #include "session.h"
 
 namespace halyard::tools::serve {
@@ -21,22 +22,6 @@ namespace halyard::tools::serve {
 namespace asio = boost::asio;
 
 namespace {
-
-// Closes what is not released.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 std::unexpected<Failure> cannot_listen(std::string_view address) {
   const int error = errno;

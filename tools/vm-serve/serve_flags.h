@@ -7,39 +7,38 @@ namespace halyard::tools::flag {
 
 // ---- Models
 
-inline constexpr List served_model = {"model", "NAME[/VERSION][:FUNCTION]=FILE",
-                                      "Serves a function of a module (.vmfb, .vmasm) under this name; "
-                                      "VERSION is 1 without it, FUNCTION may be left out if "
-                                      "there is\nonly one. May be repeated.",
-                                      "--model=mul=simple_mul.vmfb"};
-inline constexpr Text models = {"models", "FOLDER",
-                                "Serves every FOLDER/NAME/VERSION/ with a module in it. Parameter files "
-                                "beside the module are of the scope that is "
-                                "their name;\nmodel.json may say otherwise (docs/serving.md).",
-                                "--models=/srv/models"};
-inline constexpr List batch = {"batch", "[NAME=]N",
-                               "Requests that wait are joined to calls of up to N rows, if the first "
-                               "dimension of every argument and result is "
-                               "dynamic. Only\nfor models whose rows do not depend on each other. May be "
-                               "repeated, for models by their names.",
-                               "--batch=bert=64"};
+inline constexpr List served_model = {
+    "model", "NAME[/VERSION][:FUNCTION]=FILE",
+    "Serves a function of a module (.vmfb, .vmasm) under this name; VERSION is 1 without it, FUNCTION may be "
+    "left out if there is only one. May be repeated.",
+    "--model=mul=simple_mul.vmfb"};
+inline constexpr Text models = {
+    "models", "FOLDER",
+    "Serves every FOLDER/NAME/VERSION/ with a module in it. Parameter files beside the module are of the "
+    "scope that is their name; model.json may say otherwise (docs/serving.md).",
+    "--models=/srv/models"};
+inline constexpr List batch = {
+    "batch", "[NAME=]N",
+    "Requests that wait are joined to calls of up to N rows, if the first dimension of every argument and "
+    "result is dynamic. Only for models whose rows do not depend on each other. May be repeated, for models "
+    "by their names.",
+    "--batch=bert=64"};
 inline constexpr Duration batch_delay = {"batch_delay", "TIME",
                                          "How long a request may wait for others of its batch. Without it "
                                          "none does: batches are made of what has queued up.",
                                          "--batch_delay=2ms"};
 inline constexpr Duration watch = {"watch", "TIME",
                                    "Looks for changed models this often, and loads those whose files have "
-                                   "not changed since the look before. Without it "
-                                   "only\nSIGHUP does that.",
+                                   "not changed since the look before. Without it only SIGHUP does that.",
                                    "--watch=10s"};
 
 // ---- Connections
 
-inline constexpr Text host = {"host", "ADDRESS",
-                              "The address to listen on. Anybody who reaches it may use the models: other "
-                              "addresses than the default, 127.0.0.1, are "
-                              "for\nnetworks that are trusted, or behind a proxy.",
-                              "--host=0.0.0.0", "127.0.0.1"};
+inline constexpr Text host = {
+    "host", "ADDRESS",
+    "The address to listen on. Anybody who reaches it may use the models: other addresses than the default, "
+    "127.0.0.1, are for networks that are trusted, or behind a proxy.",
+    "--host=0.0.0.0", "127.0.0.1"};
 inline constexpr Number port = {"port", "N", "The TCP port (8080); 0: any that is free, which is printed.",
                                 "--port=9000", 8080};
 inline constexpr Text unix_socket = {
@@ -60,29 +59,27 @@ inline constexpr Number threads = {
 inline constexpr Number contexts = {
     "contexts", "N",
     "Contexts of one model at most; they are made when requests wait. Each has the model's state, with its "
-    "constants. "
-    "Without it: as\nmany as --threads. A model with state that requests share needs 1.",
+    "constants. Without it: as many as --threads. A model with state that requests share needs 1.",
     "--contexts=1"};
 inline constexpr Number queue = {
     "queue", "N", "Requests of one model that may wait (256). Further ones are answered with 503.",
     "--queue=1000", 256};
-inline constexpr Duration request_timeout = {"request_timeout", "TIME",
-                                             "The longest time from the header of a request until the model "
-                                             "has answered (60s); then the answer is 504, and the call "
-                                             "is\ncancelled.",
-                                             "--request_timeout=500ms"};
+inline constexpr Duration request_timeout = {
+    "request_timeout", "TIME",
+    "The longest time from the header of a request until the model has answered (60s); then the answer is "
+    "504, and the call is cancelled.",
+    "--request_timeout=500ms"};
 inline constexpr Size max_body = {"max_body", "SIZE",
                                   "The largest body of a request (64MiB). Larger ones are answered with 413.",
                                   "--max_body=1GiB"};
-inline constexpr Size max_request_memory = {"max_request_memory", "SIZE",
-                                            "Bytes for the bodies of all requests that are read, wait or run "
-                                            "(1GiB); JSON counts ten times. What is beyond is "
-                                            "answered with 503.",
-                                            "--max_request_memory=8GiB"};
+inline constexpr Size max_request_memory = {
+    "max_request_memory", "SIZE",
+    "Bytes for the bodies of all requests that are read, wait or run (1GiB); JSON counts ten times. What is "
+    "beyond is answered with 503.",
+    "--max_request_memory=8GiB"};
 inline constexpr Duration drain_timeout = {"drain_timeout", "TIME",
                                            "How long requests may go on after SIGTERM or Ctrl-C (30s). Then "
-                                           "they are cancelled. A second signal ends the server "
-                                           "at once.",
+                                           "they are cancelled. A second signal ends the server at once.",
                                            "--drain_timeout=10s"};
 
 // ---- Logs

@@ -198,19 +198,6 @@ Result<> load(const Options& options, Program& program) {
   return check(halyard_context_create(program.instance.get(), &context, program.context.out()));
 }
 
-// The two fences of an asynchronous function: wait for nothing, signal a new one, which is returned.
-Result<Handle<halyard_object_t>> add_fences(halyard_device_t device, Arguments& arguments) {
-  arguments.add({});
-  Handle<halyard_object_t> signal;
-  TOOL_TRY(check(halyard_fence_create(device, signal.out())));
-  halyard_value_t fence = {};
-  fence.kind = HALYARD_VALUE_OBJECT;
-  fence.object = signal.get();
-  halyard_retain(fence.object);
-  arguments.add(fence);
-  return signal;
-}
-
 Result<> run(const Options& options) {
   Program program;
   TOOL_TRY(load(options, program));

@@ -1,0 +1,30 @@
+// A file descriptor that is owned.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace halyard::tools {
+
+// Closes the descriptor when it is destroyed. A negative number is none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+  // The caller closes it from now on.
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+}  // namespace halyard::tools
