@@ -193,8 +193,7 @@ TEST_F(FenceTest, AwaitAcrossDriversEndsAtTheFirstFailure) {
   const Ref<Fence> here = make_fence(open_fake_device("queued"));
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
   std::thread failer([&] { there->fail(Status(Code::DEADLINE_EXCEEDED, "their deadline")); });
-  EXPECT_FAILS(DEADLINE_EXCEEDED, "their deadline",
-               wait({here.get(), there.get()}, kWaitForever));
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "their deadline", wait({here.get(), there.get()}, kWaitForever));
   failer.join();
 }
 

@@ -421,10 +421,10 @@ TEST_F(HalHostFunctions, channels) {
     return std::pair((*values)[0].as_i32(), (*values)[1].as_i32());
   };
   // Without a launcher: a world of one rank. The same channel each time.
-  const auto first =
-      hal->object<hal::Channel>("channel.create", "0rIirrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1});
-  const auto second =
-      hal->object<hal::Channel>("channel.create", "0rIIrrii_r", {devices[0], kAny, 0, nullptr, nullptr, -1, -1});
+  const auto first = hal->object<hal::Channel>("channel.create", "0rIirrii_r",
+                                               {devices[0], kAny, 0, nullptr, nullptr, -1, -1});
+  const auto second = hal->object<hal::Channel>("channel.create", "0rIIrrii_r",
+                                                {devices[0], kAny, 0, nullptr, nullptr, -1, -1});
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first, second);
   EXPECT_EQ(place(first), std::pair(0, 1));
@@ -436,9 +436,9 @@ TEST_F(HalHostFunctions, channels) {
   EXPECT_EQ(place(part), std::pair(0, 1));
   EXPECT_EQ(hal->object<hal::Channel>("channel.split", "0riii_r", {first, -1, 0, 0}), nullptr);
 
-  expect_failure(hal->status("channel.create", "0rIIrrii_r",
-                             {devices[0], kAny, 0, text_of("unknown"), nullptr, -1, -1}),
-                 Code::NOT_FOUND, "channel id 'unknown' is unknown");
+  expect_failure(
+      hal->status("channel.create", "0rIIrrii_r", {devices[0], kAny, 0, text_of("unknown"), nullptr, -1, -1}),
+      Code::NOT_FOUND, "channel id 'unknown' is unknown");
   expect_failure(hal->status("channel.create", "0rIIrrii_r", {nullptr, kAny, 0, nullptr, nullptr, -1, -1}),
                  Code::INVALID_ARGUMENT, "null");
   expect_failure(hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}), Code::INVALID_ARGUMENT, "null");

@@ -53,7 +53,7 @@ TEST(Differential, GeneratedProgramsWithoutFusing) {
     Choices choices(seed);
     const Program program = generate_program(choices);
     ASSERT_EQ(compare_machines(program, {.fuse = false}).difference, "") << "HALYARD_SEED=" << seed << '\n'
-                                                               << describe(program);
+                                                                         << describe(program);
   }
 }
 

@@ -41,8 +41,11 @@ constexpr uint64_t kBytesUnit = 3;
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
 
 void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
+  char bytes[10];
+  size_t size = 0;
+  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
+  bytes[size++] = static_cast<char>(value);
+  out.append(bytes, size);
 }
 void put_key(std::string& out, uint32_t field, WireType type) { put_varint(out, field << 3 | type); }
 void put_number(std::string& out, uint32_t field, uint64_t value) {
@@ -56,30 +59,30 @@ void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
 }
 void put_fixed(std::string& out, uint32_t field, uint64_t value) {
   put_key(out, field, kFixed64);
-  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift);
+  char bytes[8];  // little endian
+  for (size_t i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<char>(value >> 8 * i);
+  out.append(bytes, sizeof bytes);
 }
-
-// Files of several processes, one after another, are one trace too (ranks of a program): numbers of tracks,
-// flows and sequences are of the process.
-uint64_t unique(uint64_t number) {
-  static const uint64_t process = static_cast<uint64_t>(::getpid()) << 32;
-  return number == 0 ? 0 : process + number;
-}
-uint64_t sequence() { return static_cast<uint64_t>(::getpid()); }
 
 }  // namespace
 
+PerfettoWriter::PerfettoWriter() : process_(static_cast<uint32_t>(::getpid())) {}
+
+uint64_t PerfettoWriter::unique(uint64_t number) const {
+  return number == 0 ? 0 : (static_cast<uint64_t>(process_) << 32) + number;
+}
+
 void PerfettoWriter::packet(uint64_t time) {
-  std::string packet;
-  packet.reserve(event_.size() + interned_.size() + 32);
-  put_number(packet, kTimestamp, time);
-  put_number(packet, kSequenceId, sequence());
-  if (!begun_) put_number(packet, kFirstOnSequence, 1);
-  put_number(packet, kSequenceFlags, std::exchange(begun_, true) ? kNeedsState : kStateCleared | kNeedsState);
-  if (!interned_.empty()) put_bytes(packet, kInternedData, interned_);
+  packet_.clear();
+  put_number(packet_, kTimestamp, time);
+  put_number(packet_, kSequenceId, process_);
+  if (!begun_) put_number(packet_, kFirstOnSequence, 1);
+  put_number(packet_, kSequenceFlags,
+             std::exchange(begun_, true) ? kNeedsState : kStateCleared | kNeedsState);
+  if (!interned_.empty()) put_bytes(packet_, kInternedData, interned_);
   interned_.clear();
-  put_bytes(packet, kTrackEvent, event_);
-  put_bytes(bytes_, kPacket, packet);
+  put_bytes(packet_, kTrackEvent, event_);
+  put_bytes(bytes_, kPacket, packet_);
 }
 
 void PerfettoWriter::descriptor(uint64_t track, uint64_t parent, std::string_view name, uint32_t kind,
@@ -90,7 +93,7 @@ void PerfettoWriter::descriptor(uint64_t track, uint64_t parent, std::string_vie
   if (!name.empty()) put_bytes(fields, kTrackName, name);
   if (kind != 0) put_bytes(fields, kind, inner);
   std::string packet;
-  put_number(packet, kSequenceId, sequence());
+  put_number(packet, kSequenceId, process_);
   put_bytes(packet, kTrackDescriptor, fields);
   put_bytes(bytes_, kPacket, packet);
 }

@@ -14,6 +14,7 @@ namespace halyard {
 
 class PerfettoWriter {
  public:
+  PerfettoWriter();
   void process_track(uint64_t track, uint32_t process, std::string_view name);
   void thread_track(uint64_t track, uint32_t process, uint32_t thread, std::string_view name);
   // Tracks of one parent with the same name are shown as lanes of one track.
@@ -33,6 +34,9 @@ class PerfettoWriter {
 
  private:
   using Numbers = std::map<std::string, uint64_t, std::less<>>;
+  // Files of several processes (ranks of a program), one after another, are one trace too: numbers of tracks
+  // and flows are made unique with the process's number, which is the sequence's number as well.
+  uint64_t unique(uint64_t number) const;
   void packet(uint64_t time);  // of event_
   void descriptor(uint64_t track, uint64_t parent, std::string_view name, uint32_t kind,
                   std::string_view inner);
@@ -41,9 +45,11 @@ class PerfettoWriter {
   void named_event(uint32_t type, uint64_t track, uint64_t time, std::string_view category,
                    std::string_view name, std::span<const uint64_t> flows);
 
+  const uint32_t process_;
   std::string bytes_;
+  std::string packet_;    // the packet that is being written
   std::string interned_;  // names that the next packet sends
-  std::string event_;     // of the packet that is being written
+  std::string event_;     // of that packet
   Numbers names_;
   Numbers categories_;
   bool begun_ = false;

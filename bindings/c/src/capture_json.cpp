@@ -122,8 +122,12 @@ class Writer {
     range(name, value);
   }
   void member(hal::command_field::Bytes, std::string_view, std::span<const uint8_t>) {}
-  void member(hal::command_field::Channel, std::string_view name, uint32_t value) { json_.field(name, value); }
-  void member(hal::command_field::Elements, std::string_view name, uint64_t value) { json_.field(name, value); }
+  void member(hal::command_field::Channel, std::string_view name, uint32_t value) {
+    json_.field(name, value);
+  }
+  void member(hal::command_field::Elements, std::string_view name, uint64_t value) {
+    json_.field(name, value);
+  }
 
   void members(const hal::DispatchCommand& command) {
     json_.field("kind", hal::word_of(command));

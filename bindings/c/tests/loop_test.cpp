@@ -78,7 +78,9 @@ void spin(halyard_instance_t instance, halyard_status_code_t& code) {
 }
 
 // ThreadSanitizer starts a thread of its own with the first one of a process.
-void start_a_sanitizers_thread() { std::thread([] {}).join(); }
+void start_a_sanitizers_thread() {
+  std::thread([] {}).join();
+}
 
 TEST(InstanceLoopTest, ItsThreadStartsWithTheFirstTimeLimit) {
   start_a_sanitizers_thread();

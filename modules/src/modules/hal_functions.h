@@ -79,8 +79,8 @@ Result<int64_t> buffer_view_dim(hal::BufferView&, uint32_t index);
 Result<> buffer_view_trace(HalOptions&, Object* key, Span<Object*> views);
 
 // ---- hal_channel.cpp
-Result<Ref<hal::Channel>> channel_create(HalOptions&, hal::Device&, uint64_t affinity, uint64_t flags, vm::Buffer* id,
-                                    vm::Buffer* group, int32_t rank, int32_t count);
+Result<Ref<hal::Channel>> channel_create(HalOptions&, hal::Device&, uint64_t affinity, uint64_t flags,
+                                         vm::Buffer* id, vm::Buffer* group, int32_t rank, int32_t count);
 Result<Ref<hal::Channel>> channel_split(hal::Channel&, int32_t color, int32_t key, uint64_t flags);
 Result<std::tuple<int32_t, int32_t>> channel_rank_and_count(vm::CallContext&, hal::Channel&);
 
@@ -206,11 +206,13 @@ void collect(const Span<T>& entries, hal::InlineVector<T, N>& into) {
 
 // ---- Signatures of hal 0.5 (dispatch: also 0.6) that have a newer form.
 
-inline Result<Ref<hal::Channel>> channel_create_5(HalOptions& state, hal::Device& device, uint64_t affinity, uint32_t flags,
-                                             vm::Buffer* id, vm::Buffer* group, int32_t rank, int32_t count) {
+inline Result<Ref<hal::Channel>> channel_create_5(HalOptions& state, hal::Device& device, uint64_t affinity,
+                                                  uint32_t flags, vm::Buffer* id, vm::Buffer* group,
+                                                  int32_t rank, int32_t count) {
   return channel_create(state, device, affinity, flags, id, group, rank, count);
 }
-inline Result<Ref<hal::Channel>> channel_split_5(hal::Channel& channel, int32_t color, int32_t key, uint32_t flags) {
+inline Result<Ref<hal::Channel>> channel_split_5(hal::Channel& channel, int32_t color, int32_t key,
+                                                 uint32_t flags) {
   return channel_split(channel, color, key, flags);
 }
 inline Result<> command_buffer_execution_barrier_5(hal::CommandBuffer& commands, uint32_t source_stages,

@@ -49,12 +49,13 @@ struct Recorder {
   }
 
   Result<> record(Result<> (CommandBuffer::*function)(const CommandBuffer::Collective&), uint32_t channel,
-                  uint32_t operation, uint32_t parameter, const BufferRange& send,
-                  const BufferRange& receive, uint64_t element_count) const {
+                  uint32_t operation, uint32_t parameter, const BufferRange& send, const BufferRange& receive,
+                  uint64_t element_count) const {
     if (channel >= to.channels.size())
-      return fail(Code::UNIMPLEMENTED,
-                  "collectives cannot be executed again: that needs the other ranks of their channel; run the "
-                  "program itself");
+      return fail(
+          Code::UNIMPLEMENTED,
+          "collectives cannot be executed again: that needs the other ranks of their channel; run the "
+          "program itself");
     CommandBuffer::Collective collective;
     collective.channel = to.channels[channel];
     collective.operation = operation;

@@ -51,8 +51,9 @@ const Word* move_over(Stack& stack, const FunctionCode& to, const Word* word) {
 
 }  // namespace
 
-// Sampling::hot samples take 12 ms in the tightest loop and 80 ms in larger ones. Loading LLVM and compiling a
-// function takes 22 to 60 ms: a function is compiled when it has run for about as long as that (docs/jit.md).
+// Sampling::hot samples take 12 ms in the tightest loop and 80 ms in larger ones. Loading LLVM and compiling
+// a function takes 22 to 60 ms: a function is compiled when it has run for about as long as that
+// (docs/jit.md).
 const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const Sampling& sampling = code.module->sampling();
