@@ -1,6 +1,8 @@
 """vm-serve under load: limits of time, memory and connections, models that fail, batches."""
 import json
+import os
 import random
+import socket
 import threading
 import unittest
 
@@ -39,6 +41,43 @@ class Limits(Folder):
             for connection in waiting:
                 connection.close()
             self.assertEqual(server.get("/v2/health/ready")[0], 200)
+
+    def test_clients_that_go_away_make_room(self):
+        path = os.path.join(self.folder, "socket")
+        with start(f"--model=loop={self.loop()}", "--threads=2", "--contexts=1", "--queue=1", f"--unix_socket={path}", "--port=0",
+                   expect=2) as server:
+            labels = 'model="loop",version="1"'
+            request = post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer")
+
+            def unix():
+                connection = socket.socket(socket.AF_UNIX)
+                connection.connect(path)
+                return connection
+
+            for round, connect in enumerate((server.socket, unix)):
+                running, waiting = connect(), connect()
+                running.sendall(request)
+                wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 1, "the call")
+                waiting.sendall(request)
+                wait_until(lambda: server.metric(f"halyard_model_queue_length{{{labels}}}") == 1, "the request to wait")
+                self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 503)
+                waiting.close()
+                wait_until(lambda: server.metric(f"halyard_model_queue_length{{{labels}}}") == 0, "the place in the queue")
+                running.close()
+                wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 0, "the call to end")
+                self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
+                self.assertEqual(server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}'), 2 * (round + 1))
+                self.assertEqual(server.metric('halyard_responses_total{status="499"}'), 2 * (round + 1))
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_client_that_closes_its_side_gets_its_answer(self):
+        with start(f"--model=loop={self.loop()}", "--request_timeout=1s") as server:
+            request = post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer")
+            answer = raw(server, request).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.assertTrue(answer.startswith(b"HTTP/1.1 504"), answer)
+            answer = raw(server, request.replace(b"HTTP/1.1", b"HTTP/1.0"))  # which has no interim responses
+            self.assertTrue(answer.startswith(b"HTTP/1.1 504"), answer)
+            self.assertEqual(server.metric('halyard_model_requests_total{model="loop",version="1",outcome="timeout"}'), 2)
 
     def test_bodies_that_are_too_large(self):
         with start(f"--model=mul={MUL}", "--max_body=1KB", "--max_request_memory=1MiB") as server:
@@ -133,6 +172,30 @@ class Batches(Folder):
         self.assertLess(calls, 64)
         self.assertEqual(alone, batched)
         self.assertEqual({number: answer[2] for number, answer in alone.items()}, {n: [len(r)] for n, r in enumerate(requests)})
+
+    def test_one_client_of_a_batch_goes_away(self):
+        """The call that both are part of goes on for the other."""
+        slow = self.write("slow.vmasm", serve_client.SLOW_ECHO_MODULE)
+        with start(f"--model=slow={slow}", "--threads=1", "--batch=2", "--batch_delay=1000min", "--request_timeout=10min") as server:
+            gone, stays = server.socket(), server.socket(600)
+            for connection, value in ((gone, 1), (stays, 2)):
+                connection.sendall(post({"inputs": [tensor("x", "FP32", [value])]}, "/v2/models/slow/infer", "Connection: close\r\n"))
+            labels = 'model="slow",version="1"'
+            wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 1, "the call")
+            gone.close()
+            wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 1, "the request to end")
+            self.assertIn(b'"data":[2]', read_all(stays))
+            self.assertEqual(server.metric(f"halyard_model_batch_rows_sum{{{labels}}}"), 2)
+            stays.close()
+            # Both gone: the call ends before its time.
+            both = [server.socket(), server.socket()]
+            for connection in both:
+                connection.sendall(post({"inputs": [tensor("x", "FP32", [1])]}, "/v2/models/slow/infer"))
+            wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 1, "the second call")
+            for connection in both:
+                connection.close()
+            wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 3, "both to end")
+            self.assertEqual(server.stop(), 0)
 
     def test_a_full_batch_does_not_wait(self):
         with start(f"--model=mul={MUL}", "--batch=4", "--batch_delay=1000min") as server:

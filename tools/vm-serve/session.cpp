@@ -2,10 +2,13 @@
 // length is known is read from the socket straight into the memory of its tensors.
 #include "session.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -45,6 +48,7 @@ constexpr std::chrono::seconds kGrace(10);  // before that counts
 // meanwhile.
 constexpr std::chrono::seconds kLinger(2);
 constexpr size_t kMostLingered = 16 << 20;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that
 // come before their type.
 constexpr uint64_t kJsonFactor = 10;
@@ -86,6 +90,13 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       if (self->job_) self->server_.scheduler.abandon(self->job_, {HALYARD_CANCELLED, "the server ends"});
       self->close_socket();
     });
+  }
+
+  void look() override {
+    // The first look at a call only counts: quick calls are over by the second.
+    int looks = looks_.load(std::memory_order_relaxed);
+    if (looks < 0 || !looks_.compare_exchange_strong(looks, looks + 1) || looks == 0) return;
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->look_at_client(); });
   }
 
   Task<> run() {
@@ -143,6 +154,24 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
   }
 
+  // Whether the client has closed the connection, or only its side: then it may still read the answer. TCP
+  // shows the difference when something is sent, which a closed socket refuses; an interim response is
+  // something that every HTTP/1.1 client must take.
+  void look_at_client() {
+    if (!job_) return;
+    const int socket = socket_.native_handle();
+    pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
+    if (::poll(&state, 1, 0) <= 0) return;
+    if (state.revents & (POLLERR | POLLHUP)) {
+      is_gone_ = true;
+      return server_.scheduler.abandon(job_, {HALYARD_CANCELLED, "the client has closed the connection"});
+    }
+    int unsent = 0;  // bytes that the client has not acknowledged: with none, all of a few are taken
+    if (is_probed_ || parser_->get().version() < 11 || ::ioctl(socket, SIOCOUTQ, &unsent) != 0 || unsent != 0)
+      return;
+    is_probed_ = ::send(socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+  }
+
   void close_socket() {
     error_code ignored;
     socket_.close(ignored);
@@ -192,6 +221,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       response = co_await infer(route);
     }
     job_ = nullptr;
+    if (is_gone_) {
+      answered(method, target, response);
+      co_return false;
+    }
 
     // What is left of a body stands before the next request.
     bool has_rest = false;
@@ -203,17 +236,17 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     // What HTTP/1.1 does unasked.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
     const bool is_written = co_await write(response, route.is_head);
-    const Clock::duration time = Clock::now() - begin_;
-    server_.metrics.count_response(response.status);
-    if (server_.logs_requests || response.status >= 500) log_request(method, target, response, time);
+    answered(method, target, response);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
     co_await linger();
     co_return false;
   }
 
-  void log_request(std::string_view method, std::string_view target, const Response& response,
-                   Clock::duration time) {
+  void answered(std::string_view method, std::string_view target, const Response& response) {
+    server_.metrics.count_response(response.status);
+    if (!server_.logs_requests && response.status < 500) return;
+    const Clock::duration time = Clock::now() - begin_;
     constexpr size_t kMostTarget = 256;
     Json error;
     if (response.status >= 400) error = response.body.substr(0, 512);
@@ -357,6 +390,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   Task<bool> call(const std::shared_ptr<Job>& job) {
     bool is_accepted = true;
     job_ = job;
+    is_probed_ = false;
+    looks_.store(0, std::memory_order_relaxed);
     expire_at(begin_ + server_.limits.request);
     const SessionExecutor executor = socket_.get_executor();
     co_await asio::async_initiate<const asio::use_awaitable_t<SessionExecutor>, void()>(
@@ -371,6 +406,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
           std::exchange(job->done, nullptr)();
         },
         use_task);
+    looks_.store(-1, std::memory_order_relaxed);
     job_ = nullptr;
     co_return is_accepted;
   }
@@ -386,8 +422,11 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       }
       job.failure = std::move(response).error();
     }
-    const unsigned status = status_of_call(job.failure->code);
-    (status == 504 ? metrics.timed_out : metrics.failed).fetch_add(1, std::memory_order_relaxed);
+    const unsigned status = is_gone_ ? kClientGone : status_of_call(job.failure->code);
+    (is_gone_        ? metrics.cancelled
+     : status == 504 ? metrics.timed_out
+                     : metrics.failed)
+        .fetch_add(1, std::memory_order_relaxed);
     metrics.request_seconds.add(Clock::now() - begin_);
     return error_response(status, job.failure->line());
   }
@@ -419,7 +458,6 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     error_ = {};
     if (!std::exchange(awaits_continue_, false)) co_return;
     expire_after(kGrace);
-    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     co_await asio::async_write(socket_, asio::buffer(kContinue), asio::redirect_error(use_task, error_));
   }
 
@@ -526,6 +564,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   bool keep_alive_ = false;
   bool awaits_continue_ = false;
   bool is_idle_ = true;
+  std::atomic<int> looks_ = -1;  // since the call began; -1: there is none
+  bool is_probed_ = false;       // by an interim response
+  bool is_gone_ = false;         // the client has closed the connection during its call
   bool is_listed_ = false;
 };
 
