@@ -24,6 +24,30 @@ class Limits(Folder):
             self.assertEqual(server.metric('halyard_model_requests_total{model="loop",version="1",outcome="timeout"}'), 3)
             self.assertEqual(server.stop(), 0)
 
+    def test_a_quick_model_that_loops_is_stopped(self):
+        """Quick calls run on the thread that has read the request; its time limit holds nevertheless."""
+        with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=1", "--request_timeout=1s") as server:
+            connection = server.connect()
+
+            def infer(value):
+                return ask(connection, "/v2/models/loop/infer", "POST", json.dumps({"inputs": [tensor("input0", "INT32", [value])]}))[0]
+
+            for _ in range(2):
+                for _ in range(200):
+                    self.assertEqual(infer(0), 200)
+                self.assertEqual(infer(1), 504)
+            # Others are answered meanwhile, and it can be cancelled.
+            gone = server.socket()
+            for _ in range(200):
+                self.assertEqual(infer(0), 200)
+            gone.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 1, "the call")
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            gone.close()
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 0, "the call to end")
+            connection.close()
+            self.assertEqual(server.stop(), 0)
+
     def test_a_full_queue_asks_to_come_again_and_others_are_answered(self):
         with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=2", "--contexts=1", "--queue=2") as server:
             waiting = []
