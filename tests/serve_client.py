@@ -163,3 +163,19 @@ vm.func @forever(%i0: i32) -> (i32) {
   vm.return %i0
 }
 """
+
+# An echo that takes seconds.
+SLOW_ECHO_MODULE = """vm.module @slow
+vm.export @main
+vm.attr @main "iree.abi.declaration" "sync func @main(%x: tensor<?xf32>) -> (%y: tensor<?xf32>)"
+vm.func @main(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
+  %i0 = vm.const.i32 500000000
+  %i1 = vm.const.i32 1
+  vm.br ^bb1
+^bb1:
+  %i0 = vm.sub.i32 %i0, %i1
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb2:
+  vm.return %R0
+}
+"""

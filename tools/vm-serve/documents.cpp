@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -134,6 +135,8 @@ std::string_view truth(bool value) { return value ? "true" : "false"; }
 }  // namespace
 
 std::string json_string(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
+  if (std::ranges::all_of(text, is_plain)) return '"' + std::string(text) + '"';
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

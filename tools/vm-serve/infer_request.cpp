@@ -1,5 +1,5 @@
-// A SAX handler that follows the places of an inference request. Elements of tensors are converted as they
-// are read if the data type stands before them, as it usually does, and else at the end of the input.
+// A handler of JSON events that follows the places of an inference request. Elements of tensors are converted
+// as they are read if the data type stands before them, as it usually does, and else at the end of the input.
 #include "infer_request.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <new>
 
-#include "common/json.h"
+#include "json_events.h"
 
 namespace halyard::tools::serve {
 
@@ -196,17 +196,13 @@ class Reader {
     return std::move(request_);
   }
 
-  // ---- Events of nlohmann's SAX parser; false ends it.
+  // ---- Events of JsonReader; false ends it.
 
   bool null() { return skips() || scalar(Scalar{}); }
   bool boolean(bool value) { return skips() || scalar(Scalar::of(value)); }
   bool number_integer(int64_t value) { return skips() || scalar(Scalar::of(value)); }
   bool number_unsigned(uint64_t value) { return skips() || scalar(Scalar::of(value)); }
-  bool number_float(double value, const std::string&) { return skips() || scalar(Scalar::of(value)); }
-  template <typename T>
-  bool binary(T&) {
-    return wrong("binary values are not JSON");
-  }
+  bool number_float(double value) { return skips() || scalar(Scalar::of(value)); }
 
   bool string(std::string& value) {
     if (skips()) return true;
@@ -247,7 +243,7 @@ class Reader {
     }
   }
 
-  bool start_object(size_t) {
+  bool start_object() {
     if (!deeper()) return false;
     if (skips()) return skip_deeper();
     switch (place_) {
@@ -297,7 +293,7 @@ class Reader {
     }
   }
 
-  bool start_array(size_t) {
+  bool start_array() {
     if (!deeper()) return false;
     if (skips()) return skip_deeper();
     switch (place_) {
@@ -350,12 +346,7 @@ class Reader {
     }
   }
 
-  template <typename Exception>
-  bool parse_error(size_t position, const std::string&, const Exception& error) {
-    std::string_view why =
-        error.what();  // "[json.exception.parse_error.101] parse error at ...: syntax error ..."
-    if (const size_t found = why.find("] "); found != std::string_view::npos) why.remove_prefix(found + 2);
-    if (const size_t found = why.find(": "); found != std::string_view::npos) why.remove_prefix(found + 2);
+  bool parse_error(size_t position, std::string_view why) {
     return wrong("the request is no JSON at byte {}: {}", position, why);
   }
 
@@ -584,7 +575,7 @@ uint64_t InferRequest::binary_size() const {
 Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model) {
   Reader reader(model, json.size());
   try {
-    Json::sax_parse(json.begin(), json.end(), &reader);
+    JsonReader(json, reader).run();
     return reader.finish();
   } catch (const std::bad_alloc&) {
     return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for the request");

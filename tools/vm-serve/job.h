@@ -2,6 +2,7 @@
 // is told.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,10 +21,22 @@ struct Job {
   std::shared_ptr<Model> model;
   std::vector<RequestInput> inputs;  // by their index in the specification, with their bytes
   Reservation reservation;           // of the memory for them
-  // Called once, on any thread, when there is an outcome; it must not block.
-  std::move_only_function<void()> done;
 
-  // The outcome, once `done` was called.
+  // Lets `handler` be called when there is an outcome, on the thread that has it; it must not block. False:
+  // there is one already, and the handler is not called.
+  [[nodiscard]] bool await(std::move_only_function<void()> handler) {
+    done_ = std::move(handler);
+    Progress expected = Progress::pending;
+    return progress_.compare_exchange_strong(expected, Progress::awaited);
+  }
+  bool has_outcome() const { return progress_.load() == Progress::over; }
+  void set_outcome(std::vector<halyard::Value> given, std::optional<Failure> why) {
+    results = std::move(given);
+    failure = std::move(why);
+    if (progress_.exchange(Progress::over) == Progress::awaited) std::exchange(done_, nullptr)();
+  }
+
+  // The outcome, once there is one.
   std::vector<halyard::Value> results;
   std::optional<Failure> failure;
 
@@ -40,6 +53,11 @@ struct Job {
   uint64_t rows() const;
   // Whether it can run in one call with another one: the same dimensions but the first.
   bool fits(const Job& other) const;
+
+ private:
+  enum class Progress { pending, awaited, over };
+  std::atomic<Progress> progress_ = Progress::pending;
+  std::move_only_function<void()> done_;
 };
 
 // The arguments of a call, in host memory that the device uses in place where it can. The bytes of the inputs

@@ -172,13 +172,15 @@ class Operations {
         hangup_(strand_, SIGHUP),
         drain_timer_(strand_),
         watch_timer_(strand_),
-        watchdog_timer_(strand_) {}
+        watchdog_timer_(strand_),
+        clients_timer_(strand_) {}
 
   void start() {
     await_end();
     await_hangup();
     if (settings_.watch) await_change();
     if (notifier_.watchdog()) feed_watchdog();
+    look_at_clients();
   }
   // When nothing runs any longer.
   void finish() { loader_.join(); }
@@ -242,6 +244,16 @@ class Operations {
     });
   }
 
+  void look_at_clients() {
+    constexpr std::chrono::milliseconds kInterval(100);
+    clients_timer_.expires_after(kInterval);
+    clients_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      server_.look_at_clients();
+      look_at_clients();
+    });
+  }
+
   using Executor = asio::strand<asio::io_context::executor_type>;
   using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
 
@@ -255,6 +267,7 @@ class Operations {
   Timer drain_timer_;
   Timer watch_timer_;
   Timer watchdog_timer_;
+  Timer clients_timer_;
   asio::thread_pool loader_{1};
   bool is_ending_ = false;
   std::atomic<bool> has_cancelled_ = false;

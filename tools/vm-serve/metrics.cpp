@@ -113,7 +113,8 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
          const std::pair<std::string_view, uint64_t> outcomes[] = {{"success", metrics.succeeded.load()},
                                                                    {"failure", metrics.failed.load()},
                                                                    {"rejected", metrics.rejected.load()},
-                                                                   {"timeout", metrics.timed_out.load()}};
+                                                                   {"timeout", metrics.timed_out.load()},
+                                                                   {"cancelled", metrics.cancelled.load()}};
          for (const auto& [outcome, count] : outcomes)
            append_value(text, "halyard_model_requests_total",
                         fmt::format("{},outcome=\"{}\"", labels, outcome), count);

@@ -44,6 +44,7 @@ struct ModelMetrics {
   std::atomic<uint64_t> failed = 0;     // by the model, or because of its request
   std::atomic<uint64_t> rejected = 0;   // the queue was full
   std::atomic<uint64_t> timed_out = 0;  // waiting or running
+  std::atomic<uint64_t> cancelled = 0;  // the client has gone
   std::atomic<int64_t> queued = 0;
   std::atomic<int64_t> running = 0;
   std::atomic<int64_t> contexts = 0;

@@ -76,6 +76,15 @@ class Model {
   // Makes a context, which runs the module's initializers: this may take long. Any thread.
   Result<std::unique_ptr<Worker>> make_worker(const Runtime& runtime) const;
 
+  // Whether calls took so short a time of late that handing one to another thread would take longer. Any
+  // thread; `time` is that of the last call.
+  bool is_quick() const { return mean_ns_.load(std::memory_order_relaxed) < kQuick.count(); }
+  void count_time(Clock::duration time) {
+    const int64_t ns = std::chrono::nanoseconds(time).count(),
+                  mean = mean_ns_.load(std::memory_order_relaxed);
+    mean_ns_.store(mean + (ns - mean) / 8, std::memory_order_relaxed);
+  }
+
   // False after a context could not be made, until one can.
   std::atomic<bool> is_ready = false;
 
@@ -90,6 +99,8 @@ class Model {
   } schedule;
 
  private:
+  static constexpr std::chrono::nanoseconds kQuick = std::chrono::microseconds(100);
+
   Model() = default;
   Result<> read_signature();
 
@@ -102,6 +113,7 @@ class Model {
   uint32_t function_index_ = 0;
   bool is_async_ = false;
   std::atomic<bool> has_batches_ = false;
+  std::atomic<int64_t> mean_ns_ = 10 * kQuick.count();  // of the last calls' times; at first, long
 };
 
 }  // namespace halyard::tools::serve

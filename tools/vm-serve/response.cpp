@@ -61,10 +61,15 @@ size_t Response::content_length() const {
 }
 
 std::string Response::head(std::chrono::system_clock::time_point now) const {
-  return fmt::format(
-      "HTTP/1.1 {} {}\r\nServer: halyard\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}\r\n",
-      status, reason_of(status), date_of(now), content_type, content_length(), headers,
-      closes ? "Connection: close\r\n" : "");
+  const fmt::format_int code(status), length(content_length());
+  std::string text;
+  text.reserve(192 + headers.size());
+  const auto add = [&](const auto&... parts) { (text.append(std::string_view(parts)), ...); };
+  add("HTTP/1.1 ", std::string_view(code.data(), code.size()), " ", reason_of(status));
+  add("\r\nServer: halyard\r\nDate: ", date_of(now), "\r\nContent-Type: ", content_type);
+  add("\r\nContent-Length: ", std::string_view(length.data(), length.size()), "\r\n", headers);
+  add(closes ? "Connection: close\r\n\r\n" : "\r\n");
+  return text;
 }
 
 Response error_response(unsigned status, std::string_view text) {

@@ -32,6 +32,9 @@ struct Response {
   std::string head(std::chrono::system_clock::time_point now) const;
 };
 
+// Of requests whose client has gone: nobody gets it, but logs and metrics show it, as those of nginx do.
+inline constexpr unsigned kClientGone = 499;
+
 std::string_view reason_of(unsigned status);
 
 // An error as the protocol has it: {"error": "..."}. 503 asks the client to try again in a second.

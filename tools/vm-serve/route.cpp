@@ -14,6 +14,9 @@ constexpr std::string_view kReading = "GET, HEAD";
 
 // "%2F" to "/"; nothing if a digit is missing, or a decoded byte is a control character.
 std::optional<std::string> decoded(std::string_view text) {
+  const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
+  const auto is_plain = [&](char byte) { return byte != '%' && !is_control(byte); };
+  if (std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
     char byte = text[i];
@@ -25,7 +28,7 @@ std::optional<std::string> decoded(std::string_view text) {
       byte = static_cast<char>(value);
       i += 2;
     }
-    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F) return std::nullopt;
+    if (is_control(byte)) return std::nullopt;
     plain += byte;
   }
   return plain;
@@ -51,9 +54,10 @@ Route route_of(std::string_view method, std::string_view target) {
   path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
 
+  constexpr size_t kMostParts = 8;
   std::vector<std::string> parts;
+  parts.reserve(kMostParts);
   while (!path.empty()) {
-    constexpr size_t kMostParts = 8;
     const size_t end = std::min(path.find('/'), path.size());
     auto part = decoded(path.substr(0, end));
     if (!part) return {.status = 400};

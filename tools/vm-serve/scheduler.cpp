@@ -29,18 +29,56 @@ bool Scheduler::is_full(const Model& model) const {
 }
 
 bool Scheduler::submit(const std::shared_ptr<Job>& job) {
+  std::optional<Start> here;
   {
     const std::lock_guard lock(mutex_);
     Model::Schedule& schedule = job->model->schedule;
     if (schedule.queue.size() >= limits_.queue) return false;
     job->queued_at = Clock::now();
-    schedule.queue.push_back(job);
-    schedule.queued_rows += job->rows();
-    job->model->metrics().queued.fetch_add(1, std::memory_order_relaxed);
-    if (!std::exchange(schedule.is_listed, true)) waiting_.push_back(job->model);
+    here = start_here(job);
+    if (!here) enqueue(job);
   }
-  pump();
+  if (here) {
+    run(*std::move(here));
+  } else {
+    pump();
+  }
   return true;
+}
+
+void Scheduler::enqueue(const std::shared_ptr<Job>& job) {
+  Model::Schedule& schedule = job->model->schedule;
+  schedule.queue.push_back(job);
+  schedule.queued_rows += job->rows();
+  job->model->metrics().queued.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(schedule.is_listed, true)) waiting_.push_back(job->model);
+}
+
+// If nothing else waits, and the call is likely to be over before another thread would have begun it.
+std::optional<Scheduler::Start> Scheduler::start_here(const std::shared_ptr<Job>& job) {
+  Model& model = *job->model;
+  Model::Schedule& schedule = model.schedule;
+  if (!waiting_.empty() || running_ >= limits_.calls || schedule.idle.empty() || model.has_batches() ||
+      !model.is_quick())
+    return std::nullopt;
+  Start start{.model = job->model, .worker = std::move(schedule.idle.back()), .jobs = {job}, .is_here = true};
+  schedule.idle.pop_back();
+  model.metrics().queued.fetch_add(1, std::memory_order_relaxed);
+  mark_running(start);
+  return start;
+}
+
+void Scheduler::mark_running(Start& start) {
+  ModelMetrics& metrics = start.model->metrics();
+  const Clock::time_point now = Clock::now();
+  for (const auto& job : start.jobs) {
+    job->state = Job::State::running;
+    job->queue_time = now - job->queued_at;
+    metrics.queued.fetch_sub(1, std::memory_order_relaxed);
+    metrics.queue_seconds.add(job->queue_time);
+  }
+  ++running_;
+  metrics.running.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Scheduler::abandon(const std::shared_ptr<Job>& job, Failure why) {
@@ -131,15 +169,7 @@ std::vector<Scheduler::Start> Scheduler::choose() {
     } else {
       ++schedule.workers;
     }
-    const Clock::time_point now = Clock::now();
-    for (const auto& job : start.jobs) {
-      job->state = Job::State::running;
-      job->queue_time = now - job->queued_at;
-      model->metrics().queued.fetch_sub(1, std::memory_order_relaxed);
-      model->metrics().queue_seconds.add(job->queue_time);
-    }
-    ++running_;
-    model->metrics().running.fetch_add(1, std::memory_order_relaxed);
+    mark_running(start);
     starts.push_back(std::move(start));
   }
   set_timer();
@@ -246,6 +276,7 @@ void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> a
   const Clock::time_point begin = Clock::now();
   if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
   Worker& worker = *start->worker;
+  worker.call.begin_here(start->is_here);
   const auto executor = runtime_.io.get_executor();
   auto ended = [this, start, begin](const halyard::Fence& signal,
                                     const halyard::expected<void, halyard::Error>& done) {
@@ -278,6 +309,7 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
     std::swap(results, start.worker->results);
   }
   start.model->metrics().call_seconds.add(time);
+  start.model->count_time(time);
   std::vector<std::vector<halyard::Value>> parts;
   if (!failure && is_batch) {
     auto made = split(results, start.jobs);
@@ -323,6 +355,7 @@ void Scheduler::run_apart(Start& start) {
 
 void Scheduler::give_back(Start& start, bool is_usable) {
   std::unique_ptr<Worker> dropped;  // without the mutex
+  bool has_more = false;
   {
     const std::lock_guard lock(mutex_);
     Model::Schedule& schedule = start.model->schedule;
@@ -334,9 +367,13 @@ void Scheduler::give_back(Start& start, bool is_usable) {
       --schedule.workers;
     }
     --running_;
+    has_more = !waiting_.empty();
   }
   start.model->metrics().running.fetch_sub(1, std::memory_order_relaxed);
   dropped.reset();
+  if (!has_more) return;
+  // The caller of submit() must not wait for the calls of others.
+  if (start.is_here) return asio::post(runtime_.io, [this] { pump(); });
   pump();
 }
 
@@ -346,9 +383,7 @@ void Scheduler::end(const std::shared_ptr<Job>& job, std::optional<Failure> fail
     const std::lock_guard lock(mutex_);
     if (std::exchange(job->state, Job::State::over) == Job::State::over) return;
   }
-  job->failure = std::move(failure);
-  job->results = std::move(results);
-  std::exchange(job->done, nullptr)();
+  job->set_outcome(std::move(results), std::move(failure));
 }
 
 }  // namespace halyard::tools::serve

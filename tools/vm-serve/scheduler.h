@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "job.h"
@@ -34,8 +35,9 @@ class Scheduler {
 
   // Whether a job of the model would be refused now.
   bool is_full(const Model& model) const;
-  // False: the queue is full, and nothing has happened. Otherwise job->done will be called once, maybe in
-  // here.
+  // False: the queue is full, and nothing has happened. Otherwise the job will have an outcome, maybe before
+  // this returns: a quick call runs in here if nothing else waits. The caller must be on a thread of the
+  // io_context.
   bool submit(const std::shared_ptr<Job>& job);
   // The job is over with this failure, unless it already was. Its call is cancelled; it keeps its context
   // until it has ended.
@@ -49,9 +51,13 @@ class Scheduler {
     std::shared_ptr<Model> model;
     std::unique_ptr<Worker> worker;  // null: to be made first
     Jobs jobs;
+    bool is_here = false;  // in submit()
   };
 
-  std::vector<Start> choose();  // with the mutex
+  void enqueue(const std::shared_ptr<Job>& job);                     // with the mutex
+  std::optional<Start> start_here(const std::shared_ptr<Job>& job);  // with the mutex
+  void mark_running(Start& start);                                   // with the mutex
+  std::vector<Start> choose();                                       // with the mutex
   Jobs take_jobs(Model& model);
   void pump();
   void launch(Start start);

@@ -50,4 +50,6 @@ void Server::drain(std::function<void()> drained) {
 
 void Server::close_all() { for_each(&Session::close); }
 
+void Server::look_at_clients() { for_each(&Session::look); }
+
 }  // namespace halyard::tools::serve

@@ -55,6 +55,8 @@ class Server {
   bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
   // Closes every connection.
   void close_all();
+  // To be called now and then: calls of clients that are gone are cancelled.
+  void look_at_clients();
 
   // Of a session, when it begins and ends. False: there are too many.
   bool add(Session* session, std::weak_ptr<Session> reference);

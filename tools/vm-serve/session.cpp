@@ -2,10 +2,13 @@
 // length is known is read from the socket straight into the memory of its tensors.
 #include "session.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -21,6 +24,7 @@
 #include <boost/beast/http/read.hpp>
 #include <charconv>
 #include <cstring>
+#include <mutex>
 
 #include "endpoints.h"
 #include "job.h"
@@ -45,6 +49,7 @@ constexpr std::chrono::seconds kGrace(10);  // before that counts
 // meanwhile.
 constexpr std::chrono::seconds kLinger(2);
 constexpr size_t kMostLingered = 16 << 20;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that
 // come before their type.
 constexpr uint64_t kJsonFactor = 10;
@@ -52,6 +57,10 @@ constexpr uint64_t kJsonFactor = 10;
 template <typename T = void>
 using Task = asio::awaitable<T, SessionExecutor>;
 constexpr asio::use_awaitable_t<SessionExecutor> use_task;
+
+// Of asio's composed operations: everything, in as few system calls as the system allows. Asio's own
+// condition asks for 64 KiB a call.
+size_t all_at_once(const error_code& error, size_t) { return error ? 0 : size_t{1} << 30; }
 
 Clock::duration time_for(uint64_t bytes) {
   return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
@@ -69,7 +78,7 @@ std::string_view view_of(beast::string_view text) { return {text.data(), text.si
 class Connection final : public Session, public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server& server, SessionSocket socket)
-      : server_(server), socket_(std::move(socket)), timer_(socket_.get_executor()) {
+      : server_(server), socket_(std::move(socket)), timer_(server.runtime.io) {
     buffer_.reserve(kFirstRead);
   }
   ~Connection() override {
@@ -82,10 +91,33 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_if_idle(); });
   }
   void close() override {
-    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
-      if (self->job_) self->server_.scheduler.abandon(self->job_, {HALYARD_CANCELLED, "the server ends"});
-      self->close_socket();
-    });
+    if (const auto job = waited_for()) server_.scheduler.abandon(job, {HALYARD_CANCELLED, "the server ends"});
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_socket(); });
+  }
+
+  // Whether the client has closed the connection, or only its side: then it may still read the answer. TCP
+  // shows the difference when something is sent, which a closed socket refuses; an interim response is
+  // something that every HTTP/1.1 client must take.
+  void look() override {
+    std::shared_ptr<Job> abandoned;
+    {
+      const std::lock_guard lock(mutex_);
+      // The first look at a call only counts: quick calls are over by the second.
+      if (!job_ || looks_++ == 0) return;
+      const int socket = socket_.native_handle();
+      pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
+      if (::poll(&state, 1, 0) <= 0) return;
+      if (state.revents & (POLLERR | POLLHUP)) {
+        is_gone_ = true;
+        abandoned = job_;
+      } else if (!is_probed_ && is_http11_) {
+        int unsent = 0;  // bytes that the client has not acknowledged: with none, all of a few are taken
+        if (::ioctl(socket, SIOCOUTQ, &unsent) != 0 || unsent != 0) return;
+        is_probed_ = ::send(socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+      }
+    }
+    if (abandoned)
+      server_.scheduler.abandon(abandoned, {HALYARD_CANCELLED, "the client has closed the connection"});
   }
 
   Task<> run() {
@@ -111,39 +143,64 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       }
       if (!co_await serve()) break;
     }
-    timer_.cancel();
+    {
+      const std::lock_guard lock(mutex_);
+      timer_.cancel();
+    }
     close_socket();
   }
 
  private:
-  // ---- Time limits: one timer, which is set again only where a deadline is nearer than the one it waits for
+  // ---- Time limits: one timer, which is set again only where a deadline is nearer than the one it waits
+  // for. It runs beside the strand, which a call may keep.
 
   void expire_after(Clock::duration time) { expire_at(Clock::now() + time); }
   void expire_at(Clock::time_point deadline) {
+    const std::lock_guard lock(mutex_);
     deadline_ = deadline;
-    if (deadline_ >= armed_) return;
-    arm();
+    if (deadline_ < armed_) arm();
   }
-  void arm() {
+  void arm() {  // with the mutex
     armed_ = deadline_;
     timer_.expires_at(armed_);
     timer_.async_wait([weak = weak_from_this()](const error_code& error) {
-      const auto self = weak.lock();
-      if (error || !self) return;
-      self->armed_ = Clock::time_point::max();
-      if (Clock::now() < self->deadline_) return self->arm();
-      self->expire();
+      if (error) return;
+      if (const auto self = weak.lock()) self->expire();
     });
   }
   void expire() {
-    if (job_) {
-      server_.scheduler.abandon(job_, {HALYARD_DEADLINE_EXCEEDED, "the model has not answered in time"});
-    } else {
-      close_socket();
+    std::shared_ptr<Job> job;
+    {
+      const std::lock_guard lock(mutex_);
+      armed_ = Clock::time_point::max();
+      if (Clock::now() < deadline_) return arm();
+      job = job_;
     }
+    if (job)
+      return server_.scheduler.abandon(job,
+                                       {HALYARD_DEADLINE_EXCEEDED, "the model has not answered in time"});
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+      if (self->has_expired()) self->close_socket();
+    });
+  }
+  bool has_expired() {
+    const std::lock_guard lock(mutex_);
+    return !job_ && Clock::now() >= deadline_;
+  }
+
+  std::shared_ptr<Job> waited_for() {
+    const std::lock_guard lock(mutex_);
+    return job_;
+  }
+  void wait_for(std::shared_ptr<Job> job) {
+    const std::lock_guard lock(mutex_);
+    job_ = std::move(job);
+    is_probed_ = false;
+    looks_ = 0;
   }
 
   void close_socket() {
+    const std::lock_guard lock(mutex_);
     error_code ignored;
     socket_.close(ignored);
   }
@@ -173,6 +230,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const Route route = route_of(method, target);
     keep_alive_ = message.keep_alive();
     const unsigned version = message.version();
+    is_http11_ = version >= 11;
     awaits_continue_ =
         message.version() >= 11 && beast::iequals(message[http::field::expect], "100-continue");
 
@@ -191,11 +249,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     } else {
       response = co_await infer(route);
     }
-    job_ = nullptr;
+    if (is_gone_) {
+      answered(method, target, response);
+      co_return false;
+    }
 
     // What is left of a body stands before the next request.
     bool has_rest = false;
-    if (!response.closes && keep_alive_) {
+    if (!response.closes && keep_alive_ && (remaining_ > 0 || is_chunked || awaits_continue_)) {
       has_rest = !co_await skip_body();
       if (error_) co_return false;
     }
@@ -203,17 +264,17 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     // What HTTP/1.1 does unasked.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
     const bool is_written = co_await write(response, route.is_head);
-    const Clock::duration time = Clock::now() - begin_;
-    server_.metrics.count_response(response.status);
-    if (server_.logs_requests || response.status >= 500) log_request(method, target, response, time);
+    answered(method, target, response);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
     co_await linger();
     co_return false;
   }
 
-  void log_request(std::string_view method, std::string_view target, const Response& response,
-                   Clock::duration time) {
+  void answered(std::string_view method, std::string_view target, const Response& response) {
+    server_.metrics.count_response(response.status);
+    if (!server_.logs_requests && response.status < 500) return;
+    const Clock::duration time = Clock::now() - begin_;
     constexpr size_t kMostTarget = 256;
     Json error;
     if (response.status >= 400) error = response.body.substr(0, 512);
@@ -237,17 +298,20 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     auto job = std::make_shared<Job>();
     job->model = model;
     job->reservation = Reservation(server_.budget);
-    std::string json;
+    JsonText json;
     std::optional<Response> wrong = co_await read_json(*job, json);
     if (wrong) co_return std::move(*wrong);
-    auto request = parse_infer_request(json, model->spec());
+    auto request = parse_infer_request(json.copy.empty() ? json.view : json.copy, model->spec());
+    buffer_.consume(json.view.size());
     json = {};
     if (!request) {
       model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
       co_return error_response(status_of_request(request.error().code), request.error().text);
     }
-    wrong = co_await read_tensors(*request, *job);
-    if (wrong) co_return std::move(*wrong);
+    if (has_tensors_ || request->binary_size() > 0 || remaining_ > 0) {
+      wrong = co_await read_tensors(*request, *job);
+      if (wrong) co_return std::move(*wrong);
+    }
     std::ranges::sort(request->inputs, {}, &RequestInput::index);
     job->inputs = std::move(request->inputs);
 
@@ -265,8 +329,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     return error_response(503, "the server holds as many bytes of requests as it may; try again");
   }
 
+  // Where the text lies: in the connection's buffer if all of it has come with the header.
+  struct JsonText {
+    std::string_view view;
+    std::string copy;
+  };
+
   // The JSON object of the request: all of the body, or as much as Inference-Header-Content-Length says.
-  Task<std::optional<Response>> read_json(Job& job, std::string& json) {
+  Task<std::optional<Response>> read_json(Job& job, JsonText& text) {
     auto& message = parser_->get();
     constexpr const char* kHeaderSize = "Inference-Header-Content-Length";
     const auto encoding = message[http::field::content_encoding];
@@ -288,9 +358,17 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
     if (size && !job.reservation.add(*size * kJsonFactor)) co_return no_room();
     if (!is_chunked && has_tensors_ && !job.reservation.add(remaining_ - *size)) co_return no_room();
+    if (!is_chunked && *size > 0 && *size <= buffer_.size()) {
+      awaits_continue_ = false;
+      text.view = {static_cast<const char*>(buffer_.data().data()), *size};
+      remaining_ -= *size;
+      if (remaining_ > 0) expire_after(time_for(remaining_));
+      co_return std::nullopt;
+    }
     co_await send_continue();
     if (error_) co_return error_response(400, "");
     expire_after(time_for(is_chunked ? server_.limits.body : remaining_));
+    std::string& json = text.copy;
     if (size) {
       json.resize(*size);
       if (!co_await read_exactly(json.data(), json.size())) co_return cut_short();
@@ -355,23 +433,24 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   // False: the queue is full.
   Task<bool> call(const std::shared_ptr<Job>& job) {
-    bool is_accepted = true;
-    job_ = job;
+    wait_for(job);
     expire_at(begin_ + server_.limits.request);
-    const SessionExecutor executor = socket_.get_executor();
-    co_await asio::async_initiate<const asio::use_awaitable_t<SessionExecutor>, void()>(
-        [&](auto handler) {
-          job->done = [handler = std::move(handler), executor]() mutable {
-            // The coroutine must not go on in the function that suspends it.
-            if (executor.running_in_this_thread()) return asio::post(executor, std::move(handler));
-            asio::dispatch(executor, std::move(handler));
-          };
-          if (server_.scheduler.submit(job)) return;
-          is_accepted = false;
-          std::exchange(job->done, nullptr)();
-        },
-        use_task);
-    job_ = nullptr;
+    const bool is_accepted = server_.scheduler.submit(job);
+    if (is_accepted && !job->has_outcome()) {
+      const SessionExecutor executor = socket_.get_executor();
+      co_await asio::async_initiate<const asio::use_awaitable_t<SessionExecutor>, void()>(
+          [&](auto handler) {
+            auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+            const auto go_on = [shared, executor] {
+              // The coroutine must not go on in the function that suspends it.
+              if (executor.running_in_this_thread()) return asio::post(executor, std::move(*shared));
+              asio::dispatch(executor, std::move(*shared));
+            };
+            if (!job->await(go_on)) go_on();
+          },
+          use_task);
+    }
+    wait_for(nullptr);
     co_return is_accepted;
   }
 
@@ -386,8 +465,11 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       }
       job.failure = std::move(response).error();
     }
-    const unsigned status = status_of_call(job.failure->code);
-    (status == 504 ? metrics.timed_out : metrics.failed).fetch_add(1, std::memory_order_relaxed);
+    const unsigned status = is_gone_ ? kClientGone : status_of_call(job.failure->code);
+    (is_gone_        ? metrics.cancelled
+     : status == 504 ? metrics.timed_out
+                     : metrics.failed)
+        .fetch_add(1, std::memory_order_relaxed);
     metrics.request_seconds.add(Clock::now() - begin_);
     return error_response(status, job.failure->line());
   }
@@ -419,7 +501,6 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     error_ = {};
     if (!std::exchange(awaits_continue_, false)) co_return;
     expire_after(kGrace);
-    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     co_await asio::async_write(socket_, asio::buffer(kContinue), asio::redirect_error(use_task, error_));
   }
 
@@ -442,7 +523,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       buffer_.consume(buffered);
     }
     if (buffered < size)
-      co_await asio::async_read(socket_, asio::buffer(target + buffered, size - buffered),
+      co_await asio::async_read(socket_, asio::buffer(target + buffered, size - buffered), all_at_once,
                                 asio::redirect_error(use_task, error_));
     co_return !error_;
   }
@@ -496,7 +577,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
     expire_after(time_for(response.content_length()));
     error_code error;
-    co_await asio::async_write(socket_, buffers, asio::redirect_error(use_task, error));
+    co_await asio::async_write(socket_, buffers, all_at_once, asio::redirect_error(use_task, error));
     co_return !error;
   }
 
@@ -513,13 +594,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   Server& server_;
   SessionSocket socket_;
-  asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, SessionExecutor> timer_;
-  Clock::time_point deadline_ = Clock::time_point::max();
-  Clock::time_point armed_ = Clock::time_point::max();
   beast::flat_buffer buffer_{kPiece};
   std::optional<http::request_parser<http::buffer_body>> parser_;
   error_code error_;
-  std::shared_ptr<Job> job_;  // that is waited for
   Clock::time_point begin_;
   uint64_t remaining_ = 0;  // bytes of a body with a length
   bool has_tensors_ = false;
@@ -527,6 +604,16 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   bool awaits_continue_ = false;
   bool is_idle_ = true;
   bool is_listed_ = false;
+
+  std::mutex mutex_;  // of what follows, of closing the socket, and of using it outside of the strand
+  asio::basic_waitable_timer<Clock> timer_;
+  Clock::time_point deadline_ = Clock::time_point::max();
+  Clock::time_point armed_ = Clock::time_point::max();
+  std::shared_ptr<Job> job_;  // that is waited for
+  int looks_ = 0;             // since then
+  bool is_probed_ = false;    // by an interim response
+  bool is_http11_ = false;
+  std::atomic<bool> is_gone_ = false;  // the client has closed the connection during its call
 };
 
 }  // namespace

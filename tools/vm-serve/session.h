@@ -25,6 +25,8 @@ class Session {
   // Any thread. Closes the connection as soon as it has no request.
   virtual void drain() = 0;
   virtual void close() = 0;
+  // Cancels a call that has gone on since the last look, if the client has closed the connection.
+  virtual void look() = 0;
 };
 
 }  // namespace halyard::tools::serve

@@ -55,6 +55,44 @@ TEST_F(AsioCall, CompletesWithAnyToken) {
   EXPECT_EQ(handled, 2);
 }
 
+TEST_F(AsioCall, BeginsWhereItIsStarted) {
+  call.begin_here(true);
+  int handled = 0;
+  net::post(io, [&] {
+    async_call<float>(call, add, arguments(1.0f, 2.0f), [&](std::exception_ptr error, float sum) {
+      EXPECT_FALSE(error);
+      EXPECT_EQ(sum, 3.0f);
+      ++handled;
+      // The next one may begin in the handler.
+      async_call<float>(call, add, arguments(3.0f, 4.0f), [&](std::exception_ptr, float next) {
+        EXPECT_EQ(next, 7.0f);
+        ++handled;
+      });
+    });
+    EXPECT_EQ(handled, 2);
+  });
+  io.run();
+  io.restart();
+
+  // What waits goes on as always.
+  bool is_cancelled = false;
+  net::post(io, [&] {
+    async_call<>(call, wait, arguments(never),
+                 [&](std::exception_ptr error) { is_cancelled = error != nullptr; });
+    EXPECT_FALSE(is_cancelled);
+    net::post(io, [&] { call.cancel(); });
+  });
+  io.run();
+  io.restart();
+  EXPECT_TRUE(is_cancelled);
+
+  call.begin_here(false);
+  async_call<float>(call, add, arguments(1.0f, 2.0f), [&](std::exception_ptr, float) { ++handled; });
+  EXPECT_EQ(handled, 2);
+  io.run();
+  EXPECT_EQ(handled, 3);
+}
+
 TEST_F(AsioCall, RunsAndCompletesWhereItShould) {
   net::thread_pool pool(1);
   net::io_context other;

@@ -10,7 +10,7 @@
 //
 // COMPLETION. Any token. Handlers take (std::exception_ptr, R...): null, or a halyard::Error; without
 // exceptions, one expected<...>. They run on their associated executor, else on that of the AsyncCall, never
-// in the function that starts the operation.
+// in the function that starts the operation (but see AsyncCall::begin_here).
 //
 // WHERE CALLS RUN. On the executor of the AsyncCall: functions of the program and kernels of local-sync too.
 // A call that waits holds no thread. A context takes one call at a time: several on several threads need a
@@ -80,6 +80,11 @@ class BasicAsyncCall {
   // begin.
   void expires_at(Clock::time_point time) const noexcept { core_->set_expiry(time); }
   void expires_after(Clock::duration duration) const noexcept { core_->set_expiry(Clock::now() + duration); }
+
+  // Whether calls begin in the function that starts them, as if by asio::dispatch, instead of being posted:
+  // for calls that are shorter than waking another thread. Start them on a thread of the executor. A call
+  // that does not wait then completes there, too: its handler may be called before that function returns.
+  void begin_here(bool here) const noexcept { core_->set_begins_here(here); }
 
   const std::shared_ptr<asio_detail::CallCore<Executor>>& core() const noexcept {
     return core_;

@@ -140,6 +140,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   const Executor& executor() const noexcept { return executor_; }
   const Call& call() const noexcept { return call_; }
   void set_expiry(Clock::time_point expiry) noexcept { expiry_ = expiry; }
+  void set_begins_here(bool here) noexcept { begins_here_ = here; }
 
   // Reserves the core for a call; false: it has one. From then on the call with this number can be cancelled.
   bool reserve(uint64_t& number) {
@@ -170,6 +171,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
     unreserve.core = nullptr;
     self_ = this->shared_from_this();
     phase_.store(running);
+    if (begins_here_) return step(true);
     post_step(true);
   }
   // The core is free again. Whether a deadline has ended the call.
@@ -289,6 +291,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   Operation* operation_ = nullptr;
   std::shared_ptr<CallCore> self_;                       // while there is an operation
   Clock::time_point expiry_ = Clock::time_point::max();  // of the next call
+  bool begins_here_ = false;
   bool has_deadline_ = false;
   bool has_wait_timer_ = false;
   Timer deadline_timer_;

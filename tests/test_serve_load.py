@@ -1,0 +1,247 @@
+"""vm-serve under load: limits of time, memory and connections, models that fail, batches."""
+import json
+import os
+import random
+import socket
+import threading
+import unittest
+
+import serve_client
+from serve_case import MUL, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
+from serve_client import ask, binary_response, tensor
+
+
+class Limits(Folder):
+    def loop(self):
+        return self.write("loop.vmasm", serve_client.LOOP_MODULE)
+
+    def test_a_model_that_loops_is_stopped(self):
+        with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=1", "--request_timeout=300ms") as server:
+            for _ in range(3):
+                status, document = server.infer("loop", [tensor("input0", "INT32", [1])])
+                self.assertEqual((status, list(document)), (504, ["error"]))
+                self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
+            self.assertEqual(server.metric('halyard_model_requests_total{model="loop",version="1",outcome="timeout"}'), 3)
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_quick_model_that_loops_is_stopped(self):
+        """Quick calls run on the thread that has read the request; its time limit holds nevertheless."""
+        with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=1", "--request_timeout=1s") as server:
+            connection = server.connect()
+
+            def infer(value):
+                return ask(connection, "/v2/models/loop/infer", "POST", json.dumps({"inputs": [tensor("input0", "INT32", [value])]}))[0]
+
+            for _ in range(2):
+                for _ in range(200):
+                    self.assertEqual(infer(0), 200)
+                self.assertEqual(infer(1), 504)
+            # Others are answered meanwhile, and it can be cancelled.
+            gone = server.socket()
+            for _ in range(200):
+                self.assertEqual(infer(0), 200)
+            gone.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 1, "the call")
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            gone.close()
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 0, "the call to end")
+            connection.close()
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_full_queue_asks_to_come_again_and_others_are_answered(self):
+        with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=2", "--contexts=1", "--queue=2") as server:
+            waiting = []
+            for count in range(3):  # one runs, two wait
+                connection = server.socket()
+                connection.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
+                waiting.append(connection)
+                labels = '{model="loop",version="1"}'
+                wait_until(lambda: server.metric("halyard_model_calls" + labels) + server.metric("halyard_model_queue_length" + labels) == count + 1,
+                           "the request to be taken")
+            status, headers, document = server.get("/v2/models/loop/infer", "POST", json.dumps({"inputs": [tensor("input0", "INT32", [0])]}))
+            self.assertEqual((status, headers["Retry-After"], list(document)), (503, "1", ["error"]))
+            self.assertEqual(server.infer("mul", **mul([2], [3]))[1]["outputs"][0]["data"], [6])
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            for connection in waiting:
+                connection.close()
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+
+    def test_clients_that_go_away_make_room(self):
+        path = os.path.join(self.folder, "socket")
+        with start(f"--model=loop={self.loop()}", "--threads=2", "--contexts=1", "--queue=1", f"--unix_socket={path}", "--port=0",
+                   expect=2) as server:
+            labels = 'model="loop",version="1"'
+            request = post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer")
+
+            def unix():
+                connection = socket.socket(socket.AF_UNIX)
+                connection.connect(path)
+                return connection
+
+            for round, connect in enumerate((server.socket, unix)):
+                running, waiting = connect(), connect()
+                running.sendall(request)
+                wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 1, "the call")
+                waiting.sendall(request)
+                wait_until(lambda: server.metric(f"halyard_model_queue_length{{{labels}}}") == 1, "the request to wait")
+                self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 503)
+                waiting.close()
+                wait_until(lambda: server.metric(f"halyard_model_queue_length{{{labels}}}") == 0, "the place in the queue")
+                running.close()
+                wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 0, "the call to end")
+                self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
+                self.assertEqual(server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}'), 2 * (round + 1))
+                self.assertEqual(server.metric('halyard_responses_total{status="499"}'), 2 * (round + 1))
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_client_that_closes_its_side_gets_its_answer(self):
+        with start(f"--model=loop={self.loop()}", "--request_timeout=1s") as server:
+            request = post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer")
+            answer = raw(server, request).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.assertTrue(answer.startswith(b"HTTP/1.1 504"), answer)
+            answer = raw(server, request.replace(b"HTTP/1.1", b"HTTP/1.0"))  # which has no interim responses
+            self.assertTrue(answer.startswith(b"HTTP/1.1 504"), answer)
+            self.assertEqual(server.metric('halyard_model_requests_total{model="loop",version="1",outcome="timeout"}'), 2)
+
+    def test_bodies_that_are_too_large(self):
+        with start(f"--model=mul={MUL}", "--max_body=1KB", "--max_request_memory=1MiB") as server:
+            self.assertEqual(server.infer("mul", **mul([1] * 50, [1] * 50))[0], 200)
+            self.assertEqual(server.infer("mul", **mul([1] * 500, [1] * 500))[0], 413)
+            self.assertTrue(raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n")
+                            .startswith(b"HTTP/1.1 413"))
+            chunk = b"400\r\n" + b" " * 1024 + b"\r\n"
+            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + 100 * chunk)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer)
+
+    def test_memory_for_requests(self):
+        with start(f"--model=mul={MUL}", "--max_request_memory=100KB") as server:
+            self.assertEqual(server.infer("mul", **mul([1] * 50, [1] * 50))[0], 200)
+            status, headers, _ = server.get("/v2/models/mul/infer", "POST", json.dumps(mul([1] * 9000, [1] * 9000)))
+            self.assertEqual((status, headers["Retry-After"]), (503, "1"))
+            self.assertEqual(server.metric("halyard_request_memory_bytes"), 0)
+        # Chunks of a byte need no more than their bytes.
+        with start(f"--model=mul={MUL}", "--max_request_memory=1MiB") as server:
+            body = json.dumps(mul([1] * 50, [1] * 50)).encode()
+            chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer[:200])
+
+    def test_memory_of_a_model(self):
+        with start(f"--model=mul={MUL}", "--max_memory=1MiB") as server:
+            self.assertEqual(server.infer("mul", **mul([1] * 50, [1] * 50))[0], 200)
+            body, headers = binary_mul([1.0] * 400000, [1.0] * 400000)
+            status, _, document = server.get("/v2/models/mul/infer", "POST", body, headers)
+            self.assertEqual((status, document["error"][:18]), (500, "RESOURCE_EXHAUSTED"))
+            self.assertEqual(server.infer("mul", **mul([1] * 50, [1] * 50))[0], 200)
+
+    def test_too_many_connections(self):
+        with start(f"--model=mul={MUL}", "--max_connections=3") as server:
+            connections = [server.connect() for _ in range(3)]
+            for connection in connections:
+                self.assertEqual(ask(connection, "/v2")[0], 200)
+            with server.socket() as further:
+                self.assertEqual(read_all(further), b"")
+            connections[0].close()
+            wait_until(lambda: ask(connections[1], "/metrics")[2].decode().find("halyard_connections 2\n") > 0, "one to go")
+            self.assertEqual(server.get("/v2")[0], 200)
+            for connection in connections:
+                connection.close()
+
+    def test_idle_connections_are_closed(self):
+        with start(f"--model=mul={MUL}", "--idle_timeout=200ms") as server:
+            for begin in (b"", b"GET /v2 HT"):
+                with server.socket() as connection:
+                    connection.sendall(begin)
+                    self.assertEqual(read_all(connection), b"")
+
+    def test_a_model_that_fails(self):
+        path = self.write("fail.vmasm", "vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n  vm.fail %i0, \"as asked\"\n}\n")
+        with start(f"--model=fail={path}", "--contexts=1") as server:
+            for code, expected in ((3, 400), (13, 500), (14, 503), (15, 500), (1, 500)):  # INVALID_ARGUMENT, INTERNAL, ...
+                status, document = server.infer("fail", [tensor("input0", "INT32", [code])])
+                self.assertEqual(status, expected, document)
+                self.assertIn("as asked", document["error"])
+            self.assertEqual(server.get("/v2/models/fail/ready")[0], 200)
+            self.assertEqual(server.stop(), 0)
+
+
+class Batches(Folder):
+    def test_the_same_bits(self):
+        generator = random.Random(3)
+        requests = [[generator.uniform(-1e3, 1e3) for _ in range(generator.randrange(1, 9))] for _ in range(64)]
+
+        def answers(*flags):
+            with start(f"--model=mul={MUL}", "--threads=1", "--queue=1000", *flags) as server:
+                found = {}
+
+                def client(number):
+                    values = requests[number]
+                    body, headers = binary_mul(values, values[::-1], id=str(number), parameters={"binary_data_output": True})
+                    status, headers, answer = server.get("/v2/models/mul/infer", "POST", body, headers)
+                    document, tensors = binary_response(headers, answer)
+                    found[number] = (status, document["id"], document["outputs"][0]["shape"], tensors["output0"])
+
+                threads = [threading.Thread(target=client, args=(number,)) for number in range(len(requests))]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                calls = server.metric('halyard_model_call_seconds_count{model="mul",version="1"}')
+                self.assertEqual(server.stop(), 0)
+                return found, calls
+
+        alone, calls = answers()
+        self.assertEqual(calls, 64)
+        batched, calls = answers("--batch=mul=1000", "--batch_delay=300ms")
+        self.assertLess(calls, 64)
+        self.assertEqual(alone, batched)
+        self.assertEqual({number: answer[2] for number, answer in alone.items()}, {n: [len(r)] for n, r in enumerate(requests)})
+
+    def test_one_client_of_a_batch_goes_away(self):
+        """The call that both are part of goes on for the other."""
+        slow = self.write("slow.vmasm", serve_client.SLOW_ECHO_MODULE)
+        with start(f"--model=slow={slow}", "--threads=1", "--batch=2", "--batch_delay=1000min", "--request_timeout=10min") as server:
+            gone, stays = server.socket(), server.socket(600)
+            for connection, value in ((gone, 1), (stays, 2)):
+                connection.sendall(post({"inputs": [tensor("x", "FP32", [value])]}, "/v2/models/slow/infer", "Connection: close\r\n"))
+            labels = 'model="slow",version="1"'
+            wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 1, "the call")
+            gone.close()
+            wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 1, "the request to end")
+            self.assertIn(b'"data":[2]', read_all(stays))
+            self.assertEqual(server.metric(f"halyard_model_batch_rows_sum{{{labels}}}"), 2)
+            stays.close()
+            # Both gone: the call ends before its time.
+            both = [server.socket(), server.socket()]
+            for connection in both:
+                connection.sendall(post({"inputs": [tensor("x", "FP32", [1])]}, "/v2/models/slow/infer"))
+            wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 1, "the second call")
+            for connection in both:
+                connection.close()
+            wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 3, "both to end")
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_full_batch_does_not_wait(self):
+        with start(f"--model=mul={MUL}", "--batch=4", "--batch_delay=1000min") as server:
+            self.assertEqual(server.infer("mul", **mul([1, 2, 3, 4], [1, 1, 1, 1]))[0], 200)
+            self.assertEqual(server.infer("mul", **mul([1, 2, 3, 4, 5], [1, 1, 1, 1, 1]))[0], 200)
+
+    def test_one_that_is_wrong_fails_alone(self):
+        with start(f"--model=mul={MUL}", "--batch=64", "--batch_delay=300ms", "--threads=1") as server:
+            outcomes = {}
+
+            def client(number):
+                values = [1.0] * (number + 1)
+                other = values if number != 3 else [1.0, 2.0]  # lengths that differ: never part of a batch
+                outcomes[number] = server.infer("mul", **mul(values, other))[0]
+
+            threads = [threading.Thread(target=client, args=(number,)) for number in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(outcomes, {number: 400 if number == 3 else 200 for number in range(8)})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

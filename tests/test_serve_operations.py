@@ -1,0 +1,317 @@
+"""vm-serve in operation: start and end, sockets, reloads, logs, systemd, devices."""
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import unittest
+
+import serve_client
+import vmrun
+from serve_case import ELEMENTWISE, FIB, MUL, PROGRAM, Folder, mul, post, read_all, start, wait_until
+from serve_client import UnixConnection, ask, tensor
+
+
+class Operations(Folder):
+    def test_what_cannot_start(self):
+        for flags, said in (([], "no model given"), ([f"--model=mul={MUL}", "--models=/nowhere"], "/nowhere"),
+                            ([f"--model=mul={self.folder}/none.vmfb"], "none.vmfb"), ([f"--model={MUL}"], "expected NAME"),
+                            ([f"--model=a b={MUL}"], "expected NAME"), ([f"--model=mul={MUL}", f"--model=mul={MUL}"], "twice"),
+                            ([f"--model=fib={FIB}"], "several functions: recursive, iterative"),
+                            ([f"--model=fib:none={FIB}"], "no function 'none'"),
+                            ([f"--model=mul={MUL}", "--port=65536"], "65535"), ([f"--model=mul={MUL}", "--host=no.such.host.invalid"], "--host"),
+                            ([f"--model=mul={MUL}", "--batch=x"], "--batch=x"), ([f"--model=mul={MUL}", "--threads=0"], "--threads=0")):
+            done = vmrun.run("vm-serve", "--port=0", *flags)
+            self.assertIsNone(vmrun.why_bad_failure(done, said), (flags, done.stderr))
+        with start(f"--model=mul={MUL}") as server:
+            done = vmrun.run("vm-serve", f"--model=mul={MUL}", f"--port={server.port}")
+            self.assertIsNone(vmrun.why_bad_failure(done, "ALREADY_EXISTS", str(server.port)))
+
+    def test_it_listens_on_the_loopback_interface(self):
+        with start(f"--model=mul={MUL}") as server:
+            self.assertTrue(server.addresses[0].startswith("http://127.0.0.1:"))
+
+    def test_unix_socket(self):
+        path = os.path.join(self.folder, "socket")
+        for _ in range(2):  # the second one finds a socket that nobody listens on
+            with start(f"--model=mul={MUL}", f"--unix_socket={path}") as server:
+                self.assertEqual(server.addresses, ["unix:" + path])
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
+                connection = UnixConnection(path)
+                status, _, document = ask(connection, "/v2/models/mul/infer", "POST", json.dumps(mul([2], [4])))
+                connection.close()
+                self.assertEqual((status, document["outputs"][0]["data"]), (200, [8]))
+                done = vmrun.run("vm-serve", f"--model=mul={MUL}", f"--unix_socket={path}")
+                self.assertIsNone(vmrun.why_bad_failure(done, "ALREADY_EXISTS"))
+                server.process.kill()
+        with start(f"--model=mul={MUL}", f"--unix_socket={path}", "--port=0", expect=2) as server:
+            self.assertEqual(server.get("/v2")[0], 200)
+            self.assertEqual(server.stop(), 0)
+            self.assertFalse(os.path.exists(path))
+
+    def test_requests_that_have_begun_are_answered_at_the_end(self):
+        loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
+        with start(f"--model=loop={loop}", f"--model=mul={MUL}", "--request_timeout=2s") as server:
+            idle = server.socket()
+            running = server.socket()
+            running.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 1, "the call")
+            half = server.socket()
+            body = json.dumps(mul([3], [5])).encode()
+            half.sendall(post(body)[:-10])
+            wait_until(lambda: server.metric("halyard_request_memory_bytes") > len(body) * 10, "both requests")
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(read_all(idle), b"")
+            half.sendall(post(body)[-10:])
+            answer = read_all(half)
+            self.assertIn(b"Connection: close\r\n", answer)
+            self.assertIn(b'"data":[15]', answer)
+            self.assertTrue(read_all(running).startswith(b"HTTP/1.1 504"))
+            self.assertEqual(server.stop(None), 0)
+            for connection in (idle, running, half):
+                connection.close()
+            self.assertEqual(server.events("ended")[0]["cancelled"], False)
+
+    def test_the_end_has_a_limit(self):
+        loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
+        with start(f"--model=loop={loop}", "--drain_timeout=200ms") as server:
+            running = server.socket()
+            running.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 1, "the call")
+            self.assertEqual(server.stop(), 1)
+            self.assertEqual(server.events("ended")[0]["cancelled"], True)
+            running.close()
+
+    def test_a_second_signal_ends_it_at_once(self):
+        loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
+        with start(f"--model=loop={loop}") as server:
+            running = server.socket()
+            running.sendall(post({"inputs": [tensor("input0", "INT32", [1])]}, "/v2/models/loop/infer"))
+            wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 1, "the call")
+            server.process.send_signal(signal.SIGTERM)
+            wait_until(lambda: server.events("draining"), "the first signal")
+            self.assertEqual(server.stop(), 128 + signal.SIGTERM)
+            running.close()
+
+    def model(self, name, version, factor):
+        """A version that gives its argument times a factor."""
+        return self.write(f"{name}/{version}/model.vmasm",
+                          "vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n"
+                          f"  %i1 = vm.const.i32 {factor}\n  %i0 = vm.mul.i32 %i0, %i1\n  vm.return %i0\n}}\n")
+
+    def text_of(self, name):
+        with open(os.path.join(self.folder, name)) as file:
+            return file.read()
+
+    def ask_for(self, server, model, value=3):
+        status, document = server.infer(model, [tensor("input0", "INT32", [value])])
+        return status, document["outputs"][0]["data"][0] if status == 200 else document["error"]
+
+    def test_a_folder_of_models_and_its_changes(self):
+        self.model("a", 1, 10)
+        self.model("a", 2, 20)
+        self.model("a", 10, 100)
+        self.model("b", "old", 7)
+        self.write("b/new/broken.vmasm", "this is no module")
+        self.write("c/1/README", "nothing here")
+        self.write(".hidden/1/model.vmasm", "")
+        with start(f"--models={self.folder}") as server:
+            self.assertEqual(server.get("/v2/models")[2], {"models": ["a", "b", "c"]})
+            self.assertEqual(server.get("/v2/models/a")[2]["versions"], ["1", "2", "10"])
+            self.assertEqual(self.ask_for(server, "a"), (200, 300))
+            self.assertEqual(self.ask_for(server, "a/versions/2"), (200, 60))
+            self.assertEqual(self.ask_for(server, "b"), (200, 21))
+            self.assertEqual(self.ask_for(server, "b/versions/new")[0], 503)
+            self.assertEqual(self.ask_for(server, "c")[0], 503)
+            self.assertEqual(server.get("/v2/health/ready")[0], 503)
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            self.assertEqual(server.get("/v2/models/a/ready")[0], 200)
+            self.assertEqual(len(server.events("model_failed")), 2)
+
+            # While it serves, no request is lost.
+            stop, failures = threading.Event(), []
+
+            def client():
+                connection = server.connect()
+                while not stop.is_set():
+                    status, _, document = ask(connection, "/v2/models/a/infer", "POST", json.dumps({"inputs": [tensor("input0", "INT32", [1])]}))
+                    if status != 200 or document["outputs"][0]["data"][0] not in (100, 101, 102, 103, 104, 105):
+                        failures.append((status, document))
+                connection.close()
+
+            thread = threading.Thread(target=client)
+            thread.start()
+            for factor in range(101, 106):
+                self.model("a", 10, factor)
+                server.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: self.ask_for(server, "a", 1) == (200, factor), f"factor {factor}")
+            stop.set()
+            thread.join()
+            self.assertEqual(failures, [])
+
+            # What no longer loads goes on as it was; what is gone is gone; what is mended is ready.
+            reloads = server.metric("halyard_reloads_total")
+            self.write("a/10/model.vmasm", "broken")
+            self.write("c/1/model.vmasm", self.text_of("b/old/model.vmasm"))
+            os.remove(os.path.join(self.folder, "a/1/model.vmasm"))
+            os.rmdir(os.path.join(self.folder, "a/1"))
+            server.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: server.metric("halyard_reloads_total") > reloads, "the reload")
+            self.assertEqual(self.ask_for(server, "a", 1), (200, 105))
+            self.assertEqual(self.ask_for(server, "a/versions/1")[0], 404)
+            self.assertEqual(self.ask_for(server, "c", 1), (200, 7))
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_folder_that_is_watched(self):
+        self.model("a", 1, 10)
+        with start(f"--models={self.folder}", "--watch=50ms") as server:
+            self.assertEqual(self.ask_for(server, "a", 1), (200, 10))
+            self.model("a", 2, 20)
+            wait_until(lambda: self.ask_for(server, "a", 1) == (200, 20), "the new version")
+            self.model("a", 2, 30)
+            wait_until(lambda: self.ask_for(server, "a", 1) == (200, 30), "the change")
+            self.assertEqual(server.metric("halyard_reload_failures_total"), 0)
+
+    def test_settings_of_a_model(self):
+        with open(FIB) as file:
+            self.write("fib/1/model.vmasm", file.read())
+        self.write("fib/1/model.json", '{"function": "recursive"}')
+        self.write("wrong/1/model.json", '{"functions": []}')
+        with open(FIB) as file:
+            self.write("wrong/1/model.vmasm", file.read())
+        with start(f"--models={self.folder}") as server:
+            self.assertEqual(self.ask_for(server, "fib", 20), (200, 6765))
+            status, said = self.ask_for(server, "wrong")
+            self.assertEqual(status, 503)
+            self.assertIn('unknown member "functions"', said)
+
+    def test_log_lines(self):
+        with start(f"--model=mul={MUL}", "--log_requests") as server:
+            server.infer("mul", **mul([1], [2]))
+            server.get("/v2/none")
+            self.assertEqual(server.stop(), 0)
+            for line in server.log:
+                event = json.loads(line)
+                self.assertEqual(list(event)[:3], ["time", "level", "event"])
+                self.assertRegex(event["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            requests = server.events("request")
+            # A line follows the answer, so those of two connections may change places.
+            self.assertEqual(sorted((event["method"], event["target"], event["status"]) for event in requests),
+                             [("GET", "/v2/none", 404), ("POST", "/v2/models/mul/infer", 200)])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_a_full_disk_for_logs(self):
+        with open("/dev/full", "w") as full:
+            process = subprocess.Popen([PROGRAM, f"--model=mul={MUL}", "--port=0", "--log_requests"], stdout=subprocess.PIPE, stderr=full, text=True)
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+                connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertTrue(read_all(connection).startswith(b"HTTP/1.1 200"))
+        process.terminate()
+        self.assertEqual(process.wait(120), 0)
+        process.stdout.close()
+
+    def test_a_log_that_nobody_reads(self):
+        with start(f"--model=mul={MUL}") as quick:
+            quick.stop()
+        process = subprocess.Popen([PROGRAM, f"--model=mul={MUL}", "--port=0", "--log_requests"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            for _ in range(20):
+                connection.sendall(b"GET /v2/x HTTP/1.1\r\nHost: x\r\n\r\n" * 500)
+                received = 0
+                while received < 500:
+                    received += connection.recv(1 << 20).count(b"HTTP/1.1 404")
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            self.assertRegex(read_all(connection).decode(), r"\nhalyard_log_lines_dropped_total [1-9]")
+        process.terminate()
+        self.assertEqual(process.wait(120), 0)
+        process.stdout.close()
+        process.stderr.close()
+
+    def test_systemd(self):
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        path = os.path.join(self.folder, "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+            notified.bind(path)
+            notified.settimeout(60)
+            # The descriptor must be number 3, and the process number that of the program: a shell becomes it.
+            process = subprocess.Popen(["bash", "-c", f'exec env LISTEN_PID=$$ LISTEN_FDS=1 "$@" 3<&{listener.fileno()}', "bash", PROGRAM,
+                                        f"--model=mul={MUL}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                       pass_fds=[listener.fileno()], env={**os.environ, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "100000"})
+            self.assertEqual(process.stdout.readline(), f"vm-serve: http://127.0.0.1:{listener.getsockname()[1]}\n")
+            messages = [notified.recv(4096).decode()]
+            while not messages[-1].startswith("READY=1"):
+                messages.append(notified.recv(4096).decode())
+            self.assertEqual(messages[-1], "READY=1\nSTATUS=Serving 1 models")
+            self.assertEqual(notified.recv(4096), b"WATCHDOG=1")
+            with socket.create_connection(listener.getsockname(), timeout=60) as connection:
+                connection.sendall(b"GET /v2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertIn(b'"halyard"', read_all(connection))
+            process.send_signal(signal.SIGHUP)
+            while not (message := notified.recv(4096)).startswith(b"RELOADING=1\nMONOTONIC_USEC="):
+                pass
+            while (message := notified.recv(4096)) != b"READY=1":
+                self.assertEqual(message, b"WATCHDOG=1")
+            process.terminate()
+            while not (message := notified.recv(4096)).startswith(b"STOPPING=1"):
+                self.assertEqual(message, b"WATCHDOG=1")
+            self.assertEqual(process.wait(120), 0)
+            process.stdout.close()
+        listener.close()
+
+    def test_the_curl_line_of_the_help(self):
+        """Typed as it stands, but for the port."""
+        text = vmrun.run("vm-serve", "--help").stdout
+        command = text[text.index("  curl ") + 2:]
+        command = command[:command.index("]}'") + 3]
+        if subprocess.run(["bash", "-c", "command -v curl"], stdout=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("curl is not installed")
+        with start(f"--model=mul={MUL}") as server:
+            done = subprocess.run(["bash", "-c", command.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}") + " -s"],
+                                  stdout=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(json.loads(done.stdout)["outputs"][0]["data"], [30, 400])
+
+
+class Devices(Folder):
+    def test_programs_on_devices(self):
+        for device in ("local-sync", "local-task"):
+            with start(f"--model=mul={ELEMENTWISE}", f"--device={device}") as server:
+                def client(number):
+                    for _ in range(20):
+                        status, document = server.infer("mul", **mul(list(range(8)), [number] * 8))
+                        self.assertEqual((status, document["outputs"][0]["data"]), (200, [i * number for i in range(8)]))
+
+                threads = [threading.Thread(target=client, args=(number,)) for number in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertGreater(server.metric(f'halyard_device_memory_bytes{{device="{device}://",kind="host"}}')
+                                   + server.metric(f'halyard_device_memory_bytes{{device="{device}://",kind="device"}}'), -1)
+                self.assertEqual(server.stop(), 0)
+
+    def test_compiled_modules(self):
+        fixtures = vmrun.fixtures()
+        if not fixtures:
+            self.skipTest("there are no fixtures")
+        compiled = os.path.join(fixtures, "compiled")
+        with start(f"--model=plain={compiled}/simple_mul.vmvx.vmfb", f"--model=async={compiled}/simple_mul.async.vmfb",
+                   "--device=local-task") as server:
+            for model in ("plain", "async"):
+                metadata = server.get(f"/v2/models/{model}")[2]
+                names = [each["name"] for each in metadata["inputs"]]
+                for _ in range(30):
+                    status, document = server.infer(model, [tensor(names[0], "FP32", [1, 2, 3, 4]), tensor(names[1], "FP32", [5, 6, 7, 8])])
+                    self.assertEqual(status, 200, document)
+                    self.assertEqual(document["outputs"][0]["data"], [5, 12, 21, 32])
+            self.assertEqual(server.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
