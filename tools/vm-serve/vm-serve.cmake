@@ -10,13 +10,13 @@ halyard_add_tests(
   LINKS halyard_tools_common
   SOURCES vm-serve/tests/datatype_test.cpp vm-serve/tests/infer_request_test.cpp vm-serve/tests/json_events_test.cpp
           vm-serve/tests/route_test.cpp
-          vm-serve/datatype.cpp vm-serve/documents.cpp vm-serve/infer_request.cpp vm-serve/route.cpp vm-serve/tensor.cpp)
+          vm-serve/boost_json.cpp vm-serve/datatype.cpp vm-serve/documents.cpp vm-serve/infer_request.cpp vm-serve/route.cpp vm-serve/tensor.cpp)
 if(TARGET halyard_serve_tests)
   target_include_directories(halyard_serve_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/vm-serve")
 endif()
 
 # Tools are small code; what every request goes through is fast code.
-foreach(source IN ITEMS documents endpoints infer_request job output response route scheduler session tensor)
+foreach(source IN ITEMS boost_json documents endpoints infer_request job output response route scheduler session tensor)
   set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 endforeach()
 

@@ -130,7 +130,7 @@ TEST(JsonEvents, SaysWhere) {
   Builder builder;
   EXPECT_FALSE(JsonReader("{\"a\": [1, x]}", builder).run());
   EXPECT_EQ(builder.where, 10u);
-  EXPECT_EQ(builder.reason, "expected a value");
+  EXPECT_EQ(builder.reason, "syntax error");
 }
 
 }  // namespace
