@@ -407,7 +407,7 @@ TEST(Staging, copies_to_memory_that_the_host_sees) {
   ASSERT_TRUE(library) << library.error().text();
   auto opened = Device::open(*library, "fake", "opaque", {});
   ASSERT_TRUE(opened) << opened.error().text();
-  const Ref<Device> device = *opened;
+  const Ref<Device>& device = *opened;
   const Ref<LocalWorld> world = LocalWorld::create(1);
   const Ref<Channel> channel = *Channel::open(world->provider(0), {});
   const std::vector<float> values = {1, 2, 3, 4};
@@ -423,7 +423,7 @@ TEST(Staging, copies_to_memory_that_the_host_sees) {
   ASSERT_TRUE(queue_update({*device, kAnyQueue, nullptr, written.get()}, bytes, *buffers[0], 0));
   auto made = CommandBuffer::create(device, kOneShot, kTransfer | kDispatchCategory, kAnyQueue, 0);
   ASSERT_TRUE(made);
-  const Ref<CommandBuffer> commands = *made;
+  const Ref<CommandBuffer>& commands = *made;
   ASSERT_TRUE(commands->collective(
       {channel.get(), kSumF32, 0, {buffers[0].get(), 0, 4, 8}, {buffers[1].get(), 0, 8, 8}, 2}));
   ASSERT_TRUE(commands->finalize());

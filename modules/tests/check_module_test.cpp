@@ -62,7 +62,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
     EXPECT_EQ((*buffer)->is_mappable(), mapped);
     bytes.resize((bytes.size() + 3) / 4 * 4);
     if (!bytes.empty()) {
-      Ref<hal::Buffer> whole = *buffer;
+      const Ref<hal::Buffer>& whole = *buffer;
       if (whole->length() < bytes.size()) bytes.resize(whole->length());
       auto written = hal::begin_write(bytes, *whole, 0);
       EXPECT_TRUE(written) << (written ? "" : written.error().text());
@@ -103,7 +103,8 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
     told.clear();
   }
   // One expectation failed, with all of `parts` in its message.
-  void expect_told(const Status& status, std::string_view function, std::vector<std::string_view> parts) {
+  void expect_told(const Status& status, std::string_view function,
+                   const std::vector<std::string_view>& parts) {
     EXPECT_TRUE(status.ok()) << status.text();
     ASSERT_EQ(told.size(), 1u) << function;
     EXPECT_EQ(told[0].function, function);

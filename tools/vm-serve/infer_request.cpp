@@ -214,8 +214,8 @@ class Reader {
         }
         return true;
       case Place::input:
-        if (key_ == "name") name_ = std::move(value);
         if (key_ == "datatype") return set_datatype(value);
+        if (key_ == "name") name_ = std::move(value);
         if (key_ == "shape" || key_ == "data")
           return wrong("'{}' of an input is a string; expected an array", key_);
         return true;

@@ -202,7 +202,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   void close_socket() {
     const std::lock_guard lock(mutex_);
     error_code ignored;
-    socket_.close(ignored);
+    (void)socket_.close(ignored);  // returns what it stores
   }
   // A request that has arrived, but was not yet read, is still answered.
   void close_if_idle() {
@@ -585,7 +585,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   // answer.
   Task<> linger() {
     error_code error;
-    socket_.shutdown(asio::socket_base::shutdown_send, error);
+    (void)socket_.shutdown(asio::socket_base::shutdown_send, error);
     expire_after(kLinger);
     std::vector<char> piece(kPiece);
     for (size_t skipped = 0; !error && skipped < kMostLingered;)

@@ -28,7 +28,7 @@ struct Plain {
   // One NaN for all: compilers exchange the operands of a sum, and the sign of a NaN with them.
   static T store(T value) {
     if constexpr (std::is_floating_point_v<T>)
-      return value == value ? value : std::numeric_limits<T>::quiet_NaN();
+      return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
     return value;
   }
 };
@@ -69,8 +69,8 @@ struct Minimum {
   template <typename T>
   static T combine(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (a != a) return a;
-      if (b != b) return b;
+      if (std::isnan(a)) return a;
+      if (std::isnan(b)) return b;
       if (a == b) return std::signbit(a) ? a : b;
     }
     return b < a ? b : a;
@@ -80,8 +80,8 @@ struct Maximum {
   template <typename T>
   static T combine(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (a != a) return a;
-      if (b != b) return b;
+      if (std::isnan(a)) return a;
+      if (std::isnan(b)) return b;
       if (a == b) return std::signbit(a) ? b : a;
     }
     return a < b ? b : a;

@@ -342,7 +342,7 @@ BytecodeModule::~BytecodeModule() {
 }
 
 Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeRegistry& types,
-                                                 LoadOptions options) {
+                                                 const LoadOptions& options) {
   const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
   auto module = make<BytecodeModule>();
   module->fuse_ = options.fuse;
@@ -417,7 +417,8 @@ void BytecodeModule::compile(uint32_t function, bool for_loops) const noexcept t
     code_[function].store(decoded->release(), std::memory_order_release);
     heat_[function].for_calls.store(&code, std::memory_order_release);
   }
-} catch (const std::exception&) {  // out of memory: the function stays interpreted
+} catch (const std::exception&) {
+  return;  // out of memory: the function stays interpreted
 }
 
 Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {

@@ -61,7 +61,8 @@ class BytecodeModule final : public Module {
   // Checks everything in module-format.md, section 4, except function bodies (unless `verify_eagerly`). The
   // bytes stay mapped as long as the module or a buffer over its rodata exists. INVALID_ARGUMENT; NOT_FOUND:
   // a type; RESOURCE_EXHAUSTED: a file crafted to cost far more than its size. The message names the check.
-  static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types, LoadOptions options);
+  static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types,
+                                          const LoadOptions& options);
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types) {
     return load(std::move(bytes), types, {});
   }

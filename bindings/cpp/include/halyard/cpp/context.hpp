@@ -181,9 +181,9 @@ class Function : public Handle<halyard_function_t> {
   Function(const Function& other) noexcept : Handle(other), context_(other.context_) {}
   Function(Function&& other) noexcept = default;
   Function& operator=(Function other) noexcept {
-    Handle::operator=(std::move(other));
     context_ = std::move(other.context_);
     call_ = std::move(other.call_);
+    Handle::operator=(std::move(other));
     return *this;
   }
 

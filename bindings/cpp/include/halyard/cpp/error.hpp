@@ -31,9 +31,7 @@ class Error final : public std::exception {
   Error(const Error& other) noexcept
       : std::exception(other), status_(halyard_status_retain(other.status_)), text_(other.text_) {}
   Error(Error&& other) noexcept
-      : std::exception(other),
-        status_(std::exchange(other.status_, nullptr)),
-        text_(std::move(other.text_)) {}
+      : status_(std::exchange(other.status_, nullptr)), text_(std::move(other.text_)) {}
   Error& operator=(Error other) noexcept {
     std::swap(status_, other.status_);
     std::swap(text_, other.text_);
