@@ -8,6 +8,9 @@ file(MAKE_DIRECTORY "${library_folder}")
 set(common -O1 -fPIC -shared -fvisibility=hidden -fno-builtin)
 set(embedded ${common} -ffreestanding -nostdlib -fno-stack-protector -fno-asynchronous-unwind-tables
              -Wl,--hash-style=sysv,--build-id=none,-z,now,-z,relro,-z,noexecstack,--no-undefined)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  list(APPEND embedded -mno-outline-atomics) # their functions are in libgcc, which an embedded library lacks
+endif()
 
 function(halyard_add_test_library source kind output)
   set(file "${library_folder}/${output}")
