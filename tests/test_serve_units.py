@@ -1,0 +1,98 @@
+"""The units of vm-serve, as systemd's own programs see them. Neither needs systemd as the first process."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+import vmrun
+from serve_case import MUL, PROGRAM, Folder, read_all, start
+
+UNITS = [os.path.join(vmrun.BUILD, "share", "systemd", "halyard-serve.service"),
+         os.path.join(vmrun.SOURCE, "packaging", "systemd", "halyard-serve.socket")]
+
+
+@unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
+class Units(Folder):
+    def copies(self, change=lambda text: text):
+        """The units with the program of the build, because systemd-analyze looks whether there is one."""
+        paths = []
+        for unit in UNITS:
+            with open(unit) as file:
+                text = change(re.sub(r"(?m)^ExecStart=\S*vm-serve ", f"ExecStart={PROGRAM} ", file.read()))
+            paths.append(self.write(os.path.basename(unit), text))
+        return paths
+
+    def analyze(self, *arguments):
+        return subprocess.run(["systemd-analyze", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+                              env={**os.environ, "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"})
+
+    def test_systemd_takes_them_without_a_word(self):
+        done = self.analyze("verify", "--man=no", *self.copies())
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        # It does say where a setting is unknown, so that silence is worth something.
+        done = self.analyze("verify", "--man=no", *self.copies(lambda text: text.replace("ProtectHome=", "ProtectHomes=")))
+        self.assertIn("ProtectHomes", done.stdout)
+
+    def test_the_service_is_locked_down(self):
+        service = self.copies()[0]
+        done = self.analyze("security", "--offline=true", "--threshold=25", service)  # tenths
+        if "unrecognized option" in done.stdout:
+            self.skipTest("systemd-analyze is older than 250")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_the_flags_of_the_service_are_taken(self):
+        """With the folder that the unit names, which has no models yet."""
+        with open(UNITS[0]) as file:
+            command = re.search(r"(?m)^ExecStart=(.*)$", file.read())[1]
+        os.makedirs(os.path.join(self.folder, "models"))
+        arguments = command.replace("${STATE_DIRECTORY}", self.folder).replace("$HALYARD_SERVE_FLAGS", "").split()[1:]
+        with start(*arguments) as server:
+            self.assertEqual(server.get("/v2/models")[2], {"models": []})
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+            self.assertEqual(server.stop(), 0)
+
+
+@unittest.skipUnless(shutil.which("systemd-socket-activate"), "systemd-socket-activate is not installed")
+class SocketActivation(Folder):
+    def activated(self, address, connect):
+        """Answers of the server that the first connection starts, and its exit status."""
+        process = subprocess.Popen(["systemd-socket-activate", f"--listen={address}", PROGRAM, f"--model=mul={MUL}"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertRegex(process.stderr.readline(), "Listening on")
+            bodies = []
+            for _ in range(3):  # the first one begins before there is a server
+                with connect() as connection:
+                    connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    bodies.append(read_all(connection).split(b"\r\n\r\n")[-1])
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(120), 0, process.stderr.read())
+            return bodies
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+    def test_tcp(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        bodies = self.activated(f"127.0.0.1:{port}", lambda: socket.create_connection(("127.0.0.1", port), timeout=60))
+        self.assertEqual(bodies, 3 * [b'{"models":["mul"]}\n'])
+
+    def test_unix(self):
+        path = os.path.join(self.folder, "socket")
+
+        def connect():
+            connection = socket.socket(socket.AF_UNIX)
+            connection.settimeout(60)
+            connection.connect(path)
+            return connection
+
+        self.assertEqual(self.activated(path, connect), 3 * [b'{"models":["mul"]}\n'])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
