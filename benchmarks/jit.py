@@ -18,7 +18,7 @@ import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OVER_NATIVE = 1.5  # of the geometric mean, at most
-WAYS = {"jit": ("vmvx", "local-sync?jit=always"), "interpreted": ("vmvx", "local-sync"), "native": ("llvm-cpu", "local-sync")}
+WAYS = {"jit": ("vmvx", "local-sync?jit=always"), "interpreted": ("vmvx", "local-sync?jit=off"), "native": ("llvm-cpu", "local-sync")}
 
 
 def kernels_folder():

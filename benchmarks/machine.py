@@ -82,7 +82,7 @@ def measure_programs(build, rounds):
             for program, (size, repeats) in PROGRAMS.items():
                 commands = {
                     "machine": [build / "bin" / "vm-run", f"--module={folder / 'core.vmfb'}",
-                                f"--function={program}", f"--input={size}"],
+                                f"--function={program}", f"--input={size}", "--jit=off"],
                     "lua": [lua, bench / "core.lua", program, size],
                     "native": [folder / "native", program, size, repeats],
                 }

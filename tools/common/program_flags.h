@@ -98,10 +98,9 @@ inline constexpr List executable_plugin = {
 inline constexpr Choice jit = {
     "jit", "auto|always|off",
     "Compiles functions of modules and kernels of local devices to native code: hot ones while the program "
-    "runs (auto), all of\nthem before their first call (always), or none (off, the default). A device's URI "
-    "overrides it: "
-    "local-sync?jit=off.",
-    "--jit=auto", JitMode::off};
+    "runs (auto, the\ndefault where the compiler is installed), all of them before their first call (always), "
+    "or none (off). A device's URI\noverrides it: local-sync?jit=off.",
+    "--jit=off", JitMode::hot};
 inline constexpr Text jit_cache = {
     "jit_cache", "FOLDER",
     "Keeps compiled code in FOLDER for later runs; an empty value turns this off. Without it: halyard/jit in "

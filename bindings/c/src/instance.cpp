@@ -97,6 +97,15 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
   });
 }
 
+halyard_status_t halyard_instance_compiling(halyard_instance_t instance, size_t* functions) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(functions, "functions"));
+    const auto& queue = HALYARD_TRY(checked<Instance>(instance))->compile_queue;
+    *functions = queue ? queue->pending() : 0;
+    return {};
+  });
+}
+
 halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeout_ns, size_t* ran) {
   return guarded([&]() -> Result<> {
     Loop& loop = *HALYARD_TRY(checked<Instance>(instance))->loop;
