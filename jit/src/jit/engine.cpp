@@ -122,6 +122,7 @@ llvm::Expected<orc::JITDylib*> Engine::Parts::symbols_of(const halyard_jit_funct
   for (size_t op = 0; op < function.helper_count; ++op) add(helper_name(op), function.helpers[op]);
   add(kPutRef, reinterpret_cast<const void*>(function.put_ref));
   add(kBufferType, function.layout->buffer_type);
+  add(kListType, function.layout->list_type);
   if (llvm::Error error = made.define(orc::absoluteSymbols(std::move(symbols)))) return error;
   return found = &made;
 }

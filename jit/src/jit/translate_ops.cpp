@@ -32,17 +32,18 @@ void Translator::emit_op(Op op, const Word* word, uint32_t at) {
       for (uint32_t i = 0; i < word->a; ++i) {
         const uint16_t ref = source_.lists[word->wide() + i];
         put_ref(ref, llvm::ConstantPointerNull::get(b_.getPtrTy()));
-        clear_buffer(ref);
+        clear_parts(ref);
       }
       return;
     case Op::const_ref_zero:
       put_ref(word->a, llvm::ConstantPointerNull::get(b_.getPtrTy()));
-      return clear_buffer(word->a);
+      return clear_parts(word->a);
     default:
       break;
   }
   if (emit_integer(op, word) || emit_division(op, word, at) || emit_float(op, word) ||
-      emit_conversion(op, word) || emit_buffer(op, word, at) || emit_global(op, word, at))
+      emit_conversion(op, word) || emit_buffer(op, word, at) || emit_list(op, word, at) ||
+      emit_global(op, word, at))
     return;
   // Markers, prefixes and what decoding makes something else of: decoded code has none.
   b_.CreateBr(exit_at(at));
@@ -453,13 +454,6 @@ void Translator::emit_store(const Word* word, uint32_t at, llvm::Type* type, Val
 }
 
 bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {
-  // Floats are stored in the form in which they are there: bits that were put together stay what they are.
-  const auto bits_or_number = [&](uint16_t slot) {
-    return registers_.forms(at)[slot] == Form::i32 ? maybe_hidden(i32(slot)) : f32(slot);
-  };
-  const auto wide_bits_or_number = [&](uint16_t slot) {
-    return registers_.forms(at)[slot] == Form::f64 ? f64(slot) : maybe_hidden(i64(slot));
-  };
   const auto store = [&](Value* value) { emit_store(word, at, value->getType(), value); };
   switch (op) {
       // clang-format off
@@ -475,8 +469,8 @@ bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {
     case Op::buffer_store_i16: emit_store(word, at, b_.getInt16Ty(), i32(word->c)); return true;
     case Op::buffer_store_i32: store(maybe_hidden(i32(word->c))); return true;
     case Op::buffer_store_i64: store(maybe_hidden(i64(word->c))); return true;
-    case Op::buffer_store_f32: store(bits_or_number(word->c)); return true;
-    case Op::buffer_store_f64: store(wide_bits_or_number(word->c)); return true;
+    case Op::buffer_store_f32: store(number_or_bits(at, word->c)); return true;
+    case Op::buffer_store_f64: store(wide_number_or_bits(at, word->c)); return true;
     // clang-format on
     case Op::buffer_length:
       require(b_.CreateLoad(b_.getInt1Ty(), buffers_[word->a].is_buffer), at, nullptr);

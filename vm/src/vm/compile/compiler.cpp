@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "vm/compile/words.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/object/buffer.h"
+#include "vm/object/list.h"
+#include "vm/run/stack.h"
 
 namespace halyard::vm {
 
@@ -56,8 +60,22 @@ uint32_t type_offset() {
 const halyard_jit_layout_t& layout() {
   static const halyard_jit_layout_t layout = [] {
     const Buffer::Layout buffer = Buffer::layout();
-    return halyard_jit_layout_t{type_offset(), buffer.data, buffer.length, buffer.mutable_length,
-                                &Buffer::kType};
+    const List::Layout list = List::layout();
+    return halyard_jit_layout_t{.object_type = type_offset(),
+                                .buffer_data = buffer.data,
+                                .buffer_length = buffer.length,
+                                .buffer_mutable_length = buffer.mutable_length,
+                                .list_element = list.element,
+                                .list_size = list.size,
+                                .list_data = list.data,
+                                .frame_bytes = sizeof(Frame),
+                                .frame_code = offsetof(Frame, code),
+                                .frame_instance = offsetof(Frame, instance),
+                                .frame_call = offsetof(Frame, call),
+                                .frame_caller_bytes = offsetof(Frame, caller_bytes),
+                                .code_words = FunctionCode::words_offset(),
+                                .buffer_type = &Buffer::kType,
+                                .list_type = &List::kType};
   }();
   return layout;
 }
@@ -132,6 +150,16 @@ halyard_jit_stats_t Compiler::stats() {
   return stats;
 }
 
+bool calls_itself(const FunctionCode& code) {
+  const bool is_plain =
+      code.has_convention && code.ref_slots == 0 && sizeof(Frame) + code.zero_from == code.frame_bytes;
+  return is_plain && !code.words.empty() &&
+         code.words[0].op == static_cast<uint16_t>(DecodedOp::enter_compiled) &&
+         std::ranges::any_of(code.calls, [&](const CallSite& site) {
+           return is_own_call(code.function, code.arguments.size(), code.result_count, site);
+         });
+}
+
 namespace {
 
 // A function as the compiler takes it; refers to `code`, `name` and `cache`.
@@ -150,6 +178,12 @@ halyard_jit_function_t described(const FunctionCode& code, const std::string& na
           .ref_slots = code.ref_slots,
           .entry_count = entries,
           .global_bytes = code.module->global_bytes(),
+          .frame_bytes = code.frame_bytes,
+          .own_calls = calls_itself(code) ? 1u : 0u,
+          .ordinal = code.function,
+          .arguments = code.arguments.data(),
+          .argument_count = code.arguments.size(),
+          .result_count = code.result_count,
           .layout = &layout(),
           .helpers = helpers.data(),
           .helper_count = helpers.size(),

@@ -50,4 +50,8 @@ class Compiler {
   halyard_jit_explain_fn explain_ = nullptr;
 };
 
+// Whether compiled code of this function may call itself without the interpreter. `code` must be decoded with
+// entries.
+bool calls_itself(const FunctionCode& code);
+
 }  // namespace halyard::vm

@@ -399,8 +399,8 @@ void BytecodeModule::compile(uint32_t function, bool for_loops) const noexcept t
   Result<std::unique_ptr<FunctionCode>> decoded =
       decode_function(*this, function,
                       {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
-  // Without such a loop, entering and leaving compiled code around each call costs more than it saves.
-  if (!decoded || !(*decoded)->has_compiled_loop) return;
+  // Otherwise entering and leaving compiled code around each call costs more than it saves.
+  if (!decoded || !((*decoded)->has_compiled_loop || calls_itself(**decoded))) return;
   const Result<const Compiler*> compiler = Compiler::find();
   if (!compiler) return;
   Result<CompiledFunction> compiled = compile(**compiler, **decoded);
