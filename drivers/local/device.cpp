@@ -164,6 +164,11 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
       return from_kit<DeviceOptions>(given.refusal("jit", *jit, "'off', 'auto' or 'always'"));
   }
   options.jit_cache = given.text("jit_cache").value_or("");
+  if (const auto math = given.text("jit_math")) {
+    options.fast_math = *math == "fast";
+    if (!options.fast_math && *math != "exact")
+      return from_kit<DeviceOptions>(given.refusal("jit_math", *math, "'exact' or 'fast'"));
+  }
   if (const auto isa = given.text("isa")) {
     options.kernels = vmvx::find_kernels(*isa);
     std::string names = "'best' or 'baseline'";

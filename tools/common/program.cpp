@@ -14,8 +14,6 @@
 #include "common/ranks.h"
 #include "common/standard_streams.h"
 
-using namespace std::string_view_literals;
-
 namespace halyard::tools {
 
 Result<halyard_module_info_t> info_of(halyard_module_t module) {
@@ -69,6 +67,7 @@ std::vector<std::pair<std::string, std::string>> local_options(const Flags& flag
   std::vector<std::pair<std::string, std::string>> options;
   options.emplace_back("jit", jit == JitMode::hot ? "auto" : jit == JitMode::always ? "always" : "off");
   if (const std::string folder = jit_cache(flags); !folder.empty()) options.emplace_back("jit_cache", folder);
+  if (flags[flag::jit_math] == JitMath::fast) options.emplace_back("jit_math", "fast");
   if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
   for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
@@ -151,6 +150,7 @@ Result<> make_instance(const Flags& flags, Program& program) {
   uint32_t options = program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0;
   if (jit == JitMode::hot) options |= HALYARD_INSTANCE_JIT_AUTO;
   if (jit == JitMode::always) options |= HALYARD_INSTANCE_JIT_ALWAYS;
+  if (flags[flag::jit_math] == JitMath::fast) options |= HALYARD_INSTANCE_JIT_FAST_MATH;
   const std::string cache = jit_cache(flags);
   program.instance = TOOL_TRY(make_instance(flags, program.trace.get(), options, cache.c_str()));
   program.is_rank = TOOL_TRY(is_rank(flags));
@@ -218,9 +218,9 @@ Result<> open_devices(const Flags& flags, Program& program) {
     if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
                                               settings.begin() + static_cast<ptrdiff_t>(count));
-    if (uri.contains("jit=")) std::erase_if(own, [](const auto& setting) { return setting.key == "jit"sv; });
-    if (uri.contains("jit_cache="))
-      std::erase_if(own, [](const auto& setting) { return setting.key == "jit_cache"sv; });
+    for (const char* const key : {"jit", "jit_cache", "jit_math"})
+      if (uri.contains(std::string(key) + '='))
+        std::erase_if(own, [&](const auto& setting) { return std::string_view(setting.key) == key; });
     if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags[flag::vulkan_validation_layers])
       own.push_back({"validate", "1"});
     if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has(flag::vulkan_robust_buffer_access))

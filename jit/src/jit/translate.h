@@ -22,8 +22,8 @@ inline constexpr char kBufferType[] = "halyard_buffer_type";
 inline constexpr char kListType[] = "halyard_list_type";
 inline std::string helper_name(size_t op) { return "halyard_op_" + std::to_string(op); }
 
-// Puts the function into the module as kFunction, with the type halyard_jit_run_fn. Why it cannot, else
-// empty.
-std::string translate(const halyard_jit_function_t& function, llvm::Module& module);
+// Puts the function into the module as kFunction, with the type halyard_jit_run_fn, for a processor with
+// these features. Why it cannot, else empty.
+std::string translate(const halyard_jit_function_t& function, llvm::Module& module, llvm::StringRef features);
 
 }  // namespace halyard::jit

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "jit/translator.h"
+#include "jit/vector_math.h"
 
 namespace halyard::jit {
 
@@ -199,6 +200,34 @@ Value* Translator::opaque(llvm::Type* type, uint64_t bits) {
   return load;
 }
 
+Value* Translator::arithmetic(Value* value) {
+  auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+  if (!source_.fast_math || !instruction) return value;
+  instruction->setHasAllowReassoc(true);
+  instruction->setHasAllowContract(true);
+  return value;
+}
+
+// Tells LLVM's vectorizer which functions do the work of several such calls.
+void Translator::add_vector_forms(Op op, llvm::CallInst* call) {
+  std::string forms;
+  for (const VectorFunction& function : vector_functions()) {
+    if (function.op != op || !runs_on(function, features_)) continue;
+    llvm::Type* const type = llvm::FixedVectorType::get(call->getType(), function.lanes);
+    const std::vector<llvm::Type*> arguments(function.arguments, type);
+    auto* const declared = llvm::cast<llvm::Function>(
+        module_
+            .getOrInsertFunction(function.name, llvm::FunctionType::get(type, arguments, /*isVarArg=*/false))
+            .getCallee());
+    declared->setDoesNotThrow();
+    declared->setDoesNotAccessMemory();
+    forms += std::string(forms.empty() ? "" : ",") + "_ZGV_LLVM_N" + std::to_string(function.lanes) +
+             std::string(function.arguments, 'v') + "_" + helper_name(static_cast<size_t>(op)) + "(" +
+             function.name + ")";
+  }
+  if (!forms.empty()) call->addFnAttr(llvm::Attribute::get(context_, "vector-function-abi-variant", forms));
+}
+
 Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments) {
   std::vector<llvm::Type*> types;
   for (const Value* argument : arguments) types.push_back(argument->getType());
@@ -209,6 +238,7 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   call->setDoesNotThrow();
   call->setDoesNotAccessMemory();
   call->addFnAttr(llvm::Attribute::WillReturn);
+  if (source_.fast_math) add_vector_forms(op, call);
   return call;
 }
 
@@ -259,7 +289,9 @@ bool Translator::emit_float(Op op, const Word* word) {
   const auto rsqrt = [&](Value* x) {
     return b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), unary(llvm::Intrinsic::sqrt, x));
   };
-  const auto fma = [&](Value* x, Value* y, Value* z) { return b_.CreateFAdd(b_.CreateFMul(x, y), z); };
+  const auto fma = [&](Value* x, Value* y, Value* z) {
+    return arithmetic(b_.CreateFAdd(arithmetic(b_.CreateFMul(x, y)), z));
+  };
   const auto one = [&](Value* value) { set(b, value); };
   const auto two = [&](Value* value) { set(c, value); };
   switch (op) {
@@ -295,13 +327,13 @@ bool Translator::emit_float(Op op, const Word* word) {
       return true;
 #define FLOATS(f)                                   \
   case Op::add_##f:                                 \
-    two(b_.CreateFAdd(f(a), f(b)));                 \
+    two(arithmetic(b_.CreateFAdd(f(a), f(b))));     \
     return true;                                    \
   case Op::sub_##f:                                 \
-    two(b_.CreateFSub(f(a), f(b)));                 \
+    two(arithmetic(b_.CreateFSub(f(a), f(b))));     \
     return true;                                    \
   case Op::mul_##f:                                 \
-    two(b_.CreateFMul(f(a), f(b)));                 \
+    two(arithmetic(b_.CreateFMul(f(a), f(b))));     \
     return true;                                    \
   case Op::div_##f:                                 \
     two(b_.CreateFDiv(f(a), f(b)));                 \

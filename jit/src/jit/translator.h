@@ -30,8 +30,9 @@ using vm::Word;
 
 class Translator {
  public:
-  Translator(const halyard_jit_function_t& function, llvm::Module& module)
+  Translator(const halyard_jit_function_t& function, llvm::Module& module, llvm::StringRef features)
       : source_(function),
+        features_(features),
         words_(static_cast<const Word*>(function.words), function.word_count),
         own_calls_(function),
         registers_(words_, {function.lists, SIZE_MAX / 4}, function.value_slots, own_calls_),
@@ -472,6 +473,9 @@ class Translator {
   void emit_division(Value* x, Value* y, bool is_signed, bool remainder, uint16_t result, uint32_t at);
   Value* rounded(Op op, llvm::Intrinsic::ID id, Value* x);
   Value* to_i64(Value* number);
+  // A sum, difference or product of floats: with fast math it may be reordered and fused.
+  Value* arithmetic(Value* value);
+  void add_vector_forms(Op op, llvm::CallInst* call);
   Value* helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
   Value* opaque(llvm::Type* type, uint64_t bits);
   // The same bits, of which LLVM knows nothing (opaque()).
@@ -494,6 +498,7 @@ class Translator {
   Value* unary(llvm::Intrinsic::ID id, Value* x) { return b_.CreateUnaryIntrinsic(id, x); }
 
   const halyard_jit_function_t& source_;
+  const llvm::StringRef features_;
   std::span<const Word> words_;
   OwnCalls own_calls_;
   Registers registers_;

@@ -152,6 +152,10 @@ enum {
    * a function that is being compiled (halyard_instance_compiling). */
   HALYARD_INSTANCE_JIT_ALWAYS = 1u << 4,
   HALYARD_INSTANCE_JIT_AUTO = 1u << 5,
+  /* With one of these two: sums of floats may be reordered, products be fused with sums, and vector functions
+   * stand for exp and its like (docs/jit.md has the errors). Without effect alone. For kernels, devices have
+   * the option `jit_math`. */
+  HALYARD_INSTANCE_JIT_FAST_MATH = 1u << 6,
 };
 
 typedef struct halyard_instance_options {

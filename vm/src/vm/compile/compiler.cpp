@@ -162,9 +162,9 @@ bool calls_itself(const FunctionCode& code) {
 
 namespace {
 
-// A function as the compiler takes it; refers to `code`, `name` and `cache`.
+// A function as the compiler takes it; refers to `code`, `name` and `options`.
 halyard_jit_function_t described(const FunctionCode& code, const std::string& name,
-                                 const std::string& cache) {
+                                 const Compiler::Options& options) {
   const std::span<const void* const> helpers = compiled_helpers();
   uint32_t entries = 0;
   for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
@@ -179,6 +179,7 @@ halyard_jit_function_t described(const FunctionCode& code, const std::string& na
           .entry_count = entries,
           .global_bytes = code.module->global_bytes(),
           .frame_bytes = code.frame_bytes,
+          .fast_math = options.fast_math ? 1u : 0u,
           .own_calls = calls_itself(code) ? 1u : 0u,
           .ordinal = code.function,
           .arguments = code.arguments.data(),
@@ -188,7 +189,7 @@ halyard_jit_function_t described(const FunctionCode& code, const std::string& na
           .helpers = helpers.data(),
           .helper_count = helpers.size(),
           .put_ref = put_ref,
-          .cache = cache.empty() ? nullptr : cache.c_str()};
+          .cache = options.cache.empty() ? nullptr : options.cache.c_str()};
 }
 
 std::string name_of(const FunctionCode& code) {
@@ -201,9 +202,9 @@ std::unexpected<Status> stays_interpreted(const std::string& name, const char (&
 
 }  // namespace
 
-Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::string& cache) const {
+Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const Options& options) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, cache);
+  const halyard_jit_function_t function = described(code, name, options);
   halyard_jit_code_t made = {};
   made.struct_size = sizeof made;
   char reason[kReasonBytes] = {};
@@ -213,7 +214,8 @@ Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::
 
 Result<Compiler::Explanation> Compiler::explain(const FunctionCode& code) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, {});
+  const Options options;
+  const halyard_jit_function_t function = described(code, name, options);
   Explanation explanation;
   const halyard_jit_explanation_t takers = {
       .struct_size = sizeof takers,

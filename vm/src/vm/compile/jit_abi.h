@@ -80,6 +80,7 @@ typedef struct halyard_jit_function_t {
   uint32_t entry_count;
   uint32_t global_bytes;
   uint32_t frame_bytes; /* the header and the values */
+  uint32_t fast_math;   /* not 0: sums may be reordered, and vector functions may be less exact */
   uint32_t own_calls;   /* not 0: calls to this ordinal may be compiled; then the function has no refs */
   uint32_t ordinal;
   const uint16_t* arguments; /* the register of each argument; of pairs with a mark */
