@@ -52,10 +52,17 @@ def vulkan_dispatch(build):
             for name, ratio in re.findall(r"^(recorded.*?)\s+[\d.]+\s+[\d.]+\s+([\d.]+)$", text, re.MULTILINE)}
 
 
+def jit_off(build):
+    """The machine itself is compared; vm-run before 0.2 has no compiler and no such flag."""
+    text = subprocess.run([build / "bin" / "vm-run", "--help"], capture_output=True, text=True, check=True).stdout
+    return ["--jit=off"] if "--jit=" in text else []
+
+
 def core_program(build, module, program):
+    more = jit_off(build)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     subprocess.run([build / "bin" / "vm-run", f"--module={module}", f"--function={program}",
-                    f"--input={machine.PROGRAMS[program][0]}"], capture_output=True, check=True)
+                    f"--input={machine.PROGRAMS[program][0]}", *more], capture_output=True, check=True)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 

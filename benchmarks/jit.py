@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Kernels in three forms in one table: compiled from bytecode at load (jit=always), interpreted, and native code in the
-module.
+module. And host code in four: compiled, interpreted, in Lua 5.4, and in C.
 
 usage: benchmarks/jit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER]
 
-The programs are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb. All three
-forms run alternately, N rounds, on local-sync; the result is the minimum CPU time of a warm call.
+The kernels are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb. All three
+forms run alternately, N rounds, on local-sync; the result is the minimum CPU time of a warm call. The programs of host code
+are those of machine.py: the least of N warm calls, beside the least user time of N processes of Lua and of the C program.
 """
 
 import argparse
@@ -15,10 +16,14 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+
+import machine
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OVER_NATIVE = 1.5  # of the geometric mean, at most
-WAYS = {"jit": ("vmvx", "local-sync?jit=always"), "interpreted": ("vmvx", "local-sync"), "native": ("llvm-cpu", "local-sync")}
+PROGRAMS_OVER_LUA, PROGRAMS_OVER_NATIVE = 0.08, 2
+WAYS = {"jit": ("vmvx", "local-sync?jit=always"), "interpreted": ("vmvx", "local-sync?jit=off"), "native": ("llvm-cpu", "local-sync")}
 
 
 def kernels_folder():
@@ -26,17 +31,45 @@ def kernels_folder():
     return fixtures / ".." / "bench" / "kernels"
 
 
-def warm_call(build, folder, case, way):
+def measured(build, folder, flags, seconds):
     """Seconds of CPU time of a warm call, the mean of one process."""
-    kind, device = WAYS[way]
-    module = case["module"].replace(".vmvx.", f".{kind}.")
-    done = subprocess.run([str(build / "bin" / "vm-bench"), f"--module={module}", f"--function={case['function']}",
-                           f"--device={device}", *(f"--input={text}" for text in case["inputs"]), "--benchmark_filter=^BM_",
-                           "--benchmark_format=json", "--benchmark_min_time=0.1"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([str(build / "bin" / "vm-bench"), *flags, "--benchmark_filter=^BM_", "--benchmark_format=json",
+                           f"--benchmark_min_time={seconds}"], cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(done.args)} failed: {done.stderr}")
     row = json.loads(done.stdout)["benchmarks"][0]
     return row["cpu_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[row["time_unit"]]
+
+
+def warm_call(build, folder, case, way):
+    kind, device = WAYS[way]
+    module = case["module"].replace(".vmvx.", f".{kind}.")
+    return measured(build, folder, [f"--module={module}", f"--function={case['function']}", f"--device={device}",
+                                    *(f"--input={text}" for text in case["inputs"])], 0.1)
+
+
+def program_rows(build, rounds, only):
+    """Rows of host code; none where Lua or the programs are missing."""
+    bench = machine.bench_folder()
+    programs = {name: sizes for name, sizes in machine.PROGRAMS.items() if only in name}
+    lua = machine.find_lua(bench) if programs else None
+    if not lua:
+        return []
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        machine.build_programs(build, bench, folder)
+        for program, (size, repeats) in programs.items():
+            times = {"jit": [], "interpreted": [], "lua": [], "native": []}
+            flags = [f"--module={folder / 'core.vmfb'}", f"--function={program}", f"--input={size}", "--jit_cache="]
+            for _ in range(rounds):
+                times["jit"].append(measured(build, folder, [*flags, "--jit=always"], 0.1))
+                times["interpreted"].append(measured(build, folder, [*flags, "--jit=off"], 0.1))
+                times["lua"].append(machine.timed([lua, bench / "core.lua", program, size])[1])
+                times["native"].append(machine.timed([folder / "native", program, size, repeats])[1] / repeats)
+            least = {who: min(samples) for who, samples in times.items()}
+            rows.append({"name": program, **least, **{f"over_{who}": least["jit"] / least[who] for who in least if who != "jit"}})
+    return rows
 
 
 def mean(values):
@@ -47,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="kernels with this in their name")
+    parser.add_argument("--only", default="", help="kernels and programs with this in their name")
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
     arguments = parser.parse_args()
     folder = kernels_folder()
@@ -61,7 +94,7 @@ def main():
     cases = {case["function"]: case for case in json.loads((folder / "cases.json").read_text())
              if ".vmvx." in case["module"] and arguments.only in case["function"]}
     rows = []
-    if not arguments.json:
+    if cases and not arguments.json:
         print(f"{'':<18}{'jit':>12}{'interpreted':>14}{'native':>12}{'over native':>13}{'over interpreted':>18}")
     for name, case in cases.items():
         times = {way: min(samples) for way, samples in zip(WAYS, zip(*(
@@ -72,14 +105,26 @@ def main():
         if not arguments.json:
             print(f"{name:<18}{times['jit'] * 1e6:>9.1f} us{times['interpreted'] * 1e6:>11.1f} us{times['native'] * 1e6:>9.1f} us"
                   f"{row['over_native']:>13.2f}{row['over_interpreted']:>18.3f}", flush=True)
-    if not rows:
-        sys.exit(f"no kernel has '{arguments.only}' in its name")
-    native = mean([row["over_native"] for row in rows])
-    interpreted = mean([row["over_interpreted"] for row in rows])
+    means = {key: mean([row[key] for row in rows]) for key in ("over_native", "over_interpreted") if rows}
+    if rows and not arguments.json:
+        print(f"geometric mean over native {means['over_native']:.2f} (at most {OVER_NATIVE}), over interpreted "
+              f"{means['over_interpreted']:.3f}")
+    programs = program_rows(build, arguments.rounds, arguments.only)
+    if not rows and not programs:
+        sys.exit(f"no kernel or program has '{arguments.only}' in its name")
+    program_means = {key: mean([row[key] for row in programs]) for key in ("over_lua", "over_native") if programs}
     if arguments.json:
-        print(json.dumps({"rows": rows, "over_native": native, "over_interpreted": interpreted, "most_over_native": OVER_NATIVE}))
-    else:
-        print(f"geometric mean over native {native:.2f} (at most {OVER_NATIVE}), over interpreted {interpreted:.3f}")
+        print(json.dumps({"rows": rows, **means, "most_over_native": OVER_NATIVE, "programs": programs,
+                          "program_means": program_means, "most_program_means": [PROGRAMS_OVER_LUA, PROGRAMS_OVER_NATIVE]}))
+        return
+    if not programs:
+        return
+    print(f"{'':<18}{'jit':>12}{'interpreted':>14}{'Lua':>12}{'native':>12}{'over Lua':>10}{'over native':>13}")
+    for row in programs:
+        print(f"{row['name']:<18}{row['jit'] * 1e3:>9.1f} ms{row['interpreted'] * 1e3:>11.1f} ms{row['lua'] * 1e3:>9.1f} ms"
+              f"{row['native'] * 1e3:>9.1f} ms{row['over_lua']:>10.3f}{row['over_native']:>13.2f}")
+    print(f"geometric mean over Lua {program_means['over_lua']:.3f} (at most {PROGRAMS_OVER_LUA}), over native "
+          f"{program_means['over_native']:.2f} (at most {PROGRAMS_OVER_NATIVE})")
 
 
 if __name__ == "__main__":

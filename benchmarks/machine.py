@@ -60,9 +60,8 @@ def timed(command):
     return int(float(done.stdout.split()[-1].split("=")[-1])) & 0xFFFFFFFF, seconds
 
 
-def measure_programs(build, rounds):
-    """Seconds of each program by who ran it; None where something is missing."""
-    bench = bench_folder()
+def find_lua(bench):
+    """Lua 5.4's program; None where it or the programs are missing, which is said."""
     lua = shutil.which("lua5.4")
     if not (bench / "core.vmasm").exists():
         print(f"no programs in {bench}; expected core.vmasm, core.lua and native.c", file=sys.stderr)
@@ -70,19 +69,33 @@ def measure_programs(build, rounds):
     if not lua:
         print("lua5.4 is not installed; `./dev bench machine` installs it", file=sys.stderr)
         return None
+    return lua
+
+
+def build_programs(build, bench, folder):
+    """Makes core.vmfb and native in the folder."""
+    (folder / "repeat.c").write_text(REPEAT)
+    subprocess.run(["gcc", "-O2", "-fno-tree-vectorize", "-Dmain=program", "-c", bench / "native.c", "-o",
+                    folder / "native.o"], check=True)
+    subprocess.run(["gcc", "-O2", folder / "repeat.c", folder / "native.o", "-o", folder / "native"], check=True)
+    subprocess.run([build / "bin" / "vm-as", bench / "core.vmasm", f"--output={folder / 'core.vmfb'}"], check=True)
+
+
+def measure_programs(build, rounds):
+    """Seconds of each program by who ran it; None where something is missing."""
+    bench = bench_folder()
+    lua = find_lua(bench)
+    if not lua:
+        return None
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "repeat.c").write_text(REPEAT)
-        subprocess.run(["gcc", "-O2", "-fno-tree-vectorize", "-Dmain=program", "-c", bench / "native.c", "-o",
-                        folder / "native.o"], check=True)
-        subprocess.run(["gcc", "-O2", folder / "repeat.c", folder / "native.o", "-o", folder / "native"], check=True)
-        subprocess.run([build / "bin" / "vm-as", bench / "core.vmasm", f"--output={folder / 'core.vmfb'}"], check=True)
+        build_programs(build, bench, folder)
         times = {program: {"machine": [], "lua": [], "native": []} for program in PROGRAMS}
         for _ in range(rounds):
             for program, (size, repeats) in PROGRAMS.items():
                 commands = {
                     "machine": [build / "bin" / "vm-run", f"--module={folder / 'core.vmfb'}",
-                                f"--function={program}", f"--input={size}"],
+                                f"--function={program}", f"--input={size}", "--jit=off"],
                     "lua": [lua, bench / "core.lua", program, size],
                     "native": [folder / "native", program, size, repeats],
                 }

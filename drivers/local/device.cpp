@@ -60,6 +60,9 @@ std::optional<int64_t> Device::query(std::string_view category, std::string_view
   if (category == "hal.device" && key == "concurrency") return options.queues;
   if (category == "hal.dispatch" && key == "concurrency") return std::max<uint32_t>(options.workers, 1);
   if (category == "hal.cpu") return cpu_feature(key);
+  // Kernels that are being compiled or wait for it: closing the device waits for the one being compiled.
+  if (category == "halyard.jit" && key == "compiling")
+    return compile_queue_ ? static_cast<int64_t>(compile_queue_->pending()) : 0;
   return std::nullopt;
 }
 
@@ -161,6 +164,11 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
       return from_kit<DeviceOptions>(given.refusal("jit", *jit, "'off', 'auto' or 'always'"));
   }
   options.jit_cache = given.text("jit_cache").value_or("");
+  if (const auto math = given.text("jit_math")) {
+    options.fast_math = *math == "fast";
+    if (!options.fast_math && *math != "exact")
+      return from_kit<DeviceOptions>(given.refusal("jit_math", *math, "'exact' or 'fast'"));
+  }
   if (const auto isa = given.text("isa")) {
     options.kernels = vmvx::find_kernels(*isa);
     std::string names = "'best' or 'baseline'";

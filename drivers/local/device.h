@@ -51,6 +51,7 @@ struct DeviceOptions {
   bool native = true;     // accept executables with machine code
   Jit jit = Jit::off;
   std::string jit_cache = {};             // folder for compiled kernels; empty: none
+  bool fast_math = false;                 // of compiled kernels
   std::vector<std::string> plugins = {};  // arguments of Plugins::load(), in order
   const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Parses `kind://path?key=value`. NOT_FOUND: unknown kind or path. INVALID_ARGUMENT: a bad option.

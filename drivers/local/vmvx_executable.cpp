@@ -145,8 +145,10 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // Copied: the module refers to the bytes, and the program's may be unaligned and may change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  vm::BytecodeModule::LoadOptions options = {
-      .verify_eagerly = true, .queue = device.compile_queue(), .cache = device.options.jit_cache};
+  vm::BytecodeModule::LoadOptions options = {.verify_eagerly = true,
+                                             .queue = device.compile_queue(),
+                                             .cache = device.options.jit_cache,
+                                             .fast_math = device.options.fast_math};
   if (device.options.jit == Jit::always) options.compiler = HALYARD_TRY(vm::Compiler::find());
   auto executable =
       std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, options)), budget_of(args));

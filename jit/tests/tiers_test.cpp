@@ -112,7 +112,7 @@ class Machine {
 };
 
 TEST(CompiledTiers, WhatIsHotIsCompiledMeanwhile) {
-  Machine machine(kCalls);
+  Machine machine(kCalls, {.age = {}});
   EXPECT_EQ(machine.call(3, 2), 6);
   EXPECT_FALSE((*machine.module->code(0))->compiled);
   EXPECT_EQ(machine.module->heat(0)->for_calls.load(), nullptr);
@@ -131,13 +131,25 @@ TEST(CompiledTiers, WhatIsHotIsCompiledMeanwhile) {
 
 // Two samples of ten branches: some 20 turns of the loop in g.
 TEST(CompiledTiers, TheQueueSaysWhatIsHot) {
-  Machine machine(kCalls, {.branches = 10, .hot = 2});
+  Machine machine(kCalls, {.branches = 10, .hot = 2, .age = {}});
   EXPECT_EQ(machine.call(3, 1), 3);
   machine.queue->wait_until_idle();
   EXPECT_FALSE((*machine.module->code(0))->compiled);
   EXPECT_EQ(machine.call(30, 1), 435);
   machine.queue->wait_until_idle();
   EXPECT_TRUE((*machine.module->code(0))->compiled);
+}
+
+TEST(CompiledTiers, WhatHasNotRunForLongIsNotHot) {
+  Machine young(kCalls, {.branches = 10, .hot = 2, .age = std::chrono::hours(24)});
+  EXPECT_EQ(young.call(1000, 1000), int64_t{1000} * 499500);
+  EXPECT_EQ(young.queue->pending(), 0u);
+  young.queue->wait_until_idle();
+  EXPECT_FALSE((*young.module->code(0))->compiled);
+  Machine old(kCalls, {.branches = 10, .hot = 2, .age = std::chrono::milliseconds(1)});
+  const auto end = steady_clock::now() + std::chrono::minutes(5);
+  while (!(*old.module->code(0))->compiled && steady_clock::now() < end) old.call(1000, 1000);
+  EXPECT_TRUE((*old.module->code(0))->compiled);
 }
 
 // One call that goes on until it is stopped.
@@ -169,7 +181,7 @@ TEST(CompiledTiers, ALongLoopMovesOverAtItsHead) {
 // The queue goes first, or the module does.
 TEST(CompiledTiers, NothingIsLeftBehind) {
   for (const bool queue_first : {false, true}) {
-    Machine machine(kCalls);
+    Machine machine(kCalls, {.age = {}});
     EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
     if (queue_first) machine.queue.reset();
     EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);

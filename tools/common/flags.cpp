@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "common/colour.h"
+#include "common/exit.h"
 #include "common/files.h"
 #include "common/help.h"
 #include "common/printable.h"
@@ -255,9 +256,7 @@ bool prints_lines(const ToolDescription& tool, const Flags& flags) {
   return has_flag(tool, flag::json_results) && !flags[flag::json_results];
 }
 
-}  // namespace
-
-int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
+int run_body(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags)) {
   occupy_standard_descriptors();
   if (argc == 3 && std::strcmp(argv[1], kProbeArgument) == 0) return probe_main(argv[2]);
@@ -292,6 +291,15 @@ int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
   }
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) return report(cannot_print(errno));
+  return code;
+}
+
+}  // namespace
+
+int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
+             Result<int> (*body)(const Flags& flags)) {
+  const int code = run_body(tool, argc, argv, body);
+  if (skips_exit_handlers()) std::_Exit(code);
   return code;
 }
 

@@ -6,14 +6,13 @@
 #include <thread>
 
 #include "common/drivers.h"
+#include "common/exit.h"
 #include "common/printable.h"
 #include "common/program_flags.h"
 #include "common/progress.h"
 #include "common/quantities.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
-
-using namespace std::string_view_literals;
 
 namespace halyard::tools {
 
@@ -26,9 +25,15 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 
 namespace {
 
+// Off where there is no compiler: functions are then interpreted without being counted.
+JitMode jit_mode(const Flags& flags) {
+  const JitMode mode = flags[flag::jit];
+  return mode == JitMode::hot && !check(halyard_compiler_find(nullptr, nullptr)) ? JitMode::off : mode;
+}
+
 // The folder for compiled code; empty: none.
 std::string jit_cache(const Flags& flags) {
-  if (flags[flag::jit] == JitMode::off) return "";
+  if (jit_mode(flags) == JitMode::off) return "";
   if (flags.has(flag::jit_cache)) return flags[flag::jit_cache];
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
@@ -58,10 +63,11 @@ Result<std::string> worker_count(const Flags& flags) {
 // The options of local devices that --jit, --allow_native and --executable_plugin ask for, as keys and
 // values.
 std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
-  const JitMode jit = flags[flag::jit];
+  const JitMode jit = jit_mode(flags);
   std::vector<std::pair<std::string, std::string>> options;
   options.emplace_back("jit", jit == JitMode::hot ? "auto" : jit == JitMode::always ? "always" : "off");
   if (const std::string folder = jit_cache(flags); !folder.empty()) options.emplace_back("jit_cache", folder);
+  if (flags[flag::jit_math] == JitMath::fast) options.emplace_back("jit_math", "fast");
   if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
   for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
@@ -100,6 +106,25 @@ void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* view
 
 }  // namespace
 
+Program::~Program() {
+  context = {};
+  if (is_rank) return;
+  size_t functions = 0;
+  if (instance && check(halyard_instance_compiling(instance.get(), &functions)) && functions > 0)
+    keep_until_exit(instance.get());
+  for (const auto& device : devices) {
+    int32_t known = 0;
+    int64_t kernels = 0;
+    if (check(halyard_device_query(device.get(), "halyard.jit", "compiling", &known, &kernels)) &&
+        kernels > 0)
+      keep_until_exit(device.get());
+  }
+  if (!skips_exit_handlers()) return;
+  devices.clear();
+  modules.clear();
+  if (trace) static_cast<void>(check(halyard_trace_finish(trace.get())));
+}
+
 Phase::Phase(const Program& program, const char* name)
     : program_(program), name_(name), begin_(std::chrono::steady_clock::now()) {
   halyard_trace_begin(program.trace.get(), name);
@@ -121,12 +146,14 @@ Result<> make_instance(const Flags& flags, Program& program) {
     TOOL_TRY(check(halyard_trace_create(path.c_str(), program.trace.out())));
   }
   if (flags[flag::print_stats]) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
-  const JitMode jit = flags[flag::jit];
+  const JitMode jit = jit_mode(flags);
   uint32_t options = program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0;
   if (jit == JitMode::hot) options |= HALYARD_INSTANCE_JIT_AUTO;
   if (jit == JitMode::always) options |= HALYARD_INSTANCE_JIT_ALWAYS;
+  if (flags[flag::jit_math] == JitMath::fast) options |= HALYARD_INSTANCE_JIT_FAST_MATH;
   const std::string cache = jit_cache(flags);
   program.instance = TOOL_TRY(make_instance(flags, program.trace.get(), options, cache.c_str()));
+  program.is_rank = TOOL_TRY(is_rank(flags));
   return {};
 }
 
@@ -191,9 +218,9 @@ Result<> open_devices(const Flags& flags, Program& program) {
     if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
                                               settings.begin() + static_cast<ptrdiff_t>(count));
-    if (uri.contains("jit=")) std::erase_if(own, [](const auto& setting) { return setting.key == "jit"sv; });
-    if (uri.contains("jit_cache="))
-      std::erase_if(own, [](const auto& setting) { return setting.key == "jit_cache"sv; });
+    for (const char* const key : {"jit", "jit_cache", "jit_math"})
+      if (uri.contains(std::string(key) + '='))
+        std::erase_if(own, [&](const auto& setting) { return std::string_view(setting.key) == key; });
     if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags[flag::vulkan_validation_layers])
       own.push_back({"validate", "1"});
     if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has(flag::vulkan_robust_buffer_access))

@@ -24,6 +24,13 @@ inline constexpr uint64_t kDefaultMaxElements = 1024;
 // Everything that a run holds. Members are destroyed in reverse order: the context before devices and
 // modules, these before the instance.
 struct Program {
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  // Does not wait for compile threads: keeps what they use until the process exits (exit.h), and finishes the
+  // trace. Contexts must be gone.
+  ~Program();
+
   Handle<halyard_trace_t> trace;  // --trace; may be null
   struct PhaseTime {
     std::string_view name;
@@ -36,6 +43,7 @@ struct Program {
   halyard_tensor_fn tensor = nullptr;
   void* tensor_user = nullptr;
   ExpectationSink expectations;
+  bool is_rank = false;  // of several, maybe: MPI ends in exit handlers
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
   std::vector<Handle<halyard_device_t>> devices;

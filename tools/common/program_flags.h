@@ -12,6 +12,7 @@ enum class ModuleMode { preload, mmap };
 enum class Verify { eager, lazy };
 enum class YesNo { yes, no };
 enum class JitMode { hot, always, off };
+enum class JitMath { exact, fast };
 
 namespace flag {
 
@@ -98,15 +99,22 @@ inline constexpr List executable_plugin = {
 inline constexpr Choice jit = {
     "jit", "auto|always|off",
     "Compiles functions of modules and kernels of local devices to native code: hot ones while the program "
-    "runs (auto), all of\nthem before their first call (always), or none (off, the default). A device's URI "
-    "overrides it: "
-    "local-sync?jit=off.",
-    "--jit=auto", JitMode::off};
+    "runs (auto, the\ndefault where the compiler is installed), all of them before their first call "
+    "(always), "
+    "or none (off). A device's URI\noverrides it: local-sync?jit=off.",
+    "--jit=off", JitMode::hot};
 inline constexpr Text jit_cache = {
     "jit_cache", "FOLDER",
     "Keeps compiled code in FOLDER for later runs; an empty value turns this off. Without it: halyard/jit in "
     "the user's\ncache folder ($XDG_CACHE_HOME or ~/.cache).",
     "--jit_cache=/tmp/kernels"};
+inline constexpr Choice jit_math = {"jit_math", "exact|fast",
+                                    "Compiled code gives the bits that the interpreter gives (exact, the "
+                                    "default), or may add floats in another "
+                                    "order, fuse products\nwith sums, and use less exact vector functions "
+                                    "(fast). Which code is compiled when "
+                                    "decides over the results then.",
+                                    "--jit_math=fast", JitMath::exact};
 inline constexpr Number device_lead_allocator = {
     "device_lead_allocator", "N",
     "The device (counted from 0, in the order of --device) that allocates memory for several devices, where "
@@ -202,6 +210,7 @@ inline constexpr const Flag* kDeviceFlags[] = {&flag::device,
                                                &flag::executable_plugin,
                                                &flag::jit,
                                                &flag::jit_cache,
+                                               &flag::jit_math,
                                                &flag::device_lead_allocator,
                                                &flag::task_topology_group_count,
                                                &flag::task_topology_max_group_count,

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 namespace halyard::tools {
 
@@ -103,6 +105,19 @@ Result<halyard_launch_t> rank_of(const Flags& flags) {
   return launch;
 }
 
+namespace {
+bool has_rank_flag(const Flags& flags) {
+  return std::ranges::any_of(kRankFlags, [&](const Flag* flag) { return flags.has(*flag); });
+}
+}  // namespace
+
+Result<bool> is_rank(const Flags& flags) {
+  halyard_launch_t launch = {};
+  launch.struct_size = sizeof launch;
+  TOOL_TRY(check(halyard_launch_detect(&launch)));
+  return launch.is_launched || has_rank_flag(flags) || std::getenv("HALYARD_CHANNEL_PROVIDER");
+}
+
 Result<> take_rank(Flags& flags, bool marks_lines) {
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
   flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
@@ -114,9 +129,7 @@ Result<> take_rank(Flags& flags, bool marks_lines) {
 
 Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
   Handle<halyard_channels_t> channels;
-  if (!flags.has(flag::rank) && !flags.has(flag::rank_count) && !flags.has(flag::channel_provider) &&
-      !flags.has(flag::channel_timeout))
-    return channels;
+  if (!has_rank_flag(flags)) return channels;
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
   const std::string library = flags[flag::channel_provider];
   halyard_channels_options_t options = {};

@@ -45,6 +45,9 @@ inline constexpr const Flag* kRankFlags[] = {&flag::rank, &flag::rank_count, &fl
 // that is not below the count.
 Result<halyard_launch_t> rank_of(const Flags& flags);
 
+// Whether the process may join other ranks: a launcher, a flag or the environment says so.
+Result<bool> is_rank(const Flags& flags);
+
 // Puts the rank into the values of the flags; and where there are several ranks, into messages and, with
 // `marks_lines`, into the lines of standard output.
 Result<> take_rank(Flags& flags, bool marks_lines);

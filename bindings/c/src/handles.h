@@ -192,6 +192,7 @@ struct Instance final : ObjectOf<Instance> {
   const vm::Compiler* compiler = nullptr;
   std::shared_ptr<vm::CompileQueue> compile_queue;
   std::string compile_cache;  // folder; empty: none
+  bool fast_math = false;     // of compiled functions
 };
 
 // An export in a context.

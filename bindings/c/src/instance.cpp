@@ -64,7 +64,8 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     HALYARD_TRY(check_flags(known.flags,
                             HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS |
                                 HALYARD_INSTANCE_COUNT_OBJECTS | HALYARD_INSTANCE_RUN_BY_EMBEDDER |
-                                HALYARD_INSTANCE_JIT_ALWAYS | HALYARD_INSTANCE_JIT_AUTO,
+                                HALYARD_INSTANCE_JIT_ALWAYS | HALYARD_INSTANCE_JIT_AUTO |
+                                HALYARD_INSTANCE_JIT_FAST_MATH,
                             "HALYARD_INSTANCE_*"));
     HALYARD_TRY(check_reserved(known.reserved, "halyard_instance_options_t"));
     const bool always = (known.flags & HALYARD_INSTANCE_JIT_ALWAYS) != 0;
@@ -75,6 +76,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     auto instance = make<Instance>();
     if (always) instance->compiler = HALYARD_TRY(vm::Compiler::find());
     instance->compile_cache = view(known.jit_cache);
+    instance->fast_math = (known.flags & HALYARD_INSTANCE_JIT_FAST_MATH) != 0;
     if (hot) instance->compile_queue = std::make_shared<vm::CompileQueue>();
     instance->loop = HALYARD_TRY(loop_of(known));
     modules::add_hal_types(instance->types);
@@ -93,6 +95,15 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
     instance->drivers = hal::DriverRegistry::create(std::move(registry));
     *out = give<halyard_instance_t>(std::move(instance));
+    return {};
+  });
+}
+
+halyard_status_t halyard_instance_compiling(halyard_instance_t instance, size_t* functions) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(functions, "functions"));
+    const auto& queue = HALYARD_TRY(checked<Instance>(instance))->compile_queue;
+    *functions = queue ? queue->pending() : 0;
     return {};
   });
 }

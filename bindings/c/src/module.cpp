@@ -56,6 +56,7 @@ Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t fla
       .compiler = owner.compiler,
       .queue = owner.compile_queue,
       .cache = owner.compile_cache,
+      .fast_math = owner.fast_math,
       .tracer = owner.tracer};
   *out =
       give<halyard_module_t>(HALYARD_TRY(vm::BytecodeModule::load(std::move(bytes), owner.types, options)));

@@ -26,6 +26,7 @@
 #include "jit/names.h"
 #include "jit/pipeline.h"
 #include "jit/translate.h"
+#include "jit/vector_math.h"
 
 namespace halyard::jit {
 
@@ -66,6 +67,7 @@ struct Engine::Parts {
   std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<orc::LLJIT> jit;
   std::map<const void*, orc::JITDylib*> hosts;  // symbols of each host, by its put_ref
+  orc::JITDylib* math = nullptr;                // vector functions; made when first used
   uint64_t count = 0;
   std::string build;  // of this library; empty: not known
 
@@ -73,6 +75,7 @@ struct Engine::Parts {
   std::string translate_into(const halyard_jit_function_t& function, llvm::Module& module);
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> make_object(llvm::Module& module);
   llvm::Expected<orc::JITDylib*> symbols_of(const halyard_jit_function_t& function);
+  llvm::Expected<orc::JITDylib*> math_symbols();
   llvm::Error link(const halyard_jit_function_t& function, std::unique_ptr<llvm::MemoryBuffer> object,
                    halyard_jit_code_t& code);
 };
@@ -122,8 +125,20 @@ llvm::Expected<orc::JITDylib*> Engine::Parts::symbols_of(const halyard_jit_funct
   for (size_t op = 0; op < function.helper_count; ++op) add(helper_name(op), function.helpers[op]);
   add(kPutRef, reinterpret_cast<const void*>(function.put_ref));
   add(kBufferType, function.layout->buffer_type);
+  add(kListType, function.layout->list_type);
   if (llvm::Error error = made.define(orc::absoluteSymbols(std::move(symbols)))) return error;
   return found = &made;
+}
+
+llvm::Expected<orc::JITDylib*> Engine::Parts::math_symbols() {
+  if (math) return math;
+  orc::JITDylib& made = jit->getExecutionSession().createBareJITDylib("vector math");
+  orc::SymbolMap symbols;
+  for (const VectorFunction& function : vector_functions())
+    symbols[jit->mangleAndIntern(function.name)] = {orc::ExecutorAddr::fromPtr(function.address),
+                                                    llvm::JITSymbolFlags::Exported};
+  if (llvm::Error error = made.define(orc::absoluteSymbols(std::move(symbols)))) return error;
+  return math = &made;
 }
 
 llvm::Error Engine::Parts::link(const halyard_jit_function_t& function,
@@ -133,6 +148,11 @@ llvm::Error Engine::Parts::link(const halyard_jit_function_t& function,
   auto made = jit->createJITDylib(std::to_string(count++));
   if (!made) return made.takeError();
   made->addToLinkOrder(**host);
+  if (function.fast_math) {
+    auto functions = math_symbols();
+    if (!functions) return functions.takeError();
+    made->addToLinkOrder(**functions);
+  }
   llvm::Error error = jit->addObjectFile(*made, std::move(object));
   if (!error) {
     auto symbol = jit->lookup(*made, kFunction);
@@ -161,9 +181,10 @@ Digest Engine::Parts::key_of(const llvm::Module& module) const {
 std::string Engine::Parts::translate_into(const halyard_jit_function_t& function, llvm::Module& module) {
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
-  std::string reason = translate(function, module);
+  std::string reason = translate(function, module, machine->getTargetFeatureString());
   if (!reason.empty()) return reason;
   llvm::Function* const made = module.getFunction(kFunction);
+  if (function.fast_math) made->addFnAttr("halyard-math", "fast");  // objects are found by all of this
   made->addFnAttr("target-cpu", machine->getTargetCPU());
   made->addFnAttr("target-features", machine->getTargetFeatureString());
   return {};

@@ -41,10 +41,12 @@ Form merged(Form a, Form b) {
 
 }  // namespace
 
-Registers::Registers(std::span<const Word> words, std::span<const uint16_t> lists, uint32_t slots)
+Registers::Registers(std::span<const Word> words, std::span<const uint16_t> lists, uint32_t slots,
+                     const OwnCalls& own_calls)
     : words_(words),
       lists_(lists),
       slots_(slots),
+      own_calls_(own_calls),
       stride_((slots + 63) / 64),
       live_(words.size() * stride_),
       forms_(words.size() * slots),
@@ -84,6 +86,20 @@ void Registers::spread_floats() {
   }
 }
 
+void Registers::note_own_call(const Word* word) {
+  const vm::CallSite& site = vm::call_site(word);
+  for (size_t i = 0; i < own_calls_.arguments().size(); ++i)
+    note(lists_[site.arguments + i] & vm::kRegisterMask,
+         own_calls_.arguments()[i] & vm::kWideBit ? Bank::i64 : Bank::i32);
+  for (size_t i = 0; i < own_calls_.wide_results().size(); ++i)
+    note(lists_[site.results + i] & vm::kRegisterMask, own_calls_.wide_results()[i] ? Bank::i64 : Bank::i32);
+}
+
+void Registers::note_return(const Word* word) {
+  for (const uint16_t reg : OwnCalls::returned(word, lists_.data()))
+    note(reg & vm::kRegisterMask, reg & vm::kWideBit ? Bank::i64 : Bank::i32);
+}
+
 void Registers::find_uses() {
   for (const uint32_t at : starts_) {
     const Word* const word = &words_[at];
@@ -92,6 +108,8 @@ void Registers::find_uses() {
       note(word->a, bank);
       note(word->b, bank);
     }
+    if (own_calls_.is_call(word)) note_own_call(word);
+    if (own_calls_ && OwnCalls::returns(word)) note_return(word);
     if (word->op >= vm::kOpCount) continue;
     const vm::OpInfo& op = vm::info(static_cast<Op>(word->op));
     if (!vm::is_compiled(static_cast<Op>(word->op)) || word->op == static_cast<uint16_t>(Op::discard_refs))
@@ -145,6 +163,17 @@ void Registers::write_forms(const Word* word, std::span<Form> forms) const {
     forms[word->b] = forms[word->b + 1u] = from;
     return;
   }
+  if (own_calls_.is_call(word)) {
+    for (size_t i = 0; i < own_calls_.wide_results().size(); ++i) {
+      const uint32_t reg = lists_[vm::call_site(word).results + i] & vm::kRegisterMask;
+      if (own_calls_.wide_results()[i]) {
+        forms[reg] = forms[reg + 1u] = Form::i64;
+      } else {
+        write_single(forms, reg, Form::i32);
+      }
+    }
+    return;
+  }
   if (word->op >= vm::kOpCount) return;
   const vm::OpInfo& op = vm::info(static_cast<Op>(word->op));
   if (!vm::is_compiled(static_cast<Op>(word->op))) return;
@@ -175,7 +204,9 @@ void Registers::find_forms() {
       std::ranges::copy(before, now.begin());
       const Word* const word = &words_[at];
       const bool leaves = word->op < vm::kOpCount && !vm::is_compiled(static_cast<Op>(word->op));
-      if (leaves || is(word, DecodedOp::call_import) || is(word, DecodedOp::copy_ref)) continue;
+      if (!own_calls_.is_call(word) &&
+          (leaves || is(word, DecodedOp::call_import) || is(word, DecodedOp::copy_ref)))
+        continue;
       write_forms(word, now);
       vm::for_each_successor(words_, at, [&](uint32_t next) {
         for (uint32_t slot = 0; slot < slots_; ++slot) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "jit/own_calls.h"
 #include "vm/compile/words.h"
 
 namespace halyard::jit {
@@ -18,7 +19,9 @@ constexpr bool is_pair(Form form) { return form == Form::i64 || form == Form::f6
 
 class Registers {
  public:
-  Registers(std::span<const vm::Word> words, std::span<const uint16_t> lists, uint32_t slots);
+  // `own_calls` must live as long as this.
+  Registers(std::span<const vm::Word> words, std::span<const uint16_t> lists, uint32_t slots,
+            const OwnCalls& own_calls);
 
   // Whether the value that the slot has before the instruction at `word` may be looked at.
   bool is_live(uint32_t word, uint32_t slot) const {
@@ -48,6 +51,8 @@ class Registers {
   };
 
   void find_uses();
+  void note_own_call(const vm::Word* word);
+  void note_return(const vm::Word* word);
   void spread_floats();
   void find_live();
   void find_forms();
@@ -59,6 +64,7 @@ class Registers {
   std::span<const vm::Word> words_;
   std::span<const uint16_t> lists_;
   uint32_t slots_;
+  const OwnCalls& own_calls_;
   size_t stride_;
   std::vector<uint32_t> starts_;  // words where instructions begin
   std::vector<uint64_t> live_;

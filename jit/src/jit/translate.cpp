@@ -16,7 +16,8 @@ constexpr uint32_t kMostEntries = 256;
 
 }  // namespace
 
-std::string translate(const halyard_jit_function_t& function, llvm::Module& module) {
+std::string translate(const halyard_jit_function_t& function, llvm::Module& module,
+                      llvm::StringRef features) {
   if (function.word_count > kMostWords)
     return "it has " + std::to_string(function.word_count) + " words; at most " + std::to_string(kMostWords) +
            " are compiled";
@@ -26,7 +27,7 @@ std::string translate(const halyard_jit_function_t& function, llvm::Module& modu
   if (function.entry_count > kMostEntries)
     return "it is left in " + std::to_string(function.entry_count) + " places; at most " +
            std::to_string(kMostEntries) + " are worth it";
-  Translator(function, module).run();
+  Translator(function, module, features).run();
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "jit/translator.h"
+#include "jit/vector_math.h"
 
 namespace halyard::jit {
 
@@ -32,17 +33,18 @@ void Translator::emit_op(Op op, const Word* word, uint32_t at) {
       for (uint32_t i = 0; i < word->a; ++i) {
         const uint16_t ref = source_.lists[word->wide() + i];
         put_ref(ref, llvm::ConstantPointerNull::get(b_.getPtrTy()));
-        clear_buffer(ref);
+        clear_parts(ref);
       }
       return;
     case Op::const_ref_zero:
       put_ref(word->a, llvm::ConstantPointerNull::get(b_.getPtrTy()));
-      return clear_buffer(word->a);
+      return clear_parts(word->a);
     default:
       break;
   }
   if (emit_integer(op, word) || emit_division(op, word, at) || emit_float(op, word) ||
-      emit_conversion(op, word) || emit_buffer(op, word, at) || emit_global(op, word, at))
+      emit_conversion(op, word) || emit_buffer(op, word, at) || emit_list(op, word, at) ||
+      emit_global(op, word, at))
     return;
   // Markers, prefixes and what decoding makes something else of: decoded code has none.
   b_.CreateBr(exit_at(at));
@@ -198,6 +200,34 @@ Value* Translator::opaque(llvm::Type* type, uint64_t bits) {
   return load;
 }
 
+Value* Translator::arithmetic(Value* value) {
+  auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+  if (!source_.fast_math || !instruction) return value;
+  instruction->setHasAllowReassoc(true);
+  instruction->setHasAllowContract(true);
+  return value;
+}
+
+// Tells LLVM's vectorizer which functions do the work of several such calls.
+void Translator::add_vector_forms(Op op, llvm::CallInst* call) {
+  std::string forms;
+  for (const VectorFunction& function : vector_functions()) {
+    if (function.op != op || !runs_on(function, features_)) continue;
+    llvm::Type* const type = llvm::FixedVectorType::get(call->getType(), function.lanes);
+    const std::vector<llvm::Type*> arguments(function.arguments, type);
+    auto* const declared = llvm::cast<llvm::Function>(
+        module_
+            .getOrInsertFunction(function.name, llvm::FunctionType::get(type, arguments, /*isVarArg=*/false))
+            .getCallee());
+    declared->setDoesNotThrow();
+    declared->setDoesNotAccessMemory();
+    forms += std::string(forms.empty() ? "" : ",") + "_ZGV_LLVM_N" + std::to_string(function.lanes) +
+             std::string(function.arguments, 'v') + "_" + helper_name(static_cast<size_t>(op)) + "(" +
+             function.name + ")";
+  }
+  if (!forms.empty()) call->addFnAttr(llvm::Attribute::get(context_, "vector-function-abi-variant", forms));
+}
+
 Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments) {
   std::vector<llvm::Type*> types;
   for (const Value* argument : arguments) types.push_back(argument->getType());
@@ -208,6 +238,7 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   call->setDoesNotThrow();
   call->setDoesNotAccessMemory();
   call->addFnAttr(llvm::Attribute::WillReturn);
+  if (source_.fast_math) add_vector_forms(op, call);
   return call;
 }
 
@@ -258,7 +289,9 @@ bool Translator::emit_float(Op op, const Word* word) {
   const auto rsqrt = [&](Value* x) {
     return b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), unary(llvm::Intrinsic::sqrt, x));
   };
-  const auto fma = [&](Value* x, Value* y, Value* z) { return b_.CreateFAdd(b_.CreateFMul(x, y), z); };
+  const auto fma = [&](Value* x, Value* y, Value* z) {
+    return arithmetic(b_.CreateFAdd(arithmetic(b_.CreateFMul(x, y)), z));
+  };
   const auto one = [&](Value* value) { set(b, value); };
   const auto two = [&](Value* value) { set(c, value); };
   switch (op) {
@@ -294,13 +327,13 @@ bool Translator::emit_float(Op op, const Word* word) {
       return true;
 #define FLOATS(f)                                   \
   case Op::add_##f:                                 \
-    two(b_.CreateFAdd(f(a), f(b)));                 \
+    two(arithmetic(b_.CreateFAdd(f(a), f(b))));     \
     return true;                                    \
   case Op::sub_##f:                                 \
-    two(b_.CreateFSub(f(a), f(b)));                 \
+    two(arithmetic(b_.CreateFSub(f(a), f(b))));     \
     return true;                                    \
   case Op::mul_##f:                                 \
-    two(b_.CreateFMul(f(a), f(b)));                 \
+    two(arithmetic(b_.CreateFMul(f(a), f(b))));     \
     return true;                                    \
   case Op::div_##f:                                 \
     two(b_.CreateFDiv(f(a), f(b)));                 \
@@ -453,13 +486,6 @@ void Translator::emit_store(const Word* word, uint32_t at, llvm::Type* type, Val
 }
 
 bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {
-  // Floats are stored in the form in which they are there: bits that were put together stay what they are.
-  const auto bits_or_number = [&](uint16_t slot) {
-    return registers_.forms(at)[slot] == Form::i32 ? maybe_hidden(i32(slot)) : f32(slot);
-  };
-  const auto wide_bits_or_number = [&](uint16_t slot) {
-    return registers_.forms(at)[slot] == Form::f64 ? f64(slot) : maybe_hidden(i64(slot));
-  };
   const auto store = [&](Value* value) { emit_store(word, at, value->getType(), value); };
   switch (op) {
       // clang-format off
@@ -475,8 +501,8 @@ bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {
     case Op::buffer_store_i16: emit_store(word, at, b_.getInt16Ty(), i32(word->c)); return true;
     case Op::buffer_store_i32: store(maybe_hidden(i32(word->c))); return true;
     case Op::buffer_store_i64: store(maybe_hidden(i64(word->c))); return true;
-    case Op::buffer_store_f32: store(bits_or_number(word->c)); return true;
-    case Op::buffer_store_f64: store(wide_bits_or_number(word->c)); return true;
+    case Op::buffer_store_f32: store(number_or_bits(at, word->c)); return true;
+    case Op::buffer_store_f64: store(wide_number_or_bits(at, word->c)); return true;
     // clang-format on
     case Op::buffer_length:
       require(b_.CreateLoad(b_.getInt1Ty(), buffers_[word->a].is_buffer), at, nullptr);

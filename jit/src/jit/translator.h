@@ -7,12 +7,15 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "jit/own_calls.h"
 #include "jit/registers.h"
 #include "jit/translate.h"
 
@@ -27,16 +30,18 @@ using vm::Word;
 
 class Translator {
  public:
-  Translator(const halyard_jit_function_t& function, llvm::Module& module)
+  Translator(const halyard_jit_function_t& function, llvm::Module& module, llvm::StringRef features)
       : source_(function),
+        features_(features),
         words_(static_cast<const Word*>(function.words), function.word_count),
-        registers_(words_, {function.lists, SIZE_MAX / 4}, function.value_slots),
+        own_calls_(function),
+        registers_(words_, {function.lists, SIZE_MAX / 4}, function.value_slots, own_calls_),
         module_(module),
         context_(module.getContext()),
         b_(context_) {
     llvm::Type* const pointer = b_.getPtrTy();
-    auto* const type = llvm::FunctionType::get(b_.getInt32Ty(),
-                                               {pointer, pointer, pointer, pointer, b_.getInt32Ty()}, false);
+    auto* const type = llvm::FunctionType::get(
+        b_.getInt32Ty(), {pointer, pointer, pointer, pointer, pointer, b_.getInt32Ty()}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kFunction, module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     // A host built with -fsanitize=function looks for a type in the 8 bytes before a function that it calls;
@@ -86,8 +91,9 @@ class Translator {
   static bool is(const Word* word, Op op) { return word->op == static_cast<uint16_t>(op); }
   static bool is(const Word* word, DecodedOp op) { return word->op == static_cast<uint16_t>(op); }
   // Whether compiled code ends here.
-  static bool leaves(const Word* word) {
-    if (word->op < vm::kOpCount) return !vm::is_compiled(static_cast<Op>(word->op));
+  bool leaves(const Word* word) const {
+    if (word->op < vm::kOpCount)
+      return !vm::is_compiled(static_cast<Op>(word->op)) && !own_calls_.is_call(word);
     return !is(word, DecodedOp::move_32) && !is(word, DecodedOp::move_64) && !is(word, DecodedOp::move_ref) &&
            !is(word, DecodedOp::enter_compiled);
   }
@@ -100,6 +106,8 @@ class Translator {
       case Op::global_load_f64:
       case Op::global_load_indirect_f32:
       case Op::global_load_indirect_f64:
+      case Op::list_get_f32:
+      case Op::list_get_f64:
         return true;
       default:
         return false;
@@ -125,7 +133,11 @@ class Translator {
       if (registers_.holds_double(slot)) f64_[slot] = b_.CreateAlloca(b_.getDoubleTy());
     }
     buffers_.resize(source_.ref_slots);
-    for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) note_buffers(&words_[at]);
+    lists_.resize(source_.ref_slots);
+    for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) {
+      note_buffers(&words_[at]);
+      note_lists(&words_[at]);
+    }
   }
 
   // Buffers whose parts are looked at, or moved to where they are.
@@ -201,11 +213,20 @@ class Translator {
   Value* slot_address(uint32_t slot) {
     return b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), values(), slot);
   }
+  Value* native_stack() { return function_->getArg(4); }
+  Value* top_address() {
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), native_stack(), offsetof(halyard_jit_stack_t, top));
+  }
   Value* ref_address(uint32_t ref) { return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), refs(), ref); }
 
   void emit_entries() {
     BasicBlock* const nowhere = BasicBlock::Create(context_, "nowhere", function_);
-    llvm::SwitchInst* const entries = b_.CreateSwitch(function_->getArg(4), nowhere);
+    Value* entry = function_->getArg(5);
+    if (own_calls_) {
+      is_called_ = b_.CreateICmpSLT(entry, b_.getInt32(0));
+      entry = b_.CreateAnd(entry, ~HALYARD_JIT_CALLED);
+    }
+    llvm::SwitchInst* const entries = b_.CreateSwitch(entry, nowhere);
     new llvm::UnreachableInst(context_, nowhere);
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) {
       if (!is(&words_[at], DecodedOp::enter_compiled)) continue;
@@ -233,8 +254,10 @@ class Translator {
         b_.CreateStore(b_.CreateAlignedLoad(b_.getDoubleTy(), slot_address(slot), llvm::Align(8)),
                        f64_[slot]);
     }
-    for (uint32_t ref = 0; ref < buffers_.size(); ++ref)
+    for (uint32_t ref = 0; ref < buffers_.size(); ++ref) {
       if (buffers_[ref].data) load_buffer(ref);
+      if (lists_[ref].size) load_list(ref);
+    }
   }
 
   // What the register is known to hold, rather than what the frame says: then LLVM knows it, too.
@@ -264,27 +287,33 @@ class Translator {
   Value* member(Value* object, uint32_t offset, llvm::Type* type) {
     return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), object, offset));
   }
-  // The parts of what the register holds. What is not a buffer has no bytes: every access leaves compiled
-  // code.
-  void load_buffer(uint32_t ref) {
-    const halyard_jit_layout_t& layout = *source_.layout;
-    const BufferParts& parts = buffers_[ref];
-    clear_buffer(ref);
+  // Executes what `body` emits where the register holds an object of the type.
+  void if_it_holds(uint32_t ref, Value* type, auto&& body) {
     Value* const object = b_.CreateLoad(b_.getPtrTy(), ref_address(ref));
     BasicBlock* const look = BasicBlock::Create(context_, "", function_);
     BasicBlock* const load = BasicBlock::Create(context_, "", function_);
     BasicBlock* const done = BasicBlock::Create(context_, "", function_);
     b_.CreateCondBr(b_.CreateIsNotNull(object), look, done);
     b_.SetInsertPoint(look);
-    Value* const type = member(object, layout.object_type, b_.getPtrTy());
-    b_.CreateCondBr(b_.CreateICmpEQ(type, buffer_type()), load, done);
+    Value* const found = member(object, source_.layout->object_type, b_.getPtrTy());
+    b_.CreateCondBr(b_.CreateICmpEQ(found, type), load, done);
     b_.SetInsertPoint(load);
-    b_.CreateStore(member(object, layout.buffer_data, b_.getPtrTy()), parts.data);
-    b_.CreateStore(member(object, layout.buffer_length, b_.getInt64Ty()), parts.length);
-    b_.CreateStore(member(object, layout.buffer_mutable_length, b_.getInt64Ty()), parts.mutable_length);
-    b_.CreateStore(b_.getTrue(), parts.is_buffer);
+    body(object);
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
+  }
+  // The parts of what the register holds. What is not a buffer has no bytes: every access leaves compiled
+  // code.
+  void load_buffer(uint32_t ref) {
+    const halyard_jit_layout_t& layout = *source_.layout;
+    const BufferParts& parts = buffers_[ref];
+    clear_buffer(ref);
+    if_it_holds(ref, host_type(kBufferType), [&](Value* object) {
+      b_.CreateStore(member(object, layout.buffer_data, b_.getPtrTy()), parts.data);
+      b_.CreateStore(member(object, layout.buffer_length, b_.getInt64Ty()), parts.length);
+      b_.CreateStore(member(object, layout.buffer_mutable_length, b_.getInt64Ty()), parts.mutable_length);
+      b_.CreateStore(b_.getTrue(), parts.is_buffer);
+    });
   }
   void clear_buffer(uint32_t ref) {
     const BufferParts& parts = buffers_[ref];
@@ -295,7 +324,35 @@ class Translator {
     b_.CreateStore(b_.getFalse(), parts.is_buffer);
   }
 
-  Value* buffer_type() { return module_.getOrInsertGlobal(kBufferType, b_.getInt8Ty()); }
+  Value* host_type(const char* name) { return module_.getOrInsertGlobal(name, b_.getInt8Ty()); }
+
+  // ---- lists (translate_lists.cpp)
+
+  // A list that packs values. Nothing that is compiled changes its size.
+  struct ListParts {
+    Value* data = nullptr;  // variables; null where nothing looks at the list
+    Value* size = nullptr;
+    Value* is_list = nullptr;
+    std::array<Value*, 8> counts = {};  // by ValueType: the size if it packs values of that type, else 0
+  };
+  void note_lists(const Word* word);
+  ListParts& use_list(uint16_t ref);
+  void load_list(uint32_t ref);
+  void clear_list(uint32_t ref);
+  Value* list_element(const Word* word, uint32_t at, llvm::Type* type);
+  bool emit_list(Op op, const Word* word, uint32_t at);
+  // Neither a buffer nor a list is known to be in the register.
+  void clear_parts(uint32_t ref) {
+    clear_buffer(ref);
+    clear_list(ref);
+  }
+
+  // ---- calls of the function to itself (translate_calls.cpp)
+
+  void emit_own_call(const Word* word, uint32_t at);
+  void emit_return(const Word* word, uint32_t at);
+  // The bits that the register has at `at`, in the form in which they are there.
+  Value* bits_of(uint32_t at, uint16_t reg);
 
   // Where the interpreter goes on with the instruction at `at`.
   BasicBlock* exit_at(uint32_t at) {
@@ -306,6 +363,7 @@ class Translator {
     b_.SetInsertPoint(block);
     const std::span<const Form> forms = registers_.forms(at);
     for (uint32_t slot = 0; slot < source_.value_slots; ++slot) store_slot(at, slot, forms);
+    if (own_calls_) b_.CreateStore(values(), top_address());
     b_.CreateRet(b_.getInt32(at));
     return block;
   }
@@ -356,6 +414,8 @@ class Translator {
       b_.SetInsertPoint(blocks_[at]);
     }
     const Word* const word = &words_[at];
+    if (own_calls_.is_call(word)) return emit_own_call(word, at);
+    if (own_calls_ && OwnCalls::returns(word)) return emit_return(word, at);
     if (leaves(word)) {
       b_.CreateBr(exit_at(at));
       return;
@@ -384,7 +444,8 @@ class Translator {
         b_.CreateStore(b_.CreateLoad(b_.getInt64Ty(), from.length), to.length);
         b_.CreateStore(b_.CreateLoad(b_.getInt64Ty(), from.mutable_length), to.mutable_length);
         b_.CreateStore(b_.CreateLoad(b_.getInt1Ty(), from.is_buffer), to.is_buffer);
-        if (word->a != word->b) clear_buffer(word->a);
+        if (word->a != word->b) clear_parts(word->a);
+        if (lists_[word->b].size) load_list(word->b);
         return;
       }
       default:
@@ -412,6 +473,9 @@ class Translator {
   void emit_division(Value* x, Value* y, bool is_signed, bool remainder, uint16_t result, uint32_t at);
   Value* rounded(Op op, llvm::Intrinsic::ID id, Value* x);
   Value* to_i64(Value* number);
+  // A sum, difference or product of floats: with fast math it may be reordered and fused.
+  Value* arithmetic(Value* value);
+  void add_vector_forms(Op op, llvm::CallInst* call);
   Value* helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
   Value* opaque(llvm::Type* type, uint64_t bits);
   // The same bits, of which LLVM knows nothing (opaque()).
@@ -423,11 +487,20 @@ class Translator {
   }
   // Bits on their way to memory, from which they may come back as a float.
   Value* maybe_hidden(Value* bits) { return loads_floats_ ? hidden(bits) : bits; }
+  // Floats are stored in the form in which they are there: bits that were put together stay what they are.
+  Value* number_or_bits(uint32_t at, uint16_t slot) {
+    return registers_.forms(at)[slot] == Form::i32 ? maybe_hidden(i32(slot)) : f32(slot);
+  }
+  Value* wide_number_or_bits(uint32_t at, uint16_t slot) {
+    return registers_.forms(at)[slot] == Form::f64 ? f64(slot) : maybe_hidden(i64(slot));
+  }
   Value* bit(Value* condition) { return b_.CreateZExt(condition, b_.getInt32Ty()); }
   Value* unary(llvm::Intrinsic::ID id, Value* x) { return b_.CreateUnaryIntrinsic(id, x); }
 
   const halyard_jit_function_t& source_;
+  const llvm::StringRef features_;
   std::span<const Word> words_;
+  OwnCalls own_calls_;
   Registers registers_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
@@ -443,6 +516,8 @@ class Translator {
   std::vector<Value*> i64_;
   std::vector<Value*> f64_;
   std::vector<BufferParts> buffers_;
+  std::vector<ListParts> lists_;
+  Value* is_called_ = nullptr;  // by itself, where the function has own calls
 };
 
 }  // namespace halyard::jit

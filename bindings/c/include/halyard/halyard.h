@@ -147,10 +147,15 @@ enum {
   HALYARD_INSTANCE_RUN_BY_EMBEDDER =
       1u << 3, /* halyard_instance_run runs its event loop; no thread is started */
   /* Functions of bytecode modules become native code (docs/jit.md), all of them when they are first called,
-   * or those that turn out to be hot, on a thread of the instance that no call waits for. Not both. For
-   * kernels, devices have the option `jit`. */
+   * or those that turn out to be hot, on a thread of the instance that no call waits for and that has a low
+   * priority. Not both. For kernels, devices have the option `jit`. The last release of the instance waits for
+   * a function that is being compiled (halyard_instance_compiling). */
   HALYARD_INSTANCE_JIT_ALWAYS = 1u << 4,
   HALYARD_INSTANCE_JIT_AUTO = 1u << 5,
+  /* With one of these two: sums of floats may be reordered, products be fused with sums, and vector functions
+   * stand for exp and its like (docs/jit.md has the errors). Without effect alone. For kernels, devices have
+   * the option `jit_math`. */
+  HALYARD_INSTANCE_JIT_FAST_MATH = 1u << 6,
 };
 
 typedef struct halyard_instance_options {
@@ -253,6 +258,12 @@ HALYARD_API halyard_status_t halyard_device_objects(halyard_device_t device, hal
  * Those that remain when its contexts are gone are held by results or by the embedder. */
 HALYARD_API halyard_status_t halyard_instance_objects(halyard_instance_t instance,
                                                       halyard_object_count_t** out, size_t* count);
+
+/* How many functions an instance with HALYARD_INSTANCE_JIT_AUTO is compiling or is about to; 0 without that
+ * flag. The last release of the instance waits for the one being compiled. A process that is to end at once
+ * keeps the instance and ends by _Exit: exit handlers must not run while something is compiled. For the
+ * kernels of a device: halyard_device_query(device, "halyard.jit", "compiling", ...). Any thread. */
+HALYARD_API halyard_status_t halyard_instance_compiling(halyard_instance_t instance, size_t* functions);
 
 /* ---- How drivers are looked for
  * ------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 // CompileQueue: compiles functions in order on its own thread, which starts with the first function. Calls
-// never wait for it.
+// never wait for it, and its priority is low.
 #pragma once
 
 #include <condition_variable>
@@ -29,6 +29,8 @@ class CompileQueue {
   // Keeps the module alive until it is compiled. Thread-safe. No effect without memory or a thread: the
   // function stays interpreted.
   void add(Ref<BytecodeModule> module, uint32_t function, bool for_loops) noexcept;
+  // Functions that are being compiled or wait for it. Thread-safe.
+  size_t pending();
   // For tests: blocks until the queue is empty and idle.
   void wait_until_idle();
 

@@ -25,8 +25,9 @@ class CompiledFunction {
   }
 
   explicit operator bool() const { return run_ != nullptr; }
-  uint32_t run(uint32_t* values, void** refs, const uint32_t* stop, uint8_t* globals, uint32_t entry) const {
-    return run_(values, refs, stop, globals, entry);
+  uint32_t run(uint32_t* values, void** refs, const uint32_t* stop, uint8_t* globals,
+               halyard_jit_stack_t& stack, uint32_t entry) const {
+    return run_(values, refs, stop, globals, &stack, entry);
   }
 
  private:

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "vm/compile/words.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/object/buffer.h"
+#include "vm/object/list.h"
+#include "vm/run/stack.h"
 
 namespace halyard::vm {
 
@@ -56,8 +60,22 @@ uint32_t type_offset() {
 const halyard_jit_layout_t& layout() {
   static const halyard_jit_layout_t layout = [] {
     const Buffer::Layout buffer = Buffer::layout();
-    return halyard_jit_layout_t{type_offset(), buffer.data, buffer.length, buffer.mutable_length,
-                                &Buffer::kType};
+    const List::Layout list = List::layout();
+    return halyard_jit_layout_t{.object_type = type_offset(),
+                                .buffer_data = buffer.data,
+                                .buffer_length = buffer.length,
+                                .buffer_mutable_length = buffer.mutable_length,
+                                .list_element = list.element,
+                                .list_size = list.size,
+                                .list_data = list.data,
+                                .frame_bytes = sizeof(Frame),
+                                .frame_code = offsetof(Frame, code),
+                                .frame_instance = offsetof(Frame, instance),
+                                .frame_call = offsetof(Frame, call),
+                                .frame_caller_bytes = offsetof(Frame, caller_bytes),
+                                .code_words = FunctionCode::words_offset(),
+                                .buffer_type = &Buffer::kType,
+                                .list_type = &List::kType};
   }();
   return layout;
 }
@@ -132,11 +150,21 @@ halyard_jit_stats_t Compiler::stats() {
   return stats;
 }
 
+bool calls_itself(const FunctionCode& code) {
+  const bool is_plain =
+      code.has_convention && code.ref_slots == 0 && sizeof(Frame) + code.zero_from == code.frame_bytes;
+  return is_plain && !code.words.empty() &&
+         code.words[0].op == static_cast<uint16_t>(DecodedOp::enter_compiled) &&
+         std::ranges::any_of(code.calls, [&](const CallSite& site) {
+           return is_own_call(code.function, code.arguments.size(), code.result_count, site);
+         });
+}
+
 namespace {
 
-// A function as the compiler takes it; refers to `code`, `name` and `cache`.
+// A function as the compiler takes it; refers to `code`, `name` and `options`.
 halyard_jit_function_t described(const FunctionCode& code, const std::string& name,
-                                 const std::string& cache) {
+                                 const Compiler::Options& options) {
   const std::span<const void* const> helpers = compiled_helpers();
   uint32_t entries = 0;
   for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
@@ -150,11 +178,18 @@ halyard_jit_function_t described(const FunctionCode& code, const std::string& na
           .ref_slots = code.ref_slots,
           .entry_count = entries,
           .global_bytes = code.module->global_bytes(),
+          .frame_bytes = code.frame_bytes,
+          .fast_math = options.fast_math ? 1u : 0u,
+          .own_calls = calls_itself(code) ? 1u : 0u,
+          .ordinal = code.function,
+          .arguments = code.arguments.data(),
+          .argument_count = code.arguments.size(),
+          .result_count = code.result_count,
           .layout = &layout(),
           .helpers = helpers.data(),
           .helper_count = helpers.size(),
           .put_ref = put_ref,
-          .cache = cache.empty() ? nullptr : cache.c_str()};
+          .cache = options.cache.empty() ? nullptr : options.cache.c_str()};
 }
 
 std::string name_of(const FunctionCode& code) {
@@ -167,9 +202,9 @@ std::unexpected<Status> stays_interpreted(const std::string& name, const char (&
 
 }  // namespace
 
-Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::string& cache) const {
+Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const Options& options) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, cache);
+  const halyard_jit_function_t function = described(code, name, options);
   halyard_jit_code_t made = {};
   made.struct_size = sizeof made;
   char reason[kReasonBytes] = {};
@@ -179,7 +214,8 @@ Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const std::
 
 Result<Compiler::Explanation> Compiler::explain(const FunctionCode& code) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, {});
+  const Options options;
+  const halyard_jit_function_t function = described(code, name, options);
   Explanation explanation;
   const halyard_jit_explanation_t takers = {
       .struct_size = sizeof takers,

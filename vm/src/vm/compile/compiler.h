@@ -31,15 +31,19 @@ class Compiler {
   // Thread-safe.
   static halyard_jit_stats_t stats();
 
-  // `code` must be decoded with entries. `cache` is a folder for compiled objects, or empty. UNIMPLEMENTED:
-  // the compiler does not support the function; the message says why. Thread-safe.
-  Result<CompiledFunction> compile(const FunctionCode& code, const std::string& cache = {}) const;
+  struct Options {
+    std::string cache = {};  // a folder for compiled objects; empty: none
+    bool fast_math = false;  // sums of floats may be reordered, and vector math used
+  };
+  // `code` must be decoded with entries. UNIMPLEMENTED: the compiler does not support the function; the
+  // message says why. Thread-safe.
+  Result<CompiledFunction> compile(const FunctionCode& code, const Options& options) const;
 
   struct Explanation {
     std::string ir;        // LLVM's representation, after all passes
     std::string assembly;  // for this processor
   };
-  // What compile() would make of it; keeps no code. The same statuses. Thread-safe.
+  // What compile() would make of it, with exact math; keeps no code. The same statuses. Thread-safe.
   Result<Explanation> explain(const FunctionCode& code) const;
 
  private:
@@ -49,5 +53,9 @@ class Compiler {
   const halyard_jit_table_t* table_ = nullptr;
   halyard_jit_explain_fn explain_ = nullptr;
 };
+
+// Whether compiled code of this function may call itself without the interpreter. `code` must be decoded with
+// entries.
+bool calls_itself(const FunctionCode& code);
 
 }  // namespace halyard::vm

@@ -49,11 +49,25 @@ const Word* move_over(Stack& stack, const FunctionCode& to, const Word* word) {
   return word;
 }
 
+// Counts a sample of a function that is not compiled. True if it is now to be compiled. Where many samples
+// are there early, every 64th looks at the clock.
+bool gets_hot(Heat& heat, const Sampling& sampling) {
+  constexpr uint32_t kBetweenLooks = 64;
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  const uint32_t samples = heat.samples.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (samples == 1) heat.first_sample.store(now().count(), std::memory_order_relaxed);
+  if (samples < sampling.hot || (samples - sampling.hot) % kBetweenLooks != 0 ||
+      heat.asked_for.load(std::memory_order_relaxed))
+    return false;
+  const std::chrono::steady_clock::duration first(heat.first_sample.load(std::memory_order_relaxed));
+  return now() - first >= sampling.age && !heat.asked_for.exchange(true, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 // Sampling::hot samples take 12 ms in the tightest loop and 80 ms in larger ones. Loading LLVM and compiling
-// a function takes 22 to 60 ms: a function is compiled when it has run for about as long as that
-// (docs/jit.md).
+// a function takes 22 to 60 ms. A program that ends while something is being compiled ends up to 5 ms later
+// on a busy machine, because the compile thread must end, too; hence Sampling::age (docs/jit.md).
 const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const Sampling& sampling = code.module->sampling();
@@ -64,9 +78,10 @@ const Word* sample(Stack& stack, const Word* ip) {
   if (for_calls) bind_again(*stack.top, *for_calls);
   const FunctionCode* const for_loops = heat.for_loops.load(std::memory_order_acquire);
   if (!for_loops) {
-    std::atomic<uint32_t>& samples = for_calls ? heat.late_samples : heat.samples;
-    if (samples.fetch_add(1, std::memory_order_relaxed) + 1 == (for_calls ? sampling.late : sampling.hot))
-      code.module->ask_for_code(code.function, for_calls != nullptr);
+    const bool wanted = for_calls
+                            ? heat.late_samples.fetch_add(1, std::memory_order_relaxed) + 1 == sampling.late
+                            : gets_hot(heat, sampling);
+    if (wanted) code.module->ask_for_code(code.function, for_calls != nullptr);
     return nullptr;
   }
   if (const Word* const entry = same_head(code, ip, *for_loops)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace halyard::vm {
@@ -15,13 +16,16 @@ struct Word;
 // When functions are compiled; chosen with the compile queue.
 struct Sampling {
   uint32_t branches = 512;  // between two samples
-  uint32_t hot = 8000;      // samples of a function before it is compiled
-  uint32_t late = 2000;     // samples of frames still interpreted then, before it is compiled for long loops
+  uint32_t hot = 8000;      // samples of a function before it is compiled,
+  std::chrono::nanoseconds age = std::chrono::milliseconds(100);  // and time since its first one
+  uint32_t late = 2000;  // samples of frames still interpreted then, before it is compiled for long loops
 };
 
 // One per function of a module with a compile queue. Thread-safe.
 struct Heat {
   std::atomic<uint32_t> samples = 0;
+  std::atomic<std::chrono::steady_clock::rep> first_sample = 0;  // the time of it
+  std::atomic<bool> asked_for = false;
   std::atomic<uint32_t> late_samples = 0;  // of frames still interpreted after the function was compiled
   // Null until compiled. New calls run `for_calls`. `for_loops` also has entries at the heads of outermost
   // loops, for frames that are already in a loop.

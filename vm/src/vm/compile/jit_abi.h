@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 2 };
+enum { HALYARD_JIT_ABI = 3 };
 
 /* The note of a compiler library (halyard/abi.h): what it is, before any of its code runs. Fixed size. */
 #define HALYARD_NOTE_TYPE_COMPILER 4u
@@ -30,12 +30,24 @@ typedef struct halyard_jit_note_record_t {
   halyard_jit_note_t description;
 } halyard_jit_note_record_t;
 
+/* The stack above the frame that a compiled function runs with: it calls itself there, in frames that lie
+ * one after another. */
+typedef struct halyard_jit_stack_t {
+  const void* limit; /* no frame may end behind this */
+  uint32_t* top;     /* out: the values of the frame that the interpreter goes on with */
+} halyard_jit_stack_t;
+
 /* A compiled function. Runs from the numbered entry on with the registers of a frame and returns the number
- * of the word at which the interpreter goes on; the frame then holds what the interpreter would have put
- * there. It takes no word that fails: the interpreter executes that word itself, and so gives the error.
- * `stop` is looked at where a loop closes. Any thread, as often as the program allows. */
+ * of the word at which the interpreter goes on, in the frame `stack->top`: that one or, where the function
+ * has called itself, one above it. The frames then hold what the interpreter would have put there. It takes
+ * no word that fails: the interpreter executes that word itself, and so gives the error. `stop` is looked at
+ * where a loop closes and at calls. Any thread, as often as the program allows. */
 typedef uint32_t (*halyard_jit_run_fn)(uint32_t* values, void** refs, const uint32_t* stop, uint8_t* globals,
-                                       uint32_t entry);
+                                       halyard_jit_stack_t* stack, uint32_t entry);
+/* Between calls of a function to itself: the bit of `entry` that says so, and what it returns once its
+ * results stand at the beginning of its values, 8 bytes each. */
+#define HALYARD_JIT_CALLED 0x80000000u
+#define HALYARD_JIT_RETURNED 0xFFFFFFFFu
 
 /* Where the host's objects keep what compiled code looks at: offsets in bytes. */
 typedef struct halyard_jit_layout_t {
@@ -43,7 +55,17 @@ typedef struct halyard_jit_layout_t {
   uint32_t buffer_data;
   uint32_t buffer_length;
   uint32_t buffer_mutable_length;
+  uint32_t list_element; /* the type of values that a list packs: one byte */
+  uint32_t list_size;    /* 32 bits */
+  uint32_t list_data;    /* the address of packed values */
+  uint32_t frame_bytes;  /* the header of a frame, which lies before its values; offsets in it: */
+  uint32_t frame_code;
+  uint32_t frame_instance;
+  uint32_t frame_call;
+  uint32_t frame_caller_bytes;
+  uint32_t code_words;     /* where a function's code keeps the address of its words */
   const void* buffer_type; /* the type of a buffer */
+  const void* list_type;
 } halyard_jit_layout_t;
 
 /* A function to compile. All of it is borrowed, during the call. */
@@ -57,6 +79,13 @@ typedef struct halyard_jit_function_t {
   uint32_t ref_slots;
   uint32_t entry_count;
   uint32_t global_bytes;
+  uint32_t frame_bytes; /* the header and the values */
+  uint32_t fast_math;   /* not 0: sums may be reordered, and vector functions may be less exact */
+  uint32_t own_calls;   /* not 0: calls to this ordinal may be compiled; then the function has no refs */
+  uint32_t ordinal;
+  const uint16_t* arguments; /* the register of each argument; of pairs with a mark */
+  size_t argument_count;
+  size_t result_count;
   const halyard_jit_layout_t* layout;
   const void* const* helpers; /* by opcode: the function that the interpreter calls for it, or null */
   size_t helper_count;

@@ -12,8 +12,10 @@ Result<const Compiler*> Compiler::find() {
 
 halyard_jit_stats_t Compiler::stats() { return {}; }
 
-Result<CompiledFunction> Compiler::compile(const FunctionCode& /*code*/, const std::string& /*cache*/) const {
+Result<CompiledFunction> Compiler::compile(const FunctionCode& /*code*/, const Options& /*options*/) const {
   return fail(Code::UNIMPLEMENTED, "there is no compiler in a static program");
 }
+
+bool calls_itself(const FunctionCode& /*code*/) { return false; }
 
 }  // namespace halyard::vm

@@ -158,16 +158,7 @@ constexpr bool is_compiled(Op op) {
     case Op::const_ref_rodata:
     case Op::list_alloc:
     case Op::list_reserve:
-    case Op::list_size:
     case Op::list_resize:
-    case Op::list_get_i32:
-    case Op::list_set_i32:
-    case Op::list_get_i64:
-    case Op::list_set_i64:
-    case Op::list_get_f32:
-    case Op::list_set_f32:
-    case Op::list_get_f64:
-    case Op::list_set_f64:
     case Op::list_get_ref:
     case Op::list_set_ref:
     case Op::select_ref:
@@ -201,6 +192,13 @@ constexpr bool is_compiled(Op op) {
     default:
       return true;
   }
+}
+
+// Whether a call is one of the function to itself that compiled code may do, where it may do any: it passes
+// as many arguments and takes as many results as the convention has.
+inline bool is_own_call(uint32_t function, size_t arguments, size_t results, const CallSite& site) {
+  return !site.is_import && site.function == function && site.argument_count == arguments &&
+         site.result_count == results;
 }
 
 // What decoded code means, as one number: of the opcodes, their operands and the numbers of decoded

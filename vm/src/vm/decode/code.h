@@ -191,6 +191,8 @@ struct FunctionCode {
     }
   }
 
+  // Where an object keeps the address of its words.
+  static uint32_t words_offset();
   // The bytecode pc of the instruction that contains `word`.
   uint32_t pc_of(uint32_t word) const;
 };

@@ -773,6 +773,17 @@ class Decoder {
 
 }  // namespace
 
+uint32_t FunctionCode::words_offset() {
+  const Word word = {};
+  FunctionCode code;
+  code.words = {&word, 1};
+  const Word* const wanted = &word;
+  uint32_t offset = 0;
+  while (std::memcmp(reinterpret_cast<const char*>(&code) + offset, &wanted, sizeof wanted) != 0)
+    offset += sizeof wanted;
+  return offset;
+}
+
 uint32_t FunctionCode::pc_of(uint32_t word) const {
   const auto after = std::ranges::upper_bound(places, word, {}, &Place::word);
   return after == places.begin() ? 0 : std::prev(after)->pc;

@@ -349,6 +349,7 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
   module->compiler_ = options.compiler;
   module->queue_ = options.queue;
   module->cache_ = options.cache;
+  module->fast_math_ = options.fast_math;
   module->tracer_ = options.tracer;
   HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
   if (options.queue) {
@@ -368,7 +369,7 @@ Result<CompiledFunction> BytecodeModule::compile(const Compiler& compiler, const
   std::string title;
   if (tracer_) title = fmt::format("compile {}.{}", name(), function_name(code.function));
   const TraceScope scope(tracer_.get(), TraceCategory::phase, title);
-  return compiler.compile(code, cache_);
+  return compiler.compile(code, {.cache = cache_, .fast_math = fast_math_});
 }
 
 // Functions that the compiler does not support are decoded with fusing, so they run as fast as without a
@@ -399,8 +400,8 @@ void BytecodeModule::compile(uint32_t function, bool for_loops) const noexcept t
   Result<std::unique_ptr<FunctionCode>> decoded =
       decode_function(*this, function,
                       {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
-  // Without such a loop, entering and leaving compiled code around each call costs more than it saves.
-  if (!decoded || !(*decoded)->has_compiled_loop) return;
+  // Otherwise entering and leaving compiled code around each call costs more than it saves.
+  if (!decoded || !((*decoded)->has_compiled_loop || calls_itself(**decoded))) return;
   const Result<const Compiler*> compiler = Compiler::find();
   if (!compiler) return;
   Result<CompiledFunction> compiled = compile(**compiler, **decoded);

@@ -55,6 +55,7 @@ class BytecodeModule final : public Module {
     // Compiles hot functions on the queue's thread while the queue exists. Not together with `compiler`.
     std::shared_ptr<CompileQueue> queue = {};
     std::string cache = {};   // folder for compiled objects; empty: none
+    bool fast_math = false;   // compiled code may reorder sums of floats and use vector math (docs/jit.md)
     Ref<Tracer> tracer = {};  // records compilation; may be null
   };
 
@@ -109,6 +110,7 @@ class BytecodeModule final : public Module {
   std::weak_ptr<CompileQueue> queue_;
   Sampling sampling_;
   std::string cache_;
+  bool fast_math_ = false;
   Ref<Tracer> tracer_;
   Result<CompiledFunction> compile(const Compiler& compiler, const FunctionCode& code) const;
   std::unique_ptr<Heat[]> heat_;          // by function; null without a compile queue

@@ -1,6 +1,7 @@
 // The three kinds of lists.
 #include "vm/object/list.h"
 
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -46,6 +47,25 @@ uint64_t load(const uint8_t* from) {
 }
 
 }  // namespace
+
+List::Layout List::layout() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // no virtual bases: both compilers define the offsets
+  constexpr auto kVector = static_cast<uint32_t>(offsetof(List, packed_));
+  constexpr auto kElement = static_cast<uint32_t>(offsetof(List, element_) + offsetof(ElementType, value));
+  constexpr auto kSize = static_cast<uint32_t>(offsetof(List, size_));
+#pragma GCC diagnostic pop
+  // Where a vector keeps the address of its elements.
+  static const uint32_t data = [] {
+    const std::vector<uint8_t> sample(1);
+    const uint8_t* const wanted = sample.data();
+    uint32_t offset = 0;
+    while (std::memcmp(reinterpret_cast<const char*>(&sample) + offset, &wanted, sizeof wanted) != 0)
+      offset += sizeof wanted;
+    return kVector + offset;
+  }();
+  return {kElement, kSize, data};
+}
 
 template <typename Visit>
 void List::each_ref(Visit visit) {

@@ -58,6 +58,14 @@ class List final : public ObjectOf<List> {
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
 
+  // Byte offsets of members, for compiled code.
+  struct Layout {
+    uint32_t element;  // ElementType::value
+    uint32_t size;
+    uint32_t data;  // the address of packed values
+  };
+  static Layout layout();
+
   explicit List(ElementType element) : element_(element) {}
   ~List() { charge_.count(kType, -1); }
 

@@ -3,6 +3,7 @@
 // Handlers never allocate and make no virtual calls; slow and rare cases are in object_ops.h and calls.h.
 #include "vm/run/interpreter.h"
 
+#include <algorithm>
 #include <new>
 
 #include "vm/run/arithmetic.h"
@@ -50,6 +51,14 @@ inline float as_f32(uint32_t bits) { return std::bit_cast<float>(bits); }
 inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 inline double as_f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
+
+// How far compiled functions that call themselves may go up in the stack before they come back: bounds the
+// native stack that they take. A trace has every call, so there they come back for each.
+#ifdef HALYARD_TRACED_INTERPRETER
+constexpr size_t kNativeBytes = 0;
+#else
+constexpr size_t kNativeBytes = 8192;
+#endif
 
 inline bool is_buffer(const Object* object) { return object && object->type() == &Buffer::kType; }
 

@@ -215,6 +215,11 @@ class Instance : public Handle<halyard_instance_t> {
     halyard_search_t made = nullptr;
     return detail::finish(halyard_instance_search(get(), &made), [&] { return Search(adopt, made); });
   }
+  // Functions that are being compiled or wait for it (halyard_instance_compiling).
+  Result<size_t> compiling() const {
+    size_t functions = 0;
+    return detail::finish(halyard_instance_compiling(get(), &functions), [&] { return functions; });
+  }
   // FAILED_PRECONDITION: made without HALYARD_INSTANCE_COUNT_OBJECTS.
   Result<Block<halyard_object_count_t>> objects() const {
     halyard_object_count_t* counts = nullptr;

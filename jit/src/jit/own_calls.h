@@ -1,0 +1,38 @@
+// OwnCalls: the calls of a function to itself that compiled code does, in frames one above another, without
+// the interpreter. Only in functions without refs, whose frames need no clearing.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "vm/compile/jit_abi.h"
+#include "vm/compile/words.h"
+
+namespace halyard::jit {
+
+class OwnCalls {
+ public:
+  explicit OwnCalls(const halyard_jit_function_t& function);
+
+  explicit operator bool() const { return allowed_; }
+  bool is_call(const vm::Word* word) const {
+    return allowed_ && word->op == static_cast<uint16_t>(vm::Op::call) &&
+           vm::is_own_call(ordinal_, arguments_.size(), results_, vm::call_site(word));
+  }
+  // The registers of the arguments; of pairs with vm::kWideBit.
+  std::span<const uint16_t> arguments() const { return arguments_; }
+  // Whether each result is a pair.
+  const std::vector<bool>& wide_results() const { return wide_; }
+  // The registers that the instruction returns, with vm::kWideBit; none if it does not return.
+  static std::vector<uint16_t> returned(const vm::Word* word, const uint16_t* lists);
+  static bool returns(const vm::Word* word);
+
+ private:
+  bool allowed_ = false;
+  uint32_t ordinal_ = 0;
+  std::span<const uint16_t> arguments_;
+  size_t results_ = 0;
+  std::vector<bool> wide_;
+};
+
+}  // namespace halyard::jit

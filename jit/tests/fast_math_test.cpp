@@ -1,0 +1,177 @@
+// Fast math: how far results are from those of exact compiled code, which has the interpreter's bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "differential.h"
+#include "vm/compile/compiler.h"
+#include "vm/object/buffer.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
+
+namespace halyard::vm::test {
+namespace {
+
+constexpr size_t kCount = 4096;
+
+enum class Way { interpreted, exact, fast };
+
+// r1[i] = body of r0[i] and r1[i] for all i; r1[0] = the sum of r0[i] * r1[i] for `kDot`.
+constexpr const char* kDot = "dot";
+std::string program(std::string_view body, std::string_view type, std::string_view extension) {
+  const bool is_dot = body == kDot;
+  const std::string_view wide = type == "f64" ? "12:13" : "12";
+  const std::string_view other = type == "f64" ? "14:15" : "14";
+  const std::string_view sum = type == "f64" ? "16:17" : "16";
+  std::string text = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type TYPE
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64) -> (i64) {
+  .requires EXTENSION
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64 1
+  %i6:7 = vm.const.i64.zero
+  %iSUM = vm.const.TYPE 0.0
+  vm.br ^bb1
+^bb1:
+  %iX = vm.buffer.load.TYPE %r0, %i2:3
+  %iY = vm.buffer.load.TYPE %r1, %i2:3
+  BODY
+  %i2:3 = vm.add.i64 %i2:3, %i4:5
+  %i10 = vm.cmp.lt.i64.s %i2:3, %i0:1
+  vm.cond_br %i10, ^bb1, ^bb2
+^bb2:
+  END
+  vm.return %i2:3
+}
+)";
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  const std::string one = std::string(body) + "\n  vm.buffer.store.TYPE %iY, %r1, %i2:3";
+  replace("BODY", is_dot ? "%iY = vm.mul.TYPE %iX, %iY\n  %iSUM = vm.add.TYPE %iSUM, %iY" : one);
+  replace("END", is_dot ? "vm.buffer.store.TYPE %iSUM, %r1, %i6:7" : "");
+  replace("EXTENSION", extension);
+  replace("SUM", sum);
+  replace("TYPE", type);
+  replace("%iX", "%i" + std::string(wide));
+  replace("%iY", "%i" + std::string(other));
+  return text;
+}
+
+// What r1 holds then.
+template <typename T>
+std::vector<T> run(std::string_view body, std::vector<T> x, std::vector<T> y, Way way) {
+  const bool is_double = sizeof(T) == 8;
+  auto bytes = assemble(program(body, is_double ? "f64" : "f32", is_double ? "ext_f64" : "ext_f32"), {});
+  EXPECT_TRUE(bytes) << bytes.error().text();
+  const auto module = BytecodeModule::load(
+      Bytes::own(*std::move(bytes)), known_types(),
+      {.compiler = way == Way::interpreted ? nullptr : *Compiler::find(), .fast_math = way == Way::fast});
+  EXPECT_TRUE(module) << module.error().text();
+  const Ref<Context> context = Context::create();
+  EXPECT_TRUE(context->add(*module));
+  const auto buffer = [](std::vector<T>& numbers) {
+    return Variant::ref(
+        Buffer::wrap({reinterpret_cast<uint8_t*>(numbers.data()), numbers.size() * sizeof(T)}, true, {}));
+  };
+  const std::array<Variant, 3> arguments = {buffer(x), buffer(y),
+                                            Variant::i64(static_cast<int64_t>(x.size()))};
+  std::array<Variant, 1> results;
+  const Result<> called = Invocation(context).call(*context->find("m", "f"), arguments, results);
+  EXPECT_TRUE(called) << called.error().text();
+  return y;
+}
+
+template <typename T>
+std::vector<T> numbers(T least, T most) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<T> any(least, most);
+  std::vector<T> all(kCount);
+  for (T& number : all) number = any(random);
+  return all;
+}
+
+// In units of the last place of `right`.
+template <typename T>
+double distance(T value, T right) {
+  if (value == right || (std::isnan(value) && std::isnan(right))) return 0;
+  const T ulp = std::nextafter(std::abs(right), std::numeric_limits<T>::infinity()) - std::abs(right);
+  return std::abs(static_cast<double>(value) - static_cast<double>(right)) / static_cast<double>(ulp);
+}
+
+struct Function {
+  const char* name;
+  double least;
+  double most;
+  bool has_two = false;
+};
+constexpr Function kFunctions[] = {{"exp", -80, 80},      {"exp2", -100, 100},     {"expm1", -10, 10},
+                                   {"log", 1e-6, 1e6},    {"log10", 1e-6, 1e6},    {"log1p", -0.9, 10},
+                                   {"log2", 1e-6, 1e6},   {"sin", -100, 100},      {"cos", -100, 100},
+                                   {"atan", -50, 50},     {"tanh", -5, 5},         {"erf", -3, 3},
+                                   {"pow", 0.1, 5, true}, {"atan2", -10, 10, true}};
+
+// The bound that the documents state.
+constexpr double kMostUlps = 4;
+
+template <typename T>
+void compare_functions() {
+  const std::string_view type = sizeof(T) == 8 ? "f64" : "f32";
+  for (const Function& function : kFunctions) {
+    const auto x = numbers<T>(static_cast<T>(function.least), static_cast<T>(function.most));
+    auto y = x;
+    std::ranges::reverse(y);
+    const std::string body = "%iY = vm." + std::string(function.name) + "." + std::string(type) + " %iX" +
+                             (function.has_two ? ", %iY" : "");
+    const auto interpreted = run<T>(body, x, y, Way::interpreted);
+    const auto exact = run<T>(body, x, y, Way::exact);
+    const auto fast = run<T>(body, x, y, Way::fast);
+    double most = 0;
+    for (size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(std::memcmp(&exact[i], &interpreted[i], sizeof(T)), 0) << function.name << ' ' << x[i];
+      most = std::max(most, distance(fast[i], exact[i]));
+    }
+    EXPECT_LE(most, kMostUlps) << function.name << ' ' << type;
+    testing::Test::RecordProperty(std::string(function.name) + "_" + std::string(type), std::to_string(most));
+  }
+}
+
+TEST(CompiledFastMath, Functions32) { compare_functions<float>(); }
+TEST(CompiledFastMath, Functions64) { compare_functions<double>(); }
+
+template <typename T>
+void compare_sums() {
+  const auto x = numbers<T>(-1, 1);
+  auto y = x;
+  std::ranges::reverse(y);
+  const T interpreted = run<T>(kDot, x, y, Way::interpreted)[0];
+  EXPECT_EQ(run<T>(kDot, x, y, Way::exact)[0], interpreted);
+  const T fast = run<T>(kDot, x, y, Way::fast)[0];
+  EXPECT_NE(fast, interpreted) << "nothing was reordered";
+  // The bound of any order: one rounding for each product and each sum.
+  double magnitude = 0;
+  for (size_t i = 0; i < kCount; ++i)
+    magnitude += std::abs(static_cast<double>(x[i]) * static_cast<double>(y[i]));
+  const double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  EXPECT_LE(std::abs(static_cast<double>(fast) - static_cast<double>(interpreted)),
+            2 * static_cast<double>(kCount + 1) * unit * magnitude);
+}
+
+TEST(CompiledFastMath, Sums32) { compare_sums<float>(); }
+TEST(CompiledFastMath, Sums64) { compare_sums<double>(); }
+
+}  // namespace
+}  // namespace halyard::vm::test
