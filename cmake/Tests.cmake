@@ -1,5 +1,5 @@
 # How tests are named, found and run. See tests/README.md.
-#   halyard_add_tests(NAME PREFIX prefix LINKS target... [ENVIRONMENT NAME=value...])
+#   halyard_add_tests(NAME PREFIX prefix LINKS target... [ENVIRONMENT NAME=value])
 #     tests/*.cpp of the calling folder as one GoogleTest program; ctest sees every test as PREFIX.Suite.Test.
 #   halyard_add_header_tests(header include-directory...)
 #     the header alone, as C11 and as C++17, both pedantic.
@@ -7,7 +7,6 @@ set(HALYARD_TEST_TIMEOUT 300)
 set(HALYARD_TEST_ENVIRONMENT "HALYARD_BUILD=${PROJECT_BINARY_DIR}" "HALYARD_SOURCE=${PROJECT_SOURCE_DIR}")
 if(CMAKE_CROSSCOMPILING)
   set(HALYARD_TEST_TIMEOUT 1200) # an emulator
-  list(APPEND HALYARD_TEST_ENVIRONMENT "HALYARD_EMULATED=1") # for tests of what the emulator does not do (docs/porting.md)
 endif()
 if(HALYARD_SANITIZE STREQUAL "thread")
   # ThreadSanitizer of g++ 12 does not support the address space randomization of newer kernels.
@@ -32,13 +31,16 @@ function(halyard_add_tests name)
                                              HALYARD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   include(GoogleTest)
+  set(environment "")
+  if(arg_ENVIRONMENT) # one variable: gtest_discover_tests takes a list of several for names and values of properties
+    set(environment ENVIRONMENT "${arg_ENVIRONMENT}")
+  endif()
   gtest_discover_tests(
     ${name}
     TEST_PREFIX "${arg_PREFIX}."
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${HALYARD_TEST_TIMEOUT} ENVIRONMENT
-               "${HALYARD_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${HALYARD_TEST_TIMEOUT} ${environment})
 endfunction()
 
 function(halyard_add_header_tests header)

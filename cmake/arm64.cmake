@@ -17,4 +17,5 @@ set(CMAKE_EXE_LINKER_FLAGS_INIT "-L${libraries} -Wl,-rpath-link,${libraries}")
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "-L${libraries} -Wl,-rpath-link,${libraries}")
 set(CMAKE_MODULE_LINKER_FLAGS_INIT "-L${libraries} -Wl,-rpath-link,${libraries}")
 
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${libraries})
+# HALYARD_EMULATED: for tests of what the emulator does not do (docs/porting.md).
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${libraries};-E;HALYARD_EMULATED=1)
