@@ -315,3 +315,64 @@ class Devices(Folder):
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)
+
+    def test_a_lost_device(self):
+        """Answers are errors, readiness says so, and a reload brings it back where the driver can."""
+        driver = os.path.join(vmrun.BUILD, "tests", "drivers", "halyard-driver-faulty.so")
+        local = os.path.join(vmrun.DRIVERS, "halyard-driver-local.so")
+        if not os.path.exists(driver):
+            self.skipTest("the faulty driver is not built")
+        lose, refuse = os.path.join(self.folder, "lose"), os.path.join(self.folder, "refuse")
+        environment = {**os.environ, "HALYARD_FAULTY_WRAP": f"local-sync={local}", "HALYARD_FAULTY_LOSE": lose,
+                       "HALYARD_FAULTY_REFUSE_OPEN": refuse}
+        with start(f"--model=mul={ELEMENTWISE}", f"--model=inline={MUL}", f"--driver={driver}", "--device=faulty", env=environment) as server:
+            def answer(model="mul"):
+                return server.infer(model, **mul(list(range(8)), [2] * 8))
+
+            def touch(path):
+                open(path, "w").close()
+
+            expected = [2.0 * i for i in range(8)]
+            for round in range(1, 4):
+                for _ in range(20):
+                    status, document = answer()
+                    self.assertEqual((status, document["outputs"][0]["data"]), (200, expected))
+                self.assertEqual(server.get("/v2/health/ready")[0], 200)
+                touch(lose)
+                statuses, failures = [], []
+
+                def client():
+                    for _ in range(10):
+                        status, document = answer()
+                        statuses.append(status)
+                        if status == 200 and document["outputs"][0]["data"] != expected:
+                            failures.append(document)
+
+                threads = [threading.Thread(target=client) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(failures, [])
+                self.assertLessEqual(set(statuses), {200, 500, 503})
+                wait_until(lambda: server.metric("halyard_devices_lost_total") == round, "the loss to be noticed")
+                status, document = answer()
+                self.assertEqual(status, 503)
+                self.assertIn("device of model 'mul' is lost", document["error"])
+                self.assertEqual(server.get("/v2/health/ready")[0], 503)
+                self.assertEqual(server.get("/v2/models/mul/ready")[0], 503)
+                self.assertEqual(server.get("/v2/health/live")[0], 200)
+                # A model that needs no device goes on.
+                self.assertEqual(server.get("/v2/models/inline/ready")[0], 200)
+                self.assertEqual(answer("inline")[0], 200)
+
+                touch(refuse)
+                server.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: server.metric("halyard_reload_failures_total") == round, "the reload to fail")
+                self.assertEqual(answer()[0], 503)
+                os.remove(refuse)
+                server.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: answer()[0] == 200, "the device to be back")
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+            self.assertEqual(len(server.events("device_lost")), 3)
+            self.assertEqual(server.stop(), 0)

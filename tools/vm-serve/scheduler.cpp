@@ -106,6 +106,12 @@ void Scheduler::add_worker(Model& model, std::unique_ptr<Worker> worker) {
   model.schedule.idle.push_back(std::move(worker));
 }
 
+void Scheduler::check_device(const Model& model, const Failure& failure) {
+  if (!breaks_context(failure.code) || model.devices().is_lost() || !model.devices().check_loss()) return;
+  runtime_.metrics.lost_devices.fetch_add(1, std::memory_order_relaxed);
+  log_.error("device_lost", {{"model", model.spec().name}, {"error", failure.line()}});
+}
+
 // The next jobs of the model; nothing if a batch may still grow.
 Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   Model::Schedule& schedule = model.schedule;
@@ -210,7 +216,7 @@ void Scheduler::launch(Start start) {
   asio::post(runtime_.io, [this, held = std::make_shared<Start>(std::move(start))] {
     auto made = held->model->make_worker(runtime_);
     if (made) {
-      held->model->is_ready = true;
+      held->model->has_contexts = true;
       held->worker = *std::move(made);
       held->model->metrics().contexts.fetch_add(1, std::memory_order_relaxed);
       return run(std::move(*held));
@@ -225,7 +231,8 @@ void Scheduler::launch(Start start) {
                                   {"version", held->model->spec().version},
                                   {"error", failure.line()}});
     // With other contexts the model still works; its jobs wait no longer than the failed attempt took.
-    if (is_last) held->model->is_ready = false;
+    if (is_last) held->model->has_contexts = false;
+    check_device(*held->model, failure);
     for (const auto& job : held->jobs)
       end(job, Failure{HALYARD_UNAVAILABLE, "the model could not be started: " + failure.text}, {});
     give_back(*held, false);
@@ -249,13 +256,13 @@ void Scheduler::run(Start start) {
   uint64_t rows = 0;
   for (const auto& job : held->jobs) rows += job->rows();
   auto arguments = [&]() -> Result<std::vector<halyard::Value>> {
-    if (!is_batch) return arguments_of(spec, runtime_.device(), held->jobs.front()->inputs);
+    if (!is_batch) return arguments_of(spec, held->model->device(), held->jobs.front()->inputs);
     std::vector<RequestInput> all = TOOL_TRY(joined(spec, held->jobs));
-    return arguments_of(spec, runtime_.device(), all);
+    return arguments_of(spec, held->model->device(), all);
   }();
   if (arguments && held->model->is_async()) {
     Handle<halyard_object_t> fence;
-    const Result<> made = check(halyard_fence_create(runtime_.device(), fence.out()));
+    const Result<> made = check(halyard_fence_create(held->model->device(), fence.out()));
     if (made) {
       const std::lock_guard lock(mutex_);
       held->worker->signal = halyard::Fence(halyard::share, fence.get());
@@ -325,6 +332,7 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   const bool is_usable = !failure || !breaks_context(failure->code);
   if (is_batch && parts.empty()) {
     // One request must not fail the others: each runs alone.
+  if (failure) check_device(*start.model, *failure);
     run_apart(start);
   } else {
     for (size_t i = 0; i < start.jobs.size(); ++i) {

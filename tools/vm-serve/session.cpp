@@ -296,6 +296,12 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     if (server_.scheduler.is_full(*model)) co_return full(*model);
 
     auto job = std::make_shared<Job>();
+    if (model->has_lost_device()) {
+      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
+      co_return error_response(
+          503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens it again",
+                           model->spec().name));
+    }
     job->model = model;
     job->reservation = Reservation(server_.budget);
     JsonText json;
