@@ -14,6 +14,7 @@
 #include "devices.h"
 #include "halyard/asio.hpp"
 #include "metrics.h"
+#include "request_trace.h"
 #include "tensor.h"
 
 namespace halyard::tools::serve {
@@ -36,6 +37,7 @@ struct Runtime {
   const Flags& flags;
   Program& program;  // the instance
   Metrics& metrics;
+  RequestTraces& traces;
   boost::asio::io_context& io;  // its threads run the calls
 };
 
@@ -87,10 +89,10 @@ class Model {
     mean_ns_.store(mean + (ns - mean) / 8, std::memory_order_relaxed);
   }
 
-  // False after a context could not be made, until one can.
-  std::atomic<bool> has_contexts = false;
   // Whether it can be called: its last context could be made, and its device is not lost.
   bool is_ready() const { return has_contexts && !has_lost_device(); }
+  // False after a context could not be made, until one can.
+  std::atomic<bool> has_contexts = false;
 
   // Guarded by the scheduler's mutex.
   struct Schedule {
@@ -111,10 +113,10 @@ class Model {
   ModelSource source_;
   ModelSpec spec_;
   Handle<halyard_module_t> module_;
-  std::unique_ptr<const ContextOptions> options_;
-  std::shared_ptr<ModelMetrics> metrics_;
   std::shared_ptr<Devices> devices_;
   bool needs_devices_ = false;
+  std::unique_ptr<const ContextOptions> options_;
+  std::shared_ptr<ModelMetrics> metrics_;
   std::string function_;
   uint32_t function_index_ = 0;
   bool is_async_ = false;

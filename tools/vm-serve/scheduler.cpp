@@ -284,6 +284,8 @@ void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> a
   if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
   Worker& worker = *start->worker;
   worker.call.begin_here(start->is_here);
+  if (runtime_.traces.chooses())
+    halyard_call_trace(worker.call.core()->call().get(), std::ranges::any_of(start->jobs, &Job::is_traced));
   const auto executor = runtime_.io.get_executor();
   auto ended = [this, start, begin](const halyard::Fence& signal,
                                     const halyard::expected<void, halyard::Error>& done) {
@@ -330,17 +332,16 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
     parts.push_back(std::move(results));
   }
   const bool is_usable = !failure || !breaks_context(failure->code);
+  if (failure) check_device(*start.model, *failure);
   if (is_batch && parts.empty()) {
     // One request must not fail the others: each runs alone.
-  if (failure) check_device(*start.model, *failure);
     run_apart(start);
   } else {
     for (size_t i = 0; i < start.jobs.size(); ++i) {
-      start.jobs[i]->call_time = time;
       if (failure) {
-        end(start.jobs[i], failure, {});
+        end(start.jobs[i], failure, {}, time);
       } else {
-        end(start.jobs[i], std::nullopt, std::move(parts[i]));
+        end(start.jobs[i], std::nullopt, std::move(parts[i]), time);
       }
     }
   }
@@ -386,11 +387,12 @@ void Scheduler::give_back(Start& start, bool is_usable) {
 }
 
 void Scheduler::end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
-                    std::vector<halyard::Value> results) {
+                    std::vector<halyard::Value> results, Clock::duration time) {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(job->state, Job::State::over) == Job::State::over) return;
   }
+  job->call_time = time;
   job->set_outcome(std::move(results), std::move(failure));
 }
 

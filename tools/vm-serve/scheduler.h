@@ -69,7 +69,7 @@ class Scheduler {
   void run_apart(Start& start);
   void give_back(Start& start, bool is_usable);
   void end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
-           std::vector<halyard::Value> results);
+           std::vector<halyard::Value> results, Clock::duration time = {});
   void set_timer();
 
   const Runtime& runtime_;
