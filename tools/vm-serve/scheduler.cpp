@@ -336,16 +336,17 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   if (is_batch && parts.empty()) {
     // One request must not fail the others: each runs alone.
     run_apart(start);
-  } else {
-    for (size_t i = 0; i < start.jobs.size(); ++i) {
-      if (failure) {
-        end(start.jobs[i], failure, {}, time);
-      } else {
-        end(start.jobs[i], std::nullopt, std::move(parts[i]), time);
-      }
+    return give_back(start, is_usable);
+  }
+  // The next call begins before the answers to this one are written, on another thread.
+  give_back(start, is_usable);
+  for (size_t i = 0; i < start.jobs.size(); ++i) {
+    if (failure) {
+      end(start.jobs[i], failure, {}, time);
+    } else {
+      end(start.jobs[i], std::nullopt, std::move(parts[i]), time);
     }
   }
-  give_back(start, is_usable);
 }
 
 void Scheduler::run_apart(Start& start) {
