@@ -30,7 +30,7 @@ SIMPLE_MUL = SOURCE / ".." / "shared" / "fixtures" / "compiled" / "simple_mul.ll
 ELEMENTWISE = SOURCE / "examples" / "elementwise_mul.vmasm"
 
 
-# A model that computes for each row: its argument is returned after so much work, in a program without devices.
+# A model that computes a millisecond or so for each row, and returns its argument; a program without devices.
 BATCH = 16
 ROWS_MODULE = """vm.module @rows
 vm.dependency @hal_inline 0
@@ -41,7 +41,7 @@ vm.func @main(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
   %i0 = vm.const.i32.zero
   %i2:3 = vm.call @hal_inline.buffer_view.dim(%r0, %i0)
   %i0 = vm.trunc.i64.i32 %i2:3
-  %i1 = vm.const.i32 100000
+  %i1 = vm.const.i32 400000
   %i0 = vm.mul.i32 %i0, %i1
   %i1 = vm.const.i32 1
   vm.br ^bb1
