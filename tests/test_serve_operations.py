@@ -10,6 +10,7 @@ import unittest
 
 import serve_client
 import vmrun
+from perfetto import Trace
 from serve_case import ELEMENTWISE, FIB, MUL, PROGRAM, Folder, mul, post, read_all, start, wait_until
 from serve_client import UnixConnection, ask, tensor
 
@@ -22,7 +23,8 @@ class Operations(Folder):
                             ([f"--model=fib={FIB}"], "several functions: recursive, iterative"),
                             ([f"--model=fib:none={FIB}"], "no function 'none'"),
                             ([f"--model=mul={MUL}", "--port=65536"], "65535"), ([f"--model=mul={MUL}", "--host=no.such.host.invalid"], "--host"),
-                            ([f"--model=mul={MUL}", "--batch=x"], "--batch=x"), ([f"--model=mul={MUL}", "--threads=0"], "--threads=0")):
+                            ([f"--model=mul={MUL}", "--batch=x"], "--batch=x"), ([f"--model=mul={MUL}", "--threads=0"], "--threads=0"),
+                            ([f"--model=mul={MUL}", "--trace_rate=5"], "--trace=FILE")):
             done = vmrun.run("vm-serve", "--port=0", *flags)
             self.assertIsNone(vmrun.why_bad_failure(done, said), (flags, done.stderr))
         with start(f"--model=mul={MUL}") as server:
@@ -201,6 +203,46 @@ class Operations(Folder):
             self.assertEqual(sorted((event["method"], event["target"], event["status"]) for event in requests),
                              [("GET", "/v2/none", 404), ("POST", "/v2/models/mul/infer", 200)])
 
+    def traced(self, flags, headers, model=("mul", ELEMENTWISE), device="--device=local-task"):
+        """The trace of requests with these headers, one after another."""
+        path = os.path.join(self.folder, "serve.perfetto")
+        name, file = model
+        with start(f"--model={name}={file}", device, f"--trace={path}", *flags) as server:
+            connection = server.connect()
+            for header in headers:
+                status, _, document = ask(connection, f"/v2/models/{name}/infer", "POST", json.dumps(mul(list(range(8)), [3] * 8)),
+                                          {"traceparent": header} if header else {})
+                self.assertEqual((status, document["outputs"][0]["data"][7]), (200, 21))
+            connection.close()
+            if flags:  # it can be read while the server runs
+                wait_until(lambda: os.path.getsize(path) > 0 and [s for s in Trace(path).slices() if s.name.startswith(name + "/1")], "the file")
+            self.assertEqual(server.stop(), 0)
+        return Trace(path)
+
+    def test_traces_of_some_requests(self):
+        sampled, unsampled = (f"00-4bf92f3577b34da6a3ce929d0e0e473{i}-00f067aa0ba902b7-0{i}" for i in (1, 0))
+        names = ["mul/1 4bf92f3577b34da6a3ce929d0e0e4731"]
+        for model in (("mul", ELEMENTWISE), ("mul", MUL)):
+            for flags, headers, expected in ((["--trace_rate=0"], [None] * 5 + [sampled, unsampled, "nonsense"], names),
+                                             (["--trace_rate=4"], [None] * 5 + [unsampled, sampled] + [None] * 3, names + 2 * ["mul/1"]),
+                                             ([], [None, sampled, None], names + 2 * ["mul/1"])):
+                trace = self.traced(flags, headers, model)
+                slices = trace.slices()
+                requests = [s for s in slices if s.name.startswith("mul/1")]
+                self.assertEqual(sorted(s.name for s in requests), sorted(expected))
+                for each in requests:
+                    self.assertEqual(trace.tracks[each.track].name, "requests")
+                    parts = [s for s in slices if s.track == each.track and each.begin <= s.begin and s.end <= each.end and s is not each]
+                    self.assertEqual([s.name for s in sorted(parts, key=lambda s: s.begin) if s.name != "queue"], ["read", "call", "answer"])
+                    self.assertTrue(all(s.depth == each.depth + 1 for s in parts))
+                # What the others did is not there: neither their functions nor their dispatches.
+                # A call that is resumed has a slice for each part, and a flow that leads to the later ones.
+                calls = [s for s in slices if s.category == "machine" and not s.name.endswith("__init") and not s.flows]
+                self.assertEqual(len(calls), len(expected), calls)
+                if model[1] == ELEMENTWISE:
+                    self.assertEqual(len([s for s in slices if s.name == "execute"]), len(expected), slices)
+                    self.assertEqual({s.category for s in slices if s.category == "device"}, {"device"})
+
     @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
     def test_a_full_disk_for_logs(self):
         with open("/dev/full", "w") as full:
@@ -295,6 +337,67 @@ class Devices(Folder):
                 self.assertGreater(server.metric(f'halyard_device_memory_bytes{{device="{device}://",kind="host"}}')
                                    + server.metric(f'halyard_device_memory_bytes{{device="{device}://",kind="device"}}'), -1)
                 self.assertEqual(server.stop(), 0)
+
+    def test_a_lost_device(self):
+        """Answers are errors, readiness says so, and a reload brings it back where the driver can."""
+        driver = os.path.join(vmrun.BUILD, "tests", "drivers", "halyard-driver-faulty.so")
+        local = os.path.join(vmrun.DRIVERS, "halyard-driver-local.so")
+        if not os.path.exists(driver):
+            self.skipTest("the faulty driver is not built")
+        lose, refuse = os.path.join(self.folder, "lose"), os.path.join(self.folder, "refuse")
+        environment = {**os.environ, "HALYARD_FAULTY_WRAP": f"local-sync={local}", "HALYARD_FAULTY_LOSE": lose,
+                       "HALYARD_FAULTY_REFUSE_OPEN": refuse}
+        with start(f"--model=mul={ELEMENTWISE}", f"--model=inline={MUL}", f"--driver={driver}", "--device=faulty", env=environment) as server:
+            def answer(model="mul"):
+                return server.infer(model, **mul(list(range(8)), [2] * 8))
+
+            def touch(path):
+                open(path, "w").close()
+
+            expected = [2.0 * i for i in range(8)]
+            for round in range(1, 4):
+                for _ in range(20):
+                    status, document = answer()
+                    self.assertEqual((status, document["outputs"][0]["data"]), (200, expected))
+                self.assertEqual(server.get("/v2/health/ready")[0], 200)
+                touch(lose)
+                statuses, failures = [], []
+
+                def client():
+                    for _ in range(10):
+                        status, document = answer()
+                        statuses.append(status)
+                        if status == 200 and document["outputs"][0]["data"] != expected:
+                            failures.append(document)
+
+                threads = [threading.Thread(target=client) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(failures, [])
+                self.assertLessEqual(set(statuses), {200, 500, 503})
+                wait_until(lambda: server.metric("halyard_devices_lost_total") == round, "the loss to be noticed")
+                status, document = answer()
+                self.assertEqual(status, 503)
+                self.assertIn("device of model 'mul' is lost", document["error"])
+                self.assertEqual(server.get("/v2/health/ready")[0], 503)
+                self.assertEqual(server.get("/v2/models/mul/ready")[0], 503)
+                self.assertEqual(server.get("/v2/health/live")[0], 200)
+                # A model that needs no device goes on.
+                self.assertEqual(server.get("/v2/models/inline/ready")[0], 200)
+                self.assertEqual(answer("inline")[0], 200)
+
+                touch(refuse)
+                server.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: server.metric("halyard_reload_failures_total") == round, "the reload to fail")
+                self.assertEqual(answer()[0], 503)
+                os.remove(refuse)
+                server.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: answer()[0] == 200, "the device to be back")
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+            self.assertEqual(len(server.events("device_lost")), 3)
+            self.assertEqual(server.stop(), 0)
 
     def test_compiled_modules(self):
         fixtures = vmrun.fixtures()

@@ -1,6 +1,9 @@
 // The faulty driver's controls, for tests of driver failures: drivers/faulty.cpp wraps the table of another
 // driver, counts calls and handles, and injects a fault into one call. It exports a table of these controls
-// beside the driver ABI. Its only kind is "faulty".
+// beside the driver ABI. Its only kind is "faulty". Programs that do not load the controls are tested by the
+// environment: HALYARD_FAULTY_WRAP=KIND=PATH wraps a driver, a queue_submit that finds the file
+// HALYARD_FAULTY_LOSE removes it and loses its device, and device_open is refused as long as the file
+// HALYARD_FAULTY_REFUSE_OPEN exists.
 #pragma once
 
 #include <stdint.h>
@@ -19,7 +22,7 @@ enum FaultyFunction {
 enum FaultyKind {
   FAULTY_NOTHING,
   FAULTY_REFUSE,          // the function does nothing and fails with the code, which may be invalid
-  FAULTY_LOSE_DEVICE,     // all semaphores fail, and every later call fails; a queue_submit is accepted first
+  FAULTY_LOSE_DEVICE,     // its semaphores fail, and every later call fails; a queue_submit is accepted first
   FAULTY_FAIL_WORK,       // queue_submit: accepted, its signals and `completed` fail
   FAULTY_COMPLETE_ONLY,   // queue_submit: the same, but the signals are forgotten
   FAULTY_FAIL_SEMAPHORE,  // functions of a semaphore: it fails first

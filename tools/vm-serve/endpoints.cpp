@@ -9,7 +9,7 @@ namespace {
 
 Response metrics_of(Server& server) {
   std::vector<Metrics::DeviceMemory> devices;
-  for (const auto& device : server.runtime.program.devices) {
+  for (const auto& device : server.repository.devices()->list()) {
     halyard_memory_use_t use = {};
     use.struct_size = sizeof use;
     if (check(halyard_device_memory(device.get(), &use)))
@@ -59,7 +59,7 @@ Response answer(Server& server, const Route& route) {
       const auto model = server.repository.find(route.model, route.version);
       if (route.endpoint == Endpoint::model_ready) {
         if (!model && model.error().code == HALYARD_NOT_FOUND) return error_response(404, model.error().text);
-        const bool is_ready = model && (*model)->is_ready && !server.is_draining();
+        const bool is_ready = model && (*model)->is_ready() && !server.is_draining();
         return {.status = is_ready ? 200u : 503u, .body = model_ready_document(route.model, is_ready)};
       }
       if (!model) return error_response(status_of_request(model.error().code), model.error().text);

@@ -21,6 +21,7 @@ struct Job {
   std::shared_ptr<Model> model;
   std::vector<RequestInput> inputs;  // by their index in the specification, with their bytes
   Reservation reservation;           // of the memory for them
+  bool is_traced = false;
 
   // Lets `handler` be called when there is an outcome, on the thread that has it; it must not block. False:
   // there is one already, and the handler is not called.

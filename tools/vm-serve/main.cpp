@@ -40,7 +40,8 @@ constexpr const Flag* kLimitFlags[] = {&flag::threads,         &flag::contexts, 
                                        &flag::request_timeout, &flag::max_body, &flag::max_request_memory,
                                        &flag::drain_timeout};
 constexpr const Flag* kServedLoadingFlags[] = {&flag::parameters, &flag::parameter_mode, &flag::module_mode,
-                                               &flag::verify,     &flag::max_memory,     &flag::trace};
+                                               &flag::verify,     &flag::max_memory,     &flag::trace,
+                                               &flag::trace_rate};
 constexpr const Flag* kLogFlags[] = {&flag::log_requests};
 
 constexpr FlagGroup kGroups[] = {
@@ -84,6 +85,7 @@ struct Settings {
   uint64_t request_memory = 0;
   Clock::duration drain{};
   std::optional<Clock::duration> watch;
+  std::optional<uint64_t> trace_rate;
   std::vector<ModelSource> models;
   std::map<std::string, uint64_t> batches;
 };
@@ -137,6 +139,11 @@ Result<Settings> settings_of(const Flags& flags) {
   settings.limits.idle = TOOL_TRY(duration_of(flags, flag::idle_timeout, seconds(75)));
   settings.request_memory = TOOL_TRY(flags[flag::max_request_memory]).value_or(1 << 30);
   settings.drain = TOOL_TRY(duration_of(flags, flag::drain_timeout, seconds(30)));
+  if (flags.has(flag::trace_rate) && !flags.has(flag::trace))
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "{} says which requests are recorded, but there is no {}=FILE to record them in",
+                flag::trace_rate, flag::trace);
+  if (flags.has(flag::trace_rate)) settings.trace_rate = TOOL_TRY(flags[flag::trace_rate]);
   if (flags.has(flag::watch)) settings.watch = TOOL_TRY(duration_of(flags, flag::watch, {}));
   return settings;
 }
@@ -250,6 +257,8 @@ class Operations {
     clients_timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
       server_.look_at_clients();
+      constexpr int kLooksForFlush = 10;
+      if (++looks_ % kLooksForFlush == 0) server_.runtime.traces.flush();
       look_at_clients();
     });
   }
@@ -269,6 +278,7 @@ class Operations {
   Timer watchdog_timer_;
   Timer clients_timer_;
   asio::thread_pool loader_{1};
+  int looks_ = 0;
   bool is_ending_ = false;
   std::atomic<bool> has_cancelled_ = false;
 };
@@ -293,7 +303,8 @@ Result<int> vm_serve(const Flags& flags) {
   Metrics metrics;
   Log log(metrics);
   asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
-  const Runtime runtime{flags, program, metrics, io};
+  RequestTraces traces(program.trace.get(), settings.trace_rate);
+  const Runtime runtime{flags, program, metrics, traces, io};
   Scheduler scheduler(runtime, log, settings.schedule);
   Repository repository(runtime, scheduler, log, settings.models, flags[flag::models], settings.batches);
   TOOL_TRY(repository.start());

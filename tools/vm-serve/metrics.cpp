@@ -84,6 +84,7 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   single("halyard_reloads_total", "counter", "Times that models were looked for again.", reloads.load());
   single("halyard_reload_failures_total", "counter", "Models that could not be loaded then.",
          failed_reloads.load());
+  single("halyard_devices_lost_total", "counter", "Times that a device was lost.", lost_devices.load());
   single("halyard_log_lines_dropped_total", "counter",
          "Log lines that were dropped because writing was too slow.", dropped_log_lines.load());
 

@@ -62,6 +62,7 @@ class Metrics {
   std::atomic<int64_t> request_bytes = 0;         // reserved for requests that are read or run
   std::atomic<uint64_t> reloads = 0;
   std::atomic<uint64_t> failed_reloads = 0;
+  std::atomic<uint64_t> lost_devices = 0;
   std::atomic<uint64_t> dropped_log_lines = 0;
 
   void count_response(unsigned status);

@@ -148,14 +148,16 @@ Result<> Model::read_signature() {
   return {};
 }
 
-Result<> Model::prepare(const Runtime& runtime) {
+Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices) {
   const halyard_module_info_t info = TOOL_TRY(info_of(module_.get()));
-  if (info.needs_devices && runtime.program.devices.empty())
+  needs_devices_ = info.needs_devices;
+  devices_ = std::move(devices);
+  if (needs_devices_ && devices_->list().empty())
     return fail(
         HALYARD_FAILED_PRECONDITION,
         "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
         view(info.name));
-  options_ = TOOL_TRY(ContextOptions::of(runtime.flags, runtime.program, source_.parameters));
+  options_ = TOOL_TRY(ContextOptions::of(runtime.flags, devices_->program(), source_.parameters));
   return {};
 }
 

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "common/program.h"
+#include "devices.h"
 #include "halyard/asio.hpp"
 #include "metrics.h"
+#include "request_trace.h"
 #include "tensor.h"
 
 namespace halyard::tools::serve {
@@ -33,13 +35,10 @@ struct ModelSource {
 // What all models share.
 struct Runtime {
   const Flags& flags;
-  Program& program;  // instance and devices
+  Program& program;  // the instance
   Metrics& metrics;
+  RequestTraces& traces;
   boost::asio::io_context& io;  // its threads run the calls
-
-  halyard_device_t device() const {
-    return program.devices.empty() ? nullptr : program.devices.front().get();
-  }
 };
 
 using AsyncCall = halyard::BasicAsyncCall<boost::asio::io_context::executor_type>;
@@ -72,7 +71,12 @@ class Model {
   void stop_batches() { has_batches_.store(false, std::memory_order_relaxed); }
 
   // Makes the options of contexts, once the devices are open.
-  Result<> prepare(const Runtime& runtime);
+  Result<> prepare(const Runtime& runtime, std::shared_ptr<Devices> devices);
+  Devices& devices() const { return *devices_; }  // once it is prepared
+  // Of its arguments: null for host memory, which programs without devices take.
+  halyard_device_t device() const { return needs_devices_ ? devices_->first() : nullptr; }
+  // Calls fail until the model is loaded again for another device.
+  bool has_lost_device() const { return needs_devices_ && devices_ && devices_->is_lost(); }
   // Makes a context, which runs the module's initializers: this may take long. Any thread.
   Result<std::unique_ptr<Worker>> make_worker(const Runtime& runtime) const;
 
@@ -85,8 +89,10 @@ class Model {
     mean_ns_.store(mean + (ns - mean) / 8, std::memory_order_relaxed);
   }
 
+  // Whether it can be called: its last context could be made, and its device is not lost.
+  bool is_ready() const { return has_contexts && !has_lost_device(); }
   // False after a context could not be made, until one can.
-  std::atomic<bool> is_ready = false;
+  std::atomic<bool> has_contexts = false;
 
   // Guarded by the scheduler's mutex.
   struct Schedule {
@@ -107,6 +113,8 @@ class Model {
   ModelSource source_;
   ModelSpec spec_;
   Handle<halyard_module_t> module_;
+  std::shared_ptr<Devices> devices_;
+  bool needs_devices_ = false;
   std::unique_ptr<const ContextOptions> options_;
   std::shared_ptr<ModelMetrics> metrics_;
   std::string function_;

@@ -203,23 +203,41 @@ std::vector<FoundModel> Repository::look() const {
   return found;
 }
 
-Result<> Repository::prepare(Model& model) {
-  TOOL_TRY(model.prepare(runtime_));
+Result<> Repository::prepare(Model& model, const std::shared_ptr<Devices>& devices) {
+  TOOL_TRY(model.prepare(runtime_, devices));
   scheduler_.add_worker(model, TOOL_TRY(model.make_worker(runtime_)));
-  model.is_ready = true;
+  model.has_contexts = true;
   return {};
+}
+
+// The devices, opened again if one is lost and they can be.
+std::shared_ptr<Devices> Repository::reopened() {
+  if (!devices_->is_lost()) return devices_;
+  std::vector<Handle<halyard_module_t>> modules;
+  for (const auto& [name, versions] : *models())
+    for (const auto& [version, entry] : versions)
+      if (entry.model) modules.push_back(entry.model->module());
+  auto opened = Devices::open(runtime_.flags, runtime_.program, std::move(modules));
+  if (opened) {
+    log_.info("devices_opened", {{"devices", (*opened)->list().size()}});
+    return *std::move(opened);
+  }
+  runtime_.metrics.failed_reloads.fetch_add(1, std::memory_order_relaxed);
+  log_.error("devices_failed", {{"error", opened.error().line()}});
+  return devices_;
 }
 
 Result<> Repository::start() {
   if (!folder_.empty()) TOOL_TRY(entries_of(folder_));
   Models models;
+  std::vector<Handle<halyard_module_t>> modules;
   for (FoundModel& each : look()) {
     Entry entry{.source = each.source, .stamp = each.stamp};
     if (!each.failure) {
       auto loaded = Model::load(runtime_, each.source);
       if (loaded) {
         entry.model = *std::move(loaded);
-        runtime_.program.modules.push_back(entry.model->module());
+        modules.push_back(entry.model->module());
       } else {
         each.failure = std::move(loaded).error();
       }
@@ -233,24 +251,24 @@ Result<> Repository::start() {
       return fail(HALYARD_ALREADY_EXISTS, "model '{}' has version '{}' twice; give them names of their own",
                   each.source.name, each.source.version);
   }
-  TOOL_TRY(open_devices(runtime_.flags, runtime_.program));
-  runtime_.program.modules.clear();
+  auto devices = TOOL_TRY(Devices::open(runtime_.flags, runtime_.program, std::move(modules)));
   for (auto& [name, versions] : models) {
     for (auto& [version, entry] : versions) {
       if (!entry.model) continue;
-      if (auto done = prepare(*entry.model); !done) {
+      if (auto done = prepare(*entry.model, devices); !done) {
         if (entry.source.is_named) return done;
         entry.why = done.error().line();
         entry.model = nullptr;
       }
     }
   }
-  publish(std::move(models));
+  publish(std::move(models), std::move(devices));
   return {};
 }
 
 void Repository::reload(bool only_if_steady) {
   const std::shared_ptr<const Models> before = this->models();
+  const std::shared_ptr<Devices> devices = reopened();
   Models models;
   bool has_changed = false;
   size_t count = 0;
@@ -260,17 +278,18 @@ void Repository::reload(bool only_if_steady) {
       if (const auto version = versions->second.find(each.source.version); version != versions->second.end())
         old = &version->second;
     Entry entry{.source = each.source, .stamp = each.stamp};
-    const bool is_same = old && old->source == each.source && old->stamp == each.stamp;
+    const bool is_stranded = old && old->model && old->model->has_lost_device() && !devices->is_lost();
+    const bool is_same = old && old->source == each.source && old->stamp == each.stamp && !is_stranded;
     const bool is_steady = std::exchange(seen_[each.source.file], each.stamp) == each.stamp;
     ++count;
-    if (is_same || (only_if_steady && !is_steady)) {
+    if (is_same || (only_if_steady && !is_steady && !is_stranded)) {
       if (!old) continue;
       entry = *old;
     } else {
       has_changed = true;
       if (!each.failure) {
         auto loaded = Model::load(runtime_, each.source);
-        Result<> done = loaded ? prepare(**loaded) : std::unexpected(loaded.error());
+        Result<> done = loaded ? prepare(**loaded, devices) : std::unexpected(loaded.error());
         if (done) {
           entry.model = *std::move(loaded);
           log_.info("model_loaded", {{"model", each.source.name}, {"version", each.source.version}});
@@ -294,13 +313,19 @@ void Repository::reload(bool only_if_steady) {
   if (only_if_steady && !has_changed && count == count_before) return;
   runtime_.metrics.reloads.fetch_add(1, std::memory_order_relaxed);
   log_.info("reloaded", {{"models", models.size()}});
-  publish(std::move(models));
+  publish(std::move(models), devices);
 }
 
-void Repository::publish(Models models) {
+void Repository::publish(Models models, std::shared_ptr<Devices> devices) {
   auto published = std::make_shared<const Models>(std::move(models));
   const std::lock_guard lock(mutex_);
   models_.swap(published);
+  devices_.swap(devices);
+}
+
+std::shared_ptr<const Devices> Repository::devices() const {
+  const std::lock_guard lock(mutex_);
+  return devices_;
 }
 
 std::shared_ptr<const Repository::Models> Repository::models() const {
@@ -333,7 +358,7 @@ Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const s
 bool Repository::is_ready() const {
   for (const auto& [name, versions] : *models())
     for (const auto& [version, entry] : versions)
-      if (!entry.model || !entry.model->is_ready) return false;
+      if (!entry.model || !entry.model->is_ready()) return false;
   return true;
 }
 

@@ -51,12 +51,14 @@ class Repository {
   // Loads everything and opens the devices. A model of a flag that does not load is a failure; one of the
   // folder is not ready.
   Result<> start();
-  // Looks for models again, and loads what is new or has changed; the others stay. Requests go on meanwhile,
-  // and those of a replaced model end in it. If `only_if_steady`, what has changed since the last look waits
-  // for the next one. One thread at a time.
+  // Looks for models again, and loads what is new or has changed, and what was on a device that is lost, if
+  // it can be opened again; the others stay. Requests go on meanwhile, and those of a replaced model end in
+  // it. If `only_if_steady`, what has changed since the last look waits for the next one. One thread at a
+  // time.
   void reload(bool only_if_steady);
 
   // Any thread.
+  std::shared_ptr<const Devices> devices() const;
   std::shared_ptr<const Models> models() const;
   // "": the last version. NOT_FOUND; UNAVAILABLE: it could not be loaded.
   Result<std::shared_ptr<Model>> find(const std::string& name, const std::string& version) const;
@@ -64,8 +66,9 @@ class Repository {
 
  private:
   std::vector<FoundModel> look() const;
-  Result<> prepare(Model& model);
-  void publish(Models models);
+  Result<> prepare(Model& model, const std::shared_ptr<Devices>& devices);
+  std::shared_ptr<Devices> reopened();
+  void publish(Models models, std::shared_ptr<Devices> devices);
 
   const Runtime& runtime_;
   Scheduler& scheduler_;
@@ -76,6 +79,7 @@ class Repository {
   std::map<std::string, std::string> seen_;  // stamps of the last look, by file
   mutable std::mutex mutex_;
   std::shared_ptr<const Models> models_;
+  std::shared_ptr<Devices> devices_;
 };
 
 }  // namespace halyard::tools::serve

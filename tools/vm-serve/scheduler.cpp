@@ -106,6 +106,12 @@ void Scheduler::add_worker(Model& model, std::unique_ptr<Worker> worker) {
   model.schedule.idle.push_back(std::move(worker));
 }
 
+void Scheduler::check_device(const Model& model, const Failure& failure) {
+  if (!breaks_context(failure.code) || model.devices().is_lost() || !model.devices().check_loss()) return;
+  runtime_.metrics.lost_devices.fetch_add(1, std::memory_order_relaxed);
+  log_.error("device_lost", {{"model", model.spec().name}, {"error", failure.line()}});
+}
+
 // The next jobs of the model; nothing if a batch may still grow.
 Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   Model::Schedule& schedule = model.schedule;
@@ -210,7 +216,7 @@ void Scheduler::launch(Start start) {
   asio::post(runtime_.io, [this, held = std::make_shared<Start>(std::move(start))] {
     auto made = held->model->make_worker(runtime_);
     if (made) {
-      held->model->is_ready = true;
+      held->model->has_contexts = true;
       held->worker = *std::move(made);
       held->model->metrics().contexts.fetch_add(1, std::memory_order_relaxed);
       return run(std::move(*held));
@@ -225,7 +231,8 @@ void Scheduler::launch(Start start) {
                                   {"version", held->model->spec().version},
                                   {"error", failure.line()}});
     // With other contexts the model still works; its jobs wait no longer than the failed attempt took.
-    if (is_last) held->model->is_ready = false;
+    if (is_last) held->model->has_contexts = false;
+    check_device(*held->model, failure);
     for (const auto& job : held->jobs)
       end(job, Failure{HALYARD_UNAVAILABLE, "the model could not be started: " + failure.text}, {});
     give_back(*held, false);
@@ -249,13 +256,13 @@ void Scheduler::run(Start start) {
   uint64_t rows = 0;
   for (const auto& job : held->jobs) rows += job->rows();
   auto arguments = [&]() -> Result<std::vector<halyard::Value>> {
-    if (!is_batch) return arguments_of(spec, runtime_.device(), held->jobs.front()->inputs);
+    if (!is_batch) return arguments_of(spec, held->model->device(), held->jobs.front()->inputs);
     std::vector<RequestInput> all = TOOL_TRY(joined(spec, held->jobs));
-    return arguments_of(spec, runtime_.device(), all);
+    return arguments_of(spec, held->model->device(), all);
   }();
   if (arguments && held->model->is_async()) {
     Handle<halyard_object_t> fence;
-    const Result<> made = check(halyard_fence_create(runtime_.device(), fence.out()));
+    const Result<> made = check(halyard_fence_create(held->model->device(), fence.out()));
     if (made) {
       const std::lock_guard lock(mutex_);
       held->worker->signal = halyard::Fence(halyard::share, fence.get());
@@ -277,6 +284,8 @@ void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> a
   if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
   Worker& worker = *start->worker;
   worker.call.begin_here(start->is_here);
+  if (runtime_.traces.chooses())
+    halyard_call_trace(worker.call.core()->call().get(), std::ranges::any_of(start->jobs, &Job::is_traced));
   const auto executor = runtime_.io.get_executor();
   auto ended = [this, start, begin](const halyard::Fence& signal,
                                     const halyard::expected<void, halyard::Error>& done) {
@@ -323,20 +332,21 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
     parts.push_back(std::move(results));
   }
   const bool is_usable = !failure || !breaks_context(failure->code);
+  if (failure) check_device(*start.model, *failure);
   if (is_batch && parts.empty()) {
     // One request must not fail the others: each runs alone.
     run_apart(start);
-  } else {
-    for (size_t i = 0; i < start.jobs.size(); ++i) {
-      start.jobs[i]->call_time = time;
-      if (failure) {
-        end(start.jobs[i], failure, {});
-      } else {
-        end(start.jobs[i], std::nullopt, std::move(parts[i]));
-      }
+    return give_back(start, is_usable);
+  }
+  // The next call begins before the answers to this one are written, on another thread.
+  give_back(start, is_usable);
+  for (size_t i = 0; i < start.jobs.size(); ++i) {
+    if (failure) {
+      end(start.jobs[i], failure, {}, time);
+    } else {
+      end(start.jobs[i], std::nullopt, std::move(parts[i]), time);
     }
   }
-  give_back(start, is_usable);
 }
 
 void Scheduler::run_apart(Start& start) {
@@ -378,11 +388,12 @@ void Scheduler::give_back(Start& start, bool is_usable) {
 }
 
 void Scheduler::end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
-                    std::vector<halyard::Value> results) {
+                    std::vector<halyard::Value> results, Clock::duration time) {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(job->state, Job::State::over) == Job::State::over) return;
   }
+  job->call_time = time;
   job->set_outcome(std::move(results), std::move(failure));
 }
 

@@ -63,11 +63,13 @@ class Scheduler {
   void launch(Start start);
   void run(Start start);
   void call(std::shared_ptr<Start> start, std::vector<halyard::Value> arguments, uint64_t rows);
+  // After a failure: whether the model's device is lost.
+  void check_device(const Model& model, const Failure& failure);
   void finish(Start& start, std::optional<Failure> failure, Clock::duration time);
   void run_apart(Start& start);
   void give_back(Start& start, bool is_usable);
   void end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
-           std::vector<halyard::Value> results);
+           std::vector<halyard::Value> results, Clock::duration time = {});
   void set_timer();
 
   const Runtime& runtime_;

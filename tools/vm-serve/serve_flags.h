@@ -82,7 +82,14 @@ inline constexpr Duration drain_timeout = {"drain_timeout", "TIME",
                                            "they are cancelled. A second signal ends the server at once.",
                                            "--drain_timeout=10s"};
 
-// ---- Logs
+// ---- Traces and logs
+
+inline constexpr Number trace_rate = {
+    "trace_rate", "N",
+    "With --trace: records one of N requests, 0 none, and with any N those whose header `traceparent` is "
+    "marked as "
+    "sampled (not those that it marks as not sampled). Without it every request is recorded.",
+    "--trace_rate=1000"};
 
 inline constexpr Toggle log_requests = {"log_requests",
                                         "Writes a line for every request to standard error, not only for "

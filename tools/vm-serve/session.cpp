@@ -273,6 +273,10 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   void answered(std::string_view method, std::string_view target, const Response& response) {
     server_.metrics.count_response(response.status);
+    if (traced_) {
+      traced_->end = Clock::now();
+      server_.runtime.traces.add(*std::exchange(traced_, std::nullopt));
+    }
     if (!server_.logs_requests && response.status < 500) return;
     const Clock::duration time = Clock::now() - begin_;
     constexpr size_t kMostTarget = 256;
@@ -292,12 +296,19 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     auto found = server_.repository.find(route.model, route.version);
     if (!found) co_return error_response(status_of_request(found.error().code), found.error().text);
     const std::shared_ptr<Model> model = *std::move(found);
+    if (model->has_lost_device()) {
+      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
+      co_return error_response(
+          503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens it again",
+                           model->spec().name));
+    }
     // Nobody needs to send a body for a queue that is full.
     if (server_.scheduler.is_full(*model)) co_return full(*model);
 
     auto job = std::make_shared<Job>();
     job->model = model;
     job->reservation = Reservation(server_.budget);
+    if (server_.runtime.traces.is_on()) choose_trace(*job);
     JsonText json;
     std::optional<Response> wrong = co_await read_json(*job, json);
     if (wrong) co_return std::move(*wrong);
@@ -317,7 +328,24 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
     const bool is_accepted = co_await call(job);
     if (!is_accepted) co_return full(*model);
+    if (job->is_traced) {
+      traced_->queued = job->queued_at;
+      traced_->called = job->queued_at + job->queue_time;
+      traced_->returned = traced_->called + job->call_time;
+    }
     co_return respond(*model, *request, *job);
+  }
+
+  void choose_trace(Job& job) {
+    const auto header = parser_->get()["traceparent"];
+    const auto parent = parse_trace_parent(view_of(header));
+    job.is_traced = server_.runtime.traces.samples(parent);
+    if (!job.is_traced) return;
+    const ModelSpec& model = job.model->spec();
+    traced_.emplace(RequestTimes{.name = fmt::format("{}/{}", model.name, model.version), .begin = begin_});
+    if (parent) traced_->name += fmt::format(" {}", parent->trace_id);
+    // Until it is known better: a request that is refused while it is read.
+    traced_->queued = traced_->called = traced_->returned = begin_;
   }
 
   static Response full(const Model& model) {
@@ -604,6 +632,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   bool awaits_continue_ = false;
   bool is_idle_ = true;
   bool is_listed_ = false;
+  std::optional<RequestTimes> traced_;  // of a request that is recorded
 
   std::mutex mutex_;  // of what follows, of closing the socket, and of using it outside of the strand
   asio::basic_waitable_timer<Clock> timer_;

@@ -9,8 +9,9 @@ halyard_add_tests(
   PREFIX serve
   LINKS halyard_tools_common
   SOURCES vm-serve/tests/datatype_test.cpp vm-serve/tests/infer_request_test.cpp vm-serve/tests/json_events_test.cpp
-          vm-serve/tests/route_test.cpp
-          vm-serve/boost_json.cpp vm-serve/datatype.cpp vm-serve/documents.cpp vm-serve/infer_request.cpp vm-serve/route.cpp vm-serve/tensor.cpp)
+          vm-serve/tests/request_trace_test.cpp vm-serve/tests/route_test.cpp
+          vm-serve/boost_json.cpp vm-serve/datatype.cpp vm-serve/documents.cpp vm-serve/infer_request.cpp
+          vm-serve/request_trace.cpp vm-serve/route.cpp vm-serve/tensor.cpp)
 if(TARGET halyard_serve_tests)
   target_include_directories(halyard_serve_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/vm-serve")
 endif()

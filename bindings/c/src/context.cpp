@@ -411,6 +411,10 @@ void halyard_call_arm(halyard_call_t handle) {
   if (const Result<Call*> call = checked<Call>(handle)) (*call)->invocation.arm();
 }
 
+void halyard_call_trace(halyard_call_t handle, int32_t is_traced) {
+  if (const Result<Call*> call = checked<Call>(handle)) (*call)->invocation.set_traced(is_traced != 0);
+}
+
 halyard_status_t halyard_call_set_deadline(halyard_call_t handle, int64_t deadline_ns) {
   return guarded([&]() -> Result<> {
     vm::Deadline deadline;

@@ -25,6 +25,17 @@ void halyard_trace_end(halyard_trace_t trace) {
   if (const Result<Tracer*> known = checked<Tracer>(trace)) (*known)->end();
 }
 
+uint64_t halyard_trace_track(halyard_trace_t trace, const char* name) {
+  const Result<Tracer*> known = checked<Tracer>(trace);
+  return known ? (*known)->add_track(view(name)) : 0;
+}
+
+void halyard_trace_span(halyard_trace_t trace, uint64_t track, const char* name, uint64_t begin_ns,
+                        uint64_t end_ns) {
+  const Result<Tracer*> known = checked<Tracer>(trace);
+  if (known && track != 0) (*known)->span_on(track, TraceCategory::phase, view(name), begin_ns, end_ns);
+}
+
 halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals) {
   return guarded([&]() -> Result<> {
     const Tracer::Totals now = HALYARD_TRY(checked<Tracer>(trace))->totals();

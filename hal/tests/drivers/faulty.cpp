@@ -1,6 +1,7 @@
 // The faulty driver: see faulty_driver.h. Handles are those of the wrapped driver, so one driver is wrapped
 // at a time.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -12,6 +13,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -31,6 +33,9 @@ constexpr const char* kNames[] = {
 #include "hal/driver/driver_entries.inc"
 #undef HALYARD_DRIVER_ENTRY
 };
+constexpr const char* kWrapVariable = "HALYARD_FAULTY_WRAP";
+constexpr const char* kLoseVariable = "HALYARD_FAULTY_LOSE";
+constexpr const char* kRefuseVariable = "HALYARD_FAULTY_REFUSE_OPEN";
 constexpr char kNotText[] = "\xff\xfe\x01 not text";
 
 struct Fault {
@@ -42,6 +47,7 @@ struct Fault {
 
 // A semaphore must not be destroyed while it is failed from outside.
 struct Timeline {
+  halyard_driver_device_t device = nullptr;
   bool failed = false;
   bool pinned = false;
   bool doomed = false;
@@ -69,7 +75,7 @@ Fault fault;
 int64_t counts[FAULTY_FUNCTIONS] = {};
 int64_t struck = 0;
 int64_t live_handles[FAULTY_HANDLES] = {};
-bool lost = false;
+std::set<halyard_driver_device_t> lost;
 bool late = false;
 std::map<halyard_driver_semaphore_t, Timeline> timelines;
 std::list<LateSubscriber> late_subscribers;
@@ -104,7 +110,22 @@ bool works_without_device(int which) {
          which == FAULTY_device_properties;
 }
 
-Fault strike(int which) {
+// Faults from outside, for programs that have no use of the controls: see faulty_driver.h.
+Fault asked_from_outside(int which) {
+  const char* const variable = which == FAULTY_queue_submit  ? kLoseVariable
+                               : which == FAULTY_device_open ? kRefuseVariable
+                                                             : nullptr;
+  const char* const file = variable ? std::getenv(variable) : nullptr;
+  if (!file) return {};
+  if (which == FAULTY_queue_submit && ::unlink(file) == 0) return {which, FAULTY_LOSE_DEVICE, 0, 0};
+  if (which == FAULTY_device_open && ::access(file, F_OK) == 0)
+    return {which, FAULTY_REFUSE, 0, HALYARD_UNAVAILABLE};
+  return {};
+}
+
+// `device` null: the function has none.
+Fault strike(int which, halyard_driver_device_t device = nullptr) {
+  const Fault outside = asked_from_outside(which);
   const std::lock_guard lock(mutex);
   ++counts[which];
   const bool is_at =
@@ -113,8 +134,23 @@ Fault strike(int which) {
     ++struck;
     return fault;
   }
-  if (lost && !works_without_device(which)) return {which, FAULTY_REFUSE, 0, HALYARD_UNAVAILABLE};
+  if (outside.kind != FAULTY_NOTHING) {
+    ++struck;
+    return outside;
+  }
+  if (lost.contains(device) && !works_without_device(which))
+    return {which, FAULTY_REFUSE, 0, HALYARD_UNAVAILABLE};
   return {};
+}
+
+template <typename... A>
+halyard_driver_device_t device_of(const std::tuple<A...>& arguments) {
+  using First = std::tuple_element_t<0, std::tuple<A...>>;
+  if constexpr (std::is_same_v<First, halyard_driver_device_t>) {
+    return std::get<0>(arguments);
+  } else {
+    return nullptr;
+  }
 }
 
 // ---- Calls that come late
@@ -186,12 +222,14 @@ void destroy_semaphore(halyard_driver_device_t device, halyard_driver_semaphore_
   inner.semaphore_destroy(device, semaphore);
 }
 
-// All semaphores fail, one after another: their callbacks may create and destroy others.
+// All its semaphores fail, one after another: their callbacks may create and destroy others.
 void lose_device(halyard_driver_device_t device, halyard_status_t why) {
   std::unique_lock lock(mutex);
-  lost = true;
+  lost.insert(device);
   while (true) {
-    const auto next = std::ranges::find_if(timelines, [](const auto& each) { return !each.second.failed; });
+    const auto next = std::ranges::find_if(timelines, [device](const auto& each) {
+      return each.second.device == device && !each.second.failed;
+    });
     if (next == timelines.end()) return;
     const halyard_driver_semaphore_t semaphore = next->first;
     next->second.failed = next->second.pinned = true;
@@ -247,7 +285,7 @@ void after(const Fault& now, const Arguments& arguments) {
   if constexpr (kWhich == FAULTY_semaphore_create) {
     count(FAULTY_SEMAPHORE, 1);
     const std::lock_guard lock(mutex);
-    timelines[*std::get<2>(arguments)];
+    timelines[*std::get<2>(arguments)].device = std::get<0>(arguments);
   }
   if constexpr (kWhich == FAULTY_executable_create) count(FAULTY_EXECUTABLE, 1);
   if constexpr (kWhich == FAULTY_command_list_create) count(FAULTY_LIST, 1);
@@ -263,8 +301,8 @@ struct Forward;
 template <int kWhich, typename R, typename... A, R (*halyard_driver_table_t::*kEntry)(A...)>
 struct Forward<kWhich, kEntry> {
   static R call(A... arguments) {
-    const Fault now = strike(kWhich);
     const std::tuple<A...> all(arguments...);
+    const Fault now = strike(kWhich, device_of(all));
     if constexpr (std::is_same_v<R, halyard_status_t>) {
       using First = std::tuple_element_t<0, std::tuple<A...>>;
       if (now.kind == FAULTY_REFUSE) return failure(kWhich, now.code);
@@ -341,6 +379,16 @@ halyard_status_t device_open(halyard_driver_instance_t instance, const halyard_d
   return Forward<FAULTY_device_open, &halyard_driver_table_t::device_open>::call(instance, &given, device);
 }
 
+void device_close(halyard_driver_device_t device) {
+  strike(FAULTY_device_close);
+  {
+    const std::lock_guard lock(mutex);
+    --live_handles[FAULTY_DEVICE];
+    lost.erase(device);  // another one may get the same handle
+  }
+  inner.device_close(device);
+}
+
 template <int kWhich, FaultyHandle kHandle, auto kEntry, typename... A>
 void destroy(A... arguments) {
   strike(kWhich);
@@ -354,7 +402,7 @@ void semaphore_destroy(halyard_driver_device_t device, halyard_driver_semaphore_
 }
 
 halyard_status_t semaphore_wait(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args) {
-  const Fault now = strike(FAULTY_semaphore_wait);
+  const Fault now = strike(FAULTY_semaphore_wait, device);
   switch (now.kind) {
     case FAULTY_REFUSE:
       return failure(FAULTY_semaphore_wait, now.code);
@@ -408,7 +456,7 @@ int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subs
 
 void executable_grade(halyard_driver_device_t device, halyard_text_t format, const void* data, uint64_t size,
                       halyard_executable_grade_t* grade) {
-  const Fault now = strike(FAULTY_executable_grade);
+  const Fault now = strike(FAULTY_executable_grade, device);
   if (now.kind == FAULTY_UNTOUCHED) return;
   inner.executable_grade(device, format, data, size, grade);
   if (now.kind != FAULTY_NONSENSE) return;
@@ -450,7 +498,7 @@ halyard_status_t fail_work(halyard_driver_device_t device, const halyard_submiss
 }
 
 halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_submission_t* asked) {
-  const Fault now = strike(FAULTY_queue_submit);
+  const Fault now = strike(FAULTY_queue_submit, device);
   if (now.kind == FAULTY_REFUSE) return failure(FAULTY_queue_submit, now.code);
   halyard_submission_t submission = *asked;
   LateWork* work = nullptr;
@@ -506,8 +554,7 @@ void fill_table() {
   table.shutdown = shutdown;
   table.enumerate_devices = enumerate_devices;
   table.device_open = device_open;
-  table.device_close =
-      destroy<FAULTY_device_close, FAULTY_DEVICE, &Table::device_close, halyard_driver_device_t>;
+  table.device_close = device_close;
   table.memory_free = destroy<FAULTY_memory_free, FAULTY_MEMORY, &Table::memory_free>;
   table.semaphore_destroy = semaphore_destroy;
   table.semaphore_wait = semaphore_wait;
@@ -552,7 +599,8 @@ const FaultyControls controls = {
           fault = {};
           std::ranges::fill(counts, 0);
           struck = 0;
-          lost = late = false;
+          lost.clear();
+          late = false;
         },
     .inject =
         [](int function, int kind, int64_t at, int32_t code) {
@@ -593,6 +641,11 @@ const halyard_driver_kind_t kinds[] = {{"faulty", "another driver, with faults; 
 extern "C" HALYARD_DRIVER_EXPORT const FaultyControls* faulty_driver_controls() { return &controls; }
 
 int32_t halyard_driver_negotiate(const halyard_driver_request_t*, halyard_driver_reply_t* reply) {
+  if (const char* const text = inner.initialize ? nullptr : std::getenv(kWrapVariable)) {
+    const std::string asked = text;  // "KIND=PATH"
+    const size_t equals = asked.find('=');
+    if (equals != std::string::npos) wrap(asked.substr(equals + 1).c_str(), asked.substr(0, equals).c_str());
+  }
   if (!inner.initialize) {
     std::snprintf(reply->refusal, sizeof reply->refusal, "no driver is wrapped");
     return 0;

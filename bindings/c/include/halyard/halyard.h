@@ -122,6 +122,13 @@ HALYARD_API halyard_status_t halyard_trace_finish(halyard_trace_t trace);
  */
 HALYARD_API void halyard_trace_begin(halyard_trace_t trace, const char* name);
 HALYARD_API void halyard_trace_end(halyard_trace_t trace);
+/* A track of its own, for work that is not one thread's, such as a request. 0 for null. Any thread. */
+HALYARD_API uint64_t halyard_trace_track(halyard_trace_t trace, const char* name);
+/* A slice that is over, of work of the caller, on such a track; times in nanoseconds of CLOCK_MONOTONIC.
+ * Slices of one track do not overlap, but may nest: the outer one is given first. Any thread. No effect for
+ * null. */
+HALYARD_API void halyard_trace_span(halyard_trace_t trace, uint64_t track, const char* name,
+                                    uint64_t begin_ns, uint64_t end_ns);
 
 /* Self times of thread slices, in nanoseconds. Open slices do not count. */
 typedef struct halyard_trace_totals {
@@ -652,6 +659,10 @@ HALYARD_API void halyard_call_cancel(halyard_call_t call);
  * begins: for callers that queue a call before another thread begins it. No effect while a call is suspended.
  */
 HALYARD_API void halyard_call_arm(halyard_call_t call);
+/* Whether the instance's trace records the next calls of this handle, with their work on devices; it does
+ * unless this says otherwise. What a device reports of its own threads is recorded as long as work of any
+ * recorded call is in flight. Not while a call is under way. No effect without a trace. */
+HALYARD_API void halyard_call_trace(halyard_call_t call, int32_t is_traced);
 
 /* ---- Objects
  * --------------------------------------------------------------------------------------------------------------------

@@ -74,13 +74,26 @@ void add_flows(Flows& flows, const Fence* fence) noexcept {
 
 }  // namespace
 
-DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri)
+bool TracedWork::is_recorded() const noexcept {
+  switch (current_trace_choice()) {
+    case TraceChoice::on:
+      return true;
+    case TraceChoice::off:
+      return false;
+    default:
+      return !has_untraced.load(std::memory_order_relaxed) || in_flight.load(std::memory_order_relaxed) > 0;
+  }
+}
+
+DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work)
     : tracer_(std::move(tracer)),
+      work_(work),
       track_(tracer_->add_track(uri)),
       memory_(tracer_->add_counter("memory", track_)) {}
 
 void DeviceTrace::add_memory(int64_t bytes) noexcept {
-  tracer_->count(memory_, bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  const int64_t now = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (work_.is_recorded()) tracer_->count(memory_, now);
 }
 
 uint32_t DeviceTrace::take_lane() noexcept {
@@ -123,15 +136,24 @@ struct WorkTrace::State {
   Flows waits = {};
 
   State(DeviceTrace& to, uint32_t kind)
-      : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()) {}
+      : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()) {
+    device.work().in_flight.fetch_add(1, std::memory_order_relaxed);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { device.leave_lane(lane); }
+  ~State() {
+    device.leave_lane(lane);
+    device.work().in_flight.fetch_sub(1, std::memory_order_relaxed);
+  }
 };
 
 void WorkTrace::drop() noexcept { delete std::exchange(state_, nullptr); }
 
 void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept {
+  if (current_trace_choice() == TraceChoice::off) {
+    device.work().has_untraced.store(true, std::memory_order_relaxed);
+    return;
+  }
   state_ = new (std::nothrow) State(device, operation);
   if (!state_) return;
   Flows waits;
@@ -174,7 +196,7 @@ void WorkTrace::end(const Fence* signal) noexcept {
 void trace_fence(const Fence& fence, const char* event) noexcept {
   for (const Timepoint& timepoint : fence.timepoints()) {
     DeviceTrace* trace = timepoint.semaphore->device().trace();
-    if (!trace) continue;
+    if (!trace || !trace->work().is_recorded()) continue;
     const uint64_t flow = flow_of(timepoint);
     trace->tracer().instant(TraceCategory::wait, event, {&flow, 1});
   }

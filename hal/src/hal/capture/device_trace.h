@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/trace_choice.h"
 #include "base/tracer.h"
 #include "halyard/driver.h"
 
@@ -17,12 +18,24 @@ class Device;
 class Fence;
 struct Timepoint;
 
+// What drivers report of their own threads does not say for which call it was. Once there are calls that are
+// not recorded, it counts only while work of recorded ones is in flight. Thread-safe.
+struct TracedWork {
+  std::atomic<uint64_t> in_flight = 0;
+  std::atomic<bool> has_untraced = false;
+
+  // Whether to record what the calling thread does now.
+  bool is_recorded() const noexcept;
+};
+
 // Thread-safe.
 class DeviceTrace {
  public:
-  DeviceTrace(Ref<Tracer> tracer, std::string_view uri);
+  // `work` must live as long.
+  DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work);
 
   Tracer& tracer() const { return *tracer_; }
+  TracedWork& work() const { return work_; }
   void allocated(uint64_t bytes) noexcept { add_memory(static_cast<int64_t>(bytes)); }
   void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
   // A slice of an operation, measured by the device.
@@ -39,6 +52,7 @@ class DeviceTrace {
   Tracer::Track queue_track(uint32_t queue) noexcept;
 
   const Ref<Tracer> tracer_;
+  TracedWork& work_;
   const Tracer::Track track_;
   const Tracer::Track memory_;
   std::atomic<int64_t> bytes_{0};

@@ -90,7 +90,8 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
   HALYARD_TRY(with_note(check_properties(device->properties_), note));
   if (counts_objects) device->live_ = std::make_unique<LiveObjects>();
   if (Tracer* tracer = device->library_->tracer())
-    device->trace_ = std::make_unique<DeviceTrace>(Ref<Tracer>::share(tracer), device->uri());
+    device->trace_ = std::make_unique<DeviceTrace>(Ref<Tracer>::share(tracer), device->uri(),
+                                                   device->library_->traced_work());
   return device;
 }
 

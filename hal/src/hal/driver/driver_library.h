@@ -79,6 +79,7 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   Result<std::vector<DeviceInfo>> enumerate() const;
 
   Tracer* tracer() const { return services_.tracer(); }  // may be null
+  TracedWork& traced_work() const { return services_.traced_work(); }
 
   DriverLibrary(std::string path, const halyard_driver_note_t& note, DriverLog log, Ref<Tracer> tracer);
   ~DriverLibrary();  // shuts the instance down; the library stays mapped

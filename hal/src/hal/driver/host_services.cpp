@@ -53,8 +53,10 @@ void log_line(void* host, int32_t severity, const char* line, size_t size) noexc
 
 void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
   if (span->kind == HALYARD_SPAN_THREAD) {
-    static_cast<const HostServices*>(host)->tracer()->span(
-        TraceCategory::device, view(span->name, span->name_size), span->begin_ns, span->end_ns);
+    const auto& services = *static_cast<const HostServices*>(host);
+    if (services.traced_work().is_recorded())
+      services.tracer()->span(TraceCategory::device, view(span->name, span->name_size), span->begin_ns,
+                              span->end_ns);
   } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
     work->told(*span);
   }

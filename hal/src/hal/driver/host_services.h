@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/tracer.h"
+#include "hal/capture/device_trace.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
@@ -24,11 +25,13 @@ class HostServices {
   const halyard_host_services_t& table() const { return table_; }
   void log(int32_t severity, std::string_view line) const noexcept;
   Tracer* tracer() const { return tracer_.get(); }
+  TracedWork& traced_work() const { return traced_work_; }
 
  private:
   std::string driver_;
   DriverLog log_;
   Ref<Tracer> tracer_;
+  mutable TracedWork traced_work_;
   halyard_host_services_t table_;
 };
 

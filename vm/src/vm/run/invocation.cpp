@@ -255,8 +255,15 @@ Result<Outcome> Invocation::continue_call() {
   return go_on();
 }
 
+void Invocation::set_traced(bool is_traced) {
+  if (stack_->top || !context_->tracer()) return;
+  trace_choice_ = is_traced ? TraceChoice::on : TraceChoice::off;
+  stack_->tracer = is_traced ? context_->tracer() : nullptr;
+}
+
 Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
+  const TraceChoiceScope choice(trace_choice_);
   CallOutcome outcome = CallOutcome::failed;
   try {
     if (stack.tracer) [[unlikely]] {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/trace_choice.h"
 #include "base/wait.h"
 #include "base/work_scope.h"
 #include "vm/object/variant.h"
@@ -71,6 +72,9 @@ class Invocation {
   // context has no event loop. RESOURCE_EXHAUSTED.
   Result<> set_deadline(const Deadline& deadline);
 
+  // Whether the context's tracer records the next calls. Not during a call.
+  void set_traced(bool is_traced);
+
   // The scope of the work that the call submits. For the thread that runs the invocation.
   WorkScope& work_scope() {
     return scope_ && is_scope_of_this_call_ && !scope_->is_stopped() ? *scope_ : new_scope();
@@ -110,6 +114,7 @@ class Invocation {
 
   Ref<Context> context_;
   std::unique_ptr<Stack> stack_;
+  TraceChoice trace_choice_ = TraceChoice::unset;
   Ref<Wait> wait_;  // reused for each wait
   Deadline wait_deadline_;
   Ref<Object> wait_state_;

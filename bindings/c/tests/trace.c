@@ -1,0 +1,79 @@
+/* Calls that leave no trace beside those that do, and slices of the embedder's own tracks. */
+#include <string.h>
+
+#include "check.h"
+
+static const char kText[] =
+    "vm.module @program\n"
+    "vm.export @seven\n"
+    "vm.func @seven() -> (i32) {\n  %i0 = vm.const.i32 7\n  vm.return %i0\n}\n";
+
+static uint64_t events(halyard_trace_t trace) {
+  halyard_trace_totals_t totals = {.struct_size = sizeof totals};
+  OK(halyard_trace_totals(trace, &totals));
+  return totals.events;
+}
+
+/* The events that a call adds. */
+static uint64_t call_events(halyard_trace_t trace, halyard_call_t call, halyard_function_t function) {
+  const uint64_t before = events(trace);
+  halyard_value_t result = {0};
+  OK(halyard_call_invoke(call, function, NULL, 0, &result, 1));
+  EXPECT(result.i32 == 7);
+  return events(trace) - before;
+}
+
+static void choices(halyard_trace_t trace, halyard_call_t call, halyard_call_t other,
+                    halyard_function_t function) {
+  const uint64_t traced = call_events(trace, call, function);
+  EXPECT(traced >= 2); /* the begin and the end of a slice at least */
+  halyard_call_trace(call, 0);
+  EXPECT(call_events(trace, call, function) == 0);
+  EXPECT(call_events(trace, call, function) == 0); /* until it is said otherwise */
+  EXPECT(call_events(trace, other, function) == traced);
+  halyard_call_trace(call, 1);
+  EXPECT(call_events(trace, call, function) == traced);
+  halyard_call_trace(NULL, 0);
+}
+
+static void tracks(halyard_trace_t trace) {
+  const uint64_t before = events(trace);
+  const uint64_t track = halyard_trace_track(trace, "requests");
+  EXPECT(track != 0 && halyard_trace_track(trace, "requests") != track);
+  halyard_trace_span(trace, track, "request", 1000, 2000);
+  halyard_trace_span(trace, track, "call", 1200, 1800);
+  EXPECT(events(trace) - before == 2);
+  halyard_trace_span(trace, 0, "nowhere", 1000, 2000);
+  halyard_trace_span(NULL, track, "nothing", 1000, 2000);
+  EXPECT(halyard_trace_track(NULL, "nothing") == 0);
+  EXPECT(events(trace) - before == 2);
+}
+
+int main(void) {
+  halyard_trace_t trace = NULL;
+  halyard_instance_t instance = NULL;
+  halyard_module_t module = NULL;
+  halyard_context_t context = NULL;
+  halyard_function_t function = NULL;
+  halyard_call_t calls[2] = {NULL, NULL};
+  void* bytes = NULL;
+  size_t size = 0;
+  if (!OK(halyard_trace_create(NULL, &trace))) return 1;
+  const halyard_instance_options_t with_trace = {.struct_size = sizeof with_trace, .trace = trace};
+  if (!OK(halyard_instance_create(&with_trace, &instance)) ||
+      !OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size)) ||
+      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
+    return 1;
+  const halyard_context_options_t options = {
+      .struct_size = sizeof options, .modules = &module, .module_count = 1};
+  if (OK(halyard_context_create(instance, &options, &context)) &&
+      OK(halyard_context_find(context, NULL, "seven", &function)) &&
+      OK(halyard_call_create(context, &calls[0])) && OK(halyard_call_create(context, &calls[1]))) {
+    choices(trace, calls[0], calls[1], function);
+    tracks(trace);
+  }
+  halyard_free(bytes);
+  void* const handles[] = {calls[0], calls[1], function, context, module, instance, trace};
+  for (size_t i = 0; i < sizeof handles / sizeof *handles; ++i) halyard_release(handles[i]);
+  return failures != 0;
+}

@@ -1,0 +1,77 @@
+// A device is asked by a program with an empty submission.
+#include "devices.h"
+
+namespace halyard::tools::serve {
+
+namespace {
+
+// A barrier that signals a fence, which is awaited for a while. The result is a status code.
+constexpr std::string_view kProbe = R"(vm.module @probe
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.device.queue.barrier cconv "0rIrrI_v"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+vm.export @probe
+vm.func @probe() -> (i32) {
+  %i0 = vm.const.i32.zero
+  %i2:3 = vm.const.i64.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.call @hal.fence.create(%r0, %i2:3)
+  %r2 = vm.const.ref.zero
+  vm.call @hal.device.queue.barrier(%r0, %i2:3, %r2, %r1, %i2:3)
+  %i1 = vm.const.i32 200
+  %i0 = vm.call.variadic @hal.fence.await segments[65535, 65535, 1](%i1, %i2:3, %r1)
+  vm.return %i0
+}
+)";
+
+Result<int32_t> call_probe(halyard_instance_t instance, halyard_module_t module, halyard_device_t device) {
+  halyard_context_options_t options = {};
+  options.struct_size = sizeof options;
+  options.modules = &module;
+  options.module_count = 1;
+  options.devices = &device;
+  options.device_count = 1;
+  Handle<halyard_context_t> context;
+  TOOL_TRY(check(halyard_context_create(instance, &options, context.out())));
+  Handle<halyard_function_t> function;
+  TOOL_TRY(check(halyard_context_find(context.get(), nullptr, "probe", function.out())));
+  Handle<halyard_call_t> call;
+  TOOL_TRY(check(halyard_call_create(context.get(), call.out())));
+  halyard_value_t result = {};
+  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), nullptr, 0, &result, 1)));
+  return result.i32;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Devices>> Devices::open(const Flags& flags, const Program& program,
+                                               std::vector<Handle<halyard_module_t>> modules) {
+  std::shared_ptr<Devices> made(new Devices);
+  made->program_.instance = program.instance;
+  made->program_.modules = std::move(modules);
+  TOOL_TRY(open_devices(flags, made->program_));
+  made->program_.modules.clear();
+  void* bytes = nullptr;
+  size_t size = 0;
+  if (check(halyard_assemble(kProbe.data(), kProbe.size(), nullptr, &bytes, &size))) {
+    const Block<void> owned(bytes);
+    TOOL_TRY(check(halyard_module_load_memory(program.instance.get(), bytes, size, 0, made->probe_.out())));
+  }
+  return made;
+}
+
+bool Devices::check_loss() {
+  if (!probe_) return false;
+  for (const auto& device : list()) {
+    const Result<int32_t> answer = call_probe(program_.instance.get(), probe_.get(), device.get());
+    // A device that is busy for so long still works.
+    const int32_t code = answer ? *answer : static_cast<int32_t>(answer.error().code);
+    if (code != HALYARD_OK && code != HALYARD_DEADLINE_EXCEEDED && code != HALYARD_RESOURCE_EXHAUSTED)
+      return !is_lost_.exchange(true);
+  }
+  return false;
+}
+
+}  // namespace halyard::tools::serve
