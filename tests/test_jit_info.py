@@ -122,6 +122,7 @@ def explained(checks):
                r"^; m\.nothing: .*stays interpreted: there is nothing in it that is compiled$",
                r"^; m\.straight: compiled with jit=always; with jit=auto interpreted")
         expect("one of them", [module, "--jit", "--function=sum"], r"^; m\.sum: compiled;", without=["m.nothing", "m.straight"])
+        expect("vectors in a loop that is tested at its end", [module, "--jit", "--function=twice"], r"<\d+ x i32>")
         for name, arguments, parts in [
                 ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),
                 ("two forms", ["--jit", "--json"], ["INVALID_ARGUMENT", "--json"]),

@@ -38,13 +38,14 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
   // Of the header what any frame above looks up in this one.
   Value* const own_frame = offset(values(), -int64_t{layout.frame_bytes});
   Value* const frame = offset(callee, -int64_t{layout.frame_bytes});
-  Value* const code = b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_code));
-  b_.CreateStore(code, offset(frame, layout.frame_code));
+  b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_code)),
+                 offset(frame, layout.frame_code));
   b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_instance)),
                  offset(frame, layout.frame_instance));
   Value* const null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  Value* const globals = source_.global_bytes ? static_cast<Value*>(function_->getArg(3)) : null;
   llvm::CallInst* const returned =
-      b_.CreateCall(function_, {callee, null, function_->getArg(2), function_->getArg(3), native_stack(),
+      b_.CreateCall(function_, {callee, null, function_->getArg(2), globals, native_stack(),
                                 b_.getInt32(HALYARD_JIT_CALLED | words_[0].a)});
   returned->setDoesNotThrow();
 
@@ -53,6 +54,7 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
   b_.CreateCondBr(b_.CreateICmpEQ(returned, b_.getInt32(HALYARD_JIT_RETURNED)), next, left, likely());
 
   b_.SetInsertPoint(left);
+  Value* const code = b_.CreateLoad(b_.getPtrTy(), offset(frame, layout.frame_code));
   Value* const words = b_.CreateLoad(b_.getPtrTy(), offset(code, layout.code_words));
   b_.CreateStore(offset(words, int64_t{at} * static_cast<int64_t>(sizeof(Word))),
                  offset(frame, layout.frame_call));
