@@ -6,7 +6,7 @@ usage: benchmarks/jit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER]
 
 The kernels are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb. All three
 forms run alternately, N rounds, on local-sync; the result is the minimum CPU time of a warm call. The programs of host code
-are those of machine.py: the least of N warm calls, beside the least user time of N processes of Lua and of the C program.
+are those of machine.py: the least CPU time of N warm calls, beside that of N processes of Lua and of the C program.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 import math
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,14 @@ def warm_call(build, folder, case, way):
                                     *(f"--input={text}" for text in case["inputs"])], 0.1)
 
 
+def process(command):
+    """Seconds of CPU time of a process, the system's part of it included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([str(part) for part in command], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def program_rows(build, rounds, only):
     """Rows of host code; none where Lua or the programs are missing."""
     bench = machine.bench_folder()
@@ -65,8 +74,8 @@ def program_rows(build, rounds, only):
             for _ in range(rounds):
                 times["jit"].append(measured(build, folder, [*flags, "--jit=always"], 0.1))
                 times["interpreted"].append(measured(build, folder, [*flags, "--jit=off"], 0.1))
-                times["lua"].append(machine.timed([lua, bench / "core.lua", program, size])[1])
-                times["native"].append(machine.timed([folder / "native", program, size, repeats])[1] / repeats)
+                times["lua"].append(process([lua, bench / "core.lua", program, size]))
+                times["native"].append(process([folder / "native", program, size, repeats]) / repeats)
             least = {who: min(samples) for who, samples in times.items()}
             rows.append({"name": program, **least, **{f"over_{who}": least["jit"] / least[who] for who in least if who != "jit"}})
     return rows

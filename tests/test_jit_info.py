@@ -13,9 +13,11 @@ MODULE = "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n  %i0 = vm.const.
 
 LOOP = """
 vm.module @m
+vm.type !vm.buffer
 vm.export @sum
 vm.export @nothing
 vm.export @straight
+vm.export @twice
 vm.func @sum(%i0:1: i64) -> (i64) {
   %i2:3 = vm.const.i64.zero
   %i6:7 = vm.const.i64 1
@@ -33,6 +35,20 @@ vm.func @nothing() -> () {
 vm.func @straight(%i0: i32) -> (i32) {
   %i0 = vm.mul.i32 %i0, %i0
   vm.return %i0
+}
+vm.func @twice(%r0: !vm.ref<?>, %i0:1: i64) -> (i64) {
+  %i2:3 = vm.const.i64.zero
+  %i6:7 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i9 = vm.buffer.load.i32 %r0, %i2:3
+  %i9 = vm.add.i32 %i9, %i9
+  vm.buffer.store.i32 %i9, %r0, %i2:3
+  %i2:3 = vm.add.i64 %i2:3, %i6:7
+  %i8 = vm.cmp.lt.i64.s %i2:3, %i0:1
+  vm.cond_br %i8, ^bb1, ^bb2
+^bb2:
+  vm.return %i2:3
 }
 """
 
@@ -106,6 +122,7 @@ def explained(checks):
                r"^; m\.nothing: .*stays interpreted: there is nothing in it that is compiled$",
                r"^; m\.straight: compiled with jit=always; with jit=auto interpreted")
         expect("one of them", [module, "--jit", "--function=sum"], r"^; m\.sum: compiled;", without=["m.nothing", "m.straight"])
+        expect("vectors in a loop that is tested at its end", [module, "--jit", "--function=twice"], r"<\d+ x i32>")
         for name, arguments, parts in [
                 ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),
                 ("two forms", ["--jit", "--json"], ["INVALID_ARGUMENT", "--json"]),

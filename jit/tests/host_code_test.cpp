@@ -33,22 +33,22 @@ vm.func @f(%i0: i32, %i1: i32) -> (i32) {
   %i2 = vm.xor.i32 %i2, %i3
   vm.return %i2
 }
-vm.func @g(%i0: i32, %i1: i32, %i10: f32) -> (i32, i64, f32) {
+vm.func @g(%i0: i32, %i1: i32, %i2: f32) -> (i32, i64, f32) {
   .requires ext_f32
-  %i2 = vm.const.i32 1
-  %i3 = vm.cmp.lt.i32.s %i0, %i2
+  %i10 = vm.const.i32 1
+  %i3 = vm.cmp.lt.i32.s %i0, %i10
   %i6:7 = vm.ext.i32.i64.s %i0
   vm.cond_br %i3, ^bb1, ^bb2
 ^bb1:
-  %i4 = vm.div.i32.s %i2, %i1
-  vm.return %i4, %i6:7, %i10
+  %i4 = vm.div.i32.s %i10, %i1
+  vm.return %i4, %i6:7, %i2
 ^bb2:
-  %i4 = vm.sub.i32 %i0, %i2
-  %i11 = vm.add.f32 %i10, %i10
+  %i4 = vm.sub.i32 %i0, %i10
+  %i11 = vm.add.f32 %i2, %i2
   %i4, %i8:9, %i12 = vm.call @m:1(%i4, %i1, %i11)
   %i4 = vm.add.i32 %i4, %i0
   %i8:9 = vm.add.i64 %i8:9, %i6:7
-  %i12 = vm.add.f32 %i12, %i10
+  %i12 = vm.add.f32 %i12, %i2
   vm.return %i4, %i8:9, %i12
 }
 )";

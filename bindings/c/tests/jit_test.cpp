@@ -86,6 +86,9 @@ TEST(InstanceJitTest, IsOffUnlessWanted) {
   const uint64_t before = stats().functions;
   sum(instance, 500);
   EXPECT_EQ(stats().functions, before);
+  size_t compiling = 1;
+  EXPECT_EQ(halyard_instance_compiling(instance, &compiling), nullptr);
+  EXPECT_EQ(compiling, 0u);
   halyard_release(instance);
 }
 
@@ -111,11 +114,15 @@ TEST(InstanceJitTest, WhatIsHot) {
   const uint64_t before = stats().functions;
   sum(instance, 1);
   EXPECT_EQ(stats().functions, before);
-  // It is asked for after some thousand calls, and done when a thread has come to it.
+  // It is asked for after some 100 ms of calls of one module, and done when a thread has come to it.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(has_compiler() ? 60 : 0);
   do {
-    sum(instance, 5000);
+    sum(instance, 100'000);
   } while (stats().functions == before && std::chrono::steady_clock::now() < end);
+  size_t compiling = 1;
+  while (compiling > 0 && std::chrono::steady_clock::now() < end)
+    ASSERT_EQ(halyard_instance_compiling(instance, &compiling), nullptr);
+  EXPECT_TRUE(compiling == 0 || !has_compiler());
   halyard_release(instance);
   EXPECT_EQ(stats().functions > before, has_compiler());
 }

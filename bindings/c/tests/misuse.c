@@ -126,6 +126,7 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
   NULLS(halyard_instance_candidates(instance, NULL, NULL));
   NULLS(halyard_instance_search(instance, NULL));
   NULLS(halyard_instance_objects(instance, NULL, &size));
+  NULLS(halyard_instance_compiling(instance, NULL));
   NULLS(halyard_device_objects(device, NULL, &size));
   NULLS(halyard_device_open(instance, "local-sync", NULL));
   NULLS(halyard_device_query(device, "hal.device", "concurrency", NULL, NULL));

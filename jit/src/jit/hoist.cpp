@@ -93,8 +93,24 @@ class Nest {
   std::optional<Plan> plan(Loop* root);
   std::optional<Affine> affine(const SCEV* value, const Loop* root);
   std::optional<Check> check_of(BranchInst* branch, Loop* root);
+  // The block that tests whether the loop goes on: the latch or, of a loop that is tested at its end, a block
+  // before it, with the look at the stop word in between. Null if there is none.
+  const BasicBlock* test_of(const Loop* loop) {
+    llvm::SmallVector<BasicBlock*, 8> exiting;
+    loop->getExitingBlocks(exiting);
+    for (BasicBlock* const block : exiting) {
+      const auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+      if (!branch || branch->hasMetadata(kCheck) || branch->hasMetadata(kStop) ||
+          !dominators_.dominates(block, loop->getLoopLatch()))
+        continue;
+      if (!llvm::isa<llvm::SCEVCouldNotCompute>(evolution_.getExitCount(loop, block))) return block;
+    }
+    return nullptr;
+  }
   const SCEV* turns(const Loop* loop) {
-    const SCEV* const count = evolution_.getExitCount(loop, loop->getLoopLatch());
+    const BasicBlock* const test = test_of(loop);
+    if (!test) return evolution_.getCouldNotCompute();
+    const SCEV* const count = evolution_.getExitCount(loop, test);
     return llvm::isa<llvm::SCEVCouldNotCompute>(count)
                ? count
                : evolution_.getNoopOrZeroExtend(count, llvm::Type::getInt64Ty(function_.getContext()));
@@ -150,8 +166,7 @@ std::optional<Check> Nest::check_of(BranchInst* branch, Loop* root) {
 std::optional<Plan> Nest::plan(Loop* root) {
   if (!root->isLoopSimplifyForm() || !root->getLoopPreheader()) return {};
   for (const Loop* loop : root->getLoopsInPreorder()) {
-    if (!loop->isLoopSimplifyForm() || !loop->getLoopLatch() || !loop->isLoopExiting(loop->getLoopLatch()))
-      return {};
+    if (!loop->isLoopSimplifyForm() || !loop->getLoopLatch()) return {};
     const SCEV* const count = turns(loop);
     if (llvm::isa<llvm::SCEVCouldNotCompute>(count) || !is_known_before(count, root)) return {};
   }

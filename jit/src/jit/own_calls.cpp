@@ -1,6 +1,8 @@
 // What a function's own instructions say of its results: the host does not tell their types.
 #include "jit/own_calls.h"
 
+#include <algorithm>
+
 namespace halyard::jit {
 
 using vm::DecodedOp;
@@ -12,6 +14,13 @@ bool OwnCalls::returns(const Word* word) {
          word->op == static_cast<uint16_t>(DecodedOp::return_none) ||
          word->op == static_cast<uint16_t>(DecodedOp::return_32) ||
          word->op == static_cast<uint16_t>(DecodedOp::return_64);
+}
+
+bool OwnCalls::is_argument(uint32_t slot) const {
+  return std::ranges::any_of(arguments_, [&](uint16_t argument) {
+    const uint32_t first = argument & vm::kRegisterMask;
+    return slot == first || ((argument & vm::kWideBit) && slot == first + 1);
+  });
 }
 
 std::vector<uint16_t> OwnCalls::returned(const Word* word, const uint16_t* lists) {

@@ -1,5 +1,5 @@
 // OwnCalls: the calls of a function to itself that compiled code does, in frames one above another, without
-// the interpreter. Only in functions without refs, whose frames need no clearing.
+// the interpreter. Only in functions without refs.
 #pragma once
 
 #include <span>
@@ -21,6 +21,7 @@ class OwnCalls {
   }
   // The registers of the arguments; of pairs with vm::kWideBit.
   std::span<const uint16_t> arguments() const { return arguments_; }
+  bool is_argument(uint32_t slot) const;
   // Whether each result is a pair.
   const std::vector<bool>& wide_results() const { return wide_; }
   // The registers that the instruction returns, with vm::kWideBit; none if it does not return.

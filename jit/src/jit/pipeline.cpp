@@ -18,10 +18,22 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "jit/hoist.h"
+#include "jit/translate.h"
 
 namespace halyard::jit {
 
 namespace {
+
+// Moves the test of a loop to its end. One that begins with a check of a range has its test there already: to
+// move the check would make that the end of the loop.
+struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
+  llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
+                              llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
+    const llvm::Instruction* const end = loop.getHeader()->getTerminator();
+    if (end->hasMetadata(kCheck) || end->hasMetadata(kStop)) return llvm::PreservedAnalyses::all();
+    return llvm::LoopRotatePass().run(loop, analyses, results, updater);
+  }
+};
 
 llvm::FunctionPassManager all_passes() {
   llvm::FunctionPassManager passes;
@@ -31,7 +43,7 @@ llvm::FunctionPassManager all_passes() {
   // Without tricks that join checks: one branch stays one check.
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LoopRotatePass()));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(RotateLoops()));
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());

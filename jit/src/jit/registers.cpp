@@ -124,6 +124,22 @@ void Registers::find_uses() {
   }
 }
 
+// Of a call of the function to itself, arguments and results are known to be pairs or not.
+template <typename Visit>
+void Registers::for_each_value(const Word* word, Visit visit) const {
+  if (!own_calls_.is_call(word)) return vm::for_each_value(word, lists_, visit);
+  const vm::CallSite& site = vm::call_site(word);
+  const auto each = [&](uint32_t entry, bool wide, bool writes) {
+    const uint32_t reg = entry & vm::kRegisterMask;
+    visit(reg, writes);
+    if (wide) visit(reg + 1u, writes);
+  };
+  for (size_t i = 0; i < own_calls_.arguments().size(); ++i)
+    each(lists_[site.arguments + i], (own_calls_.arguments()[i] & vm::kWideBit) != 0, false);
+  for (size_t i = 0; i < own_calls_.wide_results().size(); ++i)
+    each(lists_[site.results + i], own_calls_.wide_results()[i], true);
+}
+
 void Registers::find_live() {
   if (stride_ == 0) return;
   std::vector<uint64_t> now(stride_);
@@ -136,7 +152,7 @@ void Registers::find_live() {
         for (size_t k = 0; k < stride_; ++k) now[k] |= live_[next * stride_ + k];
       });
       const auto visit = [&](bool wanted) {
-        vm::for_each_value(&words_[at], lists_, [&](uint32_t slot, bool writes) {
+        for_each_value(&words_[at], [&](uint32_t slot, bool writes) {
           if (slot >= slots_ || writes != wanted) return;
           const uint64_t bit = uint64_t{1} << (slot % 64);
           now[slot / 64] = writes ? now[slot / 64] & ~bit : now[slot / 64] | bit;

@@ -54,6 +54,8 @@ class Registers {
   void note_own_call(const vm::Word* word);
   void note_return(const vm::Word* word);
   void spread_floats();
+  template <typename Visit>
+  void for_each_value(const vm::Word* word, Visit visit) const;
   void find_live();
   void find_forms();
   void find_constants();

@@ -1,6 +1,6 @@
 // A function that calls itself. The callee's frame lies above the caller's, as the interpreter would have put
-// it, but has only the arguments: its header, and what the caller has in registers, are written where the
-// callee comes back without having returned.
+// it. The rest of its header, and what the caller has in registers, are written only where the callee comes
+// back without having returned.
 #include "jit/translator.h"
 
 namespace halyard::jit {
@@ -31,9 +31,21 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
         static_cast<uint16_t>((source_.lists[site.arguments + i] & vm::kRegisterMask) | (to & vm::kWideBit));
     b_.CreateAlignedStore(bits_of(at, from), offset(callee, 4 * (to & vm::kRegisterMask)), llvm::Align(4));
   }
+  // Other registers are zero, as far as code can observe that.
+  for (uint32_t slot = 0; slot < source_.value_slots; ++slot)
+    if (registers_.is_live(0, slot) && !own_calls_.is_argument(slot))
+      b_.CreateAlignedStore(b_.getInt32(0), offset(callee, 4 * int64_t{slot}), llvm::Align(4));
+  // Of the header what any frame above looks up in this one.
+  Value* const own_frame = offset(values(), -int64_t{layout.frame_bytes});
+  Value* const frame = offset(callee, -int64_t{layout.frame_bytes});
+  b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_code)),
+                 offset(frame, layout.frame_code));
+  b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_instance)),
+                 offset(frame, layout.frame_instance));
   Value* const null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  Value* const globals = source_.global_bytes ? static_cast<Value*>(function_->getArg(3)) : null;
   llvm::CallInst* const returned =
-      b_.CreateCall(function_, {callee, null, function_->getArg(2), function_->getArg(3), native_stack(),
+      b_.CreateCall(function_, {callee, null, function_->getArg(2), globals, native_stack(),
                                 b_.getInt32(HALYARD_JIT_CALLED | words_[0].a)});
   returned->setDoesNotThrow();
 
@@ -42,13 +54,8 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
   b_.CreateCondBr(b_.CreateICmpEQ(returned, b_.getInt32(HALYARD_JIT_RETURNED)), next, left, likely());
 
   b_.SetInsertPoint(left);
-  Value* const own_frame = offset(values(), -int64_t{layout.frame_bytes});
-  Value* const frame = offset(callee, -int64_t{layout.frame_bytes});
-  Value* const code = b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_code));
+  Value* const code = b_.CreateLoad(b_.getPtrTy(), offset(frame, layout.frame_code));
   Value* const words = b_.CreateLoad(b_.getPtrTy(), offset(code, layout.code_words));
-  b_.CreateStore(code, offset(frame, layout.frame_code));
-  b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_instance)),
-                 offset(frame, layout.frame_instance));
   b_.CreateStore(offset(words, int64_t{at} * static_cast<int64_t>(sizeof(Word))),
                  offset(frame, layout.frame_call));
   b_.CreateStore(b_.getInt32(source_.frame_bytes), offset(frame, layout.frame_caller_bytes));

@@ -44,6 +44,7 @@ class Translator {
         b_.getInt32Ty(), {pointer, pointer, pointer, pointer, pointer, b_.getInt32Ty()}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kFunction, module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
+    function_->setDSOLocal(true);
     // A host built with -fsanitize=function looks for a type in the 8 bytes before a function that it calls;
     // code may begin where its mapping does. 16 keep the function aligned.
     function_->setPrefixData(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(b_.getInt64Ty(), 2)));

@@ -151,9 +151,7 @@ halyard_jit_stats_t Compiler::stats() {
 }
 
 bool calls_itself(const FunctionCode& code) {
-  const bool is_plain =
-      code.has_convention && code.ref_slots == 0 && sizeof(Frame) + code.zero_from == code.frame_bytes;
-  return is_plain && !code.words.empty() &&
+  return code.has_convention && code.ref_slots == 0 && !code.words.empty() &&
          code.words[0].op == static_cast<uint16_t>(DecodedOp::enter_compiled) &&
          std::ranges::any_of(code.calls, [&](const CallSite& site) {
            return is_own_call(code.function, code.arguments.size(), code.result_count, site);

@@ -17,7 +17,7 @@ struct Word;
 struct Sampling {
   uint32_t branches = 512;  // between two samples
   uint32_t hot = 8000;      // samples of a function before it is compiled,
-  std::chrono::nanoseconds age = std::chrono::milliseconds(100);  // and time since its first one
+  std::chrono::nanoseconds age = std::chrono::milliseconds(200);  // and time since its first one
   uint32_t late = 2000;  // samples of frames still interpreted then, before it is compiled for long loops
 };
 
