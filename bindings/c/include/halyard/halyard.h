@@ -155,8 +155,8 @@ enum {
       1u << 3, /* halyard_instance_run runs its event loop; no thread is started */
   /* Functions of bytecode modules become native code (docs/jit.md), all of them when they are first called,
    * or those that turn out to be hot, on a thread of the instance that no call waits for and that has a low
-   * priority. Not both. For kernels, devices have the option `jit`. The last release of the instance waits for
-   * a function that is being compiled (halyard_instance_compiling). */
+   * priority. Not both. For kernels, devices have the option `jit`. The last release of the instance waits
+   * for a function that is being compiled (halyard_instance_compiling). */
   HALYARD_INSTANCE_JIT_ALWAYS = 1u << 4,
   HALYARD_INSTANCE_JIT_AUTO = 1u << 5,
   /* With one of these two: sums of floats may be reordered, products be fused with sums, and vector functions
