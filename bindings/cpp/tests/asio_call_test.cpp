@@ -77,8 +77,8 @@ TEST_F(AsioCall, BeginsWhereItIsStarted) {
   // What waits goes on as always.
   bool is_cancelled = false;
   net::post(io, [&] {
-    async_call<>(call, wait, arguments(never),
-                 [&](std::exception_ptr error) { is_cancelled = error != nullptr; });
+    async_call<int32_t>(call, wait, arguments(never, -1),
+                        [&](std::exception_ptr error, int32_t) { is_cancelled = error != nullptr; });
     EXPECT_FALSE(is_cancelled);
     net::post(io, [&] { call.cancel(); });
   });

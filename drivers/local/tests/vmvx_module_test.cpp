@@ -246,14 +246,19 @@ TEST_P(VmvxModule, ProductsAreChecked) {
   EXPECT_STATUS(OK, multiply({.lhs_offset = 99, .m = 0}));
   EXPECT_STATUS(OK, multiply({.n = 0}));
   // Sums of nothing.
-  std::vector<float> ones(16, 1);
+  const std::vector<float> ones(16, 1);
   std::memcpy(out->data(), ones.data(), 64);
+  const auto sums = [&] {
+    std::vector<float> found(16);
+    std::memcpy(found.data(), out->data(), 64);
+    return found;
+  };
   EXPECT_STATUS(OK, multiply({.lhs_stride = 0, .rhs_stride = 0, .k = 0, .flags = 0x301}));
-  EXPECT_EQ(std::memcmp(out->data(), ones.data(), 64), 0) << "accumulating";
+  EXPECT_EQ(sums(), ones) << "accumulating";
   EXPECT_STATUS(OK, multiply({.k = INT32_MAX, .k0 = 0, .flags = 0x301}));
-  EXPECT_EQ(std::memcmp(out->data(), ones.data(), 64), 0);
+  EXPECT_EQ(sums(), ones);
   EXPECT_STATUS(OK, multiply({.lhs_stride = 0, .rhs_stride = 0, .k = 0}));
-  EXPECT_EQ(std::memcmp(out->data(), std::vector<float>(16).data(), 64), 0);
+  EXPECT_EQ(sums(), std::vector<float>(16));
   EXPECT_STATUS(PERMISSION_DENIED, call("mmt4d", {lhs, k(0), k(4), rhs, k(0), k(4), buffer(64, false), k(0),
                                                   k(8), k(2), k(2), k(2), 2, 2, 1, 0x201}));
 }
