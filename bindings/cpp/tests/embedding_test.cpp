@@ -253,6 +253,29 @@ TEST(Modules, AreLookedInto) {
   EXPECT_NE(text.find("mine.vmasm:1"), std::string::npos) << text;
 }
 
+TEST(Traces, HaveTracksOfTheCallerAndLeaveCallsOut) {
+  const Trace trace = Trace::create("");
+  const Instance instance = Instance::create({.trace = trace});
+  const auto events = [&] { return trace.totals().events; };
+  const Trace::Track requests(trace, "requests");
+  const uint64_t at_first = events();
+  const auto now = Trace::Track::Clock::now();
+  requests.span("one", now, now + std::chrono::milliseconds(1));
+  EXPECT_GT(events(), at_first);
+
+  const auto bytes = assemble(
+      "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n  %i0 = vm.const.i32 1\n  vm.return %i0\n}\n");
+  const Context context = Context::create(instance, {.modules = {Module::load(instance, bytes)}});
+  const Call call = Call::create(context);
+  call.set_traced(false);
+  const uint64_t before = events();
+  EXPECT_EQ(call.invoke<int32_t>(context.find("f")), 1);
+  EXPECT_EQ(events(), before);
+  call.set_traced(true);
+  EXPECT_EQ(call.invoke<int32_t>(context.find("f")), 1);
+  EXPECT_GT(events(), before);
+}
+
 TEST(Instances, TellWhatTheyFound) {
   const Trace trace = Trace::create("");
   const Instance instance = Instance::create({.flags = HALYARD_INSTANCE_COUNT_OBJECTS, .trace = trace});

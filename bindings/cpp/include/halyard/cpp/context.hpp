@@ -165,6 +165,8 @@ class Call : public Handle<halyard_call_t> {
   void cancel() const noexcept { halyard_call_cancel(get()); }
   // From now on cancel() also counts for the next call, before it begins.
   void arm() const noexcept { halyard_call_arm(get()); }
+  // Whether the instance's trace records the next calls; it does unless this says otherwise.
+  void set_traced(bool traced) const noexcept { halyard_call_trace(get(), traced); }
   // What resume() would find now; done: nothing is suspended.
   CallState state() const noexcept { return static_cast<CallState>(halyard_call_state(get())); }
 

@@ -79,6 +79,27 @@ class Trace : public Handle<halyard_trace_t> {
    private:
     halyard_trace_t trace_;
   };
+
+  // For work that is not one thread's, such as a request. The trace must live longer. Any thread.
+  class Track {
+   public:
+    using Clock = std::chrono::steady_clock;
+
+    Track(const Trace& trace, CString name) noexcept
+        : trace_(trace.get()), number_(halyard_trace_track(trace_, name.get())) {}
+    // A slice that is over. Slices may nest, the outer one first, but not overlap otherwise.
+    void span(CString name, Clock::time_point begin, Clock::time_point end) const noexcept {
+      halyard_trace_span(trace_, number_, name.get(), nanoseconds(begin), nanoseconds(end));
+    }
+
+   private:
+    static uint64_t nanoseconds(Clock::time_point time) noexcept {
+      return static_cast<uint64_t>(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+    }
+    halyard_trace_t trace_;
+    uint64_t number_;
+  };
 };
 
 // A device. Any thread.
