@@ -30,8 +30,10 @@ inline Ref<hal::DriverRegistry> open_registry() {
   options.use_default_folders = false;
   return hal::DriverRegistry::create(std::move(options));
 }
+// From a registry that is never destroyed: it would wait for the device.
 inline Result<Ref<hal::Device>> open_device(std::string_view uri) {
-  return open_registry()->open_device(uri);
+  static const auto& registry = *new Ref<hal::DriverRegistry>(open_registry());
+  return registry->open_device(uri);
 }
 
 // One argument: a number (of any width), an object, or the entries of a variadic item, one after another.
