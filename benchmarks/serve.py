@@ -123,10 +123,10 @@ def batches(program, options, folder):
         file.write(ROWS_MODULE)
     body = json.dumps({"inputs": [serve_client.tensor("x", "FP32", [1])]}).encode()
     own, base = [], []
-    with serve_client.Server(serve, f"--model=rows={module}", "--threads=1", f"--batch={BATCH}") as server:
+    with serve_client.Server(serve, f"--model=rows={module}", "--threads=1", "--jit=off", f"--batch={BATCH}") as server:
         for _ in range(options.rounds):
             own.append(load(program, server.port, 2 * BATCH, options.seconds, "/v2/models/rows/infer", body))
-            base.append(BATCH * calls_a_second(bench, [f"--module={module}", f"--input={BATCH}xf32=1"], "main", options.seconds))
+            base.append(BATCH * calls_a_second(bench, [f"--module={module}", "--jit=off", f"--input={BATCH}xf32=1"], "main", options.seconds))
     ratio = median(own, "rate") / statistics.median(base)
     return [{"row": f"rows of {2 * BATCH} connections, --batch={BATCH}: rows/s (vm-bench: the same)", "echo": round(statistics.median(base), 1),
              "serve": round(median(own, "rate"), 1), "ratio": round(ratio, 2), "bound": ">= 0.9"}]
