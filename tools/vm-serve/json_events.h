@@ -70,19 +70,9 @@ class JsonReader {
     bool on_array_begin(Error& error) { return go_on(events_.start_array(), error); }
     bool on_array_end(size_t, Error& error) { return go_on(events_.end_array(), error); }
     bool on_key_part(Text part, size_t, Error&) { return add(part); }
-    bool on_key(Text last, size_t, Error& error) {
-      add(last);
-      const bool goes_on = events_.key(text_);
-      text_.clear();
-      return go_on(goes_on, error);
-    }
+    bool on_key(Text last, size_t, Error& error) { return end(last, &Events::key, error); }
     bool on_string_part(Text part, size_t, Error&) { return add(part); }
-    bool on_string(Text last, size_t, Error& error) {
-      add(last);
-      const bool goes_on = events_.string(text_);
-      text_.clear();
-      return go_on(goes_on, error);
-    }
+    bool on_string(Text last, size_t, Error& error) { return end(last, &Events::string, error); }
     bool on_number_part(Text, Error&) { return true; }  // of texts in several pieces
     bool on_int64(int64_t number, Text text, Error& error) {
       if (number > 0) return go_on(events_.number_unsigned(static_cast<uint64_t>(number)), error);
@@ -112,6 +102,12 @@ class JsonReader {
       text_.append(part.data(), part.size());
       return true;
     }
+    bool end(Text last, bool (Events::*told)(std::string&), Error& error) {
+      add(last);
+      const bool goes_on = (events_.*told)(text_);
+      text_.clear();
+      return go_on(goes_on, error);
+    }
     static bool go_on(bool goes_on, Error& error) {
       if (!goes_on) error = make_error_code(kEnded);
       return goes_on;
@@ -121,7 +117,7 @@ class JsonReader {
     std::string text_;  // of the string that is being read
   };
 
-  // The parser calls itself for each: whoever wants fewer ends it in start_object() and start_array().
+  // The parser recurses for each level. Events may allow fewer, in start_object() and start_array().
   static constexpr size_t kMostDepth = 256;
 
   const std::string_view text_;

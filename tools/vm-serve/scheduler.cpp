@@ -285,7 +285,7 @@ void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> a
   Worker& worker = *start->worker;
   worker.call.begin_here(start->is_here);
   if (runtime_.traces.chooses())
-    halyard_call_trace(worker.call.core()->call().get(), std::ranges::any_of(start->jobs, &Job::is_traced));
+    worker.call.core()->call().set_traced(std::ranges::any_of(start->jobs, &Job::is_traced));
   const auto executor = runtime_.io.get_executor();
   auto ended = [this, start, begin](const halyard::Fence& signal,
                                     const halyard::expected<void, halyard::Error>& done) {

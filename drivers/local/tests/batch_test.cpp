@@ -241,8 +241,7 @@ class SmallWorkTest : public BatchTest {
 
 TEST_F(SmallWorkTest, StaysOnOneThread) {
   // A run that another program interrupted appears long once: on a busy machine, many do.
-  const std::vector<size_t> threads = threads_of(2, 400);
-  EXPECT_GE(std::ranges::count(threads, 1u), 200);
+  EXPECT_TRUE(comes_true([&] { return std::ranges::count(threads_of(2, 400), 1u) >= 320; }));
 }
 
 // The same dispatches, but enough of them that waking a thread pays off.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "vm/module/bytecode_module.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
+#include "vm/object/offset.h"
 #include "vm/run/stack.h"
 
 namespace halyard::vm {
@@ -50,11 +50,7 @@ void put_ref(void** slot, void* object) { release(static_cast<Object*>(std::exch
 // The offset of the type pointer in every object. Found by search, because the field is private.
 uint32_t type_offset() {
   const Ref<Buffer> buffer = Buffer::wrap({}, false, {});
-  const ObjectType* const type = &Buffer::kType;
-  uint32_t offset = 0;
-  while (std::memcmp(reinterpret_cast<const char*>(buffer.get()) + offset, &type, sizeof type) != 0)
-    offset += sizeof type;
-  return offset;
+  return offset_of_pointer(buffer.get(), &Buffer::kType);
 }
 
 const halyard_jit_layout_t& layout() {

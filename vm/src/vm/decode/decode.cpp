@@ -13,6 +13,7 @@
 #include "vm/format/bytecode_reader.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/module/calling_convention.h"
+#include "vm/object/offset.h"
 #include "vm/run/stack.h"
 
 namespace halyard::vm {
@@ -777,11 +778,7 @@ uint32_t FunctionCode::words_offset() {
   const Word word = {};
   FunctionCode code;
   code.words = {&word, 1};
-  const Word* const wanted = &word;
-  uint32_t offset = 0;
-  while (std::memcmp(reinterpret_cast<const char*>(&code) + offset, &wanted, sizeof wanted) != 0)
-    offset += sizeof wanted;
-  return offset;
+  return offset_of_pointer(&code, &word);
 }
 
 uint32_t FunctionCode::pc_of(uint32_t word) const {

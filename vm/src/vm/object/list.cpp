@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "vm/object/offset.h"
+
 namespace halyard::vm {
 
 const ObjectType List::kType = {"vm.list", &List::destroy};
@@ -56,15 +58,8 @@ List::Layout List::layout() {
   constexpr auto kSize = static_cast<uint32_t>(offsetof(List, size_));
 #pragma GCC diagnostic pop
   // Where a vector keeps the address of its elements.
-  static const uint32_t data = [] {
-    const std::vector<uint8_t> sample(1);
-    const uint8_t* const wanted = sample.data();
-    uint32_t offset = 0;
-    while (std::memcmp(reinterpret_cast<const char*>(&sample) + offset, &wanted, sizeof wanted) != 0)
-      offset += sizeof wanted;
-    return kVector + offset;
-  }();
-  return {kElement, kSize, data};
+  const std::vector<uint8_t> sample(1);
+  return {kElement, kSize, kVector + offset_of_pointer(&sample, sample.data())};
 }
 
 template <typename Visit>
