@@ -97,7 +97,9 @@ set_target_properties(
 find_program(HALYARD_CCACHE ccache)
 if(HALYARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(launcher "${HALYARD_CCACHE}")
-  if(HALYARD_REPRODUCIBLE)
+  if(HALYARD_PCH) # as ccache's manual asks for
+    set(launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${HALYARD_CCACHE}")
+  elseif(HALYARD_REPRODUCIBLE)
     # ccache would make file names relative to the folder of the build where it has a base_dir, which shows in debug information.
     set(launcher "${CMAKE_COMMAND}" -E env CCACHE_BASEDIR= "${HALYARD_CCACHE}")
   endif()

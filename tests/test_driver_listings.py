@@ -18,6 +18,7 @@ def library(name):
     return f"halyard-driver-{name}.so"
 
 
+@unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
 class Listings(unittest.TestCase):
     def setUp(self):
         folder = vmrun.temporary_folder()

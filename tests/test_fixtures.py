@@ -1,7 +1,6 @@
 """Runs the shared fixtures, with the outputs of the reference runtime: all programs and checks that need no Vulkan device
 (test_vulkan.py runs those)."""
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import vmrun
 # Programs, and which of them run on processors that are not x86-64.
 PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("constants", ["--only", ".vmvx"]), ("vmasm", []), ("vmasm/legacy", []),
             ("inline", ["--only", ".inline-static."])]
+PROGRAMS_FOR_ARM = [("compiled-arm64", [])]
 CHECKS = ["vmvx", "params", "cli"]
 CHECKS_FOR_X86_64 = ["cpu"]
 # Ruling 11: a fence failed with code 0 has failed, with UNKNOWN; these expect no effect.
@@ -36,9 +36,9 @@ def main():
     fixtures = vmrun.fixtures()
     if not fixtures:
         vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
-    is_x86_64 = platform.machine() == "x86_64"
+    is_x86_64 = vmrun.processor() == "x86_64"
     failed = 0
-    for folder, elsewhere in PROGRAMS:
+    for folder, elsewhere in PROGRAMS + (PROGRAMS_FOR_ARM if vmrun.processor() == "aarch64" else []):
         passed, wrong = run(fixtures, "run.py", os.path.join(fixtures, folder), "--skip-device", "vulkan",
                             *([] if is_x86_64 else elsewhere))
         wrong = [line for line in wrong if not any(name in line.split(":")[0] for name in OTHERWISE_RULED)]

@@ -365,6 +365,8 @@ def check_mistakes(checks, places):
 def main():
     if not (pathlib.Path(vmrun.BIN) / "hal-info").exists() or not SAMPLES.exists():
         vmrun.skip("hal-info or the sample drivers are not built")
+    if not vmrun.starts_itself():
+        vmrun.skip(vmrun.NO_BINFMT)
     checks = vmrun.Checks()
     with vmrun.temporary_folder() as folder:
         places = Places(pathlib.Path(folder).resolve())

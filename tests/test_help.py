@@ -160,6 +160,7 @@ class BashCompletion(unittest.TestCase):
         self.assertEqual(self.complete("hal-info re"), ["replay"])
         self.assertIn("devices", self.complete("hal-info "))
 
+    @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
     def test_devices(self):
         offered = self.complete("vm-run --device=")
         self.assertIn("local-sync://", offered)

@@ -2,7 +2,6 @@
 vm-dump says what such a program needs."""
 import json
 import os
-import platform
 import sys
 
 import vmrun
@@ -52,7 +51,7 @@ vm.func @mul(%r0: !hal.buffer_view, %r1: !hal.buffer_view) -> (!hal.buffer_view)
 }
 """
 VERSIONS = [("0riiiiCiDCrIID_v", "%i14"), ("0rIiiiCiDCrIID_v", "%i0:1")]
-ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm_64", "riscv64": "riscv_64"}.get(platform.machine())
+ARCHITECTURE = vmrun.ARCHITECTURES.get(vmrun.processor())
 
 
 class Inline(vmrun.Checks):

@@ -2,7 +2,6 @@
 every device that there is, in no more memory than they should."""
 import json
 import os
-import platform
 import subprocess
 import sys
 import unittest
@@ -31,7 +30,7 @@ class LargePrograms(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = large.folder()
-        cls.machine_code = platform.machine() == "x86_64"
+        cls.machine_code = vmrun.processor() == "x86_64"
         with open(os.path.join(cls.folder, "cases.json"), encoding="utf-8") as file:
             cls.cases = json.load(file)
 

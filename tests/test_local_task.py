@@ -146,10 +146,14 @@ class LocalTask(unittest.TestCase):
         fills = sorted((piece for piece in trace.slices() if piece.name == "fill"), key=lambda piece: piece.begin)
         self.assertEqual(len(fills), 2 * rounds)
         threads = [trace.tracks[piece.track].name for piece in fills]
-        self.assertEqual(set(threads), {"vm-run", "halyard-worker"})
+        self.assertIn("halyard-worker", threads)
+        self.assertEqual(len(set(threads)), 2)
+        if not vmrun.is_emulated():  # the emulator names the thread of its own program
+            self.assertIn("vm-run", threads)
         if len(os.sched_getaffinity(0)) > 1:
             self.assertTrue(any(fills[i].track != fills[i + 1].track for i in range(0, len(fills), 2)), "none ran at once")
 
+    @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
     def test_is_listed(self):
         done = vmrun.run("vm-run", "--list_devices")
         self.assertEqual(done.returncode, 0, done.stderr)

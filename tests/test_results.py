@@ -170,6 +170,7 @@ class Results(WithModule):
         self.assertIn("--task_topology_group_count=x", run("--device=local-task", "--task_topology_group_count=x").stderr)
         self.assertIn("from 1 to 1024", run("--device=local-task", "--task_topology_group_count=0").stderr)
 
+    @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
     def test_devices_with_descriptions(self):
         done = vmrun.run("vm-run", "--dump_devices=local-task")
         self.assertIn("# Enumerated devices for driver 'local-task'\n", done.stdout)

@@ -1,5 +1,6 @@
 """Shared by the end-to-end tests: the build folder, running tools, checking errors."""
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -14,6 +15,37 @@ TIMEOUT = 60
 CODES = ("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
          "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS "
          "UNAUTHENTICATED INCOMPATIBLE").split()
+
+
+# In a build for another processor, the programs that the scripts in BIN start in an emulator.
+EMULATED = os.path.join(BUILD, "emulated")
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm_64", "riscv64": "riscv_64"}  # as compilers of programs name them
+
+
+def is_emulated():
+    return os.path.isdir(EMULATED)
+
+
+def processor():
+    """That of the tools, as `uname -m` names it."""
+    if not is_emulated():
+        return platform.machine()
+    with open(os.path.join(EMULATED, "vm-run"), "rb") as file:
+        machine = int.from_bytes(file.read(20)[18:], "little")
+    return {62: "x86_64", 183: "aarch64", 243: "riscv64"}[machine]
+
+
+def starts_itself():
+    """Whether a tool can start its own program again, to try a driver there. Not in an emulator that the system does not know."""
+    if not is_emulated():
+        return True
+    try:
+        return subprocess.run([os.path.join(EMULATED, "vm-run"), "--version"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+NO_BINFMT = "the system does not start programs for another processor (binfmt_misc)"
 
 
 def fixtures():

@@ -118,7 +118,7 @@ class Model {
 
   // The elements in place: the buffer is the tensor's memory, and goes with it.
   halyard::Tensor import(const Header& header, const std::vector<int64_t>& shape,
-                         std::shared_ptr<std::byte> bytes) {
+                         const std::shared_ptr<std::byte>& bytes) {
     return halyard::Tensor::import(device_, static_cast<halyard::ElementType>(header.element_type), shape,
                                    bytes.get(), header.size, bytes);
   }
@@ -187,7 +187,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_here() {
     is_closed_ = true;
     boost::system::error_code ignored;
-    socket_.close(ignored);
+    (void)socket_.close(ignored);
     changed_.cancel();
   }
   // Waits until something has changed, which is said by cancelling the timer.
@@ -263,7 +263,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         }
         co_await asio::async_write(socket_, parts, use_awaitable);
       }
-    } catch (const boost::system::system_error&) {
+    } catch (const boost::system::system_error&) {  // the peer has gone
     }
     close_here();
   }

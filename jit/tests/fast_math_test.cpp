@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/bytes.h"
@@ -141,7 +143,9 @@ void compare_functions() {
     const auto fast = run<T>(body, x, y, Way::fast);
     double most = 0;
     for (size_t i = 0; i < kCount; ++i) {
-      ASSERT_EQ(std::memcmp(&exact[i], &interpreted[i], sizeof(T)), 0) << function.name << ' ' << x[i];
+      using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+      ASSERT_EQ(std::bit_cast<Bits>(exact[i]), std::bit_cast<Bits>(interpreted[i]))
+          << function.name << ' ' << x[i];
       most = std::max(most, distance(fast[i], exact[i]));
     }
     EXPECT_LE(most, kMostUlps) << function.name << ' ' << type;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/bytes.h"
 #include "vm/compile/compiler.h"
@@ -120,7 +121,8 @@ vm.func @f(%i0: i32, %i1: i32) -> (i32) {
 
 class Machine {
  public:
-  Machine(std::string_view text, bool is_compiled, Limits limits = {}) : context(Context::create(limits)) {
+  Machine(std::string_view text, bool is_compiled, Limits limits = {})
+      : context(Context::create(std::move(limits))) {
     auto bytes = assemble(std::string(text), {});
     EXPECT_TRUE(bytes) << bytes.error().text();
     const TypeRegistry types;

@@ -126,7 +126,7 @@ class Reader {
     constexpr int kMostBlocks = 64;  // as much as the largest pipe holds
     boost::system::error_code error;
     for (int i = 0; i < kMostBlocks && !error; ++i) error = read();
-    pipe_.close(error);
+    (void)pipe_.close(error);
   }
   std::string text() {
     if (text_.size() > most_) text_.erase(0, text_.size() - most_);

@@ -85,7 +85,8 @@ Result<Listening> listen_unix(const std::string& path) {
   struct stat status = {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
     const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+    if (probe.get() >= 0 &&
+        ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
         errno == ECONNREFUSED)
       ::unlink(path.c_str());
   }
@@ -120,7 +121,7 @@ void Listener::start() {
 void Listener::stop() {
   asio::dispatch(strand_, [self = shared_from_this()] {
     boost::system::error_code ignored;
-    self->acceptor_.close(ignored);
+    (void)self->acceptor_.close(ignored);
     self->pause_.cancel();
   });
 }

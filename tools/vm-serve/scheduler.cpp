@@ -279,7 +279,8 @@ void Scheduler::run(Start start) {
   if (held->worker && held->worker->live_jobs == 0) held->worker->call.cancel();
 }
 
-void Scheduler::call(std::shared_ptr<Start> start, std::vector<halyard::Value> arguments, uint64_t rows) {
+void Scheduler::call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments,
+                     uint64_t rows) {
   const Clock::time_point begin = Clock::now();
   if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
   Worker& worker = *start->worker;

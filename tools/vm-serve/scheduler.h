@@ -62,7 +62,7 @@ class Scheduler {
   void pump();
   void launch(Start start);
   void run(Start start);
-  void call(std::shared_ptr<Start> start, std::vector<halyard::Value> arguments, uint64_t rows);
+  void call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments, uint64_t rows);
   // After a failure: whether the model's device is lost.
   void check_device(const Model& model, const Failure& failure);
   void finish(Start& start, std::optional<Failure> failure, Clock::duration time);

@@ -1,6 +1,7 @@
 // The list of sessions.
 #include "server.h"
 
+#include <utility>
 #include <vector>
 
 #include "session.h"
@@ -37,14 +38,12 @@ void Server::for_each(void (Session::*action)()) {
 }
 
 void Server::drain(std::function<void()> drained) {
-  bool is_empty = false;
   {
     const std::lock_guard lock(mutex_);
     is_draining_ = true;
-    is_empty = sessions_.empty();
-    if (!is_empty) drained_ = std::move(drained);
+    if (!sessions_.empty()) drained_ = std::exchange(drained, nullptr);
   }
-  if (is_empty) return drained();
+  if (drained) return drained();
   for_each(&Session::drain);
 }
 

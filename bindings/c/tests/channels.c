@@ -25,7 +25,7 @@ static char* read_text(const char* path, size_t* size) {
   EXPECT(file);
   fseek(file, 0, SEEK_END);
   *size = (size_t)ftell(file);
-  rewind(file);
+  EXPECT(fseek(file, 0, SEEK_SET) == 0);
   char* const text = malloc(*size);
   EXPECT(fread(text, 1, *size, file) == *size);
   fclose(file);

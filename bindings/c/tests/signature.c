@@ -190,7 +190,8 @@ static void of_functions(void) {
 
   /* An older program's struct ends earlier. */
   struct {
-    uint32_t struct_size, kind, after;
+    _Alignas(halyard_value_description_t) uint32_t struct_size;
+    uint32_t kind, after;
   } older = {.struct_size = 8, .after = 42};
   OK(halyard_signature_argument(signature, 1, (halyard_value_description_t*)&older));
   EXPECT(older.kind == HALYARD_KIND_SCALAR && older.after == 42);

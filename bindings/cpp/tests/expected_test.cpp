@@ -18,7 +18,7 @@ TEST(Expected, CallsAndFailures) {
           .and_then([&](Module module) {
             return Context::create(*instance, {.modules = {module}, .devices = {*device}});
           })
-          .and_then([](Context context) { return context.find("add"); });
+          .and_then([](const Context& context) { return context.find("add"); });
   ASSERT_TRUE(add) << add.error().what();
   EXPECT_EQ(add->call<float>(2.0f, 3.0f).value(), 5.0f);
   const auto wrong = add->call<int32_t>(2.0f, 3.0f);
@@ -34,7 +34,9 @@ TEST(Expected, CallsAndFailures) {
   EXPECT_EQ(tensor->map<const int32_t>().error().code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(tensor->map<float>().transform([](Mapping<float> mapped) { return mapped.size(); }).value(), 2u);
   const Result<Tensor> recovered =
-      Tensor::create<float>(*device, {3}, {1, 2}).or_else([&](Error) -> Result<Tensor> { return *tensor; });
+      Tensor::create<float>(*device, {3}, {1, 2}).or_else([&](const Error&) -> Result<Tensor> {
+        return *tensor;
+      });
   EXPECT_EQ(*recovered, *tensor);
 }
 

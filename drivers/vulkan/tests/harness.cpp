@@ -256,7 +256,7 @@ bool VulkanTest::is_done(const Completion& completion) {
 
 Outcome VulkanTest::run(const halyard_operation_t& operation) {
   Completion completion;
-  const Outcome accepted = submit(operation, {}, {}, completion);
+  Outcome accepted = submit(operation, {}, {}, completion);
   if (!accepted.ok()) return accepted;
   EXPECT_TRUE(is_done(completion));
   return completion.outcome;

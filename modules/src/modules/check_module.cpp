@@ -23,7 +23,8 @@ constexpr size_t kBlock = 1 << 16;           // elements that are compared at a 
 constexpr size_t kLargestElement = 32;       // bytes; a type has at most 255 bits
 
 // If there is no memory for the other lines, the first line of the message is enough.
-Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view function, std::string message) {
+Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view function,
+              const std::string& message) {
   if (!state.failed)
     return fail(Code::FAILED_PRECONDITION, "expectation '{}' does not hold: {}", function,
                 std::string_view(message).substr(0, message.find('\n')));
@@ -241,8 +242,8 @@ Result<> expect_eq(CheckOptions& state, vm::CallContext& call, hal::Device& devi
   if (!contents) return {};
   const hal::BufferView& ours = (*contents)[0];
   const hal::BufferView& theirs = (*contents)[1];
-  if (std::string text = kinds_text(ours, theirs); !text.empty())
-    return tell(state, call, "expect_eq", std::move(text));
+  if (const std::string text = kinds_text(ours, theirs); !text.empty())
+    return tell(state, call, "expect_eq", text);
   const size_t size = unit_of(ours.type());
   const Misses misses = HALYARD_TRY(
       scan(ours, &theirs, [&](const uint8_t* a, const uint8_t* b) { return std::memcmp(a, b, size) == 0; }));
@@ -264,8 +265,8 @@ Result<> almost_equal(CheckOptions& state, vm::CallContext& call, hal::Device& d
   if (!contents) return {};
   const hal::BufferView& ours = (*contents)[0];
   const hal::BufferView& theirs = (*contents)[1];
-  if (std::string text = kinds_text(ours, theirs); !text.empty())
-    return tell(state, call, "expect_almost_eq", std::move(text));
+  if (const std::string text = kinds_text(ours, theirs); !text.empty())
+    return tell(state, call, "expect_almost_eq", text);
   const Misses misses = HALYARD_TRY(scan(ours, &theirs, [&](const uint8_t* a, const uint8_t* b) {
     return in_precision(type, a, b, [&](auto l, auto r) { return is_near(l, r, tolerance); });
   }));

@@ -42,9 +42,8 @@ class Options {
     const std::optional<std::string_view> given = text(key);
     if (!given) return otherwise;
     uint64_t value = 0;
-    const char* const end = given->data() + given->size();
-    const auto [last, error] = std::from_chars(given->data(), end, value);
-    if (error != std::errc() || last != end || value < least || value > most)
+    const auto [last, error] = std::from_chars(given->data(), given->data() + given->size(), value);
+    if (error != std::errc() || last != given->data() + given->size() || value < least || value > most)
       return refusal(key, *given, "a number from " + std::to_string(least) + " to " + std::to_string(most));
     return value;
   }

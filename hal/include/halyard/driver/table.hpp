@@ -51,9 +51,10 @@ struct Entries {
     return guarded(services,
                    [&] {
                      auto result = body();
+                     auto status = to_status(services, result);
                      if (result) [[likely]]
                        take(*std::move(result));
-                     return to_status(services, result);
+                     return status;
                    })
         .release();
   }

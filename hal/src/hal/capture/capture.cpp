@@ -192,6 +192,7 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   work->captured.commands = std::move(list.commands);
   Touched(*work).collect(list.buffers);
   HALYARD_TRY(work->when(point.wait, work, [work] {
+    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a copy of a reference that is not null
     return snapshot(work, work->before, &CapturedRange::before, [work] { return submit(work); });
   }));
   return work->result_for_submitter();

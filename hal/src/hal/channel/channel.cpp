@@ -10,7 +10,7 @@ namespace halyard::hal {
 
 const ObjectType Channel::kType = object_type<Channel>("hal.channel");
 
-Result<Ref<Channel>> Channel::open(Ref<ChannelProvider> provider, const Options& options) {
+Result<Ref<Channel>> Channel::open(const Ref<ChannelProvider>& provider, const Options& options) {
   halyard_channel_open_args_t args = {};
   args.struct_size = sizeof args;
   args.rank = options.rank;

@@ -31,7 +31,7 @@ class Channel final : public ObjectOf<Channel> {
     int32_t count = -1;
   };
   // As hal.channel.create.
-  static Result<Ref<Channel>> open(Ref<ChannelProvider> provider, const Options& options);
+  static Result<Ref<Channel>> open(const Ref<ChannelProvider>& provider, const Options& options);
   // As hal.channel.split; null for color -1. Does not wait for the other ranks.
   Result<Ref<Channel>> split(int32_t color, int32_t key);
   // Blocks until the ranks of a split are known, or until *stop (may be null) is not 0.

@@ -24,7 +24,7 @@ struct Recorder {
   BufferRange field(command_field::Target, const CommandRange& from) const { return range(from); }
   template <typename Kind, typename Value>
   const Value& field(Kind, const Value& from) const {
-    return from;
+    return from;  // NOLINT(bugprone-return-const-ref-from-parameter): a field of a command, which stays
   }
 
   template <typename... Parameters, typename... Fields>

@@ -106,7 +106,9 @@ void Device::remove_user() {
   {
     const std::lock_guard lock(users_mutex_);
     // A program may have given away references that were never counted.
-    if (users_ == 0 || --users_ != 0) return;
+    if (users_ == 0) return;
+    --users_;
+    if (users_ != 0) return;
     stopped.swap(left_behind_);
   }
   for (const Ref<WorkScope>& scope : stopped) scope->stop(Code::CANCELLED);

@@ -167,28 +167,31 @@ Result<Ref<Buffer>> staging_for(const Side& side) {
       HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, side.length);
 }
 
+Result<Ref<Fence>> copy(Device& device, Buffer& source, uint64_t source_offset, Buffer& target,
+                        uint64_t target_offset, uint64_t length) {
+  Result<Ref<Fence>> done = Fence::create(Ref<Device>::share(&device));
+  if (!done) return done;
+  HALYARD_TRY(queue_copy({device, kAnyQueue, nullptr, done->get()}, source, source_offset, target,
+                         target_offset, length));
+  return done;
+}
+
 // Null fences: nothing to wait for.
 Result<Ref<Fence>> stage_in(Pending& part) {
   if (part.receive.allocation && !is_seen_by_host(*part.receive.allocation))
     part.receive.staging = HALYARD_TRY(staging_for(part.receive));
   if (!part.send.allocation || is_seen_by_host(*part.send.allocation)) return Ref<Fence>();
   part.send.staging = HALYARD_TRY(staging_for(part.send));
-  Device& owner = part.send.allocation->device();
-  Ref<Fence> done = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner)));
   const Ref<Buffer> source = Buffer::create(Ref<Allocation>::share(part.send.allocation));
-  HALYARD_TRY(queue_copy({owner, kAnyQueue, nullptr, done.get()}, *source, part.send.offset,
-                         *part.send.staging, 0, part.send.length));
-  return done;
+  return copy(part.send.allocation->device(), *source, part.send.offset, *part.send.staging, 0,
+              part.send.length);
 }
 
 Result<Ref<Fence>> stage_out(Pending& part) {
   if (!part.receive.staging) return Ref<Fence>();
-  Device& owner = part.receive.allocation->device();
-  Ref<Fence> done = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner)));
   const Ref<Buffer> target = Buffer::create(Ref<Allocation>::share(part.receive.allocation));
-  HALYARD_TRY(queue_copy({owner, kAnyQueue, nullptr, done.get()}, *part.receive.staging, 0, *target,
-                         part.receive.offset, part.receive.length));
-  return done;
+  return copy(part.receive.allocation->device(), *part.receive.staging, 0, *target, part.receive.offset,
+              part.receive.length);
 }
 
 Result<Ref<Fence>> join(const std::vector<Ref<Fence>>& fences) {

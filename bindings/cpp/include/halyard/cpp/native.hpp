@@ -50,7 +50,7 @@ template <typename R>
 struct NativeResults {
   static_assert(NativeValue<R>, "a native function returns int32_t, int64_t, float, double or an Object");
   static std::string convention() { return {convention_of<R>()}; }
-  static void give(R result, halyard_value_t* results) noexcept {
+  static void give(R&& result, halyard_value_t* results) noexcept {
     *results = Value(std::move(result)).release();
   }
 };
