@@ -130,7 +130,9 @@ class SemaphoreFdTest : public VulkanTest {
   }
   void TearDown() override {
     for (Semaphore semaphore : others_) table_.semaphore_destroy(other_, semaphore);
-    if (!IsSkipped()) EXPECT_EQ(open_descriptors(), descriptors_);
+    if (!IsSkipped()) {
+      EXPECT_EQ(open_descriptors(), descriptors_);
+    }
     if (other_) table_.device_close(other_);
     VulkanTest::TearDown();
     payloads.reset();
