@@ -242,7 +242,7 @@ def main():
             if "--write" in sys.argv:
                 if code != entry.code or not entry.matches(said):
                     entry.said, entry.code = said, code
-            else:
+            elif vmrun.starts_itself() or "with exit status 127 in the process that tries it" not in said:
                 wrong = why_wrong(entry, said, code)
                 checks.check(entry.command, wrong and f"{wrong}\n    {said}    [{code}]; expected\n    {entry.said}    [{entry.code}]")
     if "--write" in sys.argv:

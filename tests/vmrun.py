@@ -54,6 +54,13 @@ def fixtures():
     return folder if os.path.isdir(folder) else None
 
 
+def machine_code(program):
+    """The shared program of that name, compiled to machine code for the tools' processor; None if it does not exist."""
+    place = {"x86_64": "compiled/%s.llvm-cpu.vmfb", "aarch64": "compiled-arm64/%s.llvm-cpu-arm64.vmfb"}.get(processor())
+    path = os.path.join(fixtures() or "", (place or "") % program) if place else ""
+    return path if os.path.isfile(path) else None
+
+
 def skip(why):
     print("skipped:", why)
     sys.exit(77)

@@ -16,18 +16,24 @@ using halyard::driver_tests::allocation_count;
 
 struct Program {
   std::string name;
-  std::string file;  // of this project, or of the fixtures if it begins with "compiled/"
+  std::string file;  // of this project, or of the fixtures if it begins with "compiled"
   std::string function;
   std::vector<std::string> inputs;  // as vm-run takes them
   bool has_devices = true;
 };
+
+#if defined(__aarch64__)
+constexpr char kMachineCode[] = "compiled-arm64/simple_mul.llvm-cpu-arm64.vmfb";
+#else
+constexpr char kMachineCode[] = "compiled/simple_mul.llvm-cpu.vmfb";
+#endif
 
 // All of them record their commands once; recording takes memory. Those that name no device use none.
 const std::vector<Program>& programs() {
   static const std::vector<Program> all = {
       {"product", "examples/elementwise_mul.vmasm", "mul", {"8xf32=2", "8xf32=3"}},
       {"simple_mul_vmvx", "compiled/simple_mul.vmvx.vmfb", "simple_mul", {"4xf32=2", "4xf32=3"}},
-      {"simple_mul_native", "compiled/simple_mul.llvm-cpu.vmfb", "simple_mul", {"4xf32=2", "4xf32=3"}},
+      {"simple_mul_native", kMachineCode, "simple_mul", {"4xf32=2", "4xf32=3"}},
       {"inline_product", "examples/inline_mul.vmasm", "mul", {"8xf32=2", "8xf32=3"}, false},
       {"inline_scale", "examples/inline_dispatch.vmasm", "scale", {"6xi32=2", "3"}, false},
   };
@@ -69,7 +75,7 @@ class WarmCall : public testing::TestWithParam<Case> {
     if (!halyard::driver_tests::kCountsAllocations) GTEST_SKIP() << "a sanitizer allocates and locks";
     const Program& program = *GetParam().program;
     std::string path = std::string(HALYARD_SOURCE_DIR "/") + program.file;
-    if (program.file.starts_with("compiled/")) {
+    if (program.file.starts_with("compiled")) {
       const char* folder = std::getenv("HALYARD_FIXTURES");
       path = std::string(folder ? folder : HALYARD_SOURCE_DIR "/../shared/fixtures") + "/" + program.file;
       if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";

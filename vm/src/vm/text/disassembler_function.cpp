@@ -23,7 +23,7 @@ constexpr size_t kLongestRemark = 48;
 // A text for a comment: everything on one line.
 std::string one_line(std::string_view text) {
   std::string safe;
-  for (const char c : text) safe += c < 0x20 || c == 0x7F ? '?' : c;
+  for (const char c : text) safe += c < 0x20 || c >= 0x7F ? '?' : c;  // where char is signed, and where not
   return safe;
 }
 
