@@ -6,6 +6,7 @@ import socket
 import struct
 import tempfile
 import threading
+import time
 import unittest
 
 import serve_client
@@ -155,6 +156,29 @@ class Protocol(Folder):
         status, headers, answer = self.server.get("/v2/models/UINT8/infer", "POST", body, headers)
         self.assertEqual(status, 200)
         self.assertTrue(binary_response(headers, answer)[1]["y"] == data)
+
+    def test_a_large_body_that_comes_in_pieces(self):
+        """The server lets the socket collect pieces of a large body; no byte waits for one that does not come."""
+        data = random.Random(2).randbytes((1 << 20) + 7)
+        body, headers = binary_request([("x", "UINT8", [len(data)], data)], parameters={"binary_data_output": True})
+        request = post(body, "/v2/models/UINT8/infer", "".join(f"{name}: {value}\r\n" for name, value in headers.items()))
+        with self.server.socket() as connection:
+            for piece in (100, 70_000, 1, 300_000, 250_000, len(request)):
+                connection.sendall(request[:piece])
+                request = request[piece:]
+                time.sleep(0.02)
+            # The next request on this connection is small.
+            connection.sendall(post(mul([2], [3]), headers="Connection: close\r\n"))
+            answers = read_all(connection)
+            first, _, rest = answers.partition(data)
+            self.assertTrue(first.startswith(b"HTTP/1.1 200"), first[:200])
+            self.assertTrue(rest.startswith(b"HTTP/1.1 200") and b"[6" in rest, rest[:400])
+        for size in (200_000, 1_000_000, len(body)):
+            with self.server.socket() as connection:
+                connection.sendall(post(body, "/v2/models/UINT8/infer", "Inference-Header-Content-Length: "
+                                        f"{headers['Inference-Header-Content-Length']}\r\n")[:size])
+        wait_until(lambda: self.server.metric("halyard_connections") == 1, "the connections to end")
+        self.assertEqual(self.server.metric("halyard_request_memory_bytes"), 0)
 
     def test_empty_tensors(self):
         status, document = self.server.infer("FP32", [tensor("x", "FP32", [])])

@@ -14,7 +14,6 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -41,6 +40,7 @@ namespace {
 constexpr uint32_t kMostHeader = 16 << 10;  // bytes
 constexpr size_t kFirstRead = 8 << 10;      // Beast reads into what there is
 constexpr size_t kPiece = 64 << 10;         // of a body without a length
+constexpr size_t kReadyBytes = 256 << 10;   // of a large body, before the socket counts as ready
 constexpr size_t kMostSkipped = 256 << 10;  // of a refused body, so that the connection can be kept
 constexpr uint64_t kLeastRate =
     64 << 10;  // bytes in a second that bodies and answers must make on the average
@@ -58,8 +58,8 @@ template <typename T = void>
 using Task = asio::awaitable<T, SessionExecutor>;
 constexpr asio::use_awaitable_t<SessionExecutor> use_task;
 
-// Of asio's composed operations: everything, in as few system calls as the system allows. Asio's own
-// condition asks for 64 KiB a call.
+// For asio::async_write: everything, in as few system calls as the system allows. Asio's own condition asks
+// for 64 KiB a call.
 size_t all_at_once(const error_code& error, size_t) { return error ? 0 : size_t{1} << 30; }
 
 Clock::duration time_for(uint64_t bytes) {
@@ -550,10 +550,26 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       std::memcpy(target, buffer_.data().data(), buffered);
       buffer_.consume(buffered);
     }
-    if (buffered < size)
-      co_await asio::async_read(socket_, asio::buffer(target + buffered, size - buffered), all_at_once,
-                                asio::redirect_error(use_task, error_));
+    co_await receive(target + buffered, size - buffered);
     co_return !error_;
+  }
+
+  // Of a large body, the socket is ready only when kReadyBytes have come, or its end: each time it is ready,
+  // a thread wakes up.
+  Task<> receive(char* target, size_t size) {
+    const bool is_large = size >= kReadyBytes;
+    while (size > 0 && !error_) {
+      if (is_large) set_ready_bytes(std::min(size, kReadyBytes));
+      const size_t read = co_await socket_.async_read_some(asio::buffer(target, size),
+                                                           asio::redirect_error(use_task, error_));
+      target += read;
+      size -= read;
+    }
+    if (is_large) set_ready_bytes(1);
+  }
+  void set_ready_bytes(size_t bytes) {
+    error_code ignored;  // a socket that cannot do so is ready at each byte
+    (void)socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)), ignored);
   }
 
   // Up to so many bytes of a body in chunks; 0 at its end and at errors.
