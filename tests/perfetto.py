@@ -120,6 +120,8 @@ class Trace:
                 event.track = value
             elif key == 10:
                 event.name = names[value]
+            elif key == 23:
+                event.name = value.decode()
             elif key == 3:
                 event.category = categories[value]
             elif key == 30:

@@ -12,6 +12,7 @@ from serve_client import Server, binary_request, packed, tensor
 PROGRAM = os.path.join(vmrun.BIN, "vm-serve")
 MUL = os.path.join(vmrun.SOURCE, "examples", "inline_mul.vmasm")
 FIB = os.path.join(vmrun.SOURCE, "examples", "fib.vmasm")
+ENCODER = os.path.join(vmrun.SOURCE, "examples", "serving", "encoder.vmasm")
 ELEMENTWISE = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
 
 

@@ -3,12 +3,14 @@ import json
 import os
 import random
 import socket
+import struct
 import threading
 import unittest
 
+import encoder
 import serve_client
-from serve_case import MUL, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
-from serve_client import ask, binary_response, tensor
+from serve_case import ENCODER, MUL, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
+from serve_client import ask, binary_request, binary_response, packed, tensor
 
 
 class Limits(Folder):
@@ -196,6 +198,40 @@ class Batches(Folder):
         self.assertLess(calls, 64)
         self.assertEqual(alone, batched)
         self.assertEqual({number: answer[2] for number, answer in alone.items()}, {n: [len(r)] for n, r in enumerate(requests)})
+
+    def test_a_transformer(self):
+        """A layer whose first dimension is the batch: the bits are those of a request alone, and the numbers are right."""
+        generator = random.Random(7)
+        requests = [[generator.uniform(-2, 2) for _ in range(encoder.TOKENS * encoder.FEATURES)] for _ in range(12)]
+
+        def answers(*flags):
+            with start(f"--model=encoder={ENCODER}", "--threads=1", "--request_timeout=10min", *flags) as server:
+                found = {}
+
+                def client(number):
+                    body, headers = binary_request([("tokens", "FP32", [1, encoder.TOKENS, encoder.FEATURES], packed("FP32", requests[number]))],
+                                                   id=str(number), parameters={"binary_data_output": True})
+                    status, headers, answer = server.get("/v2/models/encoder/infer", "POST", body, headers)
+                    document, tensors = binary_response(headers, answer)
+                    found[number] = (status, document["id"], document["outputs"][0]["shape"], tensors["encoded"])
+
+                threads = [threading.Thread(target=client, args=(number,)) for number in range(len(requests))]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                calls = server.metric('halyard_model_call_seconds_count{model="encoder",version="1"}')
+                self.assertEqual(server.stop(), 0)
+                return found, calls
+
+        alone, calls = answers()
+        self.assertEqual(calls, len(requests))
+        batched, calls = answers("--batch=4", "--batch_delay=300ms")
+        self.assertLess(calls, len(requests))
+        self.assertEqual(alone, batched)
+        given = struct.unpack(f"<{len(requests[0])}f", packed("FP32", requests[0]))
+        for found, expected in zip(struct.unpack(f"<{len(given)}f", alone[0][3]), encoder.encode(given), strict=True):
+            self.assertAlmostEqual(found, expected, delta=1e-4)
 
     def test_one_client_of_a_batch_goes_away(self):
         """The call that both are part of goes on for the other. Interpreted: compiled, it would be over at once."""

@@ -60,6 +60,24 @@ TEST(Tracer, AnEndWithoutABeginIsNothing) {
   EXPECT_EQ(tracer->totals().events, 1u);
 }
 
+TEST(Tracer, OnlySoManyNamesAreKept) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_names.perfetto";
+  constexpr size_t kNames = PerfettoWriter::kMostNames + 100;
+  {
+    const Ref<Tracer> tracer = *Tracer::create(path);
+    for (int round = 0; round < 2; ++round)
+      for (size_t i = 0; i < kNames; ++i)
+        tracer->instant(TraceCategory::phase, "request-" + std::to_string(i) + ";");
+    ASSERT_TRUE(tracer->finish());
+  }
+  const std::string text = contents(path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(count(text, "request-0;"), 1u);     // once, and then its number
+  EXPECT_EQ(count(text, "request-4095;"), 1u);  // the last that is kept
+  EXPECT_EQ(count(text, "request-4096;"), 2u);
+  EXPECT_EQ(count(text, "request-"), kNames + 100);
+}
+
 TEST(Tracer, ManyThreadsLoseNothing) {
   constexpr int kThreads = 70;   // more than one table of slots holds
   constexpr int kSlices = 2000;  // more than one buffer holds

@@ -23,7 +23,15 @@ enum Packet : uint32_t {
 enum SequenceFlags : uint32_t { kStateCleared = 1, kNeedsState = 2 };
 enum Interned : uint32_t { kCategoryNames = 1, kEventNames = 2 };
 enum Name : uint32_t { kNumber = 1, kText = 2 };
-enum Event : uint32_t { kCategory = 3, kType = 9, kName = 10, kTrack = 11, kCounterValue = 30, kFlows = 47 };
+enum Event : uint32_t {
+  kCategory = 3,
+  kType = 9,
+  kName = 10,
+  kTrack = 11,
+  kNameText = 23,
+  kCounterValue = 30,
+  kFlows = 47
+};
 enum EventType : uint32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 enum Descriptor : uint32_t {
   kUuid = 1,
@@ -144,7 +152,11 @@ void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, s
                                  std::string_view name, std::span<const uint64_t> flows) {
   start_event(type, track);
   put_number(event_, kCategory, number(categories_, kCategoryNames, category));
-  put_number(event_, kName, number(names_, kEventNames, name));
+  if (names_.size() < kMostNames || names_.contains(name)) {
+    put_number(event_, kName, number(names_, kEventNames, name));
+  } else {
+    put_bytes(event_, kNameText, name);
+  }
   for (const uint64_t flow : flows) put_fixed(event_, kFlows, unique(flow));
   packet(time);
 }

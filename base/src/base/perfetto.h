@@ -1,6 +1,7 @@
 // Writes trace packets as the Perfetto UI and trace_processor read them (trace.proto: TracePacket,
 // TrackEvent, TrackDescriptor). One packet sequence; every event names its track, so events of different
-// tracks may be in any order. A name is written once and then referred to by number. One thread at a time.
+// tracks may be in any order. A name is written once and then referred to by number, but for those after the
+// first kMostNames: a server that traces for days names its requests. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@ namespace halyard {
 
 class PerfettoWriter {
  public:
+  static constexpr size_t kMostNames = 4096;  // that are kept in memory
+
   PerfettoWriter();
   void process_track(uint64_t track, uint32_t process, std::string_view name);
   void thread_track(uint64_t track, uint32_t process, uint32_t thread, std::string_view name);
