@@ -93,7 +93,7 @@ def compared(program, options, folder):
 def calls_a_second(bench, arguments, function, seconds):
     done = subprocess.run([bench, *arguments, f"--function={function}", f"--benchmark_min_time={seconds}s", "--benchmark_format=json"],
                           stdout=subprocess.PIPE, check=True)
-    call = next(each for each in json.loads(done.stdout)["benchmarks"] if function in each["name"])
+    call = next(each for each in json.loads(done.stdout)["benchmarks"] if each["name"].startswith(f"BM_{function}"))
     return {"ns": 1e9, "us": 1e6, "ms": 1e3}[call["time_unit"]] / call["real_time"]
 
 
