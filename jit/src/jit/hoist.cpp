@@ -27,7 +27,8 @@ using llvm::Loop;
 using llvm::SCEV;
 using llvm::Value;
 
-// Turns of the two innermost loops between two looks at the word that stops the work.
+// Turns between two looks at the word that stops the work: of the two innermost loops, or of more where their number is
+// known when the code is made.
 constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;
@@ -114,6 +115,19 @@ class Nest {
     return llvm::isa<llvm::SCEVCouldNotCompute>(count)
                ? count
                : evolution_.getNoopOrZeroExtend(count, llvm::Type::getInt64Ty(function_.getContext()));
+  }
+  // Of all loops in this one, where they are known now and few; else 0.
+  uint64_t known_turns(const Loop* loop) {
+    const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(turns(loop));
+    if (!last || last->getAPInt().uge(kMostTurns)) return 0;
+    uint64_t inside = loop->isInnermost() ? 1 : 0;
+    for (const Loop* inner : *loop) {
+      const uint64_t known = known_turns(inner);
+      if (known == 0) return 0;
+      inside += known;
+    }
+    const uint64_t all = (last->getAPInt().getZExtValue() + 1) * inside;
+    return all <= kMostTurns ? all : 0;
   }
   // Whether the value is there before the nest, and can be computed there whatever the program does.
   bool is_known_before(const SCEV* value, const Loop* root) {
@@ -327,10 +341,11 @@ void Nest::transform(const Plan& plan) {
     const bool innermost = loop->isInnermost();
     const bool around = !innermost && std::all_of(loop->getSubLoops().begin(), loop->getSubLoops().end(),
                                                   [](const Loop* inner) { return inner->isInnermost(); });
-    if (!innermost && !around) continue;
+    const bool is_known = known_turns(loop) != 0;
+    if (!innermost && !around && !is_known) continue;
     // Alone, too: of 2^64 turns the count and one is 0.
-    guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
-    if (around) {
+    if (!is_known) guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
+    if (around && !is_known) {
       Value* const outer = b.CreateAdd(guard.expand(count(loop)), b.getInt64(1));
       for (const Loop* inner : loop->getSubLoops()) {
         Value* const turns_inside = b.CreateAdd(guard.expand(count(inner)), b.getInt64(1));

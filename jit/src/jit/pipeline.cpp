@@ -18,6 +18,7 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "jit/hoist.h"
+#include "jit/interchange.h"
 #include "jit/translate.h"
 
 namespace halyard::jit {
@@ -62,6 +63,9 @@ llvm::FunctionPassManager all_passes() {
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
   };
   clean();
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
+  passes.addPass(InterchangeContractions());
   move_out();
   passes.addPass(llvm::GVNPass());
   clean();
@@ -73,6 +77,8 @@ llvm::FunctionPassManager all_passes() {
   // Wholly only: vectors are interleaved already, and turns of other loops wait for each other.
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
   clean();
+  // Outputs of a contraction, in vectors now, stay in registers while their terms are added.
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::ADCEPass());
   return passes;
 }
