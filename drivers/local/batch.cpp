@@ -170,15 +170,15 @@ class Batch {
     active_.fetch_sub(1, std::memory_order_release);
     changed_.notify_all();
   }
-  // Waits for the helpers that have started. They are running their last tiles, so this spins for as long as
-  // waking the thread would take, then sleeps.
+  // Waits for the helpers that have started. They are running their last tiles, so this spins as long as helpers
+  // themselves do, then sleeps: to be woken takes the time of a small dispatch.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
     const auto is_alone = [&] { return active_.load(std::memory_order_acquire) == 0; };
     if (is_alone()) return;
     lock.unlock();
-    for (const Stopwatch watch(true); watch.elapsed() < kWorthWaking && !is_alone();)
+    for (const Stopwatch watch(true); watch.elapsed() < kStaysAwake && !is_alone();)
       std::this_thread::yield();
     lock.lock();
     changed_.wait(lock, is_alone);

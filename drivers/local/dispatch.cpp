@@ -10,6 +10,17 @@
 
 namespace halyard::local {
 
+namespace {
+
+// Threads that help with a dispatch whose duration is not known. To measure its first workgroup alone would cost much of
+// what sharing saves, where there are few.
+uint32_t helpers_unmeasured(uint64_t workgroups, const Execution& execution) {
+  if (workgroups == 1 || workgroups > 2 * uint64_t{execution.thread_pool->limit()}) return 0;
+  return static_cast<uint32_t>(std::min<uint64_t>(workgroups - 1, execution.thread_pool->idle_threads()));
+}
+
+}  // namespace
+
 Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution) {
   if (!execution.thread_pool || is_sequential(command)) return run_alone(command, execution);
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
@@ -22,6 +33,10 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     return helpers_for({cost_of(each, workgroups), std::min(each, kLongestCost), workgroups}, execution);
   };
   uint32_t helpers = helpers_with(total);
+  if (may_share && !cost.is_known()) {
+    each = kLongestCost;
+    helpers = helpers_unmeasured(total, execution);
+  }
   Tile tile = {0, total};
   if (helpers == 0) {
     const Stopwatch watch(true);
